@@ -269,6 +269,12 @@ page(void *ctx, const struct server_request *q, struct server_reply *a)
 }
 
 static void
+all_machines(void *ctx, const struct server_request *q, struct server_reply *a)
+{
+	status_machines(&((struct health *)ctx)->status, q, a);
+}
+
+static void
 one_machine(void *ctx, const struct server_request *q, struct server_reply *a)
 {
 	status_machine(&((struct health *)ctx)->status, q, a);
@@ -302,6 +308,8 @@ health_start(struct health *h, const char *address, struct err *e)
 		 .busy = status_has_no_room},
 		{.path = "/status/time", .method = "GET",
 		 .handler = server_time},
+		{.path = "/status/machines", .method = "GET",
+		 .handler = all_machines, .busy = status_has_no_room},
 		{.path = STATUS_MACHINES "*", .method = "GET",
 		 .handler = one_machine, .busy = status_has_no_room},
 		{.path = "/", .method = "GET", .handler = page,

@@ -152,6 +152,12 @@ bool state_nodepool_status(struct state *s, const struct figures *f,
 			   uint32_t *i, struct nodepool_status *out);
 bool state_machine(struct state *s, const char *name,
 		   struct machine_status *out);
+/* As controller_machine_next, until there is one: it takes the mutex as
+ * state_count does.  Returns false at the end. */
+bool state_machine_next(struct state *s, uint32_t *i, enum machine_rank rank,
+			const char *nodepool, struct machine_status *out);
+uint32_t state_machines_counted(struct state *s, const struct figures *f,
+				const char *nodepool);
 
 /* Sleeps for `ms` at most.  Returns true if the process is stopping. */
 bool state_sleep(struct state *s, int64_t ms);

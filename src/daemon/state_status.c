@@ -109,3 +109,32 @@ state_machine(struct state *s, const char *name, struct machine_status *out)
 	unlock(s);
 	return any;
 }
+
+bool
+state_machine_next(struct state *s, uint32_t *i, enum machine_rank rank,
+		   const char *nodepool, struct machine_status *out)
+{
+	unsigned slices = 0;
+	int found;
+
+	for (;;) {
+		struct now now = clock_now(s->clock);
+
+		found = controller_machine_next(lock(s), i, rank, nodepool, now,
+						out);
+		unlock(s);
+		if (found != 0)
+			return found > 0;
+		rest(++slices);
+	}
+}
+
+uint32_t
+state_machines_counted(struct state *s, const struct figures *f,
+		       const char *nodepool)
+{
+	uint32_t n = controller_machines_counted(lock(s), f, nodepool);
+
+	unlock(s);
+	return n;
+}

@@ -103,21 +103,34 @@ send_text(struct server_reply *a, enum status_format f, char *text,
 	a->close = true;
 }
 
-/* Finds the format that the request asks for.  Returns -1 if it refused it. */
+/* Finds the format that the request asks for and, unless it is NULL, which
+ * NodePool ("": none).  Returns -1 if it refused it. */
+static int
+wanted(const struct server_request *q, struct server_reply *a,
+       enum status_format *f, char nodepool[NODEPOOL_BYTES])
+{
+	char name[8] = "";
+	struct query_param params[] = {
+		{"format", name, sizeof(name), false},
+		{"nodepool", nodepool, NODEPOOL_BYTES, false},
+	};
+	struct err e = {0};
+
+	if (nodepool != NULL)
+		nodepool[0] = '\0';
+	*f = query_accept(q->accept);
+	if (query_read(q->query, params, nodepool != NULL ? 2 : 1, &e) == 0 &&
+	    (!params[0].found || query_format(name, f, &e) == 0))
+		return 0;
+	refuse(a, 400, *f, e.text);
+	return -1;
+}
+
 static int
 format_of(const struct server_request *q, struct server_reply *a,
 	  enum status_format *f)
 {
-	char name[8] = "";
-	struct query_param format = {"format", name, sizeof(name), false};
-	struct err e = {0};
-
-	*f = query_accept(q->accept);
-	if (query_read(q->query, &format, 1, &e) == 0 &&
-	    (!format.found || query_format(name, f, &e) == 0))
-		return 0;
-	refuse(a, 400, *f, e.text);
-	return -1;
+	return wanted(q, a, f, NULL);
 }
 
 static void
@@ -144,8 +157,11 @@ void
 status_busy(const struct server_request *q, struct server_reply *a)
 {
 	enum status_format f = STATUS_HTML;
+	char nodepool[NODEPOOL_BYTES];
+	bool list = strcmp(q->path, "/status/machines") == 0;
 
-	if (strcmp(q->path, "/") == 0 || format_of(q, a, &f) == 0)
+	if (strcmp(q->path, "/") == 0 ||
+	    wanted(q, a, &f, list ? nodepool : NULL) == 0)
 		refuse_busy(a, f);
 }
 
@@ -334,17 +350,25 @@ refuse_unknown(struct server_reply *a, enum status_format f, const char *name)
 	refuse(a, 404, f, text);
 }
 
+static bool
+scope_of(struct status *t, const struct machine_status *m,
+	 struct scope_status *out)
+{
+	uint32_t i = m->scope;
+
+	/* The scope may have been left meanwhile; the next one is another. */
+	return i != NO_ID &&
+	       state_scope_status(t->shared, t->figures, &i, out) &&
+	       i == m->scope + 1;
+}
+
 static void
 answer_machine(struct status *t, struct server_reply *a, enum status_format f,
 	       const struct status_head *h, const char *name,
 	       const struct machine_status *m)
 {
 	struct scope_status scope;
-	uint32_t i = m->scope;
-	/* The scope may have been left meanwhile; the next one is another. */
-	bool has = i != NO_ID &&
-		   state_scope_status(t->shared, t->figures, &i, &scope) &&
-		   i == m->scope + 1;
+	bool has = scope_of(t, m, &scope);
 	char *text = room_for(a, f);
 	struct buf b;
 
@@ -382,6 +406,64 @@ status_machine(struct status *t, const struct server_request *q,
 				  "yet: try again");
 	else
 		refuse_unknown(a, f, name);
+}
+
+/* --- /status/machines -------------------------------------------------------------- */
+
+struct list {
+	struct status *t;
+	char nodepool[NODEPOOL_BYTES];
+};
+
+static bool
+next_machine(void *ctx, enum machine_rank rank, uint32_t *i,
+	     struct machine_status *m, struct scope_status *scope)
+{
+	struct list *l = ctx;
+
+	if (!state_machine_next(l->t->shared, i, rank, l->nodepool, m))
+		return false;
+	if (!scope_of(l->t, m, scope))
+		*scope = (struct scope_status){.since_ms = STAMP_NONE,
+					       .until_ms = STAMP_NONE};
+	return true;
+}
+
+static void
+answer_machines(struct list *l, struct server_reply *a, enum status_format f,
+		const struct status_head *h)
+{
+	const struct status_machines list = {
+		.ctx = l,
+		.next = next_machine,
+		.total = state_machines_counted(l->t->shared, l->t->figures,
+						l->nodepool),
+	};
+	char *text = room_for(a, f);
+	struct buf b;
+
+	if (text == NULL)
+		return;
+	buf_init(&b, text, STATUS_PAGE_BYTES);
+	status_write_machines(&b, f, h, &list);
+	send_text(a, f, text, &b);
+}
+
+void
+status_machines(struct status *t, const struct server_request *q,
+		struct server_reply *a)
+{
+	struct list l = {.t = t};
+	enum status_format f;
+	struct status_head h;
+
+	if (wanted(q, a, &f, l.nodepool))
+		return;
+	fill_head(t, &h);
+	if (h.lead.here)
+		answer_machines(&l, a, f, &h);
+	else
+		refuse_follower(a, f, &h);
 }
 
 /* --- /status/time ----------------------------------------------------------------- */

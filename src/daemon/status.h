@@ -8,7 +8,8 @@
 #include "state.h"
 
 /*
- * The handlers of the page (/), /status, /status/machines/NAME and /status/time
+ * The handlers of the page (/), /status, /status/machines, one machine's
+ * /status/machines/NAME, and /status/time
  * (docs/status.md).  Main calls status_init and status_done.  The handlers run
  * on the worker of the metrics server, but for status_time and status_busy,
  * which need no lock and no table and run on its serving thread.
@@ -43,12 +44,14 @@ void status_count(struct status *t);
  * more room than len bytes need. */
 void status_send(struct server_reply *a, char *text, size_t len);
 
-/* The handlers.  status_busy answers instead of the first three if the worker
+/* The handlers.  status_busy answers instead of the first four if the worker
  * has no room. */
 void status_busy(const struct server_request *q, struct server_reply *a);
 void status_browse(struct status *t, const struct server_request *q,
 		   struct server_reply *a);
 void status_overview(struct status *t, const struct server_request *q,
+		     struct server_reply *a);
+void status_machines(struct status *t, const struct server_request *q,
 		     struct server_reply *a);
 void status_machine(struct status *t, const struct server_request *q,
 		    struct server_reply *a);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/status, /status/machines/NAME and /status/time (docs/status.md)."""
+"""/status, /status/machines, /status/machines/NAME and /status/time (docs/status.md)."""
 import contextlib
 import datetime
 import http.client
@@ -44,6 +44,14 @@ def machine(holder, name):
     code, page = holder.get(f"/status/machines/{name}?format=json")
     assert code == 200, page
     return json.loads(page)
+
+
+def rows(holder, nodepool=None):
+    """All machines, or those of a NodePool."""
+    code, page = holder.get("/status/machines?format=json" + (
+        f"&nodepool={nodepool}" if nodepool else ""))
+    assert code == 200, page
+    return json.loads(page)["machines"]
 
 
 def the_pool(holder, name="web"):
@@ -134,7 +142,13 @@ def test_people(w):
     assert (turn["what"], turn["cause"], turn["scope"], turn["nodePool"],
             turn["until"]) == ("held", "hold-until", None, "web", until)
     m = machine(holder, "m")
-    assert (m["by"], m["why"], m["until"]) == ("holder", "hold-until", until)
+    assert (m["by"], m["why"], m["until"], m["reason"], m["freeFrom"]) == (
+        "holder", "hold-until", until, "Black Friday", until)
+    s = status(holder)["scopes"]
+    assert [(x["state"], x["until"], x["untilHand"]) for x in s] == [
+        ("held", until, True)]
+    assert s[0]["byHand"] == {"nodePools": 1, "held": 1, "firstUntil": until,
+                              "lastUntil": until}
     line = holder.wait_line("pool held by hand")
     assert line["reason"] == "Black Friday"
     # A new reason is told; none is not.
@@ -178,6 +192,20 @@ def test_machines(w):
             True, "holder", "scale-up", "p", "cluster")
         assert m["node"]["heldSince"] == w.annotations("n")[MARK]
         assert m["node"]["lastWrite"]["outcome"] == "written"
+    # Those worth a look come first.
+    listed = rows(holder)
+    assert sorted(m["name"] for m in listed) == [
+        "busy", "false", "m000", "m001", "mine", "n"]
+    assert sorted(m["name"] for m in listed[:3]) == ["false", "m001", "mine"]
+    n = next(m for m in listed if m["name"] == "n")
+    assert (n["nodeClaim"], n["nodePool"], n["by"], n["why"]) == (
+        "claim-of-n", "p", "holder", "scale-up")
+    assert n["until"] == n["freeFrom"] is not None
+    assert len(rows(holder, "p")) == len(listed) and rows(holder, "no") == []
+    assert re.search(r"^mine +p +person .* the hold is not the holder's$",
+                     holder.get("/status/machines")[1], re.M)
+    m = machine(holder, "n")
+    assert m["restartedBy"]["machine"] == "busy"
     m = machine(holder, "mine")
     assert (m["by"], m["person"], m["node"]["lastWrite"]) == (
         "person", "held", None)

@@ -476,6 +476,9 @@ def test_what_is_refused(run):
         # The API server would take it for /status.
         ("why", "..", '"..", expected a name'),
         ("status", "-o", "yaml", '"yaml", expected text or json'),
+        ("status", "--nodepool=web", "expected --nodes"),
+        ("status", "--nodes", "--nodepool", "a", "b", "expected one NodePool"),
+        ("why", "--nodes", "a", "unknown flag: --nodes"),
         ("bogus", 'unknown command "bogus"')]
     for *args, want in rows:
         out, said, calls = run(*args, code=1)
@@ -483,6 +486,18 @@ def test_what_is_refused(run):
         assert not out and not calls
     for args in ((), ("--help",), ("hold", "-h")):
         assert "Usage:" in run(*args)[0]
+
+
+def test_all_machines(run):
+    for flags, query in ([], "text"), (["-ojson"], "json"), (
+            ["--nodepool", "a.b"], "text&nodepool=a.b"):
+        out, said, calls = run("status", "--nodes", *flags)
+        assert (out, said) == ("shown\n", "")
+        assert calls[-1][-1].endswith(f"/status/machines?format={query}")
+    assert "has no page /status/machines: is the holder as new" in run(
+        "status", "--nodes", code=1, FAILS=PROXY + "/machines",
+        ERROR="Error from server (NotFound): the server could not find the "
+              "requested resource")[1]
 
 
 def test_what_fails_is_said_once(run):
@@ -721,6 +736,7 @@ def test_completion(run):
     assert complete("hold", "--for", "") == []
     assert complete("hold", "--for", "2h", "--no") == ["--nodepool"]
     assert complete("status", "-o", "") == ["text", "json"]
+    assert complete("status", "--node") == ["--nodes", "--nodepool"]
     assert complete("why", "n", ROWS="node-1\nclaim") == ["node-1"]
     calls = run("__complete", "why", "--context=it's", "n")[2]
     assert calls[0][0] == "--context=it's"

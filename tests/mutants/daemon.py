@@ -29,13 +29,16 @@ FAULTS = [
      "PLAIN_FIELDS, {\"Content-Security-Policy\", status_policy},",
      "PLAIN_FIELDS,"),
     ("the query does not stand above Accept", f"{ASKED} -k formats", STATUS,
-     "(!format.found || query_format(name, f, &e) == 0)",
-     "(!format.found || query_format(name, &(enum status_format){0}, &e) == 0)"),
+     "(!params[0].found || query_format(name, f, &e) == 0)",
+     "(!params[0].found ||\n"
+     "\t     query_format(name, &(enum status_format){0}, &e) == 0)"),
     ("a query of which nothing is known", f"{ASKED} -k bad_queries", STATUS,
-     "if (query_read(q->query, &format, 1, &e) == 0 &&\n"
-     "\t    (!format.found ||",
-     "if ((void)query_read(q->query, &format, 1, &e),\n"
-     "\t    (!format.found ||"),
+     "if (query_read(q->query, params, nodepool != NULL ? 2 : 1, &e) == 0 &&\n"
+     "\t    (!params[0].found ||",
+     "if ((void)query_read(q->query, params, nodepool != NULL ? 2 : 1, &e),\n"
+     "\t    (!params[0].found ||"),
+    ("the list leaves no NodePool out", f"{ASKED} -k test_machines", STATUS,
+     "i, rank, l->nodepool, m)", "i, rank, \"\", m)"),
     ("a machine without a name is unknown", f"{ASKED} -k bad_queries", STATUS,
      "if (name[0] == '\\0') {", "if (0) {"),
     ("who stands by looks for machines", f"{ASKED} -k who_stands_by", STATUS,

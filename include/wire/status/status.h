@@ -9,8 +9,8 @@
 #include "core/controller/status.h"
 
 /*
- * Writes what /status and /status/machines/NAME answer, as JSON, as text and as
- * HTML (docs/status.md).  Names and values come from the cluster, and whoever
+ * Writes what /status, /status/machines and /status/machines/NAME answer, as
+ * JSON, as text and as HTML (docs/status.md).  Names and values come from the cluster, and whoever
  * may write them is not trusted: each format escapes them.  The functions keep
  * no state; any thread may call them.
  */
@@ -97,6 +97,21 @@ void status_write_machine(struct buf *b, enum status_format f,
 			  const struct status_head *h, const char *name,
 			  const struct machine_status *m,
 			  const struct scope_status *scope);
+
+/* The machines of a list.  next: as controller_machine_next, until it has found
+ * one; scope: that of the machine, or zeroed. */
+struct status_machines {
+	void *ctx;
+	bool (*next)(void *ctx, enum machine_rank rank, uint32_t *i,
+		     struct machine_status *m, struct scope_status *scope);
+	uint32_t total;		/* how many there are */
+};
+
+/* Appends the list, those worth a look first.  As many are written as have room,
+ * and it says how many were left out. */
+void status_write_machines(struct buf *b, enum status_format f,
+			   const struct status_head *h,
+			   const struct status_machines *list);
 
 /* Appends a refusal: one line, or a Kubernetes Status. */
 void status_write_refusal(struct buf *b, enum status_format f, int code,

@@ -46,6 +46,19 @@ status_write_machine(struct buf *b, enum status_format f,
 	}
 }
 
+void
+status_write_machines(struct buf *b, enum status_format f,
+		      const struct status_head *h,
+		      const struct status_machines *list)
+{
+	if (f == STATUS_JSON)
+		status_json_machines(b, h, list);
+	else if (f == STATUS_TEXT)
+		status_text_machines(b, h, list);
+	else
+		status_page_machines(b, h, list);
+}
+
 static const char *
 reason_of(int code)
 {

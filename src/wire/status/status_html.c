@@ -95,12 +95,12 @@ html_name(struct buf *b, const char *s)
 }
 
 void
-html_machine(struct buf *b, const char *name)
+html_machine(struct buf *b, const char *path, const char *name)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz0123456789-._~"
 				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-	buf_puts(b, "<a href=\"status/machines/");
+	buf_printf(b, "<a href=\"%s/", path);
 	for (const char *s = name; *s != '\0'; s++) {
 		if (strchr(plain, *s) != NULL)
 			buf_add(b, s, 1);

@@ -214,10 +214,11 @@ write_waits(struct buf *b, const struct status_waits *whole,
 	buf_puts(b, "]");
 }
 
+/* s: NULL if there is none. */
 static void
 write_restart(struct buf *b, const struct scope_status *s)
 {
-	if (s->machine[0] == '\0') {
+	if (s == NULL || s->machine[0] == '\0') {
 		null(b, "restartedBy");
 		return;
 	}
@@ -225,6 +226,21 @@ write_restart(struct buf *b, const struct scope_status *s)
 	text(b, "machine", s->machine);
 	moment(b, "time", s->restarted_ms);
 	truth(b, "booting", s->booting);
+	buf_puts(b, "}");
+}
+
+static void
+write_hand(struct buf *b, const struct hand_holds *hand)
+{
+	if (hand->held == 0) {
+		null(b, "byHand");
+		return;
+	}
+	open_object(b, "byHand");
+	number(b, "nodePools", hand->nodepools);
+	number(b, "held", hand->held);
+	moment(b, "firstUntil", hand->first_ms);
+	moment(b, "lastUntil", hand->last_ms);
 	buf_puts(b, "}");
 }
 
@@ -252,9 +268,11 @@ write_scope(struct buf *b, const struct status_head *h,
 	moment(b, "since", s->since_ms);
 	moment(b, "until", s->until_ms);
 	truth(b, "untilCap", s->until_cap);
+	truth(b, "untilHand", s->until_hand);
 	truth(b, "earliest", s->earliest);
 	number(b, "machines", s->machines);
 	write_restart(b, s);
+	write_hand(b, &s->by_hand);
 	write_cap(b, s);
 	write_waits(b, &h->report.waits, &s->waits);
 	buf_puts(b, "}");
@@ -431,28 +449,73 @@ write_half(struct buf *b, const char *key, const struct half_status *h)
 	buf_puts(b, "}");
 }
 
+/* Whether it is held, why, and until when. */
+static void
+write_verdict(struct buf *b, const struct status_head *h,
+	      const struct machine_status *m, const struct scope_status *scope)
+{
+	struct machine_until until = words_until(m, scope, h->now_ms);
+	enum machine_free free = words_free(h, m, &until);
+
+	text_or_null(b, "nodePool", m->nodepool);
+	truth(b, "held", words_held_by(m) != NULL);
+	text(b, "by", words_held_by(m));
+	text(b, "why", until.why);
+	text_or_null(b, "reason", m->reason);
+	moment(b, "until", until.at_ms);
+	truth(b, "earliest", until.earliest);
+	moment(b, "freeFrom", free == FREE_NOW	  ? h->now_ms
+			      : free == FREE_THEN ? until.at_ms
+						  : STAMP_NONE);
+	text(b, "person", words_person(m));
+}
+
 void
 status_json_machine(struct buf *b, const struct status_head *h,
 		    const char *asked, const struct machine_status *m,
 		    const struct scope_status *scope)
 {
-	struct machine_until until = words_until(m, scope, h->now_ms);
-
 	write_head(b, h, "MachineStatus");
 	text(b, "name", asked);
-	text_or_null(b, "nodePool", m->nodepool);
+	write_verdict(b, h, m, scope);
 	text(b, "scope",
 	     scope != NULL ? words_scope(h, scope->name) : NULL);
-	truth(b, "held", words_held_by(m) != NULL);
-	text(b, "by", words_held_by(m));
-	text(b, "why", m->goal == GOAL_LEAVE ? "leave" : m->why);
-	moment(b, "until", until.at_ms);
-	truth(b, "earliest", until.earliest);
+	write_restart(b, words_restarted(m, scope));
 	moment(b, "ownDeadline", m->own_ms);
 	truth(b, "booting", m->booting);
-	text(b, "person", words_person(m));
 	write_half(b, "node", &m->node);
 	write_half(b, "nodeClaim", &m->claim);
 	write_waits(b, &h->report.waits, scope != NULL ? &scope->waits : NULL);
+	buf_puts(b, "}\n");
+}
+
+void
+status_json_machines(struct buf *b, const struct status_head *h,
+		     const struct status_machines *list)
+{
+	struct scope_status scope;
+	struct machine_status m;
+	uint64_t left = 0;
+	uint32_t shown = 0;
+
+	write_head(b, h, "MachineStatusList");
+	name(b, "machines");
+	buf_puts(b, "[");
+	for (int r = 0; r < MACHINE_RANKS; r++) {
+		for (uint32_t i = 0;
+		     left == 0 && list->next(list->ctx, (enum machine_rank)r,
+					     &i, &m, &scope); shown++) {
+			const struct buf was = *b;
+
+			open_item(b);
+			text(b, "name", words_row_name(&m));
+			text_or_null(b, "nodeClaim", m.claim.name);
+			write_verdict(b, h, &m, &scope);
+			buf_puts(b, "}");
+			words_settle(b, &was, b->cap - TAIL_BYTES, &left);
+		}
+	}
+	buf_puts(b, "]");
+	number(b, "leftOut", words_left_out(list, shown, left));
 	buf_puts(b, "}\n");
 }

@@ -14,6 +14,8 @@
 #define SCOPES_SHOWN 20
 #define NODEPOOLS_SHOWN 100
 #define TURNS_SHOWN 30
+#define MACHINES_SHOWN 500
+#define LIST_TAIL_BYTES 512
 #define TAIL_BYTES 16384	/* for what has no bound of its own: axis,
 				   legend, headings, this replica */
 
@@ -22,6 +24,7 @@
 struct tally {
 	unsigned scopes, held, capped;
 	struct scope_status held_one;
+	struct hand_holds hand;
 };
 
 static void
@@ -33,6 +36,24 @@ count_scopes(const struct status_items *items, struct tally *t)
 		if (s.state == SCOPE_HELD && t->held++ == 0)
 			t->held_one = s;
 		t->capped += s.state == SCOPE_CAPPED;
+	}
+}
+
+static void
+count_by_hand(const struct status_items *items, struct hand_holds *hand)
+{
+	struct nodepool_status p;
+
+	for (uint32_t i = 0; items->nodepool(items->ctx, &i, &p);) {
+		int64_t until_ms = p.nodepool.hold_until_ms;
+
+		hand->nodepools += p.out == NODEPOOL_IN || p.by_hand;
+		if (!p.by_hand)
+			continue;
+		if (hand->held++ == 0 || until_ms < hand->first_ms)
+			hand->first_ms = until_ms;
+		if (until_ms > hand->last_ms)
+			hand->last_ms = until_ms;
 	}
 }
 
@@ -53,6 +74,8 @@ put_until(struct buf *b, const struct status_head *h,
 		buf_puts(b, " at the earliest, because its cap is used up");
 	else if (s->until_cap)
 		buf_puts(b, ", when its cap is used up");
+	else if (s->until_hand)
+		buf_puts(b, ", by hand (hold-until)");
 	else if (s->earliest)
 		buf_puts(b, " at the earliest, because machines are booting");
 }
@@ -69,9 +92,29 @@ state_of(const struct status_head *h, const struct tally *t)
 {
 	if (!h->lead.here)
 		return "stands by";
-	if (h->rules->scope == SCOPE_NODE)
-		return h->report.table.timers > 0 ? "held" : "quiet";
-	return t->held > 0 ? "held" : t->capped > 0 ? "released" : "quiet";
+	if (t->held > 0 || (h->rules->scope == SCOPE_NODE &&
+			    h->report.table.timers > 0))
+		return "held";
+	return t->capped > 0	  ? "released"
+	       : t->hand.held > 0 ? "held by hand"
+				  : "quiet";
+}
+
+/* "1 of 2 NodePools is held by hand until …. " */
+static void
+put_hand(struct buf *b, const struct status_head *h,
+	 const struct hand_holds *hand)
+{
+	char words[HAND_BYTES];
+
+	words_hand(h, hand, words);
+	buf_printf(b, "%s until ", words);
+	html_moment(b, hand->last_ms, h->now_ms);
+	if (hand->first_ms != hand->last_ms) {
+		buf_puts(b, ", the first until ");
+		html_moment(b, hand->first_ms, h->now_ms);
+	}
+	buf_puts(b, ". ");
 }
 
 static void
@@ -112,8 +155,12 @@ put_verdict(struct buf *b, const struct status_head *h, const struct tally *t)
 			   t->capped, t->scopes, t->capped == 1 ? "is" : "are",
 			   t->capped == 1 ? "its" : "their");
 	} else {
-		buf_puts(b, "All is quiet: no scope is held. ");
+		buf_puts(b, t->hand.held > 0
+				    ? "No scope is held. "
+				    : "All is quiet: no scope is held. ");
 	}
+	if (t->hand.held > 0)
+		put_hand(b, h, &t->hand);
 	put_counts(b, h);
 	buf_puts(b, "</p>");
 }
@@ -144,16 +191,25 @@ put_follower(struct buf *b, const struct status_lead *l)
 }
 
 static void
+put_time(struct buf *b, const struct status_head *h)
+{
+	char now[STAMP_BYTES];
+
+	stamp_format(h->now_ms, now);
+	buf_printf(b, " of <time datetime=\"%s\">%.10s %.8s</time> by the API "
+		      "server's clock; all times are UTC.",
+		   now, now, now + 11);
+}
+
+static void
 put_renewal(struct buf *b, const struct status_head *h)
 {
-	char last[DURATION_BYTES], now[STAMP_BYTES];
+	char last[DURATION_BYTES];
 
 	duration_format(h->view.last_ms, last);
-	stamp_format(h->now_ms, now);
-	buf_printf(b, "<p class=\"d\">As of <time datetime=\"%s\">%.10s %.8s"
-		      "</time> by the API server's clock; all times are UTC. "
-		      "%s <a href=\"./?last=%s%s</a>.</p>",
-		   now, now, now + 11,
+	buf_puts(b, "<p class=\"d\">As");
+	put_time(b, h);
+	buf_printf(b, " %s <a href=\"./?last=%s%s</a>.</p>",
 		   h->view.still ? "This page does not renew itself:"
 				 : "This page renews itself every "
 				   STATUS_REFRESH " s:",
@@ -179,6 +235,14 @@ put_waits(struct buf *b, const struct status_head *h,
 }
 
 static void
+put_observe(struct buf *b, const struct status_head *h)
+{
+	if (h->observe)
+		buf_puts(b, "<p class=\"x\">Mode observe: nothing is written, "
+			    "and this is what would be.</p>");
+}
+
+static void
 put_head(struct buf *b, const struct status_head *h, const struct tally *t)
 {
 	char title[64], left[LEFT_BYTES];
@@ -192,9 +256,7 @@ put_head(struct buf *b, const struct status_head *h, const struct tally *t)
 	else
 		put_follower(b, &h->lead);
 	put_renewal(b, h);
-	if (h->observe)
-		buf_puts(b, "<p class=\"x\">Mode observe: nothing is written, "
-			    "and this is what would be.</p>");
+	put_observe(b, h);
 	if (h->cert_not_after_ms == 0 || !h->cert_valid)
 		buf_puts(b, "<p class=\"x\">There is no valid certificate: the "
 			    "webhook cannot be called.</p>");
@@ -224,9 +286,14 @@ put_scope_item(struct buf *b, const struct status_head *h,
 	}
 	put_until(b, h, s);
 	buf_puts(b, ".</p>");
+	if (s->by_hand.held > 0) {
+		buf_puts(b, "<p>");
+		put_hand(b, h, &s->by_hand);
+		buf_puts(b, "</p>");
+	}
 	if (s->machine[0] != '\0') {
 		buf_puts(b, "<p>Restarted by ");
-		html_machine(b, s->machine);
+		html_machine(b, "status/machines", s->machine);
 		buf_puts(b, s->booting ? ", created " : ", ready since ");
 		html_moment(b, s->restarted_ms, h->now_ms);
 		buf_puts(b, s->booting ? " and not ready yet.</p>" : ".</p>");
@@ -448,7 +515,7 @@ put_turn(struct buf *b, const struct status_head *h, const struct turn *t)
 	}
 	if (t->machine[0] != '\0') {
 		buf_puts(b, ", machine ");
-		html_machine(b, t->machine);
+		html_machine(b, "status/machines", t->machine);
 	}
 	if (t->reason[0] != '\0') {
 		buf_puts(b, ", reason: ");
@@ -534,7 +601,8 @@ put_replica(struct buf *b, const struct status_head *h)
 	}
 	buf_puts(b, "</dl></section></main>\n<footer><p class=\"d\">The same "
 		    "as <a href=\"status?format=text\">text</a> and <a href=\""
-		    "status?format=json\">JSON</a>. Of one machine: "
+		    "status?format=json\">JSON</a>. Machine by machine: "
+		    "<a href=\"status/machines?format=html\">the list</a>, "
 		    "<code>status/machines/NAME</code>, or <code>kubectl "
 		    "karpenter-holder why NAME</code>.</p></footer>");
 }
@@ -544,10 +612,12 @@ status_page(struct buf *b, const struct status_head *h,
 	    const struct status_items *items)
 {
 	size_t room = b->cap - TAIL_BYTES;
-	struct tally t = {0};
+	struct tally t = {.hand = {.last_ms = STAMP_NONE}};
 
-	if (h->lead.here)
+	if (h->lead.here) {
 		count_scopes(items, &t);
+		count_by_hand(items, &t.hand);
+	}
 	put_head(b, h, &t);
 	if (h->lead.here) {
 		put_timeline(b, h, items, room / 4);
@@ -556,5 +626,87 @@ status_page(struct buf *b, const struct status_head *h,
 		put_turns(b, h, items, room);
 	}
 	put_replica(b, h);
+	html_end(b);
+}
+
+/* --- all machines ------------------------------------------------------------------- */
+
+static void
+put_row(struct buf *b, const struct status_head *h,
+	const struct machine_status *m, const struct scope_status *scope)
+{
+	struct machine_until until = words_until(m, scope, h->now_ms);
+	char why[ROW_WHY_BYTES];
+	bool with_reason;
+
+	words_row_why(m, &until, why, &with_reason);
+	buf_puts(b, "<tr><th scope=\"row\">");
+	html_machine(b, "machines", words_row_name(m));
+	buf_puts(b, "</th><td>");
+	html_name(b, m->nodepool);
+	buf_printf(b, "</td><td>%s</td><td>", words_row_by(m));
+	if (until.at_ms != STAMP_NONE)
+		html_moment(b, until.at_ms, h->now_ms);
+	buf_puts(b, until.earliest ? " or later</td><td>" : "</td><td>");
+	html_text(b, why);
+	if (with_reason) {
+		buf_puts(b, ": ");
+		html_name(b, m->reason);
+	}
+	buf_puts(b, "</td></tr>\n");
+}
+
+static uint64_t
+put_rows(struct buf *b, const struct status_head *h,
+	 const struct status_machines *list)
+{
+	struct scope_status scope;
+	struct machine_status m;
+	uint64_t left = 0;
+	uint32_t seen = 0;
+
+	for (int r = 0; r < MACHINE_RANKS; r++) {
+		for (uint32_t i = 0;
+		     left == 0 && list->next(list->ctx, (enum machine_rank)r,
+					     &i, &m, &scope); seen++) {
+			const struct buf was = *b;
+
+			put_row(b, h, &m, &scope);
+			words_settle(b, &was,
+				     seen == MACHINES_SHOWN
+					     ? 0 : b->cap - LIST_TAIL_BYTES,
+				     &left);
+		}
+	}
+	return words_left_out(list, seen, left);
+}
+
+void
+status_page_machines(struct buf *b, const struct status_head *h,
+		     const struct status_machines *list)
+{
+	uint64_t left;
+
+	html_begin(b, "machines | karpenter-node-holder");
+	buf_puts(b, "<header><h1>karpenter-node-holder</h1><p>");
+	buf_printf(b, "%u machine%s as", list->total,
+		   list->total == 1 ? "" : "s");
+	put_time(b, h);
+	buf_puts(b, " <a href=\"../\">All</a></p>");
+	put_observe(b, h);
+	put_waits(b, h, &h->report.waits);
+	buf_puts(b, "</header>\n<main><section><h2>Machines</h2><table><thead>"
+		    "<tr><th scope=\"col\">Machine</th>"
+		    "<th scope=\"col\">NodePool</th>"
+		    "<th scope=\"col\">Held by</th>"
+		    "<th scope=\"col\">Until</th>"
+		    "<th scope=\"col\">Why</th></tr></thead><tbody>\n");
+	left = put_rows(b, h, list);
+	buf_puts(b, "</tbody></table>");
+	if (left > 0)
+		buf_printf(b, "<p class=\"d\">… and %llu more: ask for one "
+			      "NodePool, <code>?nodepool=NAME</code></p>",
+			   (unsigned long long)left);
+	buf_puts(b, "</section></main>");
 	html_end(b);
 }

@@ -8,17 +8,23 @@
  * status_page.c calls status_timeline.c, both call status_html.c, that calls
  * status_text.c, and all call words.c. */
 
-/* status_json.c, status_text.c: the answers in these formats. */
+/* status_json.c, status_text.c, status_page.c: the answers in these formats. */
 void status_json(struct buf *b, const struct status_head *h,
 		 const struct status_items *items);
 void status_json_machine(struct buf *b, const struct status_head *h,
 			 const char *name, const struct machine_status *m,
 			 const struct scope_status *scope);
+void status_json_machines(struct buf *b, const struct status_head *h,
+			  const struct status_machines *list);
 void status_text(struct buf *b, const struct status_head *h,
 		 const struct status_items *items);
 void status_text_machine(struct buf *b, const struct status_head *h,
 			 const char *name, const struct machine_status *m,
 			 const struct scope_status *scope);
+void status_text_machines(struct buf *b, const struct status_head *h,
+			  const struct status_machines *list);
+void status_page_machines(struct buf *b, const struct status_head *h,
+			  const struct status_machines *list);
 /* One line of text from elsewhere. */
 void status_text_line(struct buf *b, const char *s);
 /* Appends a name or value as a terminal may show it.  Returns how many
@@ -45,8 +51,9 @@ void html_end(struct buf *b);
  * leave its element nor turn the direction of what follows. */
 void html_text(struct buf *b, const char *s);
 void html_name(struct buf *b, const char *s);
-/* The name of a machine, as a link to what is known of it. */
-void html_machine(struct buf *b, const char *name);
+/* The name of a machine, as a link to what is known of it.  path: the way to
+ * status/machines from the page. */
+void html_machine(struct buf *b, const char *path, const char *name);
 /* A span, rounded for people; and a moment in UTC, with how far away it is. */
 void html_span(struct buf *b, int64_t ms);
 void html_moment(struct buf *b, int64_t ms, int64_t now_ms);
@@ -78,19 +85,56 @@ const char *words_scope(const struct status_head *h, const char *name);
 void words_settle(struct buf *b, const struct buf *before, size_t limit,
 		  uint64_t *left);
 
+/* "1 of 2 NodePools is held by hand". */
+#define HAND_BYTES 64
+void words_hand(const struct status_head *h, const struct hand_holds *hand,
+		char out[HAND_BYTES]);
+
+/* How many machines of a list were left out.  seen: those that were looked at,
+ * the last of which had no room if left is set.  They may have become more since
+ * they were counted. */
+uint64_t words_left_out(const struct status_machines *list, uint32_t seen,
+			uint64_t left);
+
 /* Whose the hold on a machine is: "holder", "person" or NULL. */
 const char *words_half_held(const struct half_status *h);
 const char *words_held_by(const struct machine_status *m);
 /* What a person did: "held", "released", "otherValue" or NULL. */
 const char *words_person(const struct machine_status *m);
-/* Until when it is held as far as is known, or STAMP_NONE. */
+/* Until when it is held as far as is known, or STAMP_NONE; and what ends last:
+ * "scale-up" is the scope.  Static. */
 struct machine_until {
 	int64_t at_ms;
 	bool earliest;
+	const char *why;
 };
 struct machine_until words_until(const struct machine_status *m,
 				 const struct scope_status *scope,
 				 int64_t now_ms);
+/* Whose activity holds the scope, and so the machine.  NULL: nobody's, or it is
+ * not known. */
+const struct scope_status *words_restarted(const struct machine_status *m,
+					   const struct scope_status *scope);
+/* When Karpenter may take the machine if nothing else happens. */
+enum machine_free {
+	FREE_UNSAID,	/* it goes anyway, or Karpenter would not take it */
+	FREE_NOW,
+	FREE_THEN,	/* at the end of words_until */
+	FREE_SOON,	/* once the hold is removed, which is due */
+	FREE_UNKNOWN,
+	FREE_PERSON,	/* when the person who holds it lets go */
+};
+enum machine_free words_free(const struct status_head *h,
+			     const struct machine_status *m,
+			     const struct machine_until *until);
+/* In a list of machines: its name, who holds it, and why, to which the reason of
+ * a hold-until belongs where *with_reason is set. */
+#define ROW_WHY_BYTES 64
+const char *words_row_name(const struct machine_status *m);
+const char *words_row_by(const struct machine_status *m);
+void words_row_why(const struct machine_status *m,
+		   const struct machine_until *until,
+		   char out[ROW_WHY_BYTES], bool *with_reason);
 
 /* Writes the value of annotation k of the NodePool in its normal form.  Returns
  * false if it has none that is in force. */

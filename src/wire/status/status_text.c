@@ -9,6 +9,7 @@
 #define TURNS_SHOWN 20	/* a terminal's page */
 #define TAIL_BYTES 512	/* for what follows the last item */
 #define COLUMNS_LEAST 8
+#define ROWS_SHOWN 2000	/* of the list of machines */
 
 /* --- pieces ------------------------------------------------------------------ */
 
@@ -141,12 +142,18 @@ status_text_views(struct buf *b, const struct status_report *r)
 }
 
 static void
-write_head(struct buf *b, const struct status_head *h)
+write_title(struct buf *b, const struct status_head *h)
 {
 	buf_printf(b, "karpenter-node-holder %s, ", h->version);
 	moment(b, h->now_ms);
 	buf_puts(b, h->observe ? ", mode observe: nothing is written, and this "
 			      "is what would be\n" : "\n");
+}
+
+static void
+write_head(struct buf *b, const struct status_head *h)
+{
+	write_title(b, h);
 	buf_puts(b, "replica      ");
 	(void)status_text_safe(b, h->replica);
 	buf_puts(b, "\n");
@@ -206,8 +213,38 @@ write_until(struct buf *b, const struct scope_status *s)
 		buf_puts(b, " at the earliest: its cap is used up");
 	else if (s->until_cap)
 		buf_puts(b, ", when its cap is used up");
+	else if (s->until_hand)
+		buf_puts(b, ", by hand (hold-until)");
 	else if (s->earliest)
 		buf_puts(b, " at the earliest, machines are booting");
+}
+
+static void
+write_restart(struct buf *b, const struct scope_status *s)
+{
+	(void)status_text_safe(b, s->machine);
+	buf_puts(b, s->booting ? ", created " : ", ready since ");
+	moment(b, s->restarted_ms);
+	buf_puts(b, s->booting ? " and not ready yet\n" : "\n");
+}
+
+static void
+write_hand(struct buf *b, size_t indent, const struct status_head *h,
+	   const struct hand_holds *hand)
+{
+	char words[HAND_BYTES];
+
+	if (hand->held == 0)
+		return;
+	words_hand(h, hand, words);
+	column(b, "", indent);
+	buf_printf(b, "%s, until ", words);
+	moment(b, hand->last_ms);
+	if (hand->first_ms != hand->last_ms) {
+		buf_puts(b, ", the first until ");
+		moment(b, hand->first_ms);
+	}
+	buf_puts(b, "\n");
 }
 
 static void
@@ -229,11 +266,9 @@ write_scope(struct buf *b, size_t width, const struct status_head *h,
 	if (s->machine[0] != '\0') {
 		column(b, "", width + 2);
 		buf_puts(b, "restarted by ");
-		(void)status_text_safe(b, s->machine);
-		buf_puts(b, s->booting ? ", created " : ", ready since ");
-		moment(b, s->restarted_ms);
-		buf_puts(b, s->booting ? " and not ready yet\n" : "\n");
+		write_restart(b, s);
 	}
+	write_hand(b, width + 2, h, &s->by_hand);
 	if (s->cap_max_ms != 0) {
 		column(b, "", width + 2);
 		buf_puts(b, "cap ");
@@ -458,6 +493,35 @@ write_half(struct buf *b, const char *what, bool observe,
 	buf_puts(b, "\n");
 }
 
+/* From when Karpenter may take the machine. */
+static void
+write_free(struct buf *b, const struct status_head *h,
+	   const struct machine_status *m, const struct scope_status *scope)
+{
+	static const char *const words[] = {
+		[FREE_NOW] = "may take it now\n",
+		[FREE_SOON] = "may take it once the hold is removed, which is "
+			      "due\n",
+		[FREE_UNKNOWN] = "leaves it alone, nobody knows until when\n",
+		[FREE_PERSON] = "leaves it alone until that person removes "
+				"the hold\n",
+	};
+	struct machine_until until = words_until(m, scope, h->now_ms);
+	enum machine_free free = words_free(h, m, &until);
+
+	if (free == FREE_UNSAID)
+		return;
+	buf_puts(b, "karpenter     ");
+	if (free != FREE_THEN) {
+		buf_puts(b, words[free]);
+		return;
+	}
+	buf_puts(b, "may take it from ");
+	moment(b, until.at_ms);
+	buf_printf(b, " on%s, if nothing else happens\n",
+		   until.earliest ? " at the earliest" : "");
+}
+
 static void
 write_verdict(struct buf *b, const struct status_head *h, const char *name,
 	      const struct machine_status *m, const struct scope_status *scope)
@@ -477,7 +541,7 @@ write_verdict(struct buf *b, const struct status_head *h, const char *name,
 		moment(b, until.at_ms);
 		buf_puts(b, until.earliest ? " at the earliest" : "");
 	}
-	buf_printf(b, ": %s\n", m->goal == GOAL_LEAVE ? "leave" : m->why);
+	buf_printf(b, ": %s\n", until.why);
 	if (h->observe && (m->node.carries || m->claim.carries))
 		buf_puts(b, "left behind   hold and mark of a holder that "
 			    "enforced keep Karpenter off until uninstall or mode "
@@ -492,6 +556,15 @@ status_text_machine(struct buf *b, const struct status_head *h,
 	const char *person = words_person(m);
 
 	write_verdict(b, h, name, m, scope);
+	if (m->reason[0] != '\0') {
+		buf_puts(b, "reason        ");
+		status_text_line(b, m->reason);
+	}
+	if (words_restarted(m, scope) != NULL) {
+		buf_puts(b, "because of    ");
+		write_restart(b, scope);
+	}
+	write_free(b, h, m, scope);
 	buf_puts(b, "nodepool      ");
 	(void)status_text_safe(b, m->nodepool[0] != '\0' ? m->nodepool : "none");
 	buf_puts(b, "\nscope         ");
@@ -513,4 +586,87 @@ status_text_machine(struct buf *b, const struct status_head *h,
 	write_waits(b, 0, &h->report.waits);
 	if (scope != NULL)
 		write_waits(b, 0, &scope->waits);
+}
+
+/* --- all machines ------------------------------------------------------------------ */
+
+struct widths {
+	size_t name, nodepool;
+};
+
+static void
+write_row(struct buf *b, const struct widths *w, const struct status_head *h,
+	  const struct machine_status *m, const struct scope_status *scope)
+{
+	struct machine_until until = words_until(m, scope, h->now_ms);
+	char why[ROW_WHY_BYTES], stamp[STAMP_BYTES] = "";
+	bool with_reason;
+
+	words_row_why(m, &until, why, &with_reason);
+	if (until.at_ms != STAMP_NONE)
+		stamp_format(until.at_ms, stamp);
+	column(b, words_row_name(m), w->name + 2);
+	column(b, m->nodepool, w->nodepool + 2);
+	column(b, words_row_by(m), 9);
+	column(b, stamp, 20);
+	buf_puts(b, until.earliest ? " or later  " : "           ");
+	buf_puts(b, why);
+	if (with_reason) {
+		buf_puts(b, ": ");
+		(void)status_text_safe(b, m->reason);
+	}
+	buf_puts(b, "\n");
+}
+
+/* Writes the rows or, without b, finds their widths. */
+static uint64_t
+write_rows(struct buf *b, struct widths *w, const struct status_head *h,
+	   const struct status_machines *list)
+{
+	struct scope_status scope;
+	struct machine_status m;
+	uint64_t left = 0;
+	uint32_t shown = 0;
+
+	for (int r = 0; r < MACHINE_RANKS; r++) {
+		for (uint32_t i = 0;
+		     left == 0 && shown < ROWS_SHOWN &&
+		     list->next(list->ctx, (enum machine_rank)r, &i, &m,
+				&scope);
+		     shown++) {
+			struct buf was;
+
+			if (b == NULL) {
+				w->name = wider(w->name, words_row_name(&m));
+				w->nodepool = wider(w->nodepool, m.nodepool);
+				continue;
+			}
+			was = *b;
+			write_row(b, w, h, &m, &scope);
+			words_settle(b, &was, b->cap - TAIL_BYTES, &left);
+		}
+	}
+	if (shown == ROWS_SHOWN && left == 0 && list->total > shown)
+		return list->total - shown;
+	return words_left_out(list, shown, left);
+}
+
+void
+status_text_machines(struct buf *b, const struct status_head *h,
+		     const struct status_machines *list)
+{
+	struct widths w = {COLUMNS_LEAST, COLUMNS_LEAST};
+	uint64_t left;
+
+	write_title(b, h);
+	buf_puts(b, "\n");
+	(void)write_rows(NULL, &w, h, list);
+	column(b, "NAME", w.name + 2);
+	column(b, "NODEPOOL", w.nodepool + 2);
+	buf_puts(b, "HELD BY  UNTIL                          WHY\n");
+	left = write_rows(b, &w, h, list);
+	tell_left(b, left, ": ask for one NodePool");
+	if (list->total == 0)
+		buf_puts(b, "no machines\n");
+	write_waits(b, 0, &h->report.waits);
 }

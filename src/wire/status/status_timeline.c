@@ -272,8 +272,10 @@ scope_rows(struct buf *b, struct chart *c, const struct status_items *items,
 	struct scope_status s;
 
 	for (uint32_t i = 0; items->scope(items->ctx, &i, &s);) {
+		/* What people hold has rows of its own. */
 		struct stretch now = {
-			s.state == SCOPE_HELD	  ? "o"
+			s.hand_alone		  ? NULL
+			: s.state == SCOPE_HELD	  ? "o"
 			: s.state == SCOPE_CAPPED ? "c"
 						  : NULL,
 			s.since_ms != STAMP_NONE ? s.since_ms : c->known_ms,

@@ -141,6 +141,15 @@ words_scope(const struct status_head *h, const char *name)
 	return h->rules->scope == SCOPE_CLUSTER ? "cluster" : name;
 }
 
+void
+words_hand(const struct status_head *h, const struct hand_holds *hand,
+	   char out[HAND_BYTES])
+{
+	snprintf(out, HAND_BYTES, "%u of %u NodePool%s %s held by hand",
+		 hand->held, hand->nodepools, hand->nodepools == 1 ? "" : "s",
+		 h->observe ? "would be" : hand->held == 1 ? "is" : "are");
+}
+
 /* --- a machine ---------------------------------------------------------------- */
 
 const char *
@@ -189,7 +198,9 @@ struct machine_until
 words_until(const struct machine_status *m, const struct scope_status *scope,
 	    int64_t now_ms)
 {
-	struct machine_until u = {.at_ms = STAMP_NONE};
+	struct machine_until u = {
+		.at_ms = STAMP_NONE,
+		.why = m->goal == GOAL_LEAVE ? "leave" : m->why};
 
 	if (m->goal != GOAL_HOLD)
 		return u;
@@ -197,7 +208,11 @@ words_until(const struct machine_status *m, const struct scope_status *scope,
 		u.at_ms = m->own_ms;
 		u.earliest = m->booting;
 	}
-	if (scope != NULL && scope->state == SCOPE_HELD) {
+	/* What people hold of the scope is in manual_ms. */
+	if (scope != NULL && scope->state == SCOPE_HELD &&
+	    !scope->until_hand) {
+		if (scope->until_ms == STAMP_NONE || scope->until_ms > u.at_ms)
+			u.why = "scale-up";
 		/* A scope whose end nobody knows ends later than that. */
 		if (scope->until_ms == STAMP_NONE) {
 			u.earliest = u.at_ms != STAMP_NONE;
@@ -209,8 +224,85 @@ words_until(const struct machine_status *m, const struct scope_status *scope,
 	if (m->manual_ms != STAMP_NONE && m->manual_ms > u.at_ms) {
 		u.at_ms = m->manual_ms;
 		u.earliest = false;
+		u.why = "hold-until";
 	}
 	return u;
+}
+
+const struct scope_status *
+words_restarted(const struct machine_status *m,
+		const struct scope_status *scope)
+{
+	return m->goal == GOAL_HOLD && scope != NULL &&
+			       scope->state == SCOPE_HELD &&
+			       !scope->hand_alone && scope->machine[0] != '\0'
+		       ? scope
+		       : NULL;
+}
+
+static bool
+is_deleting(const struct machine_status *m)
+{
+	return m->claim.deleting || m->node.deleting;
+}
+
+enum machine_free
+words_free(const struct status_head *h, const struct machine_status *m,
+	   const struct machine_until *until)
+{
+	const char *by = words_held_by(m);
+
+	if (is_deleting(m) || !m->claim.present)
+		return FREE_UNSAID;
+	if (by != NULL && by[0] == 'p')
+		return FREE_PERSON;
+	if (h->observe && (m->node.carries || m->claim.carries))
+		return FREE_UNSAID;
+	if (h->observe || by == NULL)
+		return FREE_NOW;
+	if (m->goal != GOAL_HOLD)
+		return FREE_SOON;
+	return until->at_ms != STAMP_NONE ? FREE_THEN : FREE_UNKNOWN;
+}
+
+const char *
+words_row_name(const struct machine_status *m)
+{
+	return m->node.present ? m->node.name : m->claim.name;
+}
+
+const char *
+words_row_by(const struct machine_status *m)
+{
+	const char *by = words_held_by(m);
+
+	return by != NULL ? by : "nobody";
+}
+
+void
+words_row_why(const struct machine_status *m,
+	      const struct machine_until *until, char out[ROW_WHY_BYTES],
+	      bool *with_reason)
+{
+	const char *person = words_person(m), *by = words_held_by(m);
+	const char *what = is_deleting(m) ? "being deleted"
+			   : person == NULL	     ? NULL
+			   : person[0] == 'h' ? "the hold is not the holder's"
+			   : person[0] == 'r' ? "a person took its hold off"
+					      : "the annotation has another "
+						"value";
+
+	*with_reason = what == NULL && m->reason[0] != '\0' &&
+		       strcmp(until->why, "hold-until") == 0;
+	if (what != NULL)
+		snprintf(out, ROW_WHY_BYTES, "%s", what);
+	else
+		snprintf(out, ROW_WHY_BYTES, "%s%s",
+			 by == NULL && m->goal == GOAL_HOLD ? "not held yet, "
+			 : by != NULL && m->goal == GOAL_CLEAR
+				 ? "to be released, "
+				 : "",
+			 until->why);
 }
 
 /* --- annotations ---------------------------------------------------------------- */
@@ -271,6 +363,14 @@ words_bad(const struct nodepool_status *p, enum nodepool_key k,
 }
 
 /* --- lists that have no room ------------------------------------------------------ */
+
+uint64_t
+words_left_out(const struct status_machines *list, uint32_t seen,
+	       uint64_t left)
+{
+	return left == 0 || list->total < seen ? left
+					       : list->total - seen + left;
+}
 
 void
 words_settle(struct buf *b, const struct buf *before, size_t limit,

@@ -94,6 +94,9 @@ setup(void)
 		.machine = "web-x7k2p", .restarted_ms = T + 9 * MIN,
 		.booting = true, .cap_max_ms = 60 * MIN,
 		.cap_used_ms = 10 * MIN + 900, .cap_window_ms = 5 * MIN,
+		.by_hand = {.nodepools = 2, .held = 1,
+			    .first_ms = T + 720 * MIN,
+			    .last_ms = T + 720 * MIN},
 	};
 	nodepool = (struct nodepool_status){
 		.n = {.machines = 12, .held = 12},
@@ -198,6 +201,7 @@ static const char leader[] =
 	LINE("SCOPE    STATE     SINCE                 UNTIL")
 	LINE("cluster  held      2026-01-02T03:04:05Z  2026-01-02T03:24:05Z at the earliest, machines are booting")
 	LINE("         restarted by web-x7k2p, created 2026-01-02T03:13:05Z and not ready yet")
+	LINE("         1 of 2 NodePools is held by hand, until 2026-01-02T15:04:05Z")
 	LINE("         cap 1h, of which 10m are used")
 	LINE("")
 	LINE("NODEPOOL  MACHINES  HELD  BY PEOPLE  OPTED OUT")
@@ -318,6 +322,26 @@ quiet(void)
 {
 	scope.state = SCOPE_QUIET;
 	scope.until_ms = STAMP_NONE;
+}
+
+/* Nothing but hold-untils holds it. */
+static void
+all_by_hand(void)
+{
+	scope.hand_alone = scope.until_hand = true;
+	scope.earliest = false;
+	scope.since_ms = STAMP_NONE;
+	scope.until_ms = T + 30 * MIN;
+	scope.machine[0] = '\0';
+	scope.by_hand = (struct hand_holds){2, 2, T + 30 * MIN, T + 720 * MIN};
+}
+
+static void
+none_by_hand(void)
+{
+	quiet();
+	scope.by_hand.held = 0;
+	nodepool.by_hand = false;
 }
 
 static void
@@ -495,9 +519,18 @@ static const struct {
 	{until_cap, "2026-01-02T03:24:05Z, when its cap is used up\n",
 	 "\"untilCap\":true"},
 	{nobody_knows, "held      2026-01-02T03:04:05Z  unknown\n",
-	 "\"until\":null,\"untilCap\":false,\"earliest\":false"},
+	 "\"until\":null,\"untilCap\":false,\"untilHand\":false,\"earliest\":false"},
 	{quiet, "cluster  quiet     2026-01-02T03:04:05Z\n",
 	 "\"state\":\"quiet\""},
+	{all_by_hand, "2026-01-02T03:34:05Z, by hand (hold-until)\n"
+		      "         2 of 2 NodePools are held by hand, until "
+		      "2026-01-02T15:04:05Z, the first until "
+		      "2026-01-02T03:34:05Z\n",
+	 "\"untilHand\":true"},
+	{all_by_hand, "cluster  held  ",
+	 "\"byHand\":{\"nodePools\":2,\"held\":2,\"firstUntil\":"
+	 "\"2026-01-02T03:34:05Z\",\"lastUntil\":\"2026-01-02T15:04:05Z\"}"},
+	{none_by_hand, "cluster  quiet ", "\"byHand\":null"},
 	{ready, "restarted by web-x7k2p, ready since 2026-01-02T03:13:05Z\n",
 	 "\"booting\":false"},
 	{unseen, "waits: nodepools cannot be listed or watched at the moment, "
@@ -523,7 +556,7 @@ static const struct {
 	 "\"authority\":null}"},
 	{shedding, "17 in the last 60 s: 12 held, 2 unchanged, 3 shed\n",
 	 "\"requests\":17,\"held\":12,"},
-	{uncapped, "and not ready yet\n\nNODEPOOL", "\"cap\":null"},
+	{uncapped, "15:04:05Z\n\nNODEPOOL", "\"cap\":null"},
 	{foreign_name, "w\xc3\xa9" "b      held  ",
 	 "\"name\":\"w\xc3\xa9" "b\""},
 	{refused, "          0  3 writes failed and wait\n",
@@ -587,8 +620,12 @@ START_TEST(test_page)
 	shows("<title>held | karpenter-node-holder</title>");
 	shows("<p class=\"v held\">The scope <bdi>cluster</bdi> is held until "
 	      "<time datetime=\"2026-01-02T03:24:05Z\">03:24:05</time> (in 10m) "
-	      "at the earliest, because machines are booting. 12 of 12 Nodes "
-	      "carry the holder's hold.</p>");
+	      "at the earliest, because machines are booting. 1 of 1 NodePool "
+	      "is held by hand until <time datetime=\"2026-01-02T15:04:05Z\">"
+	      "15:04:05</time> (in 11h50m). 12 of 12 Nodes carry the holder's "
+	      "hold.</p>");
+	shows("<p>1 of 2 NodePools is held by hand until <time datetime=\"2026-"
+	      "01-02T15:04:05Z\">15:04:05</time> (in 11h50m). </p>");
 	shows("As of <time datetime=\"2026-01-02T03:14:05Z\">2026-01-02 03:14:05"
 	      "</time>");
 	shows("<p>12 machines, held since <time datetime=\"2026-01-02T03:04:05Z"
@@ -680,7 +717,14 @@ static const struct {
 	{capped, "03:24:05</time> (in 10m) at the earliest, because its cap is"},
 	{until_cap, "03:24:05</time> (in 10m), when its cap is used up."},
 	{nobody_knows, "is held, nobody knows until when."},
-	{quiet, "All is quiet: no scope is held."},
+	{quiet, "<p class=\"v held by hand\">No scope is held. 1 of 1 NodePool is "
+		"held by hand until <time"},
+	{quiet, "<title>held by hand | "},
+	{none_by_hand, "All is quiet: no scope is held. 12"},
+	{none_by_hand, "<title>quiet | "},
+	{all_by_hand, "<title>held | "},
+	{all_by_hand, "is held until <time datetime=\"2026-01-02T03:34:05Z\">"
+		      "03:34:05</time> (in 20m), by hand (hold-until)."},
 	{two_scopes, "2 of 2 scopes are held."},
 	{just_now, "03:14:05</time> (0s ago) until <time"},
 	{unseen, "Waits: nodepools cannot be listed or watched at the moment"},
@@ -692,7 +736,7 @@ static const struct {
 	{tomorrow, "<time datetime=\"2026-01-03T03:04:05Z\">2026-01-03 03:04:05<"},
 	{a_claim_is_held, " hold, and 1 NodeClaim.</p>"},
 	{five_would_be_held, "With mode enforce, 5 of 12 Nodes would carry "},
-	{each_for_itself, "<title>quiet | "},
+	{each_for_itself, "<title>held by hand | "},
 	{one_boots_for_itself, "<title>held | "},
 	{alone, "<dd>this replica, without an election</dd>"},
 	{each_for_itself, "Each machine is held by itself (scope node)."},
@@ -1099,6 +1143,8 @@ START_TEST(test_machine)
 	ck_assert_str_eq(
 		text,
 		LINE("ip-10-0-1-2 is held by the holder until 2026-01-02T03:24:05Z at the earliest: scale-up")
+		LINE("because of    web-x7k2p, created 2026-01-02T03:13:05Z and not ready yet")
+		LINE("karpenter     may take it from 2026-01-02T03:24:05Z on at the earliest, if nothing else happens")
 		LINE("nodepool      web")
 		LINE("scope         cluster")
 		LINE("own deadline  2026-01-02T03:16:05Z")
@@ -1110,11 +1156,14 @@ START_TEST(test_machine)
 		LINE("{\"apiVersion\":\"status.karpenter-node-holder.io/v1\","
 		"\"kind\":\"MachineStatus\",\"time\":\"2026-01-02T03:14:05Z\","
 		"\"mode\":\"enforce\",\"name\":\"ip-10-0-1-2\","
-		"\"nodePool\":\"web\",\"scope\":\"cluster\",\"held\":true,"
-		"\"by\":\"holder\",\"why\":\"scale-up\","
+		"\"nodePool\":\"web\",\"held\":true,"
+		"\"by\":\"holder\",\"why\":\"scale-up\",\"reason\":null,"
 		"\"until\":\"2026-01-02T03:24:05Z\",\"earliest\":true,"
+		"\"freeFrom\":\"2026-01-02T03:24:05Z\",\"person\":null,"
+		"\"scope\":\"cluster\",\"restartedBy\":{\"machine\":\"web-x7k2p\","
+		"\"time\":\"2026-01-02T03:13:05Z\",\"booting\":true},"
 		"\"ownDeadline\":\"2026-01-02T03:16:05Z\",\"booting\":false,"
-		"\"person\":null,\"node\":{\"name\":\"ip-10-0-1-2\","
+		"\"node\":{\"name\":\"ip-10-0-1-2\","
 		"\"held\":\"holder\",\"carriesHold\":true,"
 		"\"heldSince\":\"2026-01-02T03:04:06Z\","
 		"\"deleting\":false,\"lastWrite\":{\"write\":\"hold\","
@@ -1193,6 +1242,191 @@ START_TEST(test_until)
 }
 END_TEST
 
+/* A hold-until that ends last is the cause, with its reason, and another machine
+ * is none while nothing else holds. */
+START_TEST(test_machine_by_hand)
+{
+	struct machine_status m = a_machine();
+
+	m.why = "machine-settling";
+	m.manual_ms = T + 30 * MIN;
+	strcpy(m.reason, "an audit");
+	all_by_hand();
+	strcpy(scope.machine, "web-x7k2p");
+	write_machine(STATUS_TEXT, &m);
+	ck_assert_ptr_nonnull(strstr(
+		text, "until 2026-01-02T03:34:05Z: hold-until\n"
+		      "reason        an audit\n"
+		      "karpenter     may take it from 2026-01-02T03:34:05Z on, "
+		      "if nothing else happens\n"));
+	write_machine(STATUS_JSON, &m);
+	ck_assert_ptr_nonnull(strstr(
+		text, "\"why\":\"hold-until\",\"reason\":\"an audit\","));
+	ck_assert_ptr_nonnull(strstr(text, "\"restartedBy\":null"));
+	/* Its own deadline is later. */
+	m.manual_ms = T + 11 * MIN;
+	write_machine(STATUS_JSON, &m);
+	ck_assert_ptr_nonnull(strstr(text, "\"why\":\"machine-settling\""));
+}
+END_TEST
+
+static void
+is_cleared(struct machine_status *m)
+{
+	m->goal = GOAL_CLEAR;
+}
+
+static void
+is_free(struct machine_status *m)
+{
+	is_cleared(m);
+	m->node.tenure = TENURE_FREE;
+	m->node.carries = false;
+}
+
+static void
+is_a_persons(struct machine_status *m)
+{
+	m->node.tenure = TENURE_PERSON;
+}
+
+static void
+has_no_end(struct machine_status *m)
+{
+	m->own_ms = STAMP_NONE;
+	scope.until_ms = STAMP_NONE;
+}
+
+static void
+goes(struct machine_status *m)
+{
+	m->claim.deleting = true;
+}
+
+static const struct {
+	void (*is)(struct machine_status *m);
+	const char *text, *json;	/* NULL: it says nothing */
+} frees[] = {
+	{is_cleared, "may take it once the hold is removed, which is due\n",
+	 "null"},
+	{is_free, "may take it now\n", "\"2026-01-02T03:14:05Z\""},
+	{is_a_persons, "leaves it alone until that person removes the hold\n",
+	 "null"},
+	{has_no_end, "leaves it alone, nobody knows until when\n", "null"},
+	{goes, NULL, "null"},
+};
+
+START_TEST(test_free)
+{
+	struct machine_status m = a_machine();
+	char want[100];
+
+	frees[_i].is(&m);
+	write_machine(STATUS_TEXT, &m);
+	(void)snprintf(want, sizeof(want), "\nkarpenter     %s",
+		       frees[_i].text != NULL ? frees[_i].text : "");
+	ck_assert_msg((strstr(text, want) != NULL) == (frees[_i].text != NULL),
+		      "%s", text);
+	write_machine(STATUS_JSON, &m);
+	(void)snprintf(want, sizeof(want), "\"freeFrom\":%s,", frees[_i].json);
+	ck_assert_msg(strstr(text, want) != NULL, "%s", text);
+}
+END_TEST
+
+/* --- all machines ------------------------------------------------------------------- */
+
+static uint32_t machines_n;
+
+/* Each machine is held, but for one that a person holds. */
+static bool
+a_row(void *ctx, enum machine_rank rank, uint32_t *i, struct machine_status *m,
+      struct scope_status *s)
+{
+	const char *person = ctx;
+
+	*m = a_machine();
+	*s = scope;
+	if (rank == MACHINE_LOOK) {
+		m->node.tenure = TENURE_PERSON;
+		strcpy(m->node.name, person);
+		return (*i)++ == 0;
+	}
+	m->manual_ms = T + 30 * MIN;
+	strcpy(m->reason, "an audit");
+	return rank == MACHINE_HELD && (*i)++ < machines_n - 1;
+}
+
+static struct status_machines list = {.next = a_row};
+
+static size_t
+write_machines(enum status_format f, const char *person)
+{
+	struct buf b;
+
+	list.ctx = (void *)(uintptr_t)person;
+	list.total = machines_n;
+	buf_init(&b, text, sizeof(text));
+	status_write_machines(&b, f, &head, &list);
+	ck_assert(!b.full);
+	if (f == STATUS_HTML)
+		is_well_formed();
+	return b.len;
+}
+
+START_TEST(test_machines)
+{
+	struct json *root;
+	const struct json *m;
+
+	machines_n = 2;
+	(void)write_machines(STATUS_TEXT, "b");
+	ck_assert_str_eq(
+		text,
+		LINE("karpenter-node-holder 0.1.0, 2026-01-02T03:14:05Z")
+		LINE("")
+		LINE("NAME         NODEPOOL  HELD BY  UNTIL                          WHY")
+		LINE("b            web       person   2026-01-02T03:24:05Z or later  the hold is not the holder's")
+		LINE("ip-10-0-1-2  web       holder   2026-01-02T03:34:05Z           hold-until: an audit"));
+	root = parse(write_machines(STATUS_JSON, "b"));
+	ck_assert(json_says(root, "kind", "MachineStatusList"));
+	m = json_first(json_member(root, "machines"));
+	ck_assert(json_says(m, "name", "b"));
+	ck_assert(json_says(m, "nodeClaim", "web-x7k2p"));
+	ck_assert(json_says(m, "by", "person"));
+	ck_assert_ptr_nonnull(strstr(text, "\"reason\":\"an audit\""));
+	ck_assert_ptr_nonnull(strstr(text, "\"leftOut\":0}\n"));
+	json_free(root);
+	(void)write_machines(STATUS_HTML, HOSTILE);
+	shows("<p>2 machines as of <time");
+	shows("<td>holder</td><td><time datetime=\"2026-01-02T03:34:05Z\">"
+	      "03:34:05</time> (in 20m)</td><td>hold-until: <bdi>an audit</bdi>");
+	ck_assert_ptr_null(strstr(text, "<script"));
+}
+END_TEST
+
+/* More than there is room for: each format says how many are left out. */
+START_TEST(test_too_many_machines)
+{
+	struct json *root;
+	char want[40];
+	long long shown;
+
+	machines_n = 20000;
+	root = parse(write_machines(STATUS_JSON, "b"));
+	shown = length(json_member(root, "machines"));
+	ck_assert_int_gt(shown, 500);
+	(void)snprintf(want, sizeof(want), "\"leftOut\":%lld}", 20000 - shown);
+	ck_assert_ptr_nonnull(strstr(text, want));
+	json_free(root);
+	(void)write_machines(STATUS_TEXT, "b");
+	ck_assert_ptr_nonnull(strstr(text, "… and 18000 more: ask for one "
+					   "NodePool"));
+	(void)write_machines(STATUS_HTML, "b");
+	ck_assert_ptr_nonnull(strstr(text, "… and 19500 more: ask for one "
+					   "NodePool"));
+}
+END_TEST
+
 START_TEST(test_machine_of_a_person)
 {
 	struct machine_status m = a_machine();
@@ -1234,7 +1468,7 @@ START_TEST(test_machine_of_a_person)
 	m.node.last.act = ACT_CLEAR;
 	m.node.again_ms = T + 11 * MIN;
 	write_machine(STATUS_JSON, &m);
-	ck_assert_ptr_nonnull(strstr(text, "\"why\":\"quiet\",\"until\":null"));
+	ck_assert_ptr_nonnull(strstr(text, "\"why\":\"quiet\",\"reason\":null,\"until\":null"));
 	ck_assert_ptr_nonnull(
 		strstr(text, "\"write\":\"release\",\"outcome\":\"refused\""));
 	ck_assert_ptr_nonnull(
@@ -1429,6 +1663,10 @@ main(void)
 	tcase_add_test(tc, test_timeline_of_two);
 	tcase_add_test(tc, test_enough_room);
 	tcase_add_test(tc, test_machine);
+	tcase_add_test(tc, test_machine_by_hand);
+	tcase_add_loop_test(tc, test_free, 0, sizeof(frees) / sizeof(frees[0]));
+	tcase_add_test(tc, test_machines);
+	tcase_add_test(tc, test_too_many_machines);
 	tcase_add_test(tc, test_machine_of_a_person);
 	tcase_add_test(tc, test_machine_observed);
 	tcase_add_test(tc, test_machine_alone);
