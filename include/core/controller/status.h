@@ -59,9 +59,9 @@ uint32_t figures_by_hand(const struct figures *f, enum kind kind);
 
 /* Begins to count anew. */
 void figures_begin(struct figures *f);
-/* Counts the next STATUS_SLICE objects, or a few NodePools.  Returns true while there are more: the
- * caller gives the lock away in between.  What comes or goes meanwhile may be
- * missed. */
+/* Counts the next STATUS_SLICE objects, or a few NodePools. Returns true while
+ * there are more: the caller gives the lock away in between. What comes or
+ * goes meanwhile may be missed. */
 bool controller_count(const struct controller *s, struct figures *f,
 		      struct now now);
 
