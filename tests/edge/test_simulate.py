@@ -1587,7 +1587,9 @@ def test_recorder(run, recorder, tmp_path):  # noqa: F811
 
 
 def expire(api):
-    """Ends all watches, and what was is forgotten: lists follow."""
+    """Ends all watches, and what was is forgotten, with something that no watch
+    has shown: lists follow."""
+    api.create("nodes", f"unseen-{api.store.rv}")
     api.compact()
     api.drop_watches("nodeclaims")
     api.drop_watches("events")
