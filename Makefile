@@ -42,7 +42,9 @@ rooms_core := core/doctor core/controller core/protocol core/table core/rules co
 rooms_wire := wire/doctor wire/metrics wire/status wire/admission wire/config wire/kubeconfig wire/api \
 	wire/karpenter wire/yaml wire/json wire
 rooms_edge := edge/server edge/certs edge/kube edge
-rooms_top  := cli doctor simulate prometheus recorder uninstall daemon
+rooms_tools := tools/doctor tools/simulate tools/prometheus tools/recorder \
+	tools/uninstall
+rooms_top  := cli $(rooms_tools) daemon
 ROOMS := $(rooms_top) $(rooms_edge) $(rooms_wire) $(rooms_core)
 archives = $(foreach r,$(1),$(VARIANT)/lib$(subst /,_,$(r)).a)
 libs_core = $(call archives,$(rooms_core))
@@ -102,7 +104,7 @@ $(VARIANT)/karpenter-node-holder: $(VARIANT)/cli/main.o $(libs_all)
 # --- tests: each links its own layer and those below it, no more -----------
 tests_of = $(patsubst $(1)/%.c,$(VARIANT)/tests/$(2)/%,$(wildcard $(1)/test_*.c))
 EDGE := $(call tests_of,tests/edge,edge)
-UNIT := $(foreach l,core wire daemon simulate,$(call tests_of,tests/unit/$(l),$(l)))
+UNIT := $(foreach l,core wire daemon tools/simulate,$(call tests_of,tests/unit/$(l),$(l)))
 TESTS := $(UNIT) $(EDGE)
 CHECK_LIBS = $(call pkg,check)
 
@@ -150,8 +152,8 @@ $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(shared_unit) $(libs_wire)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_wire) $(CHECK_LIBS))
 $(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(shared_unit) $(libs_all)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS))
-$(VARIANT)/tests/simulate/%: tests/unit/simulate/%.c $(shared_core) \
-		$(call archives,simulate) $(libs_wire)
+$(VARIANT)/tests/tools/simulate/%: tests/unit/tools/simulate/%.c $(shared_core) \
+		$(call archives,tools/simulate) $(libs_wire)
 	$(call link,-Itests,$(ext_wire) $(call pkg,zlib) $(CHECK_LIBS))
 $(VARIANT)/tests/edge/%: tests/edge/%.c $(shared_edge) $(libs_edge)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)

@@ -42,7 +42,7 @@ one_place 'curl/' 'edge/kube/[a-z_]*\.[ch]'
 one_place 'microhttpd' 'edge/server/[a-z_]*\.[ch]'
 one_place 'gnutls/' 'edge/server/[a-z_]*\.[ch]'
 one_place 'openssl/' 'edge/certs/[a-z_]*\.[ch]'
-one_place 'zlib' 'simulate/input\.c'
+one_place 'zlib' 'tools/simulate/input\.c'
 while read -r file; do
 	fault "$file: a library's type in a public header"
 done < <(sources 'include/*.h' |
@@ -221,7 +221,7 @@ flat() { cat "$@" | tr -s '\n\t ' ' '; }
 while IFS= read -r name; do
 	grep -qF "\`$name\`" docs/operations.md || fault "docs/operations.md: nothing of \"$name\""
 done < <({
-	flat src/daemon/*.c src/uninstall/*.c src/cli/*.c src/edge/*.c src/edge/*/*.c |
+	flat src/daemon/*.c src/tools/uninstall/*.c src/cli/*.c src/edge/*.c src/edge/*/*.c |
 		grep -oE '\b(LOG|PHRASE|log_held|trouble|write_line)\([^"();]*"[^"]*"|\b(phrase|phrases\[\]|says\[\]) = [^;]*;' |
 		grep -oE '"[^"]*"'
 	flat src/core/protocol/event_series.c | grep -oE '"[A-Za-z]+", "(Normal|Warning)"' | cut -d, -f1

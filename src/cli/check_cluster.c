@@ -4,7 +4,7 @@
 
 #include "access.h"
 #include "cmd.h"
-#include "doctor/doctor.h"
+#include "tools/doctor/doctor.h"
 #include "edge/output.h"
 #include "options.h"
 #include "wire/doctor/report.h"

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "prometheus/prometheus.h"
+#include "tools/prometheus/prometheus.h"
 
 /* The flags of `simulate` that say how to ask a Prometheus.  A zeroed struct has
  * none of them.  The texts are argv's. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "recorder/recorder.h"
+#include "tools/recorder/recorder.h"
 
 #include <stdio.h>
 #include <string.h>

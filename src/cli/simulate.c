@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simulate/simulate.h"
+#include "tools/simulate/simulate.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "uninstall/uninstall.h"
+#include "tools/uninstall/uninstall.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`record`: the two watches, and what waits between them (src/recorder)."""
-BOOK = "src/recorder/book.c"
-RECORDER = "src/recorder/recorder.c"
+"""`record`: the two watches, and what waits between them (src/tools/recorder)."""
+BOOK = "src/tools/recorder/book.c"
+RECORDER = "src/tools/recorder/recorder.c"
 TEST = "tests/edge/test_simulate.py -k test_recorder"
 WATCHES = f"{TEST}_watches"
 LEFT = f"{TEST}_leaves_out"

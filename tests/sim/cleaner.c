@@ -292,7 +292,7 @@ shown(const struct cleaner *x, enum kind kind, const char *name)
 	return NULL;
 }
 
-/* The patch that src/uninstall would send, as an action of the controller. */
+/* The patch that src/tools/uninstall would send, as an action of the controller. */
 static struct action
 action_of(const struct cleaner *x, const struct cleanup_write *w)
 {

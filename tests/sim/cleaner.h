@@ -7,7 +7,7 @@
 /*
  * The command `uninstall` in the modelled world: the product's own
  * core/protocol/cleanup and core/protocol/lease, with a shell that performs
- * their steps as src/uninstall does.  The holders are gone by then.  The
+ * their steps as src/tools/uninstall does.  The holders are gone by then.  The
  * command is killed after a random step, with writes under way, and somebody
  * starts it again, also after it has ended.
  *

@@ -14,7 +14,7 @@
 /*
  * Judges facts about a cluster: each function adds to *f what is wrong in the
  * facts it is given, and says with findings_looked what it saw.  wire/doctor
- * decodes the facts from answers of the API server, and src/doctor asks for
+ * decodes the facts from answers of the API server, and src/tools/doctor asks for
  * them.  All facts are plain values; the functions keep no state and read no
  * clock.  docs/check.md lists the findings.
  */

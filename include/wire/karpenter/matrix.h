@@ -53,7 +53,7 @@ struct matrix_answer {
 };
 void matrix_answer(const char *bytes, size_t n, struct matrix_answer *out);
 
-/* Somebody who asks for the series (src/prometheus) calls fn for each, in the
+/* Somebody who asks for the series (src/tools/prometheus) calls fn for each, in the
  * order in which matrix_series takes them; bytes are NULL if it is too large.
  * Returns -1 if fn fails, or with another *e. */
 struct matrix_asked {

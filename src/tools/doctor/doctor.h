@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_DOCTOR_DOCTOR_H
+#define TOOLS_DOCTOR_DOCTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/doctor/finding.h"
+#include "edge/timing.h"
+#include "wire/config/config.h"
+#include "wire/kubeconfig/kubeconfig.h"
+
+/* What the command line asks for.  It is borrowed while doctor_run runs. */
+struct doctor_setup {
+	const struct config *config;
+	const char *namespace_flag;	/* of the installation; NULL: not
+					   given */
+	bool in_cluster;	/* access is the pod's service account */
+	int64_t wait_ms;	/* for the API server, and for a dry run that
+				   comes back held */
+};
+
+/*
+ * Looks at an installation and its cluster, and adds what it finds to *f, which
+ * findings_init has made.  It writes nothing but dry runs.  What cannot be read
+ * is a finding too.  It takes ownership of what *access contains.  It returns
+ * -1 if it could not begin or was ended by a signal, and *e says why.
+ */
+int doctor_run(const struct doctor_setup *setup, struct kubeconfig *access,
+	       const struct timing *t, struct findings *f, struct err *e);
+
+#endif

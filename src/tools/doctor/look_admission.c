@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "parts.h"
+#include "tools/uninstall/registered.h"
+#include "wire/api/nodepool.h"
+#include "wire/api/registration.h"
+
+/* --- NodePools ------------------------------------------------------------ */
+
+static int
+take_nodepool(struct doctor *d, const char *bytes, size_t n, struct err *e)
+{
+	const struct rules *rules = &d->config.rules;
+	static struct nodepool_facts p;	/* too large for a stack */
+
+	if (nodepool_facts_decode(bytes, n, &rules->hold, &p, e))
+		return -1;
+	judge_nodepool(&p, rules, d->f);
+	d->pools_seen++;
+	if (d->pools_n < DOCTOR_NODEPOOLS_MAX) {
+		(void)str_copy(d->pool_names[d->pools_n], NODEPOOL_BYTES,
+			       p.pool.name);
+		d->pools[d->pools_n].holds = p.template_holds;
+		d->pools[d->pools_n++].grace = p.grace;
+	}
+	if (d->tried_n < DOCTOR_TRIED_MAX && !p.pool.inert &&
+	    !p.pool.disabled && rules_nodepool_included(rules, p.pool.name))
+		d->tried[d->tried_n++] = p;
+	return 0;
+}
+
+static void
+begin_nodepools(struct doctor *d)
+{
+	d->pools_n = d->pools_seen = d->tried_n = 0;
+}
+
+void
+look_nodepools(struct doctor *d)
+{
+	int rc = doctor_list(d, &(struct doctor_list){
+					.check = DOCTOR_NODEPOOLS,
+					.what = "NodePools",
+					.path = NODEPOOLS_PATH,
+					.begin = begin_nodepools,
+					.item = take_nodepool,
+				});
+
+	if (rc == 0)
+		findings_looked(d->f, DOCTOR_NODEPOOLS, "%u NodePool%s",
+				d->pools_seen, d->pools_seen == 1 ? "" : "s");
+	judge_patterns(&d->config.rules,
+		       (const char(*)[NODEPOOL_BYTES])d->pool_names, d->pools_n,
+		       &d->place, d->f);
+	if (d->tried_n == 0) {
+		nodepool_init(&d->tried[0].pool);
+		(void)str_copy(d->tried[0].pool.name, NODEPOOL_BYTES,
+			       "karpenter-node-holder-check");
+		d->tried_n = 1;
+	}
+}
+
+/* --- the dry run ---------------------------------------------------------- */
+
+static enum dry_run
+dry_run_once(struct doctor *d, enum kind kind, const struct nodepool_facts *p,
+	     struct err *e)
+{
+	char body[DRY_RUN_BYTES];
+	struct kube_reply r;
+	struct buf b;
+	bool held = false;
+	int rc;
+
+	buf_init(&b, body, sizeof(body));
+	dry_run_body(&b, kind, p);
+	rc = doctor_post(d, dry_run_paths[kind], &b, &r, e);
+	if (rc != 0)
+		return DRY_RUN_FAILED;
+	if (dry_run_decode(r.body, r.body_bytes, &held, e))
+		return DRY_RUN_FAILED;
+	return held ? DRY_RUN_HELD : DRY_RUN_UNHELD;
+}
+
+/* The configuration of the holder may exclude one of the NodePools, so several
+ * are tried. */
+static void
+dry_run_kind(struct doctor *d, enum kind kind, struct dry_run_facts *out)
+{
+	struct err e = {0};
+
+	for (unsigned i = 0; i < d->tried_n; i++) {
+		const struct nodepool_facts *p = &d->tried[i];
+
+		(void)str_copy(out->nodepool, sizeof(out->nodepool),
+			       p->pool.name);
+		out->result[kind] = dry_run_once(d, kind, p, &e);
+		memcpy(out->why[kind], e.text, sizeof(out->why[kind]));
+		if (out->result[kind] != DRY_RUN_UNHELD)
+			return;
+	}
+}
+
+void
+look_dry_run(struct doctor *d)
+{
+	if (!rules_nodepool_included(&d->config.rules,
+				     d->tried[0].pool.name)) {
+		findings_partly(d->f, DOCTOR_DRY_RUN,
+				"not made: the configuration includes no "
+				"NodePool that is there");
+		return;
+	}
+	for (int k = 0; k < KIND_COUNT; k++)
+		dry_run_kind(d, (enum kind)k, &d->dry_run);
+	d->dry_run.waited_ms = clock_boot_ms() - d->begin_ms;
+	judge_dry_run(&d->dry_run, &d->config.rules, &d->place, d->f);
+}
+
+/* --- what is registered --------------------------------------------------- */
+
+static void
+begin_hooks(struct doctor *d)
+{
+	while (d->hooks_n > 0)
+		free(d->bundles[--d->hooks_n]);
+}
+
+static int
+take_hook(struct doctor *d, const char *bytes, size_t n, struct err *e)
+{
+	unsigned i = d->hooks_n;
+	int rc;
+
+	if (i == DOCTOR_WEBHOOKS_MAX)
+		return err_set(e, ERR_LIMIT, "more than %d have our webhook",
+			       DOCTOR_WEBHOOKS_MAX);
+	rc = webhook_facts_decode(bytes, n, &d->hooks[i], &d->bundles[i], e);
+	if (rc > 0)
+		d->hooks_n++;
+	return rc < 0 ? -1 : 0;
+}
+
+void
+look_admission(struct doctor *d)
+{
+	static struct registered r;	/* too large for a stack */
+	struct err e = {0};
+
+	if (doctor_list(d, &(struct doctor_list){
+				   .check = DOCTOR_ADMISSION,
+				   .what = "MutatingWebhookConfigurations",
+				   .path = REGISTRATION_PATH,
+				   .begin = begin_hooks,
+				   .item = take_hook,
+			   }) != 0)
+		return;
+	r.n = 0;
+	if (registered_look(d->session, &r, &e)) {
+		findings_unknown(d->f, DOCTOR_ADMISSION,
+				 "MutatingAdmissionPolicies", e.text);
+		if (d->hooks_n == 0)
+			return;
+	}
+	for (unsigned i = 0; i < r.n; i++) {
+		d->policy |= r.at[i].kind == REGISTERED_POLICY;
+		d->binding |= r.at[i].kind == REGISTERED_BINDING;
+	}
+	d->admission_known = true;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_DOCTOR_PARTS_H
+#define TOOLS_DOCTOR_PARTS_H
+
+#include "doctor.h"
+#include "edge/clock.h"
+#include "edge/kube/kube.h"
+#include "tools/uninstall/lease_session.h"
+#include "wire/doctor/facts.h"
+
+#define DOCTOR_NAME "karpenter-node-holder"
+
+/* A namespace in which a holder is, or was. */
+struct doctor_site {
+	char namespace_[NODEPOOL_BYTES];
+	bool deployed, renews, has_lease;
+	struct deployment_facts holder, renewer;	/* if deployed, if
+							   renews */
+	bool lease_live;
+};
+
+/*
+ * One look of `check --cluster`.  The functions look_… ask the API server, have
+ * the answers decoded, and hand the facts to the judges.  doctor.c calls them
+ * in the order in which they are declared here: later ones use what earlier
+ * ones have found.  With --wait it looks several times, each time from the
+ * beginning.
+ */
+struct doctor {
+	const struct doctor_setup *setup;
+	const struct timing *timing;
+	struct clock *clock;
+	struct kube *kube;
+	struct lease_session *session;
+	struct findings *f;
+	int64_t begin_ms;	/* boot time, of the first look */
+	struct doctor_place place;
+	struct config config;	/* the setup's, and what the leader says */
+	uint64_t authority;	/* who signed what it serves; 0: not known */
+
+	struct webhook_facts hooks[DOCTOR_WEBHOOKS_MAX];
+	char *bundles[DOCTOR_WEBHOOKS_MAX];	/* owned */
+	unsigned hooks_n;
+	bool admission_known, policy, binding;
+
+	struct doctor_site sites[DOCTOR_SITES_MAX];
+	unsigned sites_n;
+	const struct doctor_site *here;	/* NULL: nowhere */
+	bool sites_known, leases_known;
+
+	struct pod_facts pods[DOCTOR_PODS_MAX];
+	unsigned pods_n;
+	bool pods_known;
+
+	/* of NodePools: which have a terminationGracePeriod or a template that
+	 * holds, and those whose machines should be held */
+	char pool_names[DOCTOR_NODEPOOLS_MAX][NODEPOOL_BYTES];
+	struct {
+		bool grace, holds;
+	} pools[DOCTOR_NODEPOOLS_MAX];
+	unsigned pools_n, pools_seen;
+	struct nodepool_facts tried[DOCTOR_TRIED_MAX];
+	unsigned tried_n;
+	struct dry_run_facts dry_run;
+
+	struct karpenter_facts karpenter;
+	struct holder_facts holder;
+	struct leftover_facts left;
+	unsigned endpoints;	/* ready ones of the Service */
+	bool budget;		/* a PodDisruptionBudget is there */
+
+	/* Of the list under way: what could not be decoded. */
+	unsigned unread;
+	struct err unread_why;
+	enum kind listing;
+};
+
+/* Makes one call.  Returns 0 for an answer 200 or 201, 1 for a 404, and -1 with
+ * *e for any other and for none.  doctor_get tries again while the API server
+ * is busy or away; the others do not. */
+int doctor_get(struct doctor *d, const char *path, struct kube_reply *r,
+	       struct err *e);
+int doctor_get_once(struct doctor *d, const char *path, struct kube_reply *r,
+		    struct err *e);
+int doctor_post(struct doctor *d, const char *path, const struct buf *body,
+		struct kube_reply *r, struct err *e);
+
+/* Lists `path`, calls `begin` when the list begins or begins anew, and passes
+ * each item on.  What cannot be listed or decoded becomes a finding of check c.
+ * Returns as lease_session_list does. */
+struct doctor_list {
+	enum doctor_check check;
+	const char *what;	/* "Nodes" */
+	const char *path, *accept;	/* as in struct lease_session_list */
+	void (*begin)(struct doctor *d);
+	int (*item)(struct doctor *d, const char *bytes, size_t n,
+		    struct err *e);
+};
+int doctor_list(struct doctor *d, const struct doctor_list *list);
+
+/* look_cluster.c.  It returns -1 if nothing else can be asked. */
+int look_api(struct doctor *d);
+/* look_admission.c */
+void look_admission(struct doctor *d);
+/* look_place.c: where the installation is, and its configuration */
+void look_place(struct doctor *d);
+void look_pods(struct doctor *d);
+void look_lease(struct doctor *d);
+void look_leader(struct doctor *d);
+/* look_admission.c */
+void look_nodepools(struct doctor *d);
+void look_dry_run(struct doctor *d);
+/* look_install.c */
+void look_services(struct doctor *d);
+void look_policies(struct doctor *d);
+void look_budget(struct doctor *d);
+/* look_bundle.c */
+void look_bundle(struct doctor *d);
+/* look_cluster.c */
+void look_rights(struct doctor *d);
+void look_karpenter(struct doctor *d);
+/* look_machines.c */
+void look_machines(struct doctor *d);
+void look_leftovers(struct doctor *d);
+
+#endif

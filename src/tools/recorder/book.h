@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_RECORDER_BOOK_H
+#define TOOLS_RECORDER_BOOK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "edge/output.h"
+#include "wire/karpenter/fact.h"
+#include "wire/karpenter/told.h"
+
+/*
+ * What the watches have brought and nobody has printed yet.  An Event may come
+ * before the NodeClaim that it is about, so the latest RECORD_EARLY_MAX of these
+ * are kept.  Not thread-safe.
+ */
+struct book {
+	struct told told;
+	struct fact **at;	/* to be printed */
+	size_t n, room;
+	int64_t since_ms;	/* boot time of the oldest of them */
+	struct fact **early;	/* a ring */
+	uint32_t early_next;
+	bool begun;		/* the head is printed */
+	bool full;		/* there was no room for a NodeClaim */
+};
+
+/* Returns -1 if there is no memory. */
+int book_init(struct book *b);
+void book_done(struct book *b);
+
+/* These return -1 if there is no memory.  A NodeClaim that finds the table full
+ * is left out, and sets `full`. */
+int book_take(struct book *b, const struct fact *f, struct err *e);
+/* The NodeClaim of that name is gone. */
+int book_gone(struct book *b, const char *claim, int64_t now_ms,
+	      struct err *e);
+/* Lists of the NodeClaims: what a whole one did not show is gone. */
+void book_listing(struct book *b);
+int book_listed(struct book *b, int64_t now_ms, struct err *e);
+
+/* Print the head, unless it is printed; all that has come, in order; the end,
+ * with both before it.  They return as output_wait does; what is not printed
+ * then stays in the book. */
+void book_begin(struct book *b, struct output *out);
+int book_print(struct book *b, struct output *out, int64_t stall_ms,
+	       struct err *e);
+int book_end(struct book *b, struct output *out, int64_t now_ms,
+	     int64_t stall_ms, struct err *e);
+
+#endif

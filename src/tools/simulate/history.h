@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_SIMULATE_HISTORY_H
+#define TOOLS_SIMULATE_HISTORY_H
+
+#include "replay.h"
+#include "story.h"
+#include "tally.h"
+#include "turns.h"
+
+/*
+ * Takes facts in order into the roster of machines and into every replay.  A
+ * zeroed struct is no valid start.  Not thread-safe.
+ */
+struct history {
+	struct roster roster;
+	struct replay **replays;
+	size_t replays_n;
+	struct story story;
+	struct tally *tally;
+	struct turns happened;	/* what a holder did */
+	int64_t watched_from_ms, watched_to_ms;	/* STAMP_NONE: there was none */
+	int64_t unwatched_ms;	/* between them */
+	uint64_t decisions;
+	uint32_t *ids;		/* the machines of the latest decision, each
+				   once */
+	size_t ids_n, ids_room;
+};
+
+/* The rules are borrowed until the end.  Returns -1 if there is no memory. */
+int history_init(struct history *h, struct tally *t);
+void history_done(struct history *h);
+/* Adds a setting, before the first fact.  start_ms: the time of that fact.
+ * Returns -1 if there is no memory. */
+int history_setting(struct history *h, const struct rules *rules,
+		    const struct waits_setup *waits, int64_t start_ms);
+
+/* Returns -1 if there is no memory.  After a FACT_DECIDED, h->ids are its
+ * machines. */
+int history_take(struct history *h, const struct fact *f);
+/* Returns whether the facts are of machines, and not only of what a holder
+ * did. */
+bool history_replays(const struct history *h);
+/* What the holder did, in h->watched_from_ms to h->watched_to_ms. */
+void history_happened(const struct history *h, struct replay_sums *out);
+/* The log ends. */
+void history_end(struct history *h, int64_t at_ms);
+
+#endif

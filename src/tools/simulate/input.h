@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_SIMULATE_INPUT_H
+#define TOOLS_SIMULATE_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+
+/* A file that is read line by line, as it is or out of gzip (zlib finds out).
+ * It keeps one line in memory, and no more than ITEM_BYTES_MAX of it.  Not
+ * thread-safe. */
+struct input;
+
+/* name: a file, or "-" for stdin.  Borrowed.  Returns NULL with *e set. */
+struct input *input_open(const char *name, struct err *e);
+void input_close(struct input *in);	/* NULL: nothing */
+
+enum input_got {
+	INPUT_END,
+	INPUT_LINE,
+	INPUT_LONG,	/* a line that was too long and is left out */
+	INPUT_DAMAGED,	/* the file cannot be read any further; *e says why */
+};
+/* Gets the next line, without its newline.  It is valid until the next call. */
+enum input_got input_line(struct input *in, const char **line, size_t *n,
+			  struct err *e);
+
+/* Returns whether the file, of which nothing was read yet, has the text among its
+ * first bytes (INPUT_PEEK), and begins with '{'. */
+#define INPUT_PEEK 512
+bool input_begins(struct input *in, const char *text);
+/* Gets the next bytes, however many there are, instead of a line. */
+enum input_got input_piece(struct input *in, const char **bytes, size_t *n,
+			   struct err *e);
+
+const char *input_name(const struct input *in);
+uint64_t input_bytes(const struct input *in);	/* read so far, out of gzip */
+
+#endif

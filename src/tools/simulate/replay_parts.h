@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_SIMULATE_REPLAY_PARTS_H
+#define TOOLS_SIMULATE_REPLAY_PARTS_H
+
+#include "core/controller/controller.h"
+#include "replay.h"
+#include "turns.h"
+
+/* What the two files of a replay share: replay.c takes what the log shows, and
+ * replay_api.c is the API server before which the controller works. */
+
+/* What this setting's API server has beyond what the log shows. */
+struct copy {
+	struct {
+		bool there, held;
+		int64_t mark_ms;
+		uint64_t rv;
+		const char *why;	/* of the last hold */
+	} half[KIND_COUNT];
+	char *class;		/* what the controller found it to replace, or
+				   NULL */
+	bool deleting;
+	bool disrupted;
+	int64_t disrupted_ms;	/* whole seconds */
+	bool waits;
+	uint32_t wait;		/* the decision that waits for it */
+};
+
+struct replay {
+	struct rules rules;
+	struct roster *roster;
+	struct controller *controller;
+	struct counters counters;
+	struct waits *waits;
+	struct turns turns;
+	struct copy *at;	/* by id of the roster */
+	struct nodepool *pools;
+	uint32_t pools_n;
+	uint64_t rv;
+	int64_t now_ms, start_ms, wake_ms;
+	uint32_t held;		/* machines */
+	uint64_t no_room;
+};
+
+struct now replay_now(const struct replay *r);
+/* A time as objects have it: whole seconds. */
+int64_t replay_stamp(int64_t ms);
+
+bool copy_held(const struct copy *c);
+/* Counts the machine among those that are held, or not, after its holds have
+ * changed.  before: it was held. */
+void copy_recount(struct replay *r, const struct copy *c, bool before);
+/* The watch shows that the object has changed, or both objects. */
+void copy_track(struct replay *r, uint32_t id, enum kind kind);
+void copy_track_both(struct replay *r, uint32_t id);
+/* The object is gone, and the watch says so. */
+void copy_forget(struct replay *r, uint32_t id, enum kind kind);
+
+/* Performs what the controller asks for.  The API server answers at once, and
+ * its watch shows what was written. */
+void replay_serve(struct replay *r, const struct action *a);
+
+#endif

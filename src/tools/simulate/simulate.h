@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_SIMULATE_SIMULATE_H
+#define TOOLS_SIMULATE_SIMULATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "core/rules/admit.h"
+#include "waits.h"
+#include "wire/karpenter/matrix.h"
+
+/* The command `simulate` (docs/what-if.md): reads what Karpenter did and reports
+ * what the holder would have held meanwhile, under each of several settings. */
+
+#define SETTING_LABEL_BYTES 200
+
+struct setting {
+	char label[SETTING_LABEL_BYTES];
+	struct rules rules;
+};
+
+enum simulate_output {
+	SIMULATE_TABLE,
+	SIMULATE_JSON,
+	SIMULATE_CSV,
+	SIMULATE_RECORD,	/* no replay: the facts, as a record */
+};
+
+struct simulate_setup {
+	const char *const *files;	/* "-": stdin */
+	size_t files_n;
+	matrix_ask_fn *ask;	/* for Prometheus' series; NULL: nobody */
+	void *ask_ctx;
+	const struct setting *settings;
+	size_t settings_n;
+	bool compares;		/* somebody has asked for these settings */
+	struct waits_setup waits;
+	enum simulate_output output;
+	const char *svg, *html;	/* files for pictures; NULL: none */
+	const char *explain;	/* a Node or NodeClaim; NULL: none */
+	bool progress;		/* tell on stderr how far it is */
+};
+
+/* Prints the report on stdout.  Returns -1 with *e set: ERR_INPUT if a file
+ * cannot be opened, or if none has anything of Karpenter's. */
+int simulate_run(const struct simulate_setup *s, struct err *e);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_SIMULATE_WAITS_H
+#define TOOLS_SIMULATE_WAITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/karpenter/fact.h"
+
+/*
+ * Decisions of Karpenter that fell into held time in one setting, and what
+ * waiting would have cost.  What Karpenter would have decided later is not
+ * known, so there are two assumptions:
+ *
+ *   cheapest  it decides the same as soon as the machine is released; where the
+ *             same NodePool scales up within `regret` of the decision, the
+ *             machine would have been used; a replacement would have run instead
+ *             of one of the machines
+ *   dearest   it decides the same, SIMULATE_RETHINK_MS after the release, and
+ *             nobody would have used the machine meanwhile
+ *
+ * Not thread-safe.
+ */
+struct waits_setup {
+	int64_t regret_ms;
+	int64_t price;	/* millionths of a dollar for a node and hour, where a
+			   decision has no savings; -1: that of the decision */
+};
+
+struct waits_sums {
+	uint64_t decisions, nodes;	/* that would have waited */
+	uint64_t pods;	/* of these nodes, as far as the log says */
+	uint64_t regret;	/* decisions that a scale-up followed */
+	uint64_t open;	/* decisions that still waited at the end */
+	int64_t longest_ms;	/* the longest that a machine waited */
+	double hours_low, hours_high;	/* node-hours beyond the decision */
+	double dollars_low, dollars_high;
+	uint64_t unpriced;	/* decisions without a price */
+};
+
+struct waits;
+
+struct waits *waits_new(const struct waits_setup *setup);
+void waits_free(struct waits *w);	/* NULL: nothing */
+
+/* Of the decision *f, which is about `total` machines of this NodePool, `nodes`
+ * (at least one) wait.  Returns its number, or UINT32_MAX if there is no
+ * memory. */
+uint32_t waits_begin(struct waits *w, const struct fact *f, const char *pool,
+		     size_t total, uint32_t nodes);
+/* One of its machines waits no longer. */
+void waits_end_one(struct waits *w, uint32_t number, int64_t now_ms);
+/* The NodePool has scaled up. */
+void waits_scale_up(struct waits *w, const char *pool, int64_t now_ms);
+/* Nothing comes any more: whatever waits has waited until now. */
+void waits_finish(struct waits *w, int64_t now_ms);
+void waits_report(const struct waits *w, struct waits_sums *out);
+
+#endif

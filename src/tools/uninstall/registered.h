@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_UNINSTALL_REGISTERED_H
+#define TOOLS_UNINSTALL_REGISTERED_H
+
+#include "core/base/limits.h"
+#include "lease_session.h"
+
+/*
+ * What still makes new objects arrive held: MutatingWebhookConfigurations that
+ * contain our webhook and, if the API server serves them, the
+ * MutatingAdmissionPolicy named POLICY_NAME and its binding.
+ */
+#define POLICY_NAME "karpenter-node-holder"
+
+enum registered_kind {
+	REGISTERED_WEBHOOK,
+	REGISTERED_BINDING,	/* deleted before its policy */
+	REGISTERED_POLICY,
+};
+
+struct registered {
+	unsigned n;
+	struct {
+		enum registered_kind kind;
+		char path[300 + NAME_BYTES];
+		char name[NAME_BYTES];
+		bool shared;	/* has other webhooks as well */
+	} at[REGISTERED_MAX];
+};
+
+/* Lists what is registered, up to REGISTERED_MAX of them.  It returns -1 if a
+ * list or GET failed, for example for lack of a right. */
+int registered_look(struct lease_session *l, struct registered *out,
+		    struct err *e);
+
+/* Writes "mutatingwebhookconfiguration/NAME", as kubectl takes it.  Returns
+ * text. */
+const char *registered_text(const struct registered *r, unsigned i,
+			    char text[64 + NAME_BYTES]);
+
+/* Deletes each of them and prints a line for it.  It fails at one
+ * that is shared, which a person has to change. */
+int registered_remove(struct lease_session *l, const struct registered *r,
+		      struct output *out, struct err *e);
+
+#endif
