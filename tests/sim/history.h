@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "holder.h"
+#include "truth.h"
 
 /*
  * A history says what happens in the world, and when.  It is made from a seed
@@ -157,6 +158,7 @@ struct outcome_of_run {
 	uint64_t digest, events, writes, days_ms;
 	uint64_t ops[OP_COUNT];
 	uint64_t faults[4];
+	struct meter meter;	/* of the time before the run settles */
 };
 int history_run(const struct history *h, FILE *story,
 		struct outcome_of_run *out);

@@ -18,6 +18,7 @@ struct run {
 	struct holder holders[HOLDERS];
 	struct truth truth;
 	struct cleaner *cleaner;	/* NULL: there was no `cleanup` */
+	struct meter meter;		/* before it settles */
 	uint64_t ops[OP_COUNT];
 };
 
@@ -517,6 +518,7 @@ run_settle(struct run *r)
 	struct world *w = &r->w;
 	int64_t end = later(later(w->now, w->trouble_until), w->turns_until);
 
+	r->meter = r->truth.meter;
 	if (r->cleaner != NULL) {
 		settle_cleaner(r, end);
 		return;
@@ -594,6 +596,7 @@ run_free(struct run *r, struct outcome_of_run *out)
 			.events = r->w.seen.events,
 			.writes = r->w.seen.writes,
 			.days_ms = (uint64_t)r->w.now,
+			.meter = r->meter,
 		};
 		memcpy(out->broken, r->w.broken, sizeof(out->broken));
 		memcpy(out->ops, r->ops, sizeof(out->ops));

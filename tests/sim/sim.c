@@ -29,12 +29,22 @@
 struct total {
 	uint64_t runs, twice, broken, days_ms, events, writes;
 	uint64_t ops[OP_COUNT], faults[4];
-	char first[512];
+	struct meter meter;
 };
+
+static void
+add_meter(struct meter *all, const struct meter *m)
+{
+	all->machines_ms += m->machines_ms;
+	all->machines_judged_ms += m->machines_judged_ms;
+	all->scopes_ms += m->scopes_ms;
+	all->scopes_judged_ms += m->scopes_judged_ms;
+}
 
 static void
 add(struct total *t, const struct outcome_of_run *o)
 {
+	add_meter(&t->meter, &o->meter);
 	t->runs++;
 	t->days_ms += o->days_ms;
 	t->events += o->events;
@@ -201,6 +211,7 @@ stripe(const struct sort *sort, uint64_t first, uint64_t count, unsigned job,
 static void
 merge(struct total *t, const struct total *part)
 {
+	add_meter(&t->meter, &part->meter);
 	t->runs += part->runs;
 	t->twice += part->twice;
 	t->broken += part->broken;
@@ -211,6 +222,12 @@ merge(struct total *t, const struct total *part)
 		t->ops[i] += part->ops[i];
 	for (int i = 0; i < 4; i++)
 		t->faults[i] += part->faults[i];
+}
+
+static double
+percent(double part, double whole)
+{
+	return whole > 0 ? 100 * part / whole : 100;
 }
 
 static void
@@ -226,6 +243,10 @@ report(const struct total *t, double seconds)
 		if (i != OP_EXPECT)
 			printf(" %s %llu", op_names[i],
 			       (unsigned long long)t->ops[i]);
+	printf("\nsim: judged before runs settle: %.1f %% of the machines' time, "
+	       "%.1f %% of the caps'",
+	       percent(t->meter.machines_judged_ms, t->meter.machines_ms),
+	       percent(t->meter.scopes_judged_ms, t->meter.scopes_ms));
 	printf("\nsim: answers lost %llu, done after the timeout %llu, "
 	       "errors %llu\nsim: %llu broken\n",
 	       (unsigned long long)t->faults[1],

@@ -229,33 +229,35 @@ is_denied(const struct world *w, const struct thing *o)
 		w->now < w->denied[o->kind].until + 600000 + SLACK_MS);
 }
 
-static void
-check_held(struct truth *t, const struct thing *claim, const struct thing *node)
+/* Returns the object on which the machine's hold must stand.  NULL: nobody can
+ * tell, or a person decides. */
+static const struct thing *
+to_be_held(const struct truth *t, const struct thing *claim,
+	   const struct thing *node)
 {
 	bool registered = node != NULL && node->registered;
 	const struct thing *o = registered ? node : claim;
 
 	if (o != NULL && o->told < 0)
-		return;
+		return NULL;
 	if (truth_person(claim, &t->rules) || truth_person(node, &t->rules) ||
 	    o == NULL || t->machines[o->machine].opted_out)
-		return;
+		return NULL;
 	if (!registered && claim->other[0] != '\0')
 		o = node;	/* a Node has come again under its old name */
 	/* Nobody can see whose Node that is: it does not name its claim, and the
 	 * claim's status cannot be had. */
 	if (o != NULL && o->kind == KIND_NODE && o->other[0] == '\0' &&
 	    claim != NULL && claim->large)
-		return;
+		return NULL;
 	/* Nobody can see that such a Node is Karpenter's. */
 	if (o != NULL && o->kind == KIND_NODE && o->nodepool[0] == '\0' &&
 	    o->other[0] == '\0')
-		return;
-	if (o == NULL || o->strips > REHOLDS || t->w->quarrel ||
-	    truth_held(o, &t->rules) ||
-	    is_denied(t->w, o))
-		return;
-	broken(t->w, "I3: %s is not held, though it should be", o->name);
+		return NULL;
+	return o == NULL || o->strips > REHOLDS || t->w->quarrel ||
+			       is_denied(t->w, o)
+		       ? NULL
+		       : o;
 }
 
 /* Is there a machine whose own time is not over although it is replaced? */
@@ -269,24 +271,31 @@ for_replacements(const struct truth *t)
 	return false;
 }
 
-static void
-check_clear(struct truth *t, const struct thing *o, const struct thing *claim)
+/* Must our mark be gone from the object? */
+static bool
+to_be_clear(const struct truth *t, const struct thing *o,
+	    const struct thing *claim)
 {
-	if (!truth_marked(o) || is_denied(t->w, o))
-		return;
+	if (o == NULL || is_denied(t->w, o))
+		return false;
+	if (o->kind != KIND_NODE)
+		return true;
 	/* The hold on its claim comes first, as long as annotations may be
 	 * copied. */
-	if (o->kind == KIND_NODE && !o->registered && claim != NULL &&
-	    is_denied(t->w, claim))
-		return;
+	if (!o->registered && claim != NULL && is_denied(t->w, claim))
+		return false;
 	/* The Node stands for itself, because it does not name its claim
 	 * yet. */
-	if (o->kind == KIND_NODE && o->other[0] == '\0' &&
+	if (o->other[0] == '\0' &&
 	    t->clock <= o->created_ms + t->rules.hold_ms + SLACK_MS)
-		return;
+		return false;
 	/* The Node is alone in the watch and belongs to no NodePool. */
-	if (o->kind == KIND_NODE && !o->registered && o->nodepool[0] == '\0')
-		return;
+	return o->registered || o->nodepool[0] != '\0';
+}
+
+static void
+not_clear(struct truth *t, const struct thing *o)
+{
 	if (for_replacements(t))
 		broken(t->w, "I5: %s still has our mark, and only replacements "
 		       "are new", o->name);
@@ -327,6 +336,35 @@ has_turned(struct truth *t, struct machine_truth *x, struct thing *claim,
 	x->opted_out &= goal != DUE_CLEAR;
 }
 
+/* Checks what stands on the machine's objects.  Returns whether a wrong hold or
+ * a wrong clear would have been found. */
+static bool
+check_stands(struct truth *t, enum due_goal goal, const struct thing *claim,
+	     const struct thing *node)
+{
+	const struct thing *both[] = {claim, node};
+	const struct thing *held;
+	bool judged = false;
+
+	if (goal == DUE_HELD) {
+		held = to_be_held(t, claim, node);
+		if (held != NULL && !truth_held(held, &t->rules))
+			broken(t->w, "I3: %s is not held, though it should be",
+			       held->name);
+		/* What a person decides is looked at when it is written. */
+		return held != NULL || truth_person(claim, &t->rules) ||
+		       truth_person(node, &t->rules);
+	}
+	for (int i = 0; goal == DUE_CLEAR && i < 2; i++) {
+		if (!to_be_clear(t, both[i], claim))
+			continue;
+		judged = true;
+		if (truth_marked(both[i]))
+			not_clear(t, both[i]);
+	}
+	return judged;
+}
+
 static void
 check_machine(struct truth *t, int machine)
 {
@@ -340,6 +378,7 @@ check_machine(struct truth *t, int machine)
 	if (claim == NULL && node == NULL)
 		return;
 	goal = goal_of(t, machine);
+	t->rates.machines_ms += goal != DUE_LEFT;
 	/* If a person opts out on the claim before its Node is there, that
 	 * counts for the Node until the next period. */
 	if (truth_marked(claim) && truth_person(claim, &t->rules) &&
@@ -363,14 +402,8 @@ check_machine(struct truth *t, int machine)
 		turns_at(t, due + 1);
 		turns_at(t, t->w->trouble_until + TROUBLE_SLACK_MS + 1);
 	}
-	if (t->w->now <= due || !t->calm)
-		return;
-	if (goal == DUE_HELD) {
-		check_held(t, claim, node);
-	} else if (goal == DUE_CLEAR) {
-		check_clear(t, claim, claim);
-		check_clear(t, node, claim);
-	}
+	if (t->w->now > due && t->calm)
+		t->rates.machines_judged_ms += check_stands(t, goal, claim, node);
 }
 
 /* I4: nothing is held beyond the cap, whatever else is believed here. */
@@ -495,11 +528,25 @@ truth_check(struct truth *t)
 		truth_look(t);
 }
 
+/* Time has passed as it was judged at the last look. */
+static void
+meter_run(struct truth *t)
+{
+	double ms = (double)(t->w->now - t->looked_at);
+
+	t->meter.machines_ms += ms * t->rates.machines_ms;
+	t->meter.machines_judged_ms += ms * t->rates.machines_judged_ms;
+	t->meter.scopes_ms += ms * t->rates.scopes_ms;
+	t->meter.scopes_judged_ms += ms * t->rates.scopes_judged_ms;
+	t->rates = (struct meter){0};
+}
+
 void
 truth_look(struct truth *t)
 {
 	struct world *w = t->w;
 
+	meter_run(t);
 	truth_pass_time(t);
 	if (!t->calm)
 		t->troubled_ms += w->now - t->looked_at;
@@ -515,6 +562,7 @@ truth_look(struct truth *t)
 		check_machine(t, i);
 		check_cap(t, i);
 	}
+	truth_meter(t);
 	truth_soft(t);
 }
 

@@ -108,6 +108,13 @@ struct machine_truth {
 				   -1: it does not */
 };
 
+/* How much time a run has looked at, and how much of it was judged: machine-time
+ * in which a wrong hold or a wrong clear would be reported, and scope-time in
+ * which a wrong window or the lack of one would be. */
+struct meter {
+	double machines_ms, machines_judged_ms, scopes_ms, scopes_judged_ms;
+};
+
 struct truth {
 	struct world *w;
 	struct holder *holders;
@@ -128,6 +135,9 @@ struct truth {
 	int64_t troubled_ms;
 	struct scope_truth scopes[POOLS];
 	struct machine_truth machines[MACHINES];
+	struct meter meter;
+	struct meter rates;		/* … in a millisecond, as of the last
+					   look */
 	int64_t due_at;			/* when a release last was due */
 	bool soft_odd;			/* the soft state does not fit */
 	int64_t soft_since;		/* since when it does not */

@@ -46,6 +46,8 @@ bool truth_disrupted_before(const struct truth *t, const struct thing *claim,
 void truth_pass_time(struct truth *t);
 void truth_scopes(struct truth *t);
 bool truth_may_be_open(const struct truth *t, int scope);
+/* Counts the scopes with a cap, and those of which the cap is judged. */
+void truth_meter(struct truth *t);
 /* The scope is seen to be released although it is busy, just now or for long. */
 void truth_seen_open(struct truth *t, int scope, bool just_now);
 /* Nobody knows how it came to this: from now on any debt may be right. */

@@ -703,6 +703,31 @@ truth_may_be_open(const struct truth *t, int scope)
 	       s->high + LAG_MS >= (double)max_of(t, scope);
 }
 
+/* A wrong window would be found, or that there is none. */
+static bool
+cap_is_judged(const struct truth *t, int scope)
+{
+	return t->calm && !t->w->full && !t->scopes[scope].unknown &&
+	       (surely_open(&t->scopes[scope]) ||
+		!truth_may_be_open(t, scope));
+}
+
+void
+truth_meter(struct truth *t)
+{
+	for (int i = 0; i < scopes_n(t); i++) {
+		bool any = false;
+
+		for (int k = 0; k < t->w->machines_n && !any; k++)
+			any = in_scope(t, i, t->w->machines[k].pool_id) &&
+			      thing_alive(t->w, t->w->machines[k].claim);
+		if (!any || max_of(t, i) == 0)
+			continue;
+		t->rates.scopes_ms++;
+		t->rates.scopes_judged_ms += cap_is_judged(t, i);
+	}
+}
+
 /* --- what is seen of it --------------------------------------------------- */
 
 void
