@@ -211,6 +211,12 @@ next_scope(void *ctx, uint32_t *i, struct scope_report *out)
 	return state_scope(h->shared, h->status.figures, i, out);
 }
 
+static bool
+next_nodepool(void *ctx, uint32_t *i, struct nodepool_report *out)
+{
+	return state_nodepool_at(((struct health *)ctx)->shared, i, out);
+}
+
 static void
 metrics_busy(void *ctx, const struct server_request *q, struct server_reply *a)
 {
@@ -242,7 +248,10 @@ metrics(void *ctx, const struct server_request *q, struct server_reply *a)
 	state_report(h->shared, &g.controller);
 	process_read(&g.process);
 	status_count(&h->status);
-	metrics_write(&b, &h->shared->counters, &g, next_scope, h);
+	for (int k = 0; k < KIND_COUNT; k++)
+		g.by_hand[k] = figures_by_hand(h->status.figures, (enum kind)k);
+	metrics_write(&b, &h->shared->counters, &g, next_scope, next_nodepool,
+		      h);
 	a->status = b.full ? 500 : 200;
 	a->content_type = METRICS_TYPE;
 	status_send(a, page, b.len);

@@ -176,7 +176,7 @@ report_scope(struct state *s, const struct note *n, const struct rules *r,
 		if (nodepool.out || (r->scope == SCOPE_NODEPOOL &&
 				 strcmp(nodepool.name, n->name) != 0))
 			continue;
-		if (nodepool.by_hand && !starts)
+		if (nodepool.hand_ms != STAMP_NONE && !starts)
 			continue;	/* its nodes stay held */
 		what.nodepool = nodepool.name;
 		what.nodepool_uid = nodepool.uid;

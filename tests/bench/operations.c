@@ -599,19 +599,28 @@ next_scope(void *ctx, uint32_t *i, struct scope_report *out)
 	return state_scope(shared, figures, i, out);
 }
 
+static bool
+next_nodepool(void *ctx, uint32_t *i, struct nodepool_report *out)
+{
+	(void)ctx;
+	return state_nodepool_at(shared, i, out);
+}
+
 static void
 scrape_do(uint32_t n)
 {
 	static char page[METRICS_PAGE_BYTES];
 	struct metrics_gauges g = {
-		.version = "", .cluster_scope = "cluster", .lease_name = ""};
+		.leads = true, .version = "", .cluster_scope = "cluster",
+		.lease_name = ""};
 	struct buf b;
 
 	(void)n;
 	buf_init(&b, page, sizeof(page));
 	state_count(shared, figures);
 	state_report(shared, &g.controller);
-	metrics_write(&b, &shared->counters, &g, next_scope, NULL);
+	metrics_write(&b, &shared->counters, &g, next_scope, next_nodepool,
+		      NULL);
 	if (b.full || strstr(page, "quiet_timestamp_seconds{scope=\"pool-0\"")
 			      == NULL)
 		fail("a scope is missing");

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What people say in a NodePool's annotations."""
+import datetime
+import re
+
 import pytest
 
 from conftest import POOL
@@ -158,6 +161,18 @@ def test_the_pool_is_gone(w, gone):
     w.wait(lambda: admits(holder, "p"), "held at admission")
 
 
+def by_hand(holder):
+    return holder.metrics()[
+        'karpenter_node_holder_held_by_hand_objects{kind="Node"}']
+
+
+def hold_untils(holder):
+    """Until when which NodePool is held by hand, by the metrics."""
+    return {m[1]: value for key, value in holder.metrics().items()
+            if (m := re.fullmatch(r"karpenter_node_holder_hold_until_"
+                                  r'timestamp_seconds{nodepool="(.*)"}', key))}
+
+
 def test_hold_until_and_released_at(w):
     pool(w, "p", {OWN + "hold-until": w.api.stamp(3600)})
     pool(w, "q")
@@ -166,12 +181,18 @@ def test_hold_until_and_released_at(w):
     holder = w.start()
     w.wait_held("mine")
     line = holder.wait_line("pool held by hand", pool="p")
-    assert line["until"] == w.api.get("nodepools", "p")["metadata"][
-        "annotations"][OWN + "hold-until"]
+    until = w.api.get("nodepools", "p")["metadata"]["annotations"][
+        OWN + "hold-until"]
+    assert line["until"] == until
     assert w.free("other")
+    w.wait(lambda: by_hand(holder) == 1, "one Node held by hand")
+    assert hold_untils(holder) == {
+        "p": datetime.datetime.fromisoformat(until).timestamp()}
     w.busy("later", "q")
     w.wait_held("other")
     say(w, "p", "hold-until", None)
+    w.wait(lambda: by_hand(holder) == 0, "no Node held by hand")
+    assert hold_untils(holder) == {}
     # The whole cluster is one scope.
     w.stays(lambda: w.held(["mine", "other"]))
     say(w, "q", "released-at", w.api.stamp())

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fuzz/fuzz.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +16,8 @@ struct lines {
 };
 
 static bool
-next_scope(void *ctx, uint32_t *i, struct scope_report *out)
+next_name(struct lines *l, uint32_t *i, char name[NODEPOOL_BYTES])
 {
-	struct lines *l = ctx;
 	size_t n;
 
 	if (*i == 0)
@@ -25,14 +25,29 @@ next_scope(void *ctx, uint32_t *i, struct scope_report *out)
 	n = strcspn(l->at, "\n");
 	if (*l->at == '\0' || *i == 16)
 		return false;
+	(*i)++;
+	snprintf(name, NODEPOOL_BYTES, "%.*s", (int)n, l->at);
+	l->at += n + (l->at[n] == '\n');
+	return true;
+}
+
+static bool
+next_scope(void *ctx, uint32_t *i, struct scope_report *out)
+{
+	struct lines *l = ctx;
+
 	*out = (struct scope_report){.held = *i % 2 == 0};
 	out->quiet_ms = *i % 3 == 0 ? STAMP_NONE : l->quiet_ms;
-	if (n >= sizeof(out->name))
-		n = sizeof(out->name) - 1;
-	memcpy(out->name, l->at, n);
-	l->at += n + (l->at[n] == '\n');
-	(*i)++;
-	return true;
+	return next_name(l, i, out->name);
+}
+
+static bool
+next_nodepool(void *ctx, uint32_t *i, struct nodepool_report *out)
+{
+	struct lines *l = ctx;
+
+	*out = (struct nodepool_report){.hand_ms = l->quiet_ms};
+	return next_name(l, i, out->name);
 }
 
 /* "NAME{LABEL="VALUE",…} NUMBER": returns the end of what is before the
@@ -78,7 +93,8 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	static struct counters c;
-	struct metrics_gauges g = {.version = "v", .cluster_scope = "cluster"};
+	struct metrics_gauges g = {.leads = true, .version = "v",
+				   .cluster_scope = "cluster"};
 	struct lines l = {.quiet_ms = (int64_t)n * 997};
 	char *s = text_of_input(data, n < 4096 ? n : 4096);
 	struct buf b;
@@ -95,7 +111,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	g.lease_name = s;
 	g.cert_not_after_ms = (int64_t)n;
 	buf_init(&b, page, sizeof(page) / 2);
-	metrics_write(&b, &c, &g, next_scope, &l);
+	metrics_write(&b, &c, &g, next_scope, next_nodepool, &l);
 	PROMISE(!b.full);
 	check_page(page, b.len);
 	free(s);

@@ -172,9 +172,11 @@
 #define HEALTH_UNREAD_BYTES_MAX METRICS_PAGE_BYTES	/* pages, and answers of
 							   /status, that are not
 							   yet read */
-#define METRICS_PAGE_BYTES (1376u << 10)	/* 4,096 scopes and every code
-						   of every method take 1.2
-						   MiB */
+#define HAND_SERIES_MAX 1024	/* NodePools that the metrics say are held by
+				   hand */
+#define METRICS_PAGE_BYTES (1408u << 10)	/* 4,096 scopes, as many of
+						   these, and every code of
+						   every method take 1.3 MiB */
 #define STATUS_PAGE_BYTES (384u << 10)	/* one answer of /status; a cluster with
 					   dozens of NodePools takes 30 KiB,
 					   and a full history 170 */

@@ -253,7 +253,8 @@ const char *controller_held_scope(const struct controller *s, uint32_t *i);
 struct nodepool_report {
 	char name[NODEPOOL_BYTES], uid[UID_BYTES];
 	bool out;	/* excluded, disabled or inert: no scope holds it */
-	bool by_hand;	/* held by its hold-until */
+	int64_t hand_ms;	/* held by its hold-until until then;
+				   STAMP_NONE: it is not */
 };
 /* The same for the NodePools that have been seen. */
 bool controller_nodepool_at(const struct controller *s, uint32_t *i,

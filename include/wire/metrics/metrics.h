@@ -22,6 +22,8 @@ struct metrics_process {
 
 struct metrics_gauges {
 	struct controller_report controller;
+	uint32_t by_hand[KIND_COUNT];	/* of held (with MODE_OBSERVE: of would)
+					   those that a hold-until holds */
 	int64_t cert_not_after_ms;	/* 0: no certificate */
 	bool leads;
 	const char *lease_name;
@@ -32,15 +34,18 @@ struct metrics_gauges {
 	struct metrics_process process;
 };
 
-/* The caller's iterator over the scopes, as controller_scope.  It is a callback
- * so that the caller can take its lock for each scope. */
+/* The caller's iterators over the scopes, as controller_scope, and over the
+ * NodePools, as controller_nodepool_at.  They are callbacks so that the caller
+ * can take its lock for each item. */
 typedef bool metrics_scope_fn(void *ctx, uint32_t *i, struct scope_report *out);
+typedef bool metrics_nodepool_fn(void *ctx, uint32_t *i,
+				 struct nodepool_report *out);
 
 /* Appends the page to b; b->full says that it did not fit.  It only reads
  * *c. */
 void metrics_write(struct buf *b, struct counters *c,
 		   const struct metrics_gauges *g, metrics_scope_fn *scopes,
-		   void *ctx);
+		   metrics_nodepool_fn *nodepools, void *ctx);
 
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 

@@ -250,7 +250,7 @@ controller_nodepool_at(const struct controller *s, uint32_t *i,
 		memcpy(out->uid, p->uid, sizeof(out->uid));
 		terms = nodepools_terms_at(&s->nodepools, *i, s->last_ms);
 		out->out = terms.uncounted;
-		out->by_hand = terms.until_ms != STAMP_NONE;
+		out->hand_ms = terms.until_ms;
 		(*i)++;
 		return true;
 	}

@@ -53,13 +53,21 @@ prefix_of(const char **name, bool observes)
 }
 
 static void
+put_name(struct buf *b, bool observes, const char *name)
+{
+	buf_puts(b, prefix_of(&name, observes));
+	buf_puts(b, name);
+}
+
+static void
 family(struct buf *b, bool observes, const char *name, const char *type,
        const char *help)
 {
-	const char *p = prefix_of(&name, observes);
-
-	buf_printf(b, "# HELP %s%s %s\n# TYPE %s%s %s\n", p, name, help, p,
-		   name, type);
+	buf_puts(b, "# HELP ");
+	put_name(b, observes, name);
+	buf_printf(b, " %s\n# TYPE ", help);
+	put_name(b, observes, name);
+	buf_printf(b, " %s\n", type);
 }
 
 /* A byte that a terminal does not show reads \x9b there: Prometheus refuses a
@@ -97,12 +105,9 @@ write_counters(struct buf *b, struct counters *c, bool observes)
 	for (size_t h = 0; h < sizeof(helps) / sizeof(helps[0]); h++) {
 		family(b, observes, helps[h].name, "counter", helps[h].help);
 		for (int i = 0; i < COUNTER_COUNT; i++) {
-			const char *name = cells[i].name, *p;
-
-			if (strcmp(name, helps[h].name) != 0)
+			if (strcmp(cells[i].name, helps[h].name) != 0)
 				continue;
-			p = prefix_of(&name, observes);
-			buf_printf(b, "%s%s", p, name);
+			put_name(b, observes, cells[i].name);
 			if (cells[i].labels[0] != '\0')
 				buf_printf(b, "{%s}", cells[i].labels);
 			buf_printf(b, " %llu\n", load(&c->at[i]));
@@ -188,37 +193,67 @@ write_scopes(struct buf *b, const struct metrics_gauges *g,
 {
 	const char *held = "?scope_held", *at = "?scope_quiet_timestamp_seconds";
 	bool observes = g->controller.observes;
-	const char *prefix = prefix_of(&held, observes);
 	struct scope_report r;
 
-	(void)prefix_of(&at, observes);
-	family(b, observes, "?scope_held", "gauge",
-	       "1 while the scope is held.");
+	family(b, observes, held, "gauge", "1 while the scope is held.");
 	for (uint32_t i = 0; scopes(ctx, &i, &r);) {
-		buf_printf(b, "%s%s{scope=", prefix, held);
+		put_name(b, observes, held);
+		buf_puts(b, "{scope=");
 		label_value(b, r.name[0] != '\0' ? r.name : g->cluster_scope);
 		buf_printf(b, "} %d\n", r.held);
 	}
-	family(b, observes, "?scope_quiet_timestamp_seconds", "gauge",
+	family(b, observes, at, "gauge",
 	       "When the scope becomes quiet if nothing happens; API server "
 	       "time. Which machine moved it stands in the log and in an Event "
 	       "on the NodePool.");
 	for (uint32_t i = 0; scopes(ctx, &i, &r);) {
 		if (r.quiet_ms == STAMP_NONE)
 			continue;
-		buf_printf(b, "%s%s{scope=", prefix, at);
+		put_name(b, observes, at);
+		buf_puts(b, "{scope=");
 		label_value(b, r.name[0] != '\0' ? r.name : g->cluster_scope);
 		buf_printf(b, "} %.3f\n", (double)r.quiet_ms / 1e3);
+	}
+}
+
+/* Only the leader says it, as all else of what is held. */
+static void
+write_by_hand(struct buf *b, const struct metrics_gauges *g,
+	      metrics_nodepool_fn *nodepools, void *ctx)
+{
+	bool observes = g->controller.observes;
+	const char *until = "?hold_until_timestamp_seconds";
+	const char *held = "?held_by_hand_objects";
+	struct nodepool_report p;
+	unsigned left = HAND_SERIES_MAX;
+
+	family(b, observes, until, "gauge",
+	       "Until when a NodePool's hold-until holds it; API server time.");
+	for (uint32_t i = 0; g->leads && left > 0 && nodepools(ctx, &i, &p);) {
+		if (p.hand_ms == STAMP_NONE)
+			continue;
+		left--;
+		put_name(b, observes, until);
+		buf_puts(b, "{nodepool=");
+		label_value(b, p.name);
+		buf_printf(b, "} %lld\n", (long long)p.hand_ms / 1000);
+	}
+	family(b, observes, held, "gauge",
+	       "Objects that carry our hold and mark while a hold-until holds "
+	       "their NodePool.");
+	for (int k = 0; k < KIND_COUNT; k++) {
+		put_name(b, observes, held);
+		buf_printf(b, "{kind=\"%s\"} %u\n", kind_name((enum kind)k),
+			   g->by_hand[k]);
 	}
 }
 
 static void
 gauge(struct buf *b, const char *name, const char *help, double v)
 {
-	const char *bare = name, *p = prefix_of(&bare, false);
-
 	family(b, false, name, "gauge", help);
-	buf_printf(b, "%s%s %.10g\n", p, bare, v);
+	put_name(b, false, name);
+	buf_printf(b, " %.10g\n", v);
 }
 
 static void
@@ -319,12 +354,14 @@ write_process(struct buf *b, const struct metrics_process *p)
 
 void
 metrics_write(struct buf *b, struct counters *c, const struct metrics_gauges *g,
-	      metrics_scope_fn *scopes, void *ctx)
+	      metrics_scope_fn *scopes, metrics_nodepool_fn *nodepools,
+	      void *ctx)
 {
 	write_counters(b, c, g->controller.observes);
 	write_histograms(b, c);
 	write_rest(b, c);
 	write_scopes(b, g, scopes, ctx);
+	write_by_hand(b, g, nodepools, ctx);
 	write_held(b, &g->controller);
 	write_table(b, g);
 	write_process(b, &g->process);

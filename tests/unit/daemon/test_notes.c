@@ -27,9 +27,9 @@ static struct buf b;
 
 /* A person holds p by hand, and `off` is left out. */
 static const struct nodepool_report pools[] = {
-	{.name = "p", .uid = "u-p", .by_hand = true},
-	{.name = "q", .uid = "u-q"},
-	{.name = "off", .uid = "u-off", .out = true},
+	{.name = "p", .uid = "u-p", .hand_ms = 1},
+	{.name = "q", .uid = "u-q", .hand_ms = STAMP_NONE},
+	{.name = "off", .uid = "u-off", .out = true, .hand_ms = STAMP_NONE},
 };
 
 bool

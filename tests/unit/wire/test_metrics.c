@@ -18,6 +18,18 @@ scope(void *ctx, uint32_t *i, struct scope_report *out)
 	return (*i)++ == 0;
 }
 
+/* The second is not held by hand. */
+static bool
+nodepool(void *ctx, uint32_t *i, struct nodepool_report *out)
+{
+	(void)ctx;
+	*out = (struct nodepool_report){
+		.name = "web",
+		.hand_ms = *i == 1 ? STAMP_NONE : 1767323045678 + *i};
+	out->name[0] = *i == 0 ? '\x9b' : 'w';
+	return (*i)++ < 3;
+}
+
 static struct counters c;
 
 static void
@@ -26,7 +38,7 @@ write(const struct metrics_gauges *g)
 	struct buf b;
 
 	buf_init(&b, text, sizeof(text));
-	metrics_write(&b, &c, g, scope, NULL);
+	metrics_write(&b, &c, g, scope, nodepool, NULL);
 	ck_assert(!b.full);
 }
 
@@ -99,6 +111,24 @@ START_TEST(test_scope)
 }
 END_TEST
 
+/* One line for each NodePool that is held by hand, if this replica leads. */
+START_TEST(test_by_hand)
+{
+	struct metrics_gauges g = gauges();
+
+	g.leads = _i;
+	g.by_hand[KIND_NODECLAIM] = 7;
+	write(&g);
+	ck_assert_uint_eq(times("\nkarpenter_node_holder_"
+				"hold_until_timestamp_seconds{"), _i ? 2 : 0);
+	ck_assert_uint_eq(times("\nkarpenter_node_holder_"
+				"hold_until_timestamp_seconds"
+				"{nodepool=\"\\\\x9beb\"} 1767323045\n"), _i);
+	ck_assert_uint_eq(times("\nkarpenter_node_holder_held_by_hand_objects"
+				"{kind=\"NodeClaim\"} 7\n"), 1);
+}
+END_TEST
+
 /* What says that something is held has another name where nothing is, or alerts
  * on it would fire. */
 START_TEST(test_observe)
@@ -106,10 +136,12 @@ START_TEST(test_observe)
 	static const char *const names[] = {
 		"holds_total",	      "releases_total",
 		"scope_held",	      "scope_quiet_timestamp_seconds",
-		"releases_blocked"};
+		"releases_blocked",   "hold_until_timestamp_seconds",
+		"held_by_hand_objects"};
 	struct metrics_gauges g = gauges();
 	char line[128];
 
+	g.leads = true;
 	g.controller.observes = _i;
 	g.controller.held[KIND_NODE] = 2;
 	g.controller.would[KIND_NODE] = 3;
@@ -162,18 +194,32 @@ longest_scope(void *ctx, uint32_t *i, struct scope_report *out)
 	return (*i)++ < SCOPES_MAX;
 }
 
+static bool
+longest_nodepool(void *ctx, uint32_t *i, struct nodepool_report *out)
+{
+	(void)ctx;
+	*out = (struct nodepool_report){.hand_ms = 253402300799999};
+	memset(out->name, 'x', sizeof(out->name) - 1);
+	return (*i)++ < SCOPES_MAX;
+}
+
 /* The page at its bound has room, with some to spare. */
 START_TEST(test_longest)
 {
-	static char page[METRICS_PAGE_BYTES / 8 * 7];
+	static char page[METRICS_PAGE_BYTES / 16 * 15];
 	struct metrics_gauges g = gauges();
 	struct buf b;
+	unsigned hands = 0;
 
+	g.leads = true;
 	memset(&c, 0xff, sizeof(c));
 	buf_init(&b, page, sizeof(page));
-	metrics_write(&b, &c, &g, longest_scope, NULL);
+	metrics_write(&b, &c, &g, longest_scope, longest_nodepool, NULL);
 	ck_assert(!b.full);
-	ck_assert_uint_gt(b.len, SCOPES_MAX * 200);
+	ck_assert_uint_gt(b.len, SCOPES_MAX * 200 + HAND_SERIES_MAX * 100);
+	for (const char *p = page; (p = strstr(p, "{nodepool=")) != NULL; p++)
+		hands++;
+	ck_assert_uint_eq(hands, HAND_SERIES_MAX);
 }
 END_TEST
 
@@ -186,6 +232,7 @@ main(void)
 	tcase_add_loop_test(tc, test_blocked, 0, 2);
 	tcase_add_test(tc, test_all_counters);
 	tcase_add_test(tc, test_scope);
+	tcase_add_loop_test(tc, test_by_hand, 0, 2);
 	tcase_add_loop_test(tc, test_observe, 0, 2);
 	tcase_add_test(tc, test_sums);
 	tcase_add_test(tc, test_longest);

@@ -180,14 +180,24 @@ a_gauge(void *ctx, uint32_t *i, struct scope_report *out)
 	return (*i)++ == 0;
 }
 
+static bool
+held_nodepool(void *ctx, uint32_t *i, struct nodepool_report *out)
+{
+	(void)ctx;
+	*out = (struct nodepool_report){.hand_ms = 1};
+	strcpy(out->name, name);
+	return (*i)++ == 0;
+}
+
 static void
 metrics(struct buf *b)
 {
 	static struct counters c;
 	struct metrics_gauges g = {
-		.lease_name = name, .version = name, .cluster_scope = name};
+		.leads = true, .lease_name = name, .version = name,
+		.cluster_scope = name};
 
-	metrics_write(b, &c, &g, a_gauge, NULL);
+	metrics_write(b, &c, &g, a_gauge, held_nodepool, NULL);
 }
 
 static void
