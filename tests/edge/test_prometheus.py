@@ -162,7 +162,7 @@ def test_as_saved(run, log):  # noqa: F811
         names = [q["query"] for _, q in p.asked]
         assert len(names) == len(set(names)) == said[1].count("|") + 1
         assert all(re.fullmatch(said[1], name) for name in names)
-        assert p.tokens == [None] * 4
+        assert p.tokens == [None] * 5
         p.url += "/"
         done = asks(run, p, *HOUR, "-o", "csv", "--hold-duration=5m,10m")
         assert (done.code, done.err) == (0, "")
@@ -170,11 +170,11 @@ def test_as_saved(run, log):  # noqa: F811
                                "--hold-duration=5m,10m").out
         counted = report(asks(run, p, *HOUR, "-o", "json"))["input"]
         assert (counted["files"], counted["answers"], counted["lines"],
-                counted["warnings"]) == (0, 4, 0, 0)
+                counted["warnings"]) == (0, 5, 0, 0)
         text = asks(run, p, *HOUR).out.splitlines()
         assert text[0] == ("2026-03-02T10:00:25Z to 2026-03-02T11:00:00Z "
-                           "(59m35s), 4 answers of Prometheus")
-        assert any(x.startswith("4 answers told ") for x in text)
+                           "(59m35s), 5 answers of Prometheus")
+        assert any(x.startswith("5 answers told ") for x in text)
 
 
 def test_match(run, prometheus):  # noqa: F811
@@ -184,7 +184,7 @@ def test_match(run, prometheus):  # noqa: F811
                 "--prometheus-match=" + match).code == 0
     for _, query in prometheus.asked:
         assert re.fullmatch(r"karpenter_\w+{(.*)}", query["query"])[1] == match
-    assert len(prometheus.asked) == 4
+    assert len(prometheus.asked) == 5
     most = "é" * 250
     assert asks(run, prometheus, *HOUR, "--prometheus-match", most).code == 0
     assert prometheus.asked[-1][1]["query"].endswith("{" + most + "}")
@@ -237,7 +237,7 @@ def test_pages(run, log, at):  # noqa: F811
         ranges = [(float(q["start"]), float(q["end"])) for _, q in p.asked]
         assert ranges == [(begin, START.timestamp() + at - STEP),
                           (START.timestamp() + at, START.timestamp() + 3600)
-                          ] * 4
+                          ] * 5
 
 
 def stamp(seconds):
@@ -252,7 +252,7 @@ def test_beside_a_file(run, log):  # noqa: F811
     with Scripted([old, life("node-8", 33)]) as p:
         said = report(asks(run, p, *HOUR, "karpenter.log", "-o", "json"))
     assert said["karpenter"]["created"] == 2
-    assert (said["input"]["files"], said["input"]["answers"]) == (1, 4)
+    assert (said["input"]["files"], said["input"]["answers"]) == (1, 5)
 
 
 def test_files_and_flags_refused(run):  # noqa: F811
@@ -278,13 +278,13 @@ def test_token(run, prometheus, tmp_path):  # noqa: F811
     (tmp_path / "token").write_text(TOKEN + "\n")
     flag = "--prometheus-token-file=token"
     assert asks(run, prometheus, *HOUR, flag).code == 0
-    assert prometheus.tokens == ["Bearer " + TOKEN] * 4
+    assert prometheus.tokens == ["Bearer " + TOKEN] * 5
     # In clear it is sent nowhere but to this machine.
     refused(run("simulate", "--prometheus=http://192.0.2.1", flag),
             "192.0.2.1", "in clear")
     (tmp_path / "token").write_text(" \n")
     refused(asks(run, prometheus, flag), "token: is empty")
-    assert len(prometheus.tokens) == 4
+    assert len(prometheus.tokens) == 5
 
 
 def test_password_in_the_url(run):  # noqa: F811
@@ -315,7 +315,7 @@ def test_tls(run, tmp_path):  # noqa: F811
         assert asks(run, p, *HOUR, ca).code == 0
         failed(asks(run, p), "certificate", "see --prometheus-ca")
         failed(asks(run, p, "--prometheus-ca=none"), "see --prometheus-ca")
-        assert len(p.asked) == 4
+        assert len(p.asked) == 5
     with Scripted(tls=other) as p:
         failed(asks(run, p, ca), "see --prometheus-ca")
         assert not p.asked
@@ -389,7 +389,7 @@ def test_too_much(run, log, prometheus):  # noqa: F811
         done = asks(run, prometheus, *HOUR, "-o", "record")
         assert (done.err, done.out) == ("", want)
         # 60, 60 and one of each metric, after one refusal
-        assert len(prometheus.asked) == 1 + 4 * 3
+        assert len(prometheus.asked) == 1 + 5 * 3
     prometheus.always = grudging(422, failure("execution", TOO_MANY), 0)
     prometheus.asked.clear()
     failed(asks(run, prometheus, "--from=1000h"),
@@ -433,7 +433,7 @@ def test_cut(run, log, prometheus):  # noqa: F811
         prometheus.always = at_first
         done = asks(run, prometheus, *HOUR, "-o", "record")
         assert (done.err, done.out) == ("", want)
-        assert len(seen) == 4
+        assert len(seen) == 5
         prometheus.asked.clear()
         prometheus.always = how
         failed(asks(run, prometheus, *HOUR))
@@ -474,8 +474,8 @@ def test_warnings(run, log, prometheus):  # noqa: F811
         assert done.warnings() == [
             name + ": may be partial: store-7?is down"]
     counted = json.loads(asks(run, prometheus, *HOUR, "-o", "json").out)
-    assert counted["input"]["warnings"] == 4 * 2
-    assert ("  8 warnings of Prometheus: its answers may be partial\n"
+    assert counted["input"]["warnings"] == 5 * 2
+    assert ("  10 warnings of Prometheus: its answers may be partial\n"
             in asks(run, prometheus, *HOUR).out)
 
 
@@ -495,7 +495,7 @@ def test_huge(run, log, prometheus, tmp_path):  # noqa: F811
     prometheus.faults = [flood]
     done = asks(run, prometheus, *HOUR, "-o", "record")
     assert (done.err, done.out) == ("", want)
-    assert len(prometheus.asked) == 1 + 4 * 3
+    assert len(prometheus.asked) == 1 + 5 * 3
 
     def wide(handler, query):
         if query["query"] != LIFE:

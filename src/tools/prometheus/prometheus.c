@@ -19,6 +19,7 @@ static const char *const metrics[] = {
 	"karpenter_nodes_current_lifetime_seconds",
 	"karpenter_nodeclaims_created_total",
 	"karpenter_nodeclaims_disrupted_total",
+	"karpenter_pods_disruption_initiated_total",
 	"karpenter_nodepools_cost_total",
 };
 #define METRICS_N (sizeof(metrics) / sizeof(metrics[0]))

@@ -14,6 +14,7 @@
 #define LIFETIME "karpenter_nodes_current_lifetime_seconds"
 #define CREATED "karpenter_nodeclaims_created_total"
 #define DISRUPTED "karpenter_nodeclaims_disrupted_total"
+#define PODS "karpenter_pods_disruption_initiated_total"
 #define COST "karpenter_nodepools_cost_total"
 
 #define SAME_MS 60000	/* two births of one Node differ by less */
@@ -46,7 +47,7 @@ matrix_new(void)
 		free(m);
 		return NULL;
 	}
-	m->sums.from_ms = m->sums.to_ms = STAMP_NONE;
+	m->sums.from_ms = m->sums.to_ms = m->pods_ms = STAMP_NONE;
 	return m;
 }
 
@@ -332,6 +333,9 @@ read_counter(struct matrix *m, struct grown like, const struct json *metric,
 		if (!read_sample(v, &s) || s.at_ms <= c->last_ms)
 			continue;
 		see_time(&m->sums, c->last_ms, s.at_ms);
+		if (like.of == COUNTED_PODS &&
+		    (m->pods_ms == STAMP_NONE || s.at_ms < m->pods_ms))
+			m->pods_ms = s.at_ms;
 		like.first = c->last_ms == STAMP_NONE;
 		/* A counter that falls began anew. */
 		by = s.value < c->last ? s.value : s.value - c->last;
@@ -361,6 +365,22 @@ read_cost(struct matrix *m, const char *pool, const struct json *values,
 	return 0;
 }
 
+/* Returns false if the metric of that name is none of these counters. */
+static bool
+read_counted(const char *name, enum counted *out)
+{
+	static const char *const names[] = {[COUNTED_CREATED] = CREATED,
+					    [COUNTED_DISRUPTED] = DISRUPTED,
+					    [COUNTED_PODS] = PODS};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0) {
+			*out = (enum counted)i;
+			return true;
+		}
+	return false;
+}
+
 enum snapshot_what
 matrix_series(struct matrix *m, const char *bytes, size_t n, struct err *e)
 {
@@ -384,12 +404,11 @@ matrix_series(struct matrix *m, const char *bytes, size_t n, struct err *e)
 		return SNAPSHOT_BROKEN;
 	take_reason(reason, like.reason);
 	str_cut(like.pool, sizeof(like.pool), pool);
-	like.created = strcmp(name, CREATED) == 0;
 	if (pool[0] == '\0')
 		return SNAPSHOT_OTHER;
 	if (strcmp(name, LIFETIME) == 0 && node[0] != '\0')
 		rc = read_life(m, node, pool, values, e);
-	else if (like.created || strcmp(name, DISRUPTED) == 0)
+	else if (read_counted(name, &like.of))
 		rc = read_counter(m, like, metric, values, e);
 	else if (strcmp(name, COST) == 0)
 		rc = read_cost(m, pool, values, e);

@@ -23,12 +23,14 @@ struct life {
 	bool made, decided;	/* a counter's step was for it */
 };
 
+enum counted { COUNTED_CREATED, COUNTED_DISRUPTED, COUNTED_PODS };
+
 /* A counter has grown. */
 struct grown {
+	enum counted of;
 	char pool[NODEPOOL_BYTES], reason[NODEPOOL_BYTES];
 	int64_t at_ms;
 	long long by;
-	bool created;	/* and not disrupted */
 	bool first;	/* the first sample of its series */
 };
 
@@ -48,6 +50,7 @@ struct matrix {
 	struct index by_labels;	/* the counters */
 	struct prices prices;
 	struct pieces pieces;	/* the machines of a decision */
+	int64_t pods_ms;	/* the first sample of pods; STAMP_NONE: none */
 	struct matrix_sums sums;
 };
 

@@ -35,7 +35,9 @@ by_step(const void *a, const void *b)
 
 	if (rc == 0)
 		rc = strcmp(x->pool, y->pool);
-	return rc != 0 ? rc : strcmp(x->reason, y->reason);
+	if (rc == 0)
+		rc = strcmp(x->reason, y->reason);
+	return rc != 0 ? rc : (int)x->of - (int)y->of;
 }
 
 /* What the first sample of a series has counted may be older than the answer. */
@@ -43,6 +45,28 @@ static bool
 counts(const struct matrix *m, const struct grown *g)
 {
 	return !g->first || g->at_ms > m->sums.from_ms + m->sums.step_ms;
+}
+
+/* Series that differ in other labels (since Karpenter 1.15 the capacity type and
+ * how a node ends) may grow in one step: that is one decision. */
+static void
+join_steps(struct matrix *m)
+{
+	size_t kept = 0;
+
+	if (m->grown_n > 0)
+		qsort(m->grown, m->grown_n, sizeof(*m->grown), by_step);
+	for (size_t i = 0; i < m->grown_n; i++) {
+		const struct grown *g = &m->grown[i];
+
+		if (!counts(m, g))
+			continue;
+		if (kept > 0 && by_step(&m->grown[kept - 1], g) == 0)
+			m->grown[kept - 1].by += g->by;
+		else
+			m->grown[kept++] = *g;
+	}
+	m->grown_n = kept;
 }
 
 static enum fact_maker
@@ -107,6 +131,23 @@ is_voluntary(const char *reason)
 	       strcmp(reason, "underutilized") == 0;
 }
 
+/* The pods of so many of the NodeClaims of a step: -1 before Karpenter counts
+ * them.  They stand behind it. */
+static long long
+pods_of(const struct matrix *m, const struct grown *g, size_t nodes)
+{
+	const struct grown *pods = g + 1;
+
+	if (m->pods_ms == STAMP_NONE || g->at_ms < m->pods_ms)
+		return -1;
+	if (pods == m->grown + m->grown_n || pods->of != COUNTED_PODS ||
+	    pods->at_ms != g->at_ms || strcmp(pods->pool, g->pool) != 0 ||
+	    strcmp(pods->reason, g->reason) != 0)
+		return 0;
+	return (long long)((double)pods->by * (double)nodes / (double)g->by +
+			   .5);
+}
+
 /* The same for their ends. */
 static int
 tell_decision(struct matrix *m, const struct grown *g, size_t *from,
@@ -138,6 +179,7 @@ tell_decision(struct matrix *m, const struct grown *g, size_t *from,
 	m->sums.lost += (uint64_t)(g->by - (long long)f.nodes_n);
 	f.pool = g->pool;
 	f.reason = g->reason;
+	f.pods = pods_of(m, g, f.nodes_n);
 	f.price = prices_at(&m->prices, g->pool, f.at_ms);
 	f.nodes = m->pieces.nodes;
 	return f.nodes_n == 0 ? 0 : fn(ctx, &f, e);
@@ -190,12 +232,11 @@ matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
 	int rc = 0;
 
 	matrix_join(m);
-	if (m->grown_n > 0)
-		qsort(m->grown, m->grown_n, sizeof(*m->grown), by_step);
+	join_steps(m);
 	if (m->lives_n > 0)
 		qsort(m->lives, m->lives_n, sizeof(*m->lives), by_birth);
 	for (size_t i = 0; i < m->grown_n; i++)
-		if (m->grown[i].created && counts(m, &m->grown[i]))
+		if (m->grown[i].of == COUNTED_CREATED)
 			find_made(m, &m->grown[i], &from);
 	if (m->lives_n > 0)
 		qsort(m->lives, m->lives_n, sizeof(*m->lives), by_end);
@@ -203,7 +244,7 @@ matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
 	if (count_nodes(m))
 		return err_set(e, ERR_SYSTEM, "out of memory");
 	for (size_t i = 0; rc == 0 && i < m->grown_n; i++)
-		if (!m->grown[i].created && counts(m, &m->grown[i]) &&
+		if (m->grown[i].of == COUNTED_DISRUPTED &&
 		    is_voluntary(m->grown[i].reason))
 			rc = tell_decision(m, &m->grown[i], &from, fn, ctx,
 					   e);

@@ -261,6 +261,8 @@ tell_short(void *ctx, const struct fact *f, struct err *e)
 		   maker_name(f->maker));
 	for (size_t i = 0; i < f->nodes_n; i++)
 		buf_printf(&told, "%s%s", i > 0 ? "+" : "", f->nodes[i].node);
+	if (f->pods >= 0)
+		buf_printf(&told, " with %lld pods", f->pods);
 	buf_puts(&told, "; ");
 	return 0;
 }
@@ -390,6 +392,45 @@ START_TEST(test_much_later)
 }
 END_TEST
 
+#define DISRUPTED(more)                                                        \
+	NAMED("nodeclaims_disrupted_total") ",\"reason\":\"drifted\"" more
+#define INITIATED(more)                                                        \
+	NAMED("pods_disruption_initiated_total") ",\"reason\":\"drifted\"" more
+#define SPOT ",\"capacity_type\":\"spot\""
+#define RESERVED ",\"capacity_type\":\"reserved\""
+
+/* Since Karpenter 1.15 a step may be that of two series, and there are pods.  A
+ * Node that is not known takes its share of them. */
+START_TEST(test_one_step)
+{
+	struct matrix *m = matrix_new();
+	struct matrix_sums sums;
+	struct err e = {0};
+
+	SERIES(m, LIFE("z"), "900", "930", "960", "990", "1020", "1050", "1080",
+	       "1110", "1140");
+	SERIES(m, LIFE("a"), "900", "930");
+	SERIES(m, LIFE("b"), "900", "930", "960", "990");
+	SERIES(m, LIFE("c"), "900", "930", "960", "990");
+	SERIES(m, LIFE("d"), "900", "930", "960", "990", "1020", "1050");
+	SERIES(m, DISRUPTED(SPOT), "1", "2", "2", "3", "3", "3");
+	SERIES(m, DISRUPTED(RESERVED), "1", "1", "1", "2", "2", "4");
+	SERIES(m, INITIATED(SPOT), "", "", "7", "9", "9", "9");
+	SERIES(m, INITIATED(RESERVED), "", "", "0", "4", "4", "10");
+	buf_init(&told, told_text, sizeof(told_text));
+	ck_assert_int_eq(matrix_end(m, tell_short, NULL, &sums, &e), 0);
+	ck_assert_msg(strstr(told_text, "decided@30 a; ") != NULL, "%s",
+		      told_text);
+	ck_assert_msg(strstr(told_text, "decided@90 b+c with 6 pods; ") != NULL,
+		      "%s", told_text);
+	ck_assert_msg(strstr(told_text, "decided@150 d with 3 pods; ") != NULL,
+		      "%s", told_text);
+	ck_assert_int_eq(times("decided"), 3);
+	ck_assert_uint_eq(sums.lost, 1);
+	matrix_free(m);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -407,6 +448,7 @@ main(void)
 	tcase_add_test(tc, test_anew);
 	tcase_add_test(tc, test_overlap);
 	tcase_add_test(tc, test_much_later);
+	tcase_add_test(tc, test_one_step);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
 }
