@@ -205,10 +205,8 @@ scope(struct mix *m, const struct timers *h, const struct scope *s)
 	mix(m, (uint64_t)cap_debt_ms(&s->cap, &r, m->boot));
 	mix(m, (uint64_t)cap_window_ms(&s->cap, m->boot));
 	mix(m, (uint64_t)s->max_ms);
-	mix(m, (uint64_t)s->guessed_ms);
 	mix_server(m, s->released_ms);
 	mix_server(m, s->opened_ms);
-	mix(m, (uint64_t)s->guessed_ms);
 	mix_within(m, s->told_boot_ms, m->boot, MOVED_EVERY_MS);
 	mix_server(m, s->told.at_ms);
 	mix(m, s->told.earliest | (uint64_t)s->told.id << 1);
@@ -315,7 +313,7 @@ mix_controller(struct mix *m, const struct controller *s)
 	const struct release *f = &s->release;
 
 	mix(m, s->leads | s->views.was_whole << 1 | s->views.begun << 2 |
-		       s->guess << 3 | s->caps_stale << 4 |
+		       s->caps_stale << 4 |
 		       s->retries_stale << 5 | s->views.blocked << 6 |
 		       s->recount << 7 | f->wanted << 8 | f->in_flight << 9 |
 		       f->claims_good << 10);

@@ -21,8 +21,7 @@ truth_init(struct truth *t, struct world *w, struct holder *holders,
 	for (int i = 0; i < POOLS; i++)
 		t->scopes[i] = (struct scope_truth){.hi_last = -LAG_MS - 1,
 						    .released = STAMP_NONE,
-						    .gap = true,
-						    .guess = true};
+						    .gap = true};
 	for (int i = 0; i < MACHINES; i++)
 		t->machines[i].busy_since = t->machines[i].due_since = -1;
 	w->truth = t;
@@ -124,13 +123,15 @@ look_at_leader(struct truth *t)
 			t->w->things[i].told = 0;
 		t->leads_n = h->leads_n;
 		t->rules = h->rules;
-		t->unread = !h->restored;
 		if (!h->restored)
 			truth_lost_count(t);
 	}
-	t->guesses = t->unread && h != NULL && sees_objects(h, true);
-	t->unread &= !t->guesses;
 	t->leader = h;
+	t->begins = h != NULL &&
+		    (holder_begins(h) ||
+		     (!h->streams[KIND_NODEPOOL].complete &&
+		      !h->streams[KIND_NODEPOOL].unserved &&
+		      t->w->now - h->led_since <= 10000));
 	t->usable = sees_all(h, false) && !holder_begins(h);
 	t->maybe_usable = sees_all(h, true);
 	t->clock = h != NULL ? holder_now(h).server_ms : world_server_ms(t->w);

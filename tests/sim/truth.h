@@ -58,9 +58,7 @@ struct scope_truth {
 	bool heard_late;	/* that released-at came in trouble */
 	/* A new leader does not see everything yet.  These hold what the last
 	 * one knew. */
-	bool gap, gap_held, guess;
-	bool guessed;		/* its marks say that it may have been held:
-				   undecided machines may keep it held */
+	bool gap, gap_held;
 	bool gap_over;		/* the leader sees everything, or may have */
 };
 
@@ -121,12 +119,11 @@ struct truth {
 	int holders_n;
 	const struct holder *leader;	/* NULL: nobody leads */
 	unsigned leads_n;
-	bool unread;			/* it has not read the Lease yet, and
-					   has not seen everything either … */
-	bool guesses;			/* … until now */
 	struct rules rules;		/* of the leader, or of the last one */
 	bool usable, maybe_usable;	/* the leader sees everything, so the
 					   time since the last look counts */
+	bool begins;			/* it waits for its first lists, and
+					   begins no hold meanwhile */
 	int64_t looked_at, next;
 	uint64_t seen_changes;
 	int64_t clock;			/* the leader's */

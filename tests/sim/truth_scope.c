@@ -125,7 +125,8 @@ run_scope(struct truth *t, int scope, double dt)
 		   s->early.open ? t->maybe_usable : t->usable, max, window);
 	bucket_run(&high, dt, possibly, t->usable, max, window);
 	bucket_run(&s->late, dt,
-		   s->seems.lo || (s->gap && !s->gap_over && s->gap_held),
+		   (s->seems.lo && !t->begins) ||
+			   (s->gap && !s->gap_over && s->gap_held),
 		   s->late.open ? t->usable : t->maybe_usable, max, window);
 	s->high = open			    ? 0
 		  : high.debt < (double)max ? high.debt
@@ -249,14 +250,6 @@ keeps_busy(struct truth *t, int machine)
 	return (struct maybe){x->busy_since >= 0, ahead};
 }
 
-/* Has the leader guessed, because it has seen everything and still cannot read
- * the Lease? */
-static bool
-guessed_unread(const struct truth *t)
-{
-	return t->leader != NULL && !t->leader->restored && !t->unread;
-}
-
 static void
 set_busy(struct truth *t, int scope)
 {
@@ -264,8 +257,7 @@ set_busy(struct truth *t, int scope)
 	struct scope_truth *s = &t->scopes[scope];
 	/* The leader may hear of what ended it a moment ago after it hears of
 	 * what goes on. */
-	bool was_busy = s->busy.hi || s->gap_held || s->guessed ||
-			s->hi_last + LAG_MS >= w->now;
+	bool was_busy = s->busy.hi || s->gap_held || s->hi_last + LAG_MS >= w->now;
 	bool undecided = false;
 
 	if (s->busy.hi)		/* it was busy until now */
@@ -288,7 +280,6 @@ set_busy(struct truth *t, int scope)
 		s->seems.lo |= keeps.lo && x->busy_since <= known_until(t);
 	}
 	s->busy.hi |= undecided && was_busy;
-	s->guessed &= undecided || (s->gap && !guessed_unread(t));
 	if (s->busy.hi)
 		s->hi_last = w->now;
 	else if (t->calm)
@@ -460,35 +451,6 @@ kept_run(const struct truth *t, struct kept *k, int scope, int64_t until)
 	k->at += (int64_t)dt;
 }
 
-/* A guess leaves room for a hold.  Of several NodePools the shortest counts. */
-static int64_t
-most_guessed(const struct truth *t, int scope)
-{
-	int64_t hold = t->rules.scope == SCOPE_CLUSTER ? t->rules.hold_ms
-						       : INT64_MAX;
-
-	for (int i = 0; i < t->w->pools_n; i++) {
-		int64_t own = t->w->nodepools[i].hold >= 0
-				      ? t->w->nodepools[i].hold
-				      : t->rules.hold_ms;
-
-		if (in_scope(t, scope, i) && own < hold)
-			hold = own;
-	}
-	return hold < max_of(t, scope) ? max_of(t, scope) - hold : 0;
-}
-
-static void
-unknown(struct truth *t, int scope)
-{
-	struct scope_truth *s = &t->scopes[scope];
-	int64_t most = most_guessed(t, scope);
-
-	s->late = s->early = (struct bucket){0};
-	s->early.debt = s->high = (double)most;
-	s->guess = s->guessed = true;
-}
-
 static void
 restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 {
@@ -535,7 +497,6 @@ truth_lost_count(struct truth *t)
 {
 	for (int i = 0; i < scopes_n(t); i++) {
 		t->scopes[i].unknown = true;
-		t->scopes[i].guess = false;
 		t->scopes[i].idle_for = 0;
 	}
 }
@@ -555,13 +516,13 @@ void
 truth_leads(struct holder *h)
 {
 	struct truth *t = h->w->truth;
+	struct kept most = {.at = STAMP_NONE};
 	char text[512], *save, *entry;
 	int64_t renewed = h->elects ? h->w->lease_left_us / 1000 : STAMP_NONE;
 	bool lost = h->w->lease.state[0] == '\0' || !h->w->lease.present;
 
 	if (t->leader != h)	/* the next look has to see that it is new */
 		t->leads_n = h->leads_n - 1;
-	t->unread = false;
 	t->leader = h;
 	t->rules = h->rules;
 	t->clock = holder_now(h).server_ms;
@@ -580,19 +541,25 @@ truth_leads(struct holder *h)
 	     entry != NULL && strcmp(entry, "none") != 0;
 	     entry = strtok_r(NULL, ";", &save)) {
 		struct kept k;
-		int scope = -1;
+		int scope;
 
-		if (kept_read(entry, &k))
-			scope = scope_named(t, k.name);
-		else
-			lost = true;
-		lost |= (strcmp(k.name, "*") == 0) !=
-			(t->rules.scope == SCOPE_CLUSTER);
+		if (!kept_read(entry, &k))
+			break;
+		scope = scope_named(t, k.name);
 		if (scope >= 0)
 			restore_scope(t, &k, scope, renewed);
+		else if ((strcmp(k.name, "*") == 0) !=
+				 (t->rules.scope == SCOPE_CLUSTER) &&
+			 (most.at == STAMP_NONE || k.debt > most.debt))
+			most = k;
 	}
-	for (int i = 0; lost && i < POOLS; i++)
-		unknown(t, i);
+	/* The scope was another: each NodePool was held as the cluster was, and
+	 * the cluster as the NodePool was that had been held the longest. */
+	for (int i = 0; most.at != STAMP_NONE && i < scopes_n(t); i++) {
+		struct kept k = most;
+
+		restore_scope(t, &k, i, renewed);
+	}
 	for (int i = 0; lost && i < MACHINES; i++)
 		t->machines[i].was_held = false;
 	h->w->lease_left_us = h->w->lease.renew_us;
@@ -600,59 +567,6 @@ truth_leads(struct holder *h)
 	if ((h->w->turns_until > 0 &&
 	     h->w->now < h->w->turns_until + 60000) || any_skewed(t))
 		truth_lost_count(t);
-	/* A guess goes by deadlines, and of a claim that is too large nobody
-	 * knows its own. */
-	if (lost && h->w->larges)
-		truth_lost_count(t);
-}
-
-/* Returns how long ago the oldest mark of the scope was made that its machine's
- * own deadline does not explain.  -1: there is none. */
-static int64_t
-held_by_marks(const struct truth *t, int scope)
-{
-	const struct world *w = t->w;
-	int64_t longest = -1;
-
-	for (int i = 0; i < w->things_n; i++) {
-		const struct thing *o = &w->things[i];
-		int64_t since = o->created_ms, deadline;
-
-		if (!o->used || o->deleting || o->kind >= KIND_COUNT ||
-		    !truth_marked(o) ||
-		    !in_scope(t, scope, w->machines[o->machine].pool_id) ||
-		    w->nodepools[w->machines[o->machine].pool_id].until >
-			    t->clock)
-			continue;
-		deadline = t->machines[o->machine].deadline;
-		(void)stamp_read(o->notes.at[ANN_MARK], &since);
-		since = since > t->clock ? o->created_ms : since;
-		since = later_of(since, deadline);
-		if (deadline <= t->clock)
-			longest = later_of(longest,
-					   later_of(t->clock - since, 0));
-	}
-	return longest;
-}
-
-/* No soft state is kept.  The marks say how long the scope has been held. */
-static void
-guess(struct truth *t, int scope)
-{
-	struct scope_truth *s = &t->scopes[scope];
-	struct world *w = t->w;
-	double most = (double)most_guessed(t, scope);
-	double debt = (double)later_of(held_by_marks(t, scope), 0);
-	double since_lead = (double)(w->now - t->leader->led_since);
-
-	debt = debt > most ? most : debt;
-	s->guess = false;
-	/* Nobody can tell which marks count if the configuration was
-	 * another. */
-	s->late.debt = debt > TURN_MS && w->strange == 0 ? debt - TURN_MS : 0;
-	debt = w->reruled ? most : debt;
-	s->early.debt = debt > 0 ? debt + TURN_MS + since_lead : since_lead;
-	s->high = s->early.debt;
 }
 
 static void
@@ -660,32 +574,14 @@ end_gaps(struct truth *t)
 {
 	for (int i = 0; i < POOLS; i++)
 		t->scopes[i].gap_over |= t->maybe_usable;
-	for (int i = 0; t->usable && i < POOLS; i++) {
-		struct scope_truth *s = &t->scopes[i];
-
-		if (s->gap && s->guess && max_of(t, i) > 0 &&
-		    (i == 0 || t->rules.scope == SCOPE_NODEPOOL))
-			guess(t, i);
-		s->gap = s->guess = false;
-	}
-}
-
-/* A leader that cannot read the Lease yet guesses once, as soon as it sees
- * everything.  Marks that stand for another reason, such as a release that was
- * refused, then look as if the scope had been held until now.  So machines that
- * are undecided for this leader keep it held, until they are decided. */
-static void
-guess_unread(struct truth *t)
-{
-	for (int i = 0; t->guesses && i < scopes_n(t); i++)
-		t->scopes[i].guessed = held_by_marks(t, i) >= 0;
+	for (int i = 0; t->usable && i < POOLS; i++)
+		t->scopes[i].gap = false;
 }
 
 void
 truth_scopes(struct truth *t)
 {
 	end_gaps(t);
-	guess_unread(t);
 	for (int i = 0; i < scopes_n(t); i++) {
 		set_busy(t, i);
 		limit_debt(t, i);

@@ -59,9 +59,8 @@ void controller_lead(struct controller *s, bool leads, struct now now);
  * first, and reported.
  *
  * controller_restore takes over what the leader before us wrote.  text: NULL or
- * "" if there is none; how long the scopes have been held is then guessed from
- * the marks on the objects.  renewed_ms: the server time until which the writer
- * led at least; STAMP_NONE: unknown. */
+ * "" if there is none; then there is no debt.  renewed_ms: the server time until
+ * which the writer led at least; STAMP_NONE: unknown. */
 bool controller_soft(struct controller *s, struct buf *b, bool always,
 		     struct now now);
 void controller_restore(struct controller *s, const char *text,

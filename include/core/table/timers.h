@@ -75,9 +75,6 @@ struct scope {
 	int64_t max_ms;		/* its own cap; 0: no cap */
 	int64_t released_ms;	/* a released-at up to this moment has had its
 				   effect */
-	int64_t guessed_ms;	/* how much of its debt is guessed */
-	bool restored;		/* its state is known from the leader before
-				   us */
 	int64_t opened_ms;	/* server time when a window last opened */
 	bool told_window;	/* timers_turned has returned the open window */
 	bool dirty;		/* it is in timers.dirty */
@@ -112,6 +109,10 @@ struct timers {
 				   flag when none is */
 	bool usable;		/* we lead and see everything now */
 	bool seen;		/* we have seen everything once since we lead */
+	/* What timers_restore_all has said of the scopes that are yet to be
+	 * made.  left_at_ms is STAMP_NONE if it has said nothing. */
+	struct cap left;
+	int64_t left_at_ms;
 	/* Of the two halves of a machine one has a timer, so timers have places
 	 * of their own. */
 	uint32_t *place;	/* by id: the timer's place + 1; 0: none */
@@ -210,6 +211,10 @@ void timers_news(struct timers *ts, uint32_t scope);
  * happens if there is no room for another scope. */
 void timers_restore(struct timers *ts, const char *name, const struct cap *cap,
 		    int64_t max_ms, bool held, int64_t at_ms, struct now now);
+/* The same for all scopes, also for those that are made before timers_seen: that
+ * leader had one scope for all of them. */
+void timers_restore_all(struct timers *ts, const struct cap *cap, bool held,
+			int64_t at_ms, struct now now);
 /* Returns whether a later leader has to know anything of this scope. */
 bool timers_keeps(const struct timers *ts, uint32_t scope, int64_t boot_ms);
 
@@ -244,15 +249,6 @@ void timers_usable(struct timers *ts, bool usable);
 /* Tells the table that we have seen everything once in this lead.  What the
  * leader before us held no longer counts. */
 void timers_seen(struct timers *ts);
-/* Raises the debt of the machine's scope to debt_ms, as a guess, because the
- * scope seems to have been held for so long before we led.  What timers_restore
- * has said of a scope stands. */
-void timers_guess(struct timers *ts, uint32_t id, int64_t debt_ms,
-		  int64_t boot_ms);
-
-/* Takes back all guesses, because the state has become known after all. */
-void timers_unguess(struct timers *ts, int64_t boot_ms);
-
 /* Returns whether the machine's own deadline is ahead. */
 bool timers_own(const struct timers *ts, uint32_t id, int64_t now_ms);
 /* Returns whether the machine has a scope and that scope is held. */

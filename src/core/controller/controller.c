@@ -24,7 +24,7 @@ controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 
 	if (s == NULL)
 		return NULL;
-	s->leads = s->guess = true;
+	s->leads = true;
 	s->rules = *rules;
 	s->counters = counters;
 	s->last_ms = s->history_ms = STAMP_NONE;
@@ -85,8 +85,6 @@ catch_up(struct controller *s, struct now now)
 {
 	bool whole = views_complete(&s->views);
 
-	if (whole && s->guess)
-		controller_guess(s, now);
 	controller_advance(s, now);
 	if (whole && !s->views.was_whole) {
 		timers_seen(&s->timers);

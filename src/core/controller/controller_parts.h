@@ -26,9 +26,6 @@ void controller_queue_all(struct controller *s);
 void controller_refresh(struct controller *s, uint32_t id, int64_t now_ms);
 /* Removes an object that is gone, with everything known of it. */
 void controller_drop(struct controller *s, uint32_t id, struct now now);
-/* Guesses how long the scopes have been held.  Call it when everything is seen
- * and no state of an earlier leader is known. */
-void controller_guess(struct controller *s, struct now now);
 
 /* turns.c: the history, which nothing is decided by.  controller_scope_turned
  * notes that the scope has turned, and returns for how long it had been held;

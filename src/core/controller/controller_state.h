@@ -23,8 +23,6 @@ struct controller {
 	struct counters *counters;
 	struct pace pace;
 	bool leads;
-	bool guess;	/* how long the scopes have been held still has to be
-			   guessed from the marks (controller_guess) */
 	bool recount;	/* every deadline may have moved: controller_advance
 			   computes them all again */
 

@@ -123,59 +123,6 @@ controller_refresh(struct controller *s, uint32_t id, int64_t now_ms)
 	controller_queue(s, head);
 }
 
-/* Guesses the debt of the machine's scope, because the soft state is lost.  A
- * mark on a machine whose own quiet time is over shows that the scope has been
- * held at least since then. */
-static void
-guess_since(struct controller *s, uint32_t head, struct now now)
-{
-	const struct nodepool_terms t = nodepools_terms(
-		&s->nodepools,
-		machines_nodepool(&s->machines, &s->machines.at[head]),
-		now.server_ms);
-	const struct entry *halves[] = {machines_claim(&s->machines, head),
-					machines_node(&s->machines, head)};
-	int64_t own_ms = timers_at(&s->timers, head)->deadline_ms;
-	bool cluster = s->rules.scope == SCOPE_CLUSTER;
-	int64_t most_ms = cluster ? s->rules.cap.max_ms - s->rules.hold_ms
-				  : t.max_ms - t.hold_ms;
-
-	/* A machine that is held by hand, or that belongs to no scope, tells
-	 * nothing about one. */
-	if ((halves[0] == NULL && !views_claimless(&s->views)) ||
-	    t.until_ms != STAMP_NONE || !timers_at(&s->timers, head)->used ||
-	    own_ms > now.server_ms)
-		return;
-	for (int i = 0; i < 2; i++) {
-		const struct entry *e = halves[i];
-		int64_t since_ms;
-
-		if (e == NULL || entry_tenure(e) != TENURE_OURS)
-			continue;
-		since_ms = own_ms > e->created_ms ? own_ms : e->created_ms;
-		if (e->mark == MARK_TIME && e->mark_ms > since_ms &&
-		    e->mark_ms <= now.server_ms)
-			since_ms = e->mark_ms;
-		if (since_ms < now.server_ms - most_ms)
-			since_ms = now.server_ms - most_ms;
-		timers_guess(&s->timers, head, now.server_ms - since_ms,
-			    now.boot_ms);
-	}
-}
-
-void
-controller_guess(struct controller *s, struct now now)
-{
-	/* With MODE_OBSERVE nobody removes a mark, so its age says nothing. */
-	for (uint32_t id = 0;
-	     s->rules.mode == MODE_ENFORCE && id < s->machines.top; id++)
-		if (s->machines.at[id].used &&
-		    machines_head(&s->machines, id) == id)
-			guess_since(s, id, now);
-	s->guess = false;
-	s->caps_stale = true;	/* a released-at may lower the guess */
-}
-
 void
 controller_drop(struct controller *s, uint32_t id, struct now now)
 {

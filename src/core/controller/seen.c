@@ -18,7 +18,7 @@ controller_lead(struct controller *s, bool leads, struct now now)
 	while (timers_turned(&s->timers, now) != NO_ID)
 		;	/* we do not know that any scope got quiet */
 	timers_forget(&s->timers);
-	s->guess = s->caps_stale = true;
+	s->caps_stale = true;
 	/* What is known of NodePools stays, because it may have to do for a
 	 * while. */
 	s->nodepools_before = s->views.at[KIND_NODEPOOL].generation;

@@ -16,10 +16,9 @@
  *     window=4m10s idle at=…
  *
  * held: the debt has grown since then.  idle: it has shrunk, or the window has
- * run.  paused: neither, because not everything was seen.  A text that cannot
- * be read counts as lost from there on, and for the scopes that it did not name
- * the marks on the objects have to do.  So "left-out 12", which ends a text
- * that had no room for twelve more scopes, needs no reader.
+ * run.  paused: neither, because not everything was seen.  A text ends where it
+ * cannot be read, as at "left-out 12", which says that there was no room for
+ * twelve more scopes.
  */
 
 #define CLUSTER_NAME "*"	/* no NodePool can have this name … */
@@ -252,12 +251,10 @@ max_of(const struct controller *s, const char *name, bool held)
  * led, debt and window change as the writer would have changed them.  After
  * that only the debt of a held scope grows. */
 static void
-restore_scope(struct controller *s, struct kept *k, int64_t renewed_ms,
-	      struct now now)
+kept_settle(struct kept *k, const struct cap_rules *r, int64_t renewed_ms,
+	    struct now now)
 {
 	int64_t until = renewed_ms > k->at_ms ? renewed_ms : k->at_ms;
-	struct cap_rules r = {max_of(s, k->name, k->course == COURSE_HELD),
-			      s->rules.cap.window_ms};
 
 	if (until > now.server_ms)
 		until = now.server_ms;
@@ -266,9 +263,35 @@ restore_scope(struct controller *s, struct kept *k, int64_t renewed_ms,
 	k->cap.at_ms = k->at_ms < until ? k->at_ms : until;
 	k->cap.grows = k->course == COURSE_HELD;
 	k->cap.usable = k->course == COURSE_IDLE;
-	cap_settle(&k->cap, &r, k->cap.grows ? now.server_ms : until);
+	cap_settle(&k->cap, r, k->cap.grows ? now.server_ms : until);
+}
+
+static void
+restore_scope(struct controller *s, struct kept *k, int64_t renewed_ms,
+	      struct now now)
+{
+	struct cap_rules r = {max_of(s, k->name, k->course == COURSE_HELD),
+			      s->rules.cap.window_ms};
+
+	kept_settle(k, &r, renewed_ms, now);
 	timers_restore(&s->timers, k->name, &k->cap, r.max_ms, k->cap.grows,
-		      k->at_ms, now);
+		       k->at_ms, now);
+}
+
+/* The scope was another.  What was so for the cluster is so for each NodePool,
+ * and of NodePools the one with the largest debt stands for the cluster. */
+static void
+restore_other(struct controller *s, struct kept *k, int64_t renewed_ms,
+	      struct now now)
+{
+	if (s->rules.scope == SCOPE_CLUSTER) {
+		k->name[0] = '\0';
+		restore_scope(s, k, renewed_ms, now);
+	} else if (s->rules.scope == SCOPE_NODEPOOL) {
+		kept_settle(k, &s->rules.cap, renewed_ms, now);
+		timers_restore_all(&s->timers, &k->cap, k->cap.grows, k->at_ms,
+				   now);
+	}
 }
 
 static bool
@@ -286,25 +309,17 @@ void
 controller_restore(struct controller *s, const char *text, int64_t renewed_ms,
 		   struct now now)
 {
-	struct kept k;
+	struct kept k, most = {.at_ms = STAMP_NONE};
 
 	now = controller_steady(s, now);
 	s->caps_stale = true;	/* a released-at may lower the debt */
-	s->guess = text == NULL || text[0] == '\0';
-	if (s->guess)
-		return;
-	timers_unguess(&s->timers, now.boot_ms);
-	if (strcmp(text, NOTHING) == 0)
-		return;
-	while (*text != '\0') {
-		if (read_scope(&text, &k)) {
-			s->guess = true;
-			return;
-		}
-		/* An entry for another kind of scope says nothing of ours. */
+	while (text != NULL && read_scope(&text, &k) == 0) {
 		if (is_ours(s, &k))
 			restore_scope(s, &k, renewed_ms, now);
-		else
-			s->guess = true;
+		else if (most.at_ms == STAMP_NONE ||
+			 k.cap.debt_ms > most.cap.debt_ms)
+			most = k;
 	}
+	if (most.at_ms != STAMP_NONE)
+		restore_other(s, &most, renewed_ms, now);
 }

@@ -76,6 +76,37 @@ timers_news(struct timers *ts, uint32_t scope)
 }
 
 static void
+mark_dirty(struct timers *ts, uint32_t scope)
+{
+	if (ts->scopes[scope].dirty)
+		return;
+	ts->scopes[scope].dirty = true;
+	ts->dirty[ts->dirty_n++] = scope;
+}
+
+/* Adds what the leader before us left, settled at the same time as the scope's
+ * cap.  The scope's hold may have begun before that came to be known. */
+static void
+restore(struct timers *ts, uint32_t scope, const struct cap *left,
+	int64_t at_ms)
+{
+	struct scope *s = &ts->scopes[scope];
+	struct cap *c = &s->cap;
+
+	if (!left->grows)
+		c->debt_ms += left->debt_ms;
+	else if (left->debt_ms > c->debt_ms)
+		c->debt_ms = left->debt_ms;
+	c->window_ms = left->window_ms;
+	c->at_ms = left->at_ms;
+	c->grows = c->grows || left->grows;
+	s->was_busy = left->grows && !ts->seen;
+	s->released_ms = at_ms;
+	ts->changed = true;
+	mark_dirty(ts, scope);
+}
+
+static void
 scope_make(struct timers *ts, uint32_t scope, const char *nodepool)
 {
 	ts->scopes[scope] = (struct scope){
@@ -89,6 +120,8 @@ scope_make(struct timers *ts, uint32_t scope, const char *nodepool)
 	(void)str_copy(ts->scopes[scope].name, NODEPOOL_BYTES, nodepool);
 	index_add(&ts->scope_by_name, scope);
 	unteach(ts, scope);
+	if (ts->left_at_ms != STAMP_NONE && !ts->seen)
+		restore(ts, scope, &ts->left, ts->left_at_ms);
 }
 
 /* Returns a place for another scope, or NO_ID: one that is spare, or else one
@@ -165,15 +198,6 @@ timers_id_before(const void *ctx, uint32_t a, uint32_t b)
 	return a < b;
 }
 
-static void
-mark_dirty(struct timers *ts, uint32_t scope)
-{
-	if (ts->scopes[scope].dirty)
-		return;
-	ts->scopes[scope].dirty = true;
-	ts->dirty[ts->dirty_n++] = scope;
-}
-
 /* Only marks the scope.  Whether it is still busy is found out in
  * timers_turned, so that a machine whose timer is taken out and put back does
  * not end the hold. */
@@ -232,28 +256,29 @@ void
 timers_restore(struct timers *ts, const char *name, const struct cap *cap,
 	       int64_t max_ms, bool held, int64_t at_ms, struct now now)
 {
+	struct cap left = {cap->debt_ms, cap->window_ms, now.boot_ms,
+			   .grows = held};
 	uint32_t i = timers_scope_of(ts, name);
 	struct cap_rules r;
-	struct scope *s;
 
 	if (i == NO_ID)
 		return;
-	s = &ts->scopes[i];
-	r = rules_of(ts, s);
-	/* The hold may have begun before this state came to be known. */
-	cap_settle(&s->cap, &r, now.boot_ms);
-	s->max_ms = max_ms;
-	if (!held)
-		s->cap.debt_ms += cap->debt_ms;
-	else if (cap->debt_ms > s->cap.debt_ms)
-		s->cap.debt_ms = cap->debt_ms;
-	s->cap.window_ms = cap->window_ms;
-	s->cap.grows = s->cap.grows || held;
-	s->was_busy = held && !ts->seen;
-	s->restored = true;
-	s->released_ms = at_ms;
-	ts->changed = true;
-	mark_dirty(ts, i);
+	r = rules_of(ts, &ts->scopes[i]);
+	cap_settle(&ts->scopes[i].cap, &r, now.boot_ms);
+	ts->scopes[i].max_ms = max_ms;
+	restore(ts, i, &left, at_ms);
+}
+
+void
+timers_restore_all(struct timers *ts, const struct cap *cap, bool held,
+		   int64_t at_ms, struct now now)
+{
+	for (uint32_t i = 0; i < ts->scopes_top; i++)
+		timers_restore(ts, ts->scopes[i].name, cap,
+			       ts->scopes[i].max_ms, held, at_ms, now);
+	ts->left = (struct cap){cap->debt_ms, cap->window_ms, now.boot_ms,
+				.grows = held};
+	ts->left_at_ms = at_ms;
 }
 
 bool
@@ -333,6 +358,7 @@ timers_forget(struct timers *ts)
 	ts->scopes_top = ts->dirty_n = ts->untaught_n = ts->news_n = 0;
 	ts->spare_from = 0;
 	ts->changed = ts->usable = ts->seen = false;
+	ts->left_at_ms = STAMP_NONE;
 }
 
 void
@@ -359,47 +385,6 @@ timers_usable(struct timers *ts, bool usable)
 	ts->usable = usable;
 	for (uint32_t i = 0; i < ts->scopes_top; i++)
 		mark_dirty(ts, i);
-}
-
-void
-timers_guess(struct timers *ts, uint32_t id, int64_t debt_ms, int64_t boot_ms)
-{
-	const struct timer *t = timers_at(ts, id);
-	struct cap_rules r;
-	struct scope *s;
-
-	if (!t->used || t->scope == NO_SCOPE)
-		return;
-	s = &ts->scopes[t->scope];
-	if (s->restored)
-		return;
-	r = rules_of(ts, s);
-	s->was_busy = !ts->seen;
-	mark_dirty(ts, t->scope);
-	if (debt_ms <= cap_debt_ms(&s->cap, &r, boot_ms))
-		return;
-	cap_settle(&s->cap, &r, boot_ms);
-	s->guessed_ms += debt_ms - s->cap.debt_ms;
-	s->cap.debt_ms = debt_ms;
-}
-
-void
-timers_unguess(struct timers *ts, int64_t boot_ms)
-{
-	for (uint32_t i = 0; i < ts->scopes_top; i++) {
-		struct scope *s = &ts->scopes[i];
-		struct cap_rules r = rules_of(ts, s);
-
-		if (s->guessed_ms == 0)
-			continue;
-		cap_settle(&s->cap, &r, boot_ms);
-		s->cap.debt_ms -= s->guessed_ms < s->cap.debt_ms
-					  ? s->guessed_ms
-					  : s->cap.debt_ms;
-		s->guessed_ms = 0;
-		ts->changed = true;
-		mark_dirty(ts, i);
-	}
 }
 
 /* --- turns ---------------------------------------------------------------- */

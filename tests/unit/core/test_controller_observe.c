@@ -237,29 +237,6 @@ START_TEST(marks_stay)
 }
 END_TEST
 
-/* With mode enforce such marks tell how long their scope was held.  Here nobody
- * removes them, so they tell nothing. */
-START_TEST(marks_are_no_debt)
-{
-	rules.cap = (struct cap_rules){60 * MINUTE, 10 * MINUTE};
-	for (int mode = MODE_ENFORCE; mode <= MODE_OBSERVE; mode++) {
-		rules.mode = (enum mode)mode;
-		scene_again();
-		add_due(3);
-		for (int i = 0; i < 3; i++)
-			node_at(w, i)->o.mark_ms = stamp_now() - 55 * MINUTE;
-		for (int i = 0; i < 4; i++) {
-			(void)machine_now(10 + i, "web");
-			if (i == 0)
-				world_open(w);
-			world_run(w, 5 * MINUTE);
-		}
-		ck_assert_uint_eq(notes(NOTE_SCOPE_CAPPED, NULL),
-				  mode == MODE_ENFORCE ? 1 : 0);
-	}
-}
-END_TEST
-
 START_TEST(a_person_has_a_say)
 {
 	open_old(3);
@@ -341,7 +318,6 @@ main(void)
 	tcase_add_test(c, a_boot);
 	tcase_add_loop_test(c, decides_alike, 0, 2);
 	tcase_add_test(c, marks_stay);
-	tcase_add_test(c, marks_are_no_debt);
 	tcase_add_loop_test(c, a_person_has_a_say, 0, 2);
 	tcase_add_test(c, too_late);
 	tcase_add_loop_test(c, another_leader, 0, 2);
