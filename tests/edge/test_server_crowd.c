@@ -18,12 +18,25 @@
 static struct rig rig;
 
 static void
-setup(void)
+start(unsigned threads)
 {
 	struct server_options o = rig_options();
 
+	o.threads = threads;
 	o.connections_max = PLACES;
 	rig_start(&rig, &o);
+}
+
+static void
+setup(void)
+{
+	start(2);
+}
+
+static void
+setup_one_thread(void)
+{
+	start(1);
 }
 
 static void
@@ -234,6 +247,7 @@ main(void)
 {
 	Suite *s = suite_create("edge/server_crowd");
 	TCase *t = tcase_create("crowds");
+	TCase *one = tcase_create("one thread");
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
@@ -247,5 +261,13 @@ main(void)
 	tcase_add_test(t, not_one_in_its_handler);
 	tcase_add_test(t, a_stuck_handler_is_seen);
 	suite_add_tcase(s, t);
+
+	tcase_add_checked_fixture(one, setup_one_thread, teardown);
+	tcase_set_timeout(one, 60);
+	tcase_add_test(one, idle_after_a_request);
+	tcase_add_test(one, silent_from_the_start);
+	tcase_add_test(one, heads_never_completed);
+	tcase_add_test(one, replies_never_read);
+	suite_add_tcase(s, one);
 	return suite_run(s);
 }

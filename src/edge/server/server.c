@@ -393,9 +393,10 @@ start(struct server *s, int fd)
 		MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_STRICT_FOR_CLIENT, 1,
 		/* It gives each thread an equal part of this.  One of them may
-		 * have to serve all: conns_add keeps to the bound. */
+		 * have to serve all, and one more: conns_add keeps to the bound,
+		 * and closes another for a client that has been accepted. */
 		MHD_OPTION_CONNECTION_LIMIT,
-		s->o.connections_max * s->o.threads,
+		s->o.connections_max * (s->o.threads + 1),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		(size_t)SERVER_CONNECTION_BYTES,
 		MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
