@@ -256,17 +256,17 @@ def test_writes_and_counters():
 
 # The rule
 
-def judged(steal=0.0, wait_mean=0.0, wait_worst=0.0, late_s=0.0):
+def judged(steal=0.0, wait_mean_ms=0.0, wait_worst_ms=0.0, late_s=0.0):
     return measures.thrown_away({"steal": steal, "late_s": late_s,
                                  "components": {"karpenter": {
-                                     "wait_mean": wait_mean,
-                                     "wait_worst": wait_worst}}})
+                                     "wait_mean_ms": wait_mean_ms,
+                                     "wait_worst_ms": wait_worst_ms}}})
 
 
 @pytest.mark.parametrize("name, most, said", [
     ("steal", measures.STEAL_MOST, "steal"),
-    ("wait_mean", measures.WAIT_MEAN_MOST, "karpenter waited"),
-    ("wait_worst", measures.WAIT_WORST_MOST, "karpenter waited"),
+    ("wait_mean_ms", measures.WAIT_MEAN_MOST_MS, "karpenter waited"),
+    ("wait_worst_ms", measures.WAIT_WORST_MOST_MS, "karpenter waited"),
     ("late_s", measures.LATE_MOST_S, "an event of the load came"),
 ])
 def test_what_is_thrown_away(name, most, said):
@@ -277,21 +277,22 @@ def test_what_is_thrown_away(name, most, said):
 def test_the_rule_is_the_pages():
     text = pictures.PAGE.read_text()
     for most in (f"{measures.STEAL_MOST:.0%}".replace("%", " %"),
-                 f"{measures.WAIT_MEAN_MOST:g} s",
-                 f"{measures.WAIT_WORST_MOST:g} s",
+                 f"{measures.WAIT_MEAN_MOST_MS:g} ms",
+                 f"{measures.WAIT_WORST_MOST_MS:g} ms",
                  f"{measures.LATE_MOST_S:g} s"):
         assert f"more than {most}" in text, most
 
 
 def test_processors():
-    def sample(at, steal, ran, waited):
+    def sample(at, steal, *kwok):
         return {"at": at, "steal": steal, "total": at * 200,
-                "components": {"kwok": [ran, waited]}}
-    assert measures.processors([sample(0, 0, 5, 1), sample(10, 0, 6, 1.5),
-                                sample(20, 40, 7, 4)], 0.123) == {
+                "components": {"kwok": kwok}}
+    assert measures.processors(
+        [sample(0, 0, 5, 1, 7), sample(10, 0, 6, 1.5, 107),
+         sample(20, 40, 7, 4, 157)], 0.123) == {
         "steal": 0.01, "late_s": 0.12, "span_s": 20,
-        "components": {"kwok": {"run": 2, "wait_mean": 0.15,
-                                "wait_worst": 0.25}}}
+        "components": {"kwok": {"run": 2, "wait_mean_ms": 20,
+                                "wait_worst_ms": 50}}}
 
 
 # The order of the runs

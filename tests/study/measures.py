@@ -23,9 +23,9 @@ PRICE = "eks-node-viewer/instance-price"
 # The rule by which a run is thrown away, written down before any run was
 # looked at (docs/study.md, method).
 STEAL_MOST = 0.02       # share of the processors' time in the whole run
-WAIT_MEAN_MOST = 0.10   # seconds a second that the threads of a component
-                        # waited for a processor, in the whole run
-WAIT_WORST_MOST = 1.0   # the same, in the worst interval of 10 s
+WAIT_MEAN_MOST_MS = 5.0     # how long a thread of a component that was ready
+                            # to run waited for a processor, in the whole run
+WAIT_WORST_MOST_MS = 50.0   # the same, in the worst interval of 10 s
 LATE_MOST_S = 2.0       # an event of the load was played so late
 
 
@@ -34,35 +34,37 @@ def thrown_away(processors):
     if processors["steal"] > STEAL_MOST:
         return f"steal: {processors['steal']:.1%} of the processors' time"
     for name, c in processors["components"].items():
-        if c["wait_mean"] > WAIT_MEAN_MOST:
-            return f"{name} waited {c['wait_mean']:.2f} s a second"
-        if c["wait_worst"] > WAIT_WORST_MOST:
-            return f"{name} waited {c['wait_worst']:.2f} s a second for 10 s"
+        if c["wait_mean_ms"] > WAIT_MEAN_MOST_MS:
+            return f"{name} waited {c['wait_mean_ms']:.1f} ms each time"
+        if c["wait_worst_ms"] > WAIT_WORST_MOST_MS:
+            return (f"{name} waited {c['wait_worst_ms']:.1f} ms each time, "
+                    "for 10 s")
     if processors["late_s"] > LATE_MOST_S:
         return f"an event of the load came {processors['late_s']:.1f} s late"
     return None
 
 
 def processors(samples, late_s):
-    """samples: [{"at", "steal", "total", "components": {name: [run s, wait
-    s]}}], all of which only grow."""
+    """samples: [{"at", "steal", "total", "components": {name: [s it ran, s it
+    waited, how often it began to run]}}], all of which only grow."""
     pairs = list(zip(samples, samples[1:]))
     first, last = samples[0], samples[-1]
-    span = last["at"] - first["at"]
 
-    def rate(a, b, name, i):
-        return ((b["components"][name][i] - a["components"][name][i])
-                / (b["at"] - a["at"]))
+    def grown(a, b, name, i):
+        return b["components"][name][i] - a["components"][name][i]
+
+    def wait_ms(a, b, name):
+        return 1000 * grown(a, b, name, 1) / max(1, grown(a, b, name, 2))
     return {
         "steal": round((last["steal"] - first["steal"])
                        / max(1, last["total"] - first["total"]), 4),
         "components": {name: {
-            "run": round(last["components"][name][0]
-                         - first["components"][name][0], 1),
-            "wait_mean": round(rate(first, last, name, 1), 3),
-            "wait_worst": round(max(rate(a, b, name, 1) for a, b in pairs), 3)}
+            "run": round(grown(first, last, name, 0), 1),
+            "wait_mean_ms": round(wait_ms(first, last, name), 2),
+            "wait_worst_ms": round(max(wait_ms(a, b, name)
+                                       for a, b in pairs), 2)}
             for name in first["components"]},
-        "late_s": round(late_s, 2), "span_s": round(span)}
+        "late_s": round(late_s, 2), "span_s": round(last["at"] - first["at"])}
 
 
 # From objects to facts

@@ -130,13 +130,14 @@ class Processors:
 
     @staticmethod
     def waited(pid):
-        """Seconds that all its threads ran, and waited to run."""
-        run = wait = 0
+        """Of all its threads: seconds that they ran, seconds that they were
+        ready and waited, and how often they began to run."""
+        run = wait = turns = 0
         for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
             with contextlib.suppress(OSError):
-                ran, waited, _ = (task / "schedstat").read_text().split()
-                run, wait = run + int(ran), wait + int(waited)
-        return [run / 1e9, wait / 1e9]
+                a, b, c = (task / "schedstat").read_text().split()
+                run, wait, turns = run + int(a), wait + int(b), turns + int(c)
+        return [run / 1e9, wait / 1e9, turns]
 
 
 class Run:

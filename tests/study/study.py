@@ -24,6 +24,7 @@ from controlplane import (BUILD, REPO, end, end_on_signals, spawn,  # noqa: E402
 
 RESULTS = HERE / "results"
 START_S = 60            # the control plane, before the load begins
+APART_S = 10            # runs that begin at once would all be busy at once
 TRIES = 3
 THROWN_AWAY = 3         # play.py's exit code
 
@@ -170,6 +171,7 @@ class Runs:
                 while self.todo and len(self.running) < self.side:
                     job = self.todo.pop(0)
                     self.running[job] = start(job, self.s)
+                    time.sleep(APART_S)
                 time.sleep(1)
                 for job, (process, log, began) in list(self.running.items()):
                     if process.poll() is not None:
