@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # `make image` (deploy/image.sh) builds this on any processor architecture for
 # which BASE exists. BASE may be any image of Debian 12 or newer. Of BASE only the
-# shared libraries that the program is linked to end up in the image.
+# shared libraries that the programs are linked to end up in the image.
 ARG BASE=debian:12-slim
 
 FROM ${BASE} AS build
@@ -11,8 +11,8 @@ RUN apt-get update && DEBIAN_FRONTEND=noninteractive \
 	libcjson-dev libyaml-dev libssl-dev libgnutls28-dev zlib1g-dev
 COPY . /src
 WORKDIR /src
-RUN make -s all && deploy/image-root.sh \
-	build/karpenter-node-holder /image /packages
+RUN make -s all && deploy/image-root.sh /image /packages \
+	build/karpenter-node-holder build/holderctl
 
 # dpkg's records of these libraries. The bill of materials is made from them.
 FROM scratch AS packages

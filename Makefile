@@ -42,19 +42,22 @@ rooms_core := core/doctor core/controller core/protocol core/table core/rules co
 rooms_wire := wire/doctor wire/metrics wire/status wire/admission wire/config wire/kubeconfig wire/api \
 	wire/karpenter wire/yaml wire/json wire
 rooms_edge := edge/server edge/certs edge/kube edge
-rooms_tools := tools/doctor tools/simulate tools/prometheus tools/recorder \
-	tools/uninstall
-rooms_top  := cli $(rooms_tools) daemon
-ROOMS := $(rooms_top) $(rooms_edge) $(rooms_wire) $(rooms_core)
+rooms_daemon := cli/daemon cli daemon
+rooms_tools := cli/tools cli tools/doctor tools/simulate tools/prometheus \
+	tools/recorder tools/uninstall tools edge/exec
+ROOMS := $(sort $(rooms_daemon) $(rooms_tools) $(rooms_edge) $(rooms_wire) $(rooms_core))
 archives = $(foreach r,$(1),$(VARIANT)/lib$(subst /,_,$(r)).a)
 libs_core = $(call archives,$(rooms_core))
 libs_wire = $(call archives,$(rooms_wire)) $(libs_core)
 libs_edge = $(call archives,$(rooms_edge)) $(libs_wire)
-libs_all  = $(call archives,$(rooms_top)) $(libs_edge)
+libs_daemon = $(call archives,$(rooms_daemon)) $(libs_edge)
+libs_tools  = $(call archives,$(rooms_tools)) $(libs_edge)
 ext_wire  = $(call pkg,libcjson yaml-0.1)
-ext_edge  = $(call pkg,libcurl libmicrohttpd gnutls libcrypto zlib) $(ext_wire)
+ext_edge  = $(call pkg,libcurl libmicrohttpd gnutls libcrypto) $(ext_wire)
+ext_tools = $(ext_edge) $(call pkg,zlib)
 
 BIN := $(BUILD)/karpenter-node-holder
+TOOLS := $(BUILD)/holderctl
 DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev \
 	libyaml-dev libssl-dev libgnutls28-dev zlib1g-dev check ca-certificates git \
 	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist \
@@ -70,14 +73,14 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 
 Q = $(if $(V),,@echo "  $@" && )
 
-all: $(BIN)  ## build $(BIN)
+all: $(BIN) $(TOOLS)  ## build $(BIN) and $(TOOLS)
 
 help:  ## list the targets
 	@sed -nE 's/^([a-z0-9-]+):.*  ## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
-		sed 's,$$(BIN),$(BIN),; s,$$(PREFIX),$(PREFIX),; s,$$(BUILD),$(BUILD),' | \
+		sed 's,$$(BIN),$(BIN),; s,$$(TOOLS),$(TOOLS),; s,$$(PREFIX),$(PREFIX),; s,$$(BUILD),$(BUILD),' | \
 		awk -F '\t' '{printf "  %-14s %s\n", $$1, $$2}'
 
-$(BIN): $(VARIANT)/karpenter-node-holder
+$(BIN) $(TOOLS): $(BUILD)/%: $(VARIANT)/%
 	@cp $< $@.tmp && mv $@.tmp $@
 
 $(VARIANT)/%.o: src/%.c Makefile
@@ -86,7 +89,7 @@ $(VARIANT)/%.o: src/%.c Makefile
 
 define room
 $(call archives,$(1)): $$(patsubst src/%.c,$(VARIANT)/%.o,\
-		$$(filter-out src/cli/main.c,$$(wildcard src/$(1)/*.c)))
+		$$(filter-out %/main.c,$$(wildcard src/$(1)/*.c)))
 	@rm -f $$@
 	@ar rcs $$@ $$^
 endef
@@ -98,8 +101,10 @@ define link
 $(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(1) -o $@ $(filter %.c %.o %.a,$^) $(2)
 endef
 
-$(VARIANT)/karpenter-node-holder: $(VARIANT)/cli/main.o $(libs_all)
+$(VARIANT)/karpenter-node-holder: $(VARIANT)/cli/daemon/main.o $(libs_daemon)
 	$(call link,,$(ext_edge))
+$(VARIANT)/holderctl: $(VARIANT)/cli/tools/main.o $(libs_tools)
+	$(call link,,$(ext_tools))
 
 # --- tests: each links its own layer and those below it, no more -----------
 tests_of = $(patsubst $(1)/%.c,$(VARIANT)/tests/$(2)/%,$(wildcard $(1)/test_*.c))
@@ -150,15 +155,17 @@ $(VARIANT)/tests/core/%: tests/unit/core/%.c $(shared_core) $(libs_core)
 	$(call link,-Itests,$(CHECK_LIBS))
 $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(shared_unit) $(libs_wire)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_wire) $(CHECK_LIBS))
-$(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(shared_unit) $(libs_all)
+$(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(shared_unit) $(libs_daemon)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS))
 $(VARIANT)/tests/tools/simulate/%: tests/unit/tools/simulate/%.c $(shared_core) \
 		$(call archives,tools/simulate) $(libs_wire)
 	$(call link,-Itests,$(ext_wire) $(call pkg,zlib) $(CHECK_LIBS))
-$(VARIANT)/tests/edge/%: tests/edge/%.c $(shared_edge) $(libs_edge)
+libs_exec = $(call archives,edge/exec) $(libs_edge)
+$(VARIANT)/tests/edge/%: tests/edge/%.c $(shared_edge) $(libs_exec)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
 $(VARIANT)/tests/edge/test_event_recorder $(VARIANT)/tests/edge/test_probes: \
-		$(VARIANT)/tests/edge/%: tests/edge/%.c $(shared_edge) $(libs_all)
+		$(VARIANT)/tests/edge/%: tests/edge/%.c $(shared_edge) \
+		$(call archives,edge/exec) $(libs_daemon)
 	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
 
 # A copy of our archives in which refused_NAME stands for each function that a
@@ -172,18 +179,25 @@ $(VARIANT)/refused/%: $(VARIANT)/%
 	@objcopy $(foreach f,$(REFUSED),--redefine-sym $(f)=refused_$(f) \
 		--redefine-sym __$(f)_chk=refused_$(f)_chk) $< $@
 $(VARIANT)/tests/edge/test_refused: tests/edge/test_refused.c $(shared_edge) \
-		$(call refused,$(libs_edge))
+		$(call refused,$(libs_exec))
 	$(call link,-Itests,$(ext_edge) $(CHECK_LIBS) -lssl)
-$(VARIANT)/tests/holder-refused: tests/edge/holder_refused.c \
+$(VARIANT)/tests/holder-refused: $(VARIANT)/tests/edge/holder_refused.o \
 		$(VARIANT)/tests/edge/refuse.o \
-		$(call refused,$(VARIANT)/cli/main.o $(libs_all))
-	$(call link,-Itests,$(ext_edge))
-
-# The whole daemon with short deadlines, against a scripted API server.
-$(VARIANT)/tests/holder-fast: tests/edge/holder_fast.c $(libs_all)
+		$(call refused,$(VARIANT)/cli/daemon/main.o $(libs_daemon))
 	$(call link,,$(ext_edge))
-FAST := $(VARIANT)/tests/holder-fast $(VARIANT)/karpenter-node-holder \
-	$(VARIANT)/tests/holder-refused
+$(VARIANT)/tests/holderctl-refused: $(VARIANT)/tests/edge/holder_refused.o \
+		$(VARIANT)/tests/edge/refuse.o \
+		$(call refused,$(VARIANT)/cli/tools/main.o $(libs_tools))
+	$(call link,,$(ext_tools))
+
+# Both programs with short deadlines, against a scripted API server.
+$(VARIANT)/tests/holder-fast: tests/edge/holder_fast.c $(libs_daemon)
+	$(call link,,$(ext_edge))
+$(VARIANT)/tests/holderctl-fast: tests/edge/holder_fast.c $(libs_tools)
+	$(call link,-DTOOLS,$(ext_tools))
+# What pytest runs, found by HOLDER_VARIANT.
+FAST := $(VARIANT)/karpenter-node-holder $(VARIANT)/holderctl \
+	$(foreach p,holder holderctl,$(VARIANT)/tests/$(p)-fast $(VARIANT)/tests/$(p)-refused)
 
 # Fuzz targets: with replay.c programs that replay a corpus, and with LIBFUZZER
 # set (make fuzz) libFuzzer's.
@@ -280,7 +294,7 @@ PYTEST = $(PYTHON) -m pytest -q -p no:cacheprovider --basetemp=$(VARIANT)/pytest
 
 daemon: $(FAST)  ## the whole daemon and its commands against a scripted API server
 	@echo "== the whole daemon and its commands, about two minutes"
-	@HOLDER_FAST=$(word 1,$^) HOLDER=$(word 2,$^) HOLDER_REFUSED=$(word 3,$^) \
+	@HOLDER_VARIANT=$(VARIANT) \
 		$(KEEP) pytest $(PYTEST) -n 4 --dist loadgroup tests/edge
 
 check: deps  ## lint and every test but san, tsan and e2e
@@ -296,7 +310,7 @@ page-test: deps all $(FAST)  ## the page of the daemon in a real Chromium, with 
 	@command -v npm >/dev/null || tests/deps.sh npm
 	@mkdir -p $(PAGE) && cp tests/page/package*.json $(PAGE)
 	@cd $(PAGE) && npm ci --silent --ignore-scripts --no-audit --no-fund
-	@PAGE=$(PAGE) HOLDER_FAST=$(word 1,$(FAST)) HOLDER=$(word 2,$(FAST)) \
+	@PAGE=$(PAGE) HOLDER_VARIANT=$(VARIANT) \
 		$(PYTEST) -m browser tests/edge
 	@tests/e2e/lib/binaries.sh cluster
 	@PAGE=$(PAGE) $(PYTEST) -m browser tests/e2e
@@ -355,7 +369,7 @@ e2e-long: all $(FAST)  ## long scenarios, over an hour
 	@tests/e2e/lib/binaries.sh long
 	@echo "== long scenarios, over an hour"
 	@$(PYTEST) -s -m long -o faulthandler_timeout=1500 tests/e2e
-	@HOLDER_FAST=$(word 1,$(FAST)) HOLDER=$(word 2,$(FAST)) \
+	@HOLDER_VARIANT=$(VARIANT) \
 		$(PYTEST) -s -m huge -o faulthandler_timeout=1500 tests/edge
 
 # Most of check, san and tsan waits for deadlines: on a new machine the control
@@ -371,7 +385,7 @@ BENCH := $(patsubst %,$(VARIANT)/bench/%,ceiling handshakes patches)
 $(VARIANT)/bench/%: tests/bench/%.c
 	$(call link,,$(ext_edge) -lssl)
 OPERATIONS := $(VARIANT)/bench/operations
-$(OPERATIONS): tests/bench/operations.c $(libs_all)
+$(OPERATIONS): tests/bench/operations.c $(libs_daemon)
 	$(call link,$(call instead,server_new server_free kube_lanes_start),$(ext_edge))
 
 instructions: $(OPERATIONS)  ## count instructions of a review, a watch line, ...; compare with tests/bench/instructions.txt
@@ -417,8 +431,9 @@ certs: all  ## write a self-signed CA and serving certificate into certs/
 image:  ## build the container image
 	@BUILD=$(BUILD) VERSION=$(VERSION) deploy/image.sh
 
-install: all install-plugin  ## install the daemon and the kubectl plugin under $(PREFIX)
-	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/karpenter-node-holder
+install: all install-plugin  ## install both programs and the kubectl plugin under $(PREFIX)
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 0755 $(BIN) $(TOOLS) $(DESTDIR)$(PREFIX)/bin
 
 PLUGIN := plugin/kubectl-karpenter_holder plugin/kubectl_complete-karpenter_holder
 install-plugin:  ## install the kubectl plugin alone, which is a shell script

@@ -1,27 +1,29 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Run by the Dockerfile:  deploy/image-root.sh PROGRAM ROOT PACKAGES
+# Run by the Dockerfile:  deploy/image-root.sh ROOT PACKAGES PROGRAM...
 #
-# ROOT gets the program and each library it is linked to, the dynamic loader
+# ROOT gets the programs and each library they are linked to, the dynamic loader
 # among them, at the place where the loader looks for it. Nothing else is
 # needed: glibc resolves names by files and DNS of its own, and the API
 # server's CA comes with the ServiceAccount. PACKAGES gets what dpkg knows of
 # the packages those libraries are from, and their copyright files.
 set -eu
-program=$1 root=$2 packages=$3
+root=$1 packages=$2
+shift 2
 
-linked=$(ldd "$program")
+linked=$(ldd "$@")
 case $linked in
 *'not found'*)
 	echo "$linked" >&2
 	exit 1
 	;;
 esac
-install -D -s -m 0755 "$program" "$root/usr/bin/$(basename "$program")"
+install -d "$root/usr/bin"
+install -s -m 0755 "$@" "$root/usr/bin"
 
 owners=
-for lib in $(echo "$linked" | grep -o '/[^ ]*' | sort -u); do
+for lib in $(echo "$linked" | grep -o '	.*' | grep -o '/[^ ]*' | sort -u); do
 	install -D -m 0755 "$lib" "$root$lib"
 	# With a merged /usr, dpkg may know the file by its other name.
 	file=$(realpath "$lib")

@@ -15,7 +15,14 @@ note() { echo "lint: note: $*" >&2; }
 sources() { git ls-files -co --exclude-standard "$@"; }
 
 # --- rooms: one table, in docs/architecture.md -------------------------------
-rooms=$(sed -nE '/^## Rooms/,/^## The/s/^\| `([a-z/]+)` \|([^|]*)\|.*/\1:\2/p' docs/architecture.md | tr -d '`')
+room_rows() { sed -nE "/^##+ $1/,/^##+ /s/^\\| \`([a-z/]+)\` \\|([^|]*)\\|.*/\\1:\\2/p" docs/architecture.md | tr -d '`'; }
+pod=$(room_rows Rooms) tools=$(room_rows 'Of holderctl')
+rooms=$pod$'\n'$tools
+while IFS=: read -r room _; do
+	while IFS=: read -r user _; do
+		fault "docs/architecture.md: $user uses $room, which is holderctl's alone"
+	done < <(grep -E "^[^:]*:(.* )?$room( |\$)" <<<"$pod")
+done <<<"$tools"
 [ "$(cut -d: -f1 <<<"$rooms" | sort)" = "$(sources 'src/*.c' | xargs -n1 dirname | sed 's,^src/,,' | sort -u)" ] ||
 	fault "docs/architecture.md: its table of rooms and the folders of src differ"
 while IFS=: read -r room uses; do
@@ -127,20 +134,20 @@ while IFS=: read -r room uses; do
 done <<<"$rooms"
 
 # --- hardening: each object's branches, and the program ---------------------------
-case $(readelf -h "$variant/cli/main.o" | sed -n 's/ *Machine: *//p') in
+case $(readelf -h "$variant/cli/daemon/main.o" | sed -n 's/ *Machine: *//p') in
 *X86-64) branches='IBT, SHSTK' ;;
 AArch64) branches='BTI, PAC' ;;
 *) branches= ;;
 esac
 while read -r object; do fault "$object: its branches are not protected: no $branches"; done < <(
-	readelf -n "$variant/cli/main.o" "$variant"/*.a 2>/dev/null |
+	readelf -n "$variant"/cli/*/main.o "$variant"/*.a 2>/dev/null |
 		awk -v want="$branches" '/^File: / { if (file) print file; file = $2 } index($0, want) { file = "" }
 			END { if (file) print file }')
-holder=$variant/karpenter-node-holder
-elf=$(readelf -hlWd "$holder" && nm -D "$holder")
-while IFS='|' read -r want what; do
-	grep -qE "$want" <<<"$elf" || fault "$holder: $what"
-done <<'Y'
+for program in "$variant/karpenter-node-holder" "$variant/holderctl"; do
+	elf=$(readelf -hlWd "$program" && nm -D "$program")
+	while IFS='|' read -r want what; do
+		grep -qE "$want" <<<"$elf" || fault "$program: $what"
+	done <<'Y'
 Type: +DYN|no position-independent executable
 GNU_STACK .* RW  0x|its stack is executable
 GNU_RELRO|its relocations stay writable
@@ -149,6 +156,12 @@ U __stack_chk_fail@|its stack is not protected
 U __vsnprintf_chk@|no _FORTIFY_SOURCE
 U __read_chk@|no _FORTIFY_SOURCE=3
 Y
+done
+# The program of the pod starts no process, and reads nothing compressed.
+while read -r found; do fault "$variant/karpenter-node-holder: $found" ; done < <(
+	readelf -d "$variant/karpenter-node-holder" | grep -o 'NEEDED.*\[libz\..*'
+	nm -D -u "$variant/karpenter-node-holder" | grep -oE '\b(posix_spawn|v?fork|exec(v|l|ve)|fexecve|clone|popen|system|wordexp)[a-z_]*@.*'
+)
 
 # --- circles: the files of a room call each other in one direction --------------
 while read -r file; do fault "${file/:/: }: in a circle of files that call each other"; done < <(
@@ -221,7 +234,7 @@ flat() { cat "$@" | tr -s '\n\t ' ' '; }
 while IFS= read -r name; do
 	grep -qF "\`$name\`" docs/operations.md || fault "docs/operations.md: nothing of \"$name\""
 done < <({
-	flat src/daemon/*.c src/tools/uninstall/*.c src/cli/*.c src/edge/*.c src/edge/*/*.c |
+	flat src/daemon/*.c src/tools/uninstall/*.c src/cli/*.c src/cli/*/*.c src/edge/*.c src/edge/*/*.c |
 		grep -oE '\b(LOG|PHRASE|log_held|trouble|write_line)\([^"();]*"[^"]*"|\b(phrase|phrases\[\]|says\[\]) = [^;]*;' |
 		grep -oE '"[^"]*"'
 	flat src/core/protocol/event_series.c | grep -oE '"[A-Za-z]+", "(Normal|Warning)"' | cut -d, -f1

@@ -54,6 +54,21 @@ access_find(const char *file, const char *context, struct kubeconfig *out,
 }
 
 int
+access_without_plugin(const struct kubeconfig *access, struct err *e)
+{
+	const struct exec *x = access->exec;
+
+	if (x == NULL || access->token != NULL || access->token_file != NULL)
+		return 0;
+	(void)err_set(e, ERR_INPUT,
+		      "exec %.60s: %s runs no credential plugin, expected "
+		      "token, tokenFile or a client certificate, such as of "
+		      "kubectl create token",
+		      x->command, program_name());
+	return x->place == NULL ? -1 : err_wrap(e, "%s", x->place);
+}
+
+int
 access_namespace(const struct config *c, const struct kubeconfig *access,
 		 struct err *e)
 {

@@ -15,6 +15,10 @@
 int access_find(const char *file, const char *context, struct kubeconfig *out,
 		struct err *e);
 
+/* karpenter-node-holder starts no process.  It returns -1 if the token would
+ * come from a credential plugin, and *e says what to use instead. */
+int access_without_plugin(const struct kubeconfig *access, struct err *e);
+
 /* Would access_find use the pod's service account if it got no file and no
  * context? */
 bool access_in_cluster(void);

@@ -1,40 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "options.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd.h"
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
 #include "edge/file.h"
-
-/* --- what every command prints -------------------------------------------- */
-
-int
-fail_code(const struct err *e)
-{
-	(void)fprintf(stderr, PROGRAM ": %s\n", e->text);
-	return e->code == ERR_INPUT || e->code == ERR_LIMIT ? CMD_USAGE
-							    : CMD_FAILED;
-}
-
-void
-warn_line(const char *sentence)
-{
-	(void)fprintf(stderr, PROGRAM ": warning: %s\n", sentence);
-}
-
-int
-output_code(void)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return CMD_OK;
-	(void)fprintf(stderr, PROGRAM ": stdout: %s\n", strerror(errno));
-	return CMD_FAILED;
-}
+#include "say.h"
 
 /* --- flags ---------------------------------------------------------------- */
 
@@ -63,7 +37,7 @@ flags_next(struct flags *f, struct err *e)
 		return err_set(e, ERR_INPUT,
 			       "unexpected argument \"%.60s\"; see '%s %s "
 			       "--help'",
-			       arg, PROGRAM, f->argv[0]);
+			       arg, program_name(), f->argv[0]);
 	arg += 2;
 	equals = strchr(arg, '=');
 	n = equals ? (size_t)(equals - arg) : strlen(arg);
@@ -101,7 +75,7 @@ int
 flags_unknown(const struct flags *f, struct err *e)
 {
 	return err_set(e, ERR_INPUT, "unknown flag --%s; see '%s %s --help'",
-		       f->name, PROGRAM, f->argv[0]);
+		       f->name, program_name(), f->argv[0]);
 }
 
 /* --- serve and check ------------------------------------------------------ */
@@ -128,7 +102,7 @@ print_help(const char *usage)
 	const char *name, *help;
 	char def[64];
 
-	(void)printf("Usage: %s %s\nFlags:\n", PROGRAM, usage);
+	(void)printf("Usage: %s %s\nFlags:\n", program_name(), usage);
 	print_flag("config", "''", "configuration file (HolderConfig, YAML)");
 	print_flag("kubeconfig", "''",
 		   "how to reach the cluster; else $KUBECONFIG, in-cluster, "

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/say.h"
 #include "core/base/err.h"
 #include "wire/config/config.h"
 #include "wire/kubeconfig/kubeconfig.h"
@@ -73,17 +74,5 @@ int options_duration(struct flags *f, const char *example, int64_t *ms,
  * ERR_INPUT if it cannot be read. */
 int options_kubeconfig(const char *file, const char *context,
 		       struct kubeconfig *out, struct err *e);
-
-/* --- what every command prints -------------------------------------------- */
-
-#define PROGRAM "karpenter-node-holder"
-
-/* Prints the error as one line on stderr and returns the exit code for it. */
-int fail_code(const struct err *e);
-void warn_line(const char *sentence);
-
-/* Flushes stdout after the last output and returns the exit code, which is 1 if
- * the output could not be written. */
-int output_code(void);
 
 #endif

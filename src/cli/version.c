@@ -2,24 +2,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd.h"
 #include "options.h"
+#include "program.h"
 
 int
-cmd_version(int argc, char **argv)
+cmd_version(int argc, char **argv, const struct timing *t)
 {
 	struct flags f = {.argc = argc, .argv = argv};
 	struct err e;
 	int rc = flags_next(&f, &e);
 
+	(void)t;
 	if (rc > 0 && strcmp(f.name, "help") != 0)
 		rc = flags_unknown(&f, &e);
 	if (rc < 0)
 		return fail_code(&e);
 	if (rc > 0)
 		(void)printf("Usage: %s version\n\nPrints the version.\n",
-			     PROGRAM);
+			     program_name());
 	else
-		(void)puts("karpenter-node-holder " HOLDER_VERSION);
+		(void)printf("%s " HOLDER_VERSION "\n", program_name());
 	return output_code();
 }

@@ -345,8 +345,6 @@ stop(struct serve *v)
 	v->stopping_ms = clock_boot_ms();
 	if (v->serves)
 		server_drain(v->hook.server);	/* before /readyz fails */
-	/* A plugin that hangs would keep all who wait for its token. */
-	kube_end_plugin(v->kube);
 	state_stop(v->shared);		/* the sweeper takes no new action */
 	worker_stop(&v->workers[WORKER_RENEWER]);
 	await(v, writers_ended);

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-from holder import BINARY
+from holder import HOLDERCTL
 from measure import ROUNDS, alone, heading, setting
 from sides import Part
 
@@ -89,7 +89,7 @@ def simulate():
         path = pathlib.Path(home) / "karpenter.log"
         Log(path, LOG_MB * 10**6)
         for _ in range(ROUNDS):
-            process = subprocess.Popen([BINARY, "simulate", path, "-o", "csv"],
+            process = subprocess.Popen([HOLDERCTL, "simulate", path, "-o", "csv"],
                                        stdout=subprocess.DEVNULL)
             _, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`karpenter-node-holder check --cluster` finds what is wrong with an
+"""`holderctl check` finds what is wrong with an
 installation, and nothing where nothing is, with the rights of deploy/check."""
 import base64
 import contextlib
@@ -21,7 +21,7 @@ from controlplane import (BUILD, CLAIMS, MERGE, NAMESPACES, NODES, POOLS, REPO,
                           WEBHOOKS, ControlPlane, spawn, until)
 from egress import Egress
 from hold import MARK
-from holder import BINARY, Holder, certs, deployed
+from holder import BINARY, HOLDERCTL, Holder, certs, deployed
 from installation import DEPLOYMENTS, PODS, add_pod, complete, set_available
 from karpenter import Karpenter, claim_body, node_body
 from lead import NAME, NAMESPACE, SHORT
@@ -48,7 +48,7 @@ class Report:
 
 
 def command(plane, *flags, kubeconfig=None):
-    return [BINARY, "check", "--cluster", "--kubeconfig",
+    return [HOLDERCTL, "check", "--kubeconfig",
             kubeconfig or plane.kubeconfig, *flags]
 
 
@@ -362,7 +362,7 @@ def pasted(plane, tmp_path, command):
     tools = tmp_path / "bin"
     tools.mkdir(exist_ok=True)
     for name, program in (("kubectl", plane.bin / "kubectl"),
-                          ("karpenter-node-holder", BINARY)):
+                          (NAME, BINARY), ("holderctl", HOLDERCTL)):
         if not (tools / name).exists():
             (tools / name).symlink_to(program)
     done = subprocess.run(

@@ -30,6 +30,7 @@ from karpenter import Karpenter, node_body
 pytestmark = pytest.mark.long
 
 PROGRAM = "usr/bin/karpenter-node-holder"
+PROGRAMS = {PROGRAM, "usr/bin/holderctl"}
 USER = 65532
 SIZE_MAX = 30_000_000
 NAME = "kubernetes.default.svc"  # the name in the API server's certificate
@@ -146,8 +147,8 @@ def test_nothing_but_the_program_and_its_libraries(root):
     by_name = {p.name: p for p in found.values()}
     assert len(by_name) == len(found), "one library in two places"
     interpreter, = dynamic(found[PROGRAM])[1]
-    wanted = {pathlib.Path(PROGRAM).name, pathlib.Path(interpreter).name}
-    left = {pathlib.Path(PROGRAM).name}
+    left = {pathlib.Path(p).name for p in PROGRAMS}
+    wanted = left | {pathlib.Path(interpreter).name}
     while left:
         name = left.pop()
         assert name in by_name, f"{name} is missing"
@@ -164,10 +165,11 @@ def test_nothing_but_the_program_and_its_libraries(root):
         assert status.st_mode & 0o7022 == 0, f"{p}: {status.st_mode:o}"
 
     # The loader itself tells, with only this root to look in.
-    listed = run("chroot", root, interpreter, "--list", "/" + PROGRAM)
+    listed = "".join(run("chroot", root, interpreter, "--list", "/" + p)
+                     for p in PROGRAMS)
     assert "not found" not in listed
     paths = {p[1:] for p in re.findall(r"(?:=> )(/\S+)", listed)}
-    assert paths == set(found) - {PROGRAM, interpreter[1:]}
+    assert paths == set(found) - PROGRAMS - {interpreter[1:]}
 
 
 def test_configuration(store, image):
@@ -208,7 +210,7 @@ def test_bill_of_materials(store, image, root):
         for path in listing.read_text().splitlines():
             owner[re.sub(r"^/usr/lib", "/lib", path)] = package
     wanted = set()
-    for name in set(files(root)) - {PROGRAM}:
+    for name in set(files(root)) - PROGRAMS:
         at = run("chroot", origin, "realpath", "/" + name)
         assert ((root / name).read_bytes()
                 == (origin / at[1:]).read_bytes()), name

@@ -21,7 +21,7 @@ import yaml
 
 from controlplane import NODES, REPO, end, free_port, spawn, tail, until
 from hold import nodes
-from holder import BINARY, DEPLOY
+from holder import DEPLOY, HOLDERCTL
 from karpenter import node_body
 from prometheus import (
     COMPONENT, Prometheus, alerts, as_asked, component, panels, programs,
@@ -267,7 +267,7 @@ def test_simulate_reads_a_range_query(tmp_path):
 
     def simulate(*args):
         return subprocess.check_output(
-            [BINARY, "simulate", "-o", "record", *args], cwd=tmp_path,
+            [HOLDERCTL, "simulate", "-o", "record", *args], cwd=tmp_path,
             text=True, timeout=60)
 
     def live(since):

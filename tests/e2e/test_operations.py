@@ -11,7 +11,7 @@ import yaml
 from controlplane import CLAIMS, NODES, POOLS, REPO, WEBHOOKS, until
 from cluster import node_pool
 from hold import HOLD, MARK, annotations, claims, clear, held, nodes
-from holder import BINARY, deployed
+from holder import HOLDERCTL, deployed
 from karpenter import node_body
 
 pytestmark = pytest.mark.long
@@ -43,9 +43,9 @@ def command(text, word):
 
 
 def sh(plane, text, quiet=True):
-    program = plane.dir / "karpenter-node-holder"
+    program = plane.dir / "holderctl"
     if not program.exists():
-        program.symlink_to(BINARY)
+        program.symlink_to(HOLDERCTL)
     done = subprocess.run(
         ["bash", "-c", text], stdin=subprocess.DEVNULL, capture_output=True,
         text=True, timeout=60, cwd=plane.dir, env={
@@ -114,7 +114,7 @@ def test_uninstall(plane, people, view, deployment):
     assert deployment()["spec"]["replicas"] == 0
     holder.term()       # the kubelet would do this
     assert marks(plane) >= 20, "stopping leaves them"
-    text = block("Uninstall", "karpenter-node-holder uninstall")
+    text = block("Uninstall", "holderctl uninstall")
     was = marks(plane)
     assert "(dry run)" in sh(plane, text.strip() + " --dry-run")
     assert marks(plane) == was

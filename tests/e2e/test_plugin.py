@@ -31,7 +31,7 @@ from controlplane import (NAMESPACES, NODES, POOLS, RBAC, REPO, ControlPlane,
                           until)
 from egress import Egress
 from hold import MARK, View, annotations, nodes, seconds, stamp
-from holder import BINARY, Holder, certs, deployed
+from holder import HOLDERCTL, Holder, certs, deployed
 from installation import complete as stand
 from karpenter import Karpenter, node_body
 from lead import LEASES, NAME, NAMESPACE, SHORT, leads
@@ -208,9 +208,9 @@ class Installation:
 
     @contextlib.contextmanager
     def program(self):
-        """karpenter-node-holder is on the PATH as well."""
-        program = self.folder / "bin" / "karpenter-node-holder"
-        program.symlink_to(BINARY)
+        """holderctl is on the PATH as well."""
+        program = self.folder / "bin" / "holderctl"
+        program.symlink_to(HOLDERCTL)
         try:
             yield
         finally:

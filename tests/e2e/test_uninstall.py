@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`karpenter-node-holder uninstall` leaves no mark, but leaves people's holds.
+"""`holderctl uninstall` leaves no mark, but leaves people's holds.
 """
 import json
 import os
@@ -15,7 +15,7 @@ from controlplane import (CLAIMS, MERGE, NAMESPACES, NODES, REPO, WEBHOOKS,
                           end, until)
 from hold import HELD_KEY, HOLD, MARK, annotations, claims, clear, held, \
     nodes, stamp
-from holder import BINARY, LIMITED, deployed
+from holder import HOLDERCTL, LIMITED, deployed
 from karpenter import node_body
 from lead import NAMESPACE
 from test_deploy import policy_in_force
@@ -249,7 +249,7 @@ def test_a_stolen_token_takes_the_marks_away(
 def find_holds(plane):
     """What `check` says of them, or None."""
     done = subprocess.run(
-        [BINARY, "check", "--cluster", "-o", "json", "--kubeconfig",
+        [HOLDERCTL, "check", "-o", "json", "--kubeconfig",
          plane.kubeconfig], stdin=subprocess.DEVNULL, capture_output=True,
         text=True, timeout=60, env=environment(plane))
     found = [f for f in json.loads(done.stdout)["findings"]
@@ -402,6 +402,7 @@ def test_as_a_job(plane, clean, no_lease, karpenter, job, make_holder,
              **{"example.com/hold": None})
     karpenter.settled(20, annotations=lambda i: OURS)
     flags = (*container["args"][1:], "--namespace", NAME)
+    assert container["command"] == ["/usr/bin/holderctl"]
     assert container["args"][0] == "uninstall"
     done = uninstall(plane, *flags, kubeconfig=kubeconfig, code=1)
     assert "list mutatingwebhookconfigurations: 403: " in done.stderr
@@ -538,7 +539,7 @@ def test_interrupted_it_ends_the_credential_plugin(plane, tmp_path,
 
 def test_as_a_kubectl_plugin(plane, clean, no_lease, karpenter, tmp_path):
     karpenter.settled(1, annotations=lambda i: OURS)
-    (tmp_path / "karpenter-node-holder").symlink_to(BINARY)
+    (tmp_path / "holderctl").symlink_to(HOLDERCTL)
     (tmp_path / "kubectl-karpenter_holder").symlink_to(
         REPO / "plugin" / "kubectl-karpenter_holder")
     done = subprocess.run(

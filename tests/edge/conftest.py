@@ -40,8 +40,13 @@ from scripted_api import ScriptedApi  # noqa: E402
 pytest.register_assert_rewrite("checks")
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
-HOLDER_FAST = pathlib.Path(os.environ.get("HOLDER_FAST") or
-                           REPO / "build/release/tests/holder-fast").resolve()
+# Both programs, and in `tests` those with short deadlines (make programs).
+VARIANT = pathlib.Path(os.environ.get("HOLDER_VARIANT") or
+                       REPO / "build/release").resolve()
+HOLDER = VARIANT / "karpenter-node-holder"
+HOLDERCTL = VARIANT / "holderctl"
+HOLDER_FAST = VARIANT / "tests/holder-fast"
+HOLDERCTL_FAST = VARIANT / "tests/holderctl-fast"
 # How many worlds run at a time, and how many processes share the tests.
 WORKERS = int(os.environ.get("WORKERS", 32))
 PROCESSES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
@@ -184,8 +189,8 @@ def text_line(line):
 
 
 class Holder:
-    """One process of holder-fast, `serve` with short deadlines, or another
-    command."""
+    """One process of holder-fast, the program with short deadlines: `serve`, or
+    another command."""
 
     def __init__(self, world, flags):
         self.world = world
@@ -348,7 +353,8 @@ class World:
         self.place = None  # keeps the port of an API server that is stopped
         # The descriptor of the terminal that holders run on.
         self.terminal = None
-        self.program = HOLDER_FAST      # or the product itself: start("serve")
+        self.program = HOLDER_FAST      # or the product itself
+        self.tools = HOLDERCTL_FAST
         self.kubeconfig = path / "kubeconfig"
 
     def environment(self):
@@ -371,7 +377,7 @@ class World:
                    "metrics_address": "127.0.0.1:0",
                    "leader_election_enabled": "false",
                    "logging_level": "debug", **settings}
-        flags = list(flags)
+        flags = ["serve", *flags]
         for name, value in options.items():
             flags += ["--" + name.replace("_", "-"), str(value)]
         if not self.kubeconfig.exists():

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * `serve`, `certs --renew`, `uninstall` and `simulate` with shorter waits than the product.  What they wait
- * for by choice takes them tenths of a second.  They wait for others as
- * patiently as the product does, because a busy machine would otherwise look
+ * karpenter-node-holder or holderctl with shorter waits than the product.  What
+ * they wait for by choice takes them tenths of a second.  They wait for others
+ * as patiently as the product does, because a busy machine would otherwise look
  * like a broken peer.  Where HURRY is set, these deadlines are tenths of a
  * second, too.  The program has the same objects as the product; only the table
  * of times differs.
  */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "cli/access.h"
-#include "cli/cmd.h"
-#include "cli/options.h"
-#include "daemon/serve.h"
-#include "edge/log.h"
-#include "edge/process.h"
+#ifdef TOOLS
+#include "cli/tools/cmd.h"
+#define THE_PROGRAM tools_program
+#else
+#include "cli/daemon/cmd.h"
+#define THE_PROGRAM daemon_program
+#endif
 
 /* The API client's deadlines take this factor under the thread sanitizer, on a
  * busy machine. */
@@ -63,23 +62,6 @@ main(int argc, char **argv)
 {
 	const struct timing fast =
 		getenv("HURRY") != NULL ? hurried : patient();
-	static struct options o;
-	struct kubeconfig access = {0};
-	struct err e = {0};
 
-	process_spare_memory();
-	if (argc > 1 && strcmp(argv[1], "uninstall") == 0)
-		return uninstall_main(argc - 1, argv + 1, &fast);
-	if (argc > 1 && strcmp(argv[1], "simulate") == 0)
-		return simulate_main(argc - 1, argv + 1, &fast);
-	if (argc > 2 && strcmp(argv[1], "certs") == 0)
-		return renew_main(argc - 2, argv + 2, &fast);
-	if (options_parse(argc, argv, "holder-fast\n", &o, &e) != 0 ||
-	    access_find(o.kubeconfig, o.context, &access, &e)) {
-		(void)fprintf(stderr, "holder-fast: %s\n", e.text);
-		return 2;
-	}
-	log_open(o.config.log_text ? LOG_TEXT : LOG_JSON,
-		 (enum log_level)o.config.log_level);
-	return serve_run(&o.config, &access, &fast);
+	return program_main(&THE_PROGRAM, argc, argv, &fast);
 }

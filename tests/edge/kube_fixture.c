@@ -3,6 +3,8 @@
 
 #include <signal.h>
 
+#include "edge/exec/plugin.h"
+
 int
 seen_sink(void *ctx, const char *bytes, size_t n, struct err *e)
 {
@@ -42,6 +44,7 @@ fixture_server(struct fixture *f, SSL_CTX *tls, scripted_answer *answer,
 		.access.server = strdup(server),
 		.clock = f->clock,
 		.counters = &f->counters,
+		.plugin_new = plugin_new,
 		.user_agent = AGENT,
 		.connect_ms = PATIENT_MS,
 		.keepalive_idle_s = 15,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`check --cluster` beside an API server that is away, refuses, or talks
+"""`holderctl check` beside an API server that is away, refuses, or talks
 nonsense: every check ends in a finding, and the command in good order.  What
 it finds in real clusters is in tests/e2e/test_check.py."""
 import contextlib
@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from conftest import REPO
-from test_commands import refused, run  # noqa: F401
+from test_commands import holderctl as run  # noqa: F401
+from test_commands import refused
 
 CHECKS = ["api", "admission", "ca-bundle", "dry-run", "rights", "karpenter",
           "nodepools", "holder", "placement", "leftovers"]
@@ -65,7 +66,7 @@ def check(run, tmp_path, port, *flags):  # noqa: F811
         "users": [{"name": "u", "user": {}}],
         "contexts": [{"name": "c", "context": {"cluster": "c",
                                                "user": "u"}}]}))
-    done = run("check", "--cluster", "--kubeconfig", "kubeconfig", *flags)
+    done = run("check", "--kubeconfig", "kubeconfig", *flags)
     assert done.code == 1, done.err
     return done
 
@@ -186,23 +187,21 @@ def test_a_hostile_leader_redirects(run, tmp_path):  # noqa: F811
     (["--output="], ["--output", "text or json"]),
     (["-o"], ["--output", "expected a value"]),
     (["--wait", "long"], ["--wait", '"long"', "60s"]),
-    (["--cluster=yes"], ["--cluster", "no value"]),
     (["--namespace", "a/b"], ["--namespace", "expected the name"]),
     (["--frob"], ["unknown flag --frob"]),
     (["--kubeconfig", "missing"], ["missing", "No such file"]),
     ([], ["no cluster", "expected --kubeconfig"]),
 ])
 def test_bad_flags(run, flags, words):  # noqa: F811
-    refused(run("check", "--cluster", *flags), *words)
+    refused(run("check", *flags), *words)
 
 
 def test_help(run):  # noqa: F811
-    done = run("check", "--cluster", "--help")
+    done = run("check", "--help")
     assert (done.code, done.err) == (0, "")
-    for flag in ("--cluster", "--wait", "-o, --output", "--namespace",
+    for flag in ("--wait", "-o, --output", "--namespace",
                  "--kubeconfig", "--hold-duration"):
         assert flag in done.out
-    assert "check --cluster" in run("check", "--help").out
 
 
 def test_each_finding_is_in_the_guide():

@@ -19,48 +19,60 @@ import pytest
 import said
 import yaml
 
-from conftest import PATIENCE, REPO, REPORT, environment, spawn
+from conftest import (HOLDER, HOLDERCTL, PATIENCE, REPO, REPORT, environment,
+                      spawn)
 
-HOLDER = pathlib.Path(
-    os.environ.get("HOLDER") or REPO / "build/karpenter-node-holder").resolve()
 HEAD = "apiVersion: karpenter-node-holder.io/v1\nkind: HolderConfig\n"
 NAME = "karpenter-node-holder: "
-COMMANDS = ("serve", "check", "certs", "uninstall", "simulate", "record", "version")
+COMMANDS = [(p, c) for p, commands in (
+    (HOLDER, ("serve", "check", "certs", "version")),
+    (HOLDERCTL, ("check", "uninstall", "simulate", "record", "version")))
+    for c in commands]
 
 
 class Done:
     """A process that has ended."""
 
     def __init__(self, done):
+        self.name = pathlib.Path(done.args[0]).name + ": "
         self.code, self.out, self.err = (
             done.returncode, done.stdout, done.stderr)
         said.keep_text("commands", f"{self.out}{self.err}")
         assert not REPORT.search(self.err), self.err
 
     def warnings(self):
-        return [line[len(NAME + "warning: "):]
+        return [line[len(self.name + "warning: "):]
                 for line in self.err.splitlines()
-                if line.startswith(NAME + "warning: ")]
+                if line.startswith(self.name + "warning: ")]
 
     def config(self):
         assert self.code == 0, self.err
         return yaml.safe_load(self.out)
 
 
-@pytest.fixture
-def run(tmp_path):
+def runner(program, tmp_path):
     """run("check", "--config", "f", NAME="value") runs it in an empty folder.
     """
-    if not HOLDER.exists():
-        pytest.fail(f"{HOLDER} is missing: make all")
+    if not program.exists():
+        pytest.fail(f"{program} is missing: make all")
 
     def run(*args, pass_fds=(), **env):
         return Done(subprocess.run(
-            [HOLDER, *map(str, args)], cwd=tmp_path, text=True,
+            [program, *map(str, args)], cwd=tmp_path, text=True,
             pass_fds=pass_fds,
             env={**environment(tmp_path), **env}, timeout=PATIENCE,
             stdin=subprocess.DEVNULL, capture_output=True))
     return run
+
+
+@pytest.fixture
+def run(tmp_path):
+    return runner(HOLDER, tmp_path)
+
+
+@pytest.fixture
+def holderctl(tmp_path):
+    return runner(HOLDERCTL, tmp_path)
 
 
 @pytest.fixture
@@ -78,7 +90,7 @@ def refused(done, *words):
     these words on stderr."""
     assert (done.code, done.out) == (2, "")
     line, = done.err.splitlines()
-    assert line.startswith(NAME), line
+    assert line.startswith(done.name), line
     for word in words:
         assert word in line, (word, line)
     return line
@@ -86,28 +98,29 @@ def refused(done, *words):
 
 # --- version, help, unknown words ------------------------------------------
 
-def test_version(run):
-    for args in (["version"], ["--version"]):
-        done = run(*args)
-        assert (done.code, done.err) == (0, "")
-        assert re.fullmatch(r"karpenter-node-holder \d+\.\d+\.\d+\n",
-                            done.out)
+def test_version(run, holderctl):
+    for program in run, holderctl:
+        for args in (["version"], ["--version"]):
+            done = program(*args)
+            assert (done.code, done.err) == (0, "")
+            assert re.fullmatch(re.escape(done.name[:-2]) + r" \d+\.\d+\.\d+\n",
+                                done.out)
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h", "help"])
-def test_help(run, flag):
-    done = run(flag)
-    assert (done.code, done.err) == (0, "")
-    for command in COMMANDS:
+def test_help(tmp_path, flag):
+    for program, command in COMMANDS:
+        done = runner(program, tmp_path)(flag)
+        assert (done.code, done.err) == (0, "")
         assert re.search(rf"^ +{command} ", done.out, re.M)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("program, command", COMMANDS)
 @pytest.mark.parametrize("flag", ["--help", "-h"])
-def test_help_of_each(run, command, flag):
-    done = run(command, flag)
+def test_help_of_each(tmp_path, program, command, flag):
+    done = runner(program, tmp_path)(command, flag)
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith(f"Usage: karpenter-node-holder {command}")
+    assert done.out.startswith(f"Usage: {program.name} {command}")
 
 
 @pytest.mark.parametrize("command", ["serve", "check"])
@@ -402,11 +415,12 @@ def test_a_file_that_is_too_large(run, config):
 
 def test_stdout_that_is_full(tmp_path):
     """The command does not succeed if it could not print."""
-    for args in (["check"], ["version"], ["--help"], ["check", "--help"],
-                 ["certs", "--help"]):
+    for program, *args in (
+            [HOLDER, "check"], [HOLDER, "version"], [HOLDER, "--help"],
+            [HOLDER, "certs", "--help"], [HOLDERCTL, "check", "--help"]):
         with open("/dev/full", "wb") as full:
             done = subprocess.run(
-                [HOLDER, *args], stdout=full, stderr=subprocess.PIPE,
+                [program, *args], stdout=full, stderr=subprocess.PIPE,
                 stdin=subprocess.DEVNULL, cwd=tmp_path,
                 env=environment(tmp_path), timeout=PATIENCE)
         assert done.returncode == 1, args
@@ -480,32 +494,48 @@ def test_a_bad_kubeconfig(run, tmp_path, change, args, words):
                 *words)
 
 
-@pytest.mark.parametrize("command", [
-    ("serve", "--leader-election-namespace", "holder", "--webhook-address",
-     "127.0.0.1:0", "--metrics-address", "127.0.0.1:0"), ("uninstall",)])
-def test_a_plugin_that_is_missing(run, tmp_path, command):
+PLUGIN = ("{exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: %s, "
+          "%s}}")
+
+
+def test_a_plugin_that_is_missing(holderctl, tmp_path):
     """The message says who asks for it."""
-    file = kubeconfig(
-        tmp_path / "kubeconfig", user="{exec: {apiVersion: "
-        "client.authentication.k8s.io/v1beta1, command: no-such-plugin, "
-        "installHint: Install it.}}")
-    done = run(*command, "--kubeconfig", file)
+    file = kubeconfig(tmp_path / "kubeconfig", user=PLUGIN % (
+        "no-such-plugin", "installHint: Install it."))
+    done = holderctl("uninstall", "--kubeconfig", file)
     assert done.code in (1, 2) and done.out == ""
     for word in (f"{file}:10:16: user ", "exec no-such-plugin: not found",
                  "Install it."):
         assert word in done.err, (word, done.err)
 
 
-def test_a_plugin_that_fails(run, tmp_path):
-    file = kubeconfig(
-        tmp_path / "kubeconfig", user="{exec: {apiVersion: "
-        "client.authentication.k8s.io/v1beta1, command: ls, "
-        "args: [/no-such-file]}}")
-    done = run("uninstall", "--kubeconfig", file)
+def test_a_plugin_that_fails(holderctl, tmp_path):
+    file = kubeconfig(tmp_path / "kubeconfig",
+                      user=PLUGIN % ("ls", "args: [/no-such-file]"))
+    done = holderctl("uninstall", "--kubeconfig", file)
     assert done.code in (1, 2) and done.out == ""
     for word in (f"{file}:10:16: user ", "exec ls: exit code 2",
                  "/no-such-file"):
         assert word in done.err, (word, done.err)
+
+
+@pytest.mark.parametrize("command", [
+    ("serve", "--leader-election-namespace", "holder"), ("check",),
+    ("certs", "--renew", "--leader-election-namespace", "holder")])
+def test_no_plugin_in_the_pod(run, tmp_path, command):
+    """The program of the pod starts none, and says what to use instead."""
+    (tmp_path / "plugin").write_text("#!/bin/sh\n: > ran\n")
+    (tmp_path / "plugin").chmod(0o755)
+    file = kubeconfig(tmp_path / "kubeconfig",
+                      user=PLUGIN % ("./plugin", "args: []"))
+    refused(run(*command, "--kubeconfig", file), f"{file}:10:16: user ",
+            "plugin: karpenter-node-holder runs no credential plugin",
+            "expected token, tokenFile or a client certificate")
+    assert not (tmp_path / "ran").exists()
+    # As for kubectl, a token comes first.
+    file = kubeconfig(tmp_path / "kubeconfig", user=PLUGIN.replace(
+        "{exec", "{token: t, exec") % ("./plugin", "args: []"))
+    assert run("check", "--kubeconfig", file).code == 0
 
 
 def test_serve_without_a_namespace_for_the_lease(run, tmp_path):

@@ -115,14 +115,14 @@ def probes(holder):
 
 def test_probes_beside_idle_connections(w):
     w.program = PRODUCT
-    holder = w.start("serve")
+    holder = w.start()
     is_no_slower(holder, idle_on_metrics, probes)
 
 
 def test_pages_have_a_bound_of_their_own(w):
     """Pages that nobody reads: the fifth is refused, probes are answered."""
     w.program = PRODUCT
-    holder = w.start("serve")
+    holder = w.start()
     w.machines(2000, "m")       # a page that no socket buffer takes whole
     port = holder.port("metricsPort")
     with contextlib.ExitStack() as kept:
@@ -154,7 +154,7 @@ def status_asked(holder):
 def test_reviews_beside_status(w):
     w.program = PRODUCT
     w.machines(1000, "m")
-    holder = w.start("serve")
+    holder = w.start()
     is_no_slower(holder, status_asked, reviews_apart)
 
 
@@ -199,7 +199,7 @@ def slow_bodies(holder, n=6):
 
 def test_reviews_beside_slow_bodies(w):
     w.program = PRODUCT
-    holder = w.start("serve")
+    holder = w.start()
     is_no_slower(holder, slow_bodies, reviews_apart)
 
 
@@ -219,7 +219,7 @@ def promises(holder, n=600):
 def test_reviews_beside_promises(w):
     """A promise takes no room: 600 times 64 KiB would be more than there is."""
     w.program = PRODUCT
-    holder = w.start("serve", memory_limit=ROOMY)
+    holder = w.start(memory_limit=ROOMY)
     is_no_slower(holder, promises, reviews_apart)
 
 
@@ -235,7 +235,7 @@ def hello(n):
 def test_a_greeting_has_a_bound(w):
     """libgnutls would keep 180 KiB of it for each connection."""
     w.program = PRODUCT
-    holder = w.start("serve")
+    holder = w.start()
     for n, ends in (8 << 10, False), (20 << 10, True):
         with socket.create_connection(
                 ("127.0.0.1", holder.port("webhookPort")), timeout=10) as s:
@@ -253,7 +253,7 @@ def test_a_greeting_has_a_bound(w):
 def test_big_reviews_beside_slow_bodies(w):
     """A review of half a megabyte is served, too, where others dawdle."""
     w.program = PRODUCT
-    holder = w.start("serve")
+    holder = w.start()
     body = BODY.replace(b'"object": {',
                         b'"object": {"x": "%s", ' % (b"x" * (512 << 10)))
     assert len(body) > 512 << 10
@@ -267,7 +267,7 @@ def test_big_reviews_beside_slow_bodies(w):
 def test_reviews_beside_large_events(w):
     """Events of 9 MB come one after another."""
     w.program = PRODUCT
-    holder = w.start("serve")
+    holder = w.start()
     skipped = 'karpenter_node_holder_objects_skipped_total{resource="events"}'
 
     @contextlib.contextmanager
@@ -366,14 +366,14 @@ def idle_after_a_review(holder):
 def test_reviews_beside_idle_connections(w):
     """A new client is served at once, and so is each after it."""
     w.program = PRODUCT
-    is_no_slower(w.start("serve"), idle_after_a_review)
+    is_no_slower(w.start(), idle_after_a_review)
 
 
 @pytest.mark.skipif("sanitized()")
 def test_reviews_with_few_descriptors(w):
     """1,024, as some container runtimes give."""
     through_a_shell(w, PRODUCT, "ulimit -n 1024")
-    holder = w.start("serve", memory_limit=ROOMY)
+    holder = w.start(memory_limit=ROOMY)
     with flood(holder, 0, 1500):
         reviews(holder)
         for _ in range(20):

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from conftest import HOLD, POOL, REPO, alive, make_pair
+from conftest import HOLD, POOL, REPO, make_pair
 from scripted_api.selftest import selftest
 
 QUIET = 1       # seconds without a new connection after which holder-fast ends
@@ -51,35 +51,6 @@ def test_without_election_the_state_is_written_anew(w):
 
 def test_the_scripted_api_itself():
     selftest()
-
-
-HANGS = """#!/bin/sh
-cd "${0%/*}"
-[ -e ran ] && { sleep 600 & echo $! $$ > pids.new; mv pids.new pids; wait; }
-: > ran
-echo '{"kind":"ExecCredential","apiVersion":
-"client.authentication.k8s.io/v1","status":{"token":"planted-token",
-"expirationTimestamp":"'$(date -u +%Y-%m-%dT%H:%M:%SZ)'"}}'
-"""
-
-
-def test_a_credential_plugin_that_hangs(w):
-    """SIGTERM does not wait for it, and leaves neither it nor its child."""
-    plugin = w.dir / "plugin"
-    plugin.write_text(HANGS)
-    plugin.chmod(0o700)
-    w.api.write_kubeconfig(w.kubeconfig, user={"exec": {
-        "apiVersion": "client.authentication.k8s.io/v1",
-        "command": str(plugin), "interactiveMode": "Never"}})
-    holder = w.start(leader_election_enabled="true",
-                     leader_election_namespace="holder",
-                     leader_election_retry_period="60ms", watching=False)
-    w.wait((w.dir / "pids").exists, "it is run again, and hangs")
-    pids = (w.dir / "pids").read_text().split()
-    assert holder.term() == 0
-    assert "did not end within" not in holder.text()
-    w.wait(lambda: not any(alive(pid) for pid in pids), "all are gone")
-    assert "planted-token" not in holder.text()
 
 
 # --- crashes ---------------------------------------------------------------

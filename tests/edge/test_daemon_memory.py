@@ -128,7 +128,7 @@ def test_peak_and_rest(w, mib, machines):
     served, and what the flood took is given back."""
     crowd(w, machines)
     with limited(w, mib) as group:
-        holder = w.start("serve", memory_limit=f"{mib}Mi", watching=False)
+        holder = w.start(memory_limit=f"{mib}Mi", watching=False)
         # The scripted API server is slow to write so much.
         w.wait(lambda: all(holder.lines("watching", resource=r)
                            for r in WATCHED), "watching", 2 * PATIENCE)

@@ -54,7 +54,7 @@ def test_probes_beside_a_crowd(w, machines, pending, timeout):
     has."""
     crowd(w, machines)
     w.program = PRODUCT
-    holder = w.start("serve")
+    holder = w.start()
     for path in ("/status/machines/p", "/status?format=json", "/", "/metrics",
                  "/livez", "/none"):
         with asked(holder, pending, path):

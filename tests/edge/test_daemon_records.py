@@ -76,7 +76,7 @@ def test_each_has_an_end(w, version):
     """It comes again and again, and what was kept is given back: the last one
     gets as far as the first, if it is our bound that ends it."""
     w.program = PRODUCT
-    holder = w.start("serve")
+    holder = w.start()
     for name, wire in FLOODS[version].items():
         far = []
         for _ in range(3):
@@ -117,7 +117,7 @@ def pushed(client, make):
 def test_in_the_handshake(w, kind, content):
     """Behind a ClientHello (a record of data is what early data looks like)."""
     w.program = PRODUCT
-    holder = w.start("serve")
+    holder = w.start()
     with contextlib.closing(Records(holder.port("webhookPort"))) as client:
         client.put(client.hello())
         assert pushed(client, lambda: plain(kind, content) * 4) < 100 << 10
@@ -137,7 +137,7 @@ def test_http_that_never_ends(w, port, beginning, more):
     """libmicrohttpd has 8 KiB for each connection, which is all that a
     connection to the metrics address takes: there all bytes are HTTP."""
     w.program = PRODUCT
-    holder = w.start("serve")
+    holder = w.start()
     with contextlib.closing(raw_client.connect(
             holder.port(port), tls=port == "webhookPort")) as client:
         client.send(beginning)
@@ -148,7 +148,7 @@ def test_a_crowd_shares_what_there_is(w):
     """… of places for records that no HTTP came of.  A request needs none, also
     in two records of which the first has its line."""
     w.program = PRODUCT
-    holder = w.start("serve")
+    holder = w.start()
     empty = FLOODS["TLSv1_3"]["empty-handshake"]
     with contextlib.ExitStack() as kept:
         crowd = [kept.enter_context(contextlib.closing(
@@ -176,7 +176,7 @@ def test_large_and_cut_small(w, version):
     """A request of 7 MiB, in the largest records and in smaller ones, and a head
     of 7 KiB in ten."""
     w.program = PRODUCT
-    holder = w.start("serve")
+    holder = w.start()
     body = BODY + b" " * (7 * MIB - len(BODY) - 4096)
     with contextlib.closing(shaken(holder, version)) as client:
         for size, n in (len(body), 16384), (len(body), 1208), (99999, 61):
@@ -192,7 +192,7 @@ def test_key_updates_now_and_then(w):
     """… in the same packet as a request, or by themselves.  (libgnutls takes
     eight in a second.)"""
     w.program = PRODUCT
-    holder = w.start("serve")
+    holder = w.start()
     with contextlib.closing(shaken(holder, "TLSv1_3")) as client:
         for _ in range(4):
             begun = time.monotonic()
@@ -225,7 +225,7 @@ def check_limit(w, seconds, *crowds):
     """A good client beside it has every review answered, nobody is killed, and
     what the attack took is given back."""
     with limited(w, int(LIMIT)) as group:
-        holder = w.start("serve", memory_limit=f"{LIMIT}Mi")
+        holder = w.start(memory_limit=f"{LIMIT}Mi")
         before, peak, used = anonymous(holder), 0, 0
         with Good(w, holder, HEAD_S) as good, contextlib.ExitStack() as all_:
             attacks = [all_.enter_context(attacked(holder, n, seconds, *how))

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import json
 import os
-import pathlib
 import resource
 import subprocess
 import sys
@@ -16,7 +15,8 @@ import time
 import pytest
 
 import raw_client
-from conftest import POOL, REPO
+from conftest import HOLDER as PRODUCT
+from conftest import POOL
 from raw_client import DEADLINE
 
 pytestmark = pytest.mark.hurry
@@ -24,8 +24,6 @@ pytestmark = pytest.mark.hurry
 IDLE = 3                # seconds that holder-fast waits for the next request
 CONNECTIONS_MAX = 4096  # include/core/base/limits.h
 ROOMY = "1Gi"           # a memory limit with room for so many
-PRODUCT = pathlib.Path(
-    os.environ.get("HOLDER") or REPO / "build/karpenter-node-holder").resolve()
 HEAD_S = 10             # seconds that it waits for a head
 
 BODY = json.dumps({
@@ -373,7 +371,7 @@ def test_idle_connections_stay(w):
     """They stay for as long as the product lets them, and are in nobody's way.
     """
     w.program = PRODUCT
-    holder = w.start("serve", memory_limit=ROOMY)
+    holder = w.start(memory_limit=ROOMY)
     before = used(holder)
     with Good(w, holder, HEAD_S) as good:
         with flood(holder, 2000, 200):
@@ -391,7 +389,7 @@ def test_beyond_the_limit(w):
     connection that was idle for longer than others may be closed for them: its
     client makes a new one."""
     w.program = PRODUCT
-    holder = w.start("serve", memory_limit=ROOMY)
+    holder = w.start(memory_limit=ROOMY)
     before = used(holder)
     # Each of the server's two threads may just have taken one to send it away.
     most = before[0] + CONNECTIONS_MAX + 2

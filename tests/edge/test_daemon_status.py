@@ -549,7 +549,7 @@ def test_readers_who_do_not_read(w):
     for n in range(2000):
         w.api.create("nodepools", f"pool-{n:04}",
                      annotations={OWN + "reason": "x" * 200})
-    holder = w.start("serve")
+    holder = w.start()
     w.wait(lambda: len(status(holder)["nodePools"]) > 200)
     page = status(holder)
     assert len(page["nodePools"]) + page["leftOut"]["nodePools"] == 2000

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from conftest import (HELD_KEY, HOLD, MARK, PATIENCE, REPORT, is_clear, spawn,
-                      stalled_pipe, wait)
+from conftest import (HELD_KEY, HOLD, MARK, PATIENCE, REPORT, alive, is_clear,
+                      spawn, stalled_pipe, wait)
 
 CLASS = "karpenter-node-holder.io/replacement"
 CLASS_UID = CLASS + "-uid"
@@ -24,11 +24,12 @@ class Uninstall:
     """One process of the command.  Its lines are those of both outputs, as
     they come, unless a descriptor is given."""
 
-    def __init__(self, w, *flags, stdout=None, stderr=None, **options):
-        w.api.write_kubeconfig(w.kubeconfig)
+    def __init__(self, w, *flags, stdout=None, stderr=None, user=None,
+                 **options):
+        w.api.write_kubeconfig(w.kubeconfig, user=user)
         options = {"namespace": "holder", "timeout": "60s", **QUICK,
                    **options}
-        argv = [w.program, "uninstall", "--kubeconfig", w.kubeconfig, *flags]
+        argv = [w.tools, "uninstall", "--kubeconfig", w.kubeconfig, *flags]
         for name, value in options.items():
             argv += ["--" + name.replace("_", "-"), str(value)]
         self.log = w.dir / f"uninstall{time.monotonic_ns()}"
@@ -807,3 +808,32 @@ def test_every_write_says_who_wrote(w):
     assert len([r for r in w.api.select(verb="patch") if is_clear(r)]) == 3
     assert all(r.query["fieldManager"] == "karpenter-node-holder"
                for r in w.clears())
+
+
+# --- a credential plugin --------------------------------------------------------
+
+HANGS = """#!/bin/sh
+cd "${0%/*}"
+[ -e ran ] && { sleep 600 & echo $! $$ > pids.new; mv pids.new pids; wait; }
+: > ran
+echo '{"kind":"ExecCredential","apiVersion":
+"client.authentication.k8s.io/v1","status":{"token":"planted-token",
+"expirationTimestamp":"'$(date -u +%Y-%m-%dT%H:%M:%SZ)'"}}'
+"""
+
+
+def test_a_credential_plugin_that_hangs(w):
+    """SIGTERM does not wait for it, and leaves neither it nor its child."""
+    lease(w, "other", leaseDurationSeconds=3600)
+    plugin = w.dir / "plugin"
+    plugin.write_text(HANGS)
+    plugin.chmod(0o700)
+    run = Uninstall(w, user={"exec": {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": str(plugin), "interactiveMode": "Never"}})
+    w.wait((w.dir / "pids").exists, "it is run again, and hangs")
+    pids = (w.dir / "pids").read_text().split()
+    run.process.terminate()
+    text = run.ends(1)
+    assert "did not end within" not in text and "planted-token" not in text
+    w.wait(lambda: not any(alive(pid) for pid in pids), "all are gone")

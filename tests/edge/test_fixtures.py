@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from conftest import PATIENCE, REPO, alive, environment, wait
+from conftest import PATIENCE, REPO, VARIANT, alive, environment, wait
 
 EDGE = REPO / "tests/edge"
 HANGS = """
@@ -37,9 +37,7 @@ def killed(tmp_path, which):
     """Kills a pytest whose test hangs; returns what its fixtures started."""
     (tmp_path / "test_hangs.py").write_text(HANGS)
     env = environment(tmp_path)
-    for name in ("HOLDER", "HOLDER_FAST"):
-        if name in os.environ:
-            env[name] = os.path.abspath(os.environ[name])
+    env["HOLDER_VARIANT"] = str(VARIANT)
     with subprocess.Popen(
             [sys.executable, "-m", "pytest", "-q", "-c", EDGE / "pytest.ini",
              "--rootdir", tmp_path, "--basetemp", tmp_path / "base", "-p",

@@ -704,25 +704,25 @@ def test_what_is_forwarded_is_not_waited_for(run):
 
 
 def test_the_program_beside_it(run):
-    """uninstall and check are those of the C program, where there is one."""
+    """uninstall and check are those of holderctl, where it is."""
     for command in ("uninstall", "check"):
         for args in (["-n", "platform"], ["-nplatform"],
                      ["--context", "a", "--namespace=platform"]):
             said = run(command, *args, code=1)[1]
             assert f"kubectl apply -k deploy/{command}\n" in said
             assert "-n platform logs --follow" in said
-    (run.bin / "karpenter-node-holder").write_text(
+    (run.bin / "holderctl").write_text(
         '#!/bin/sh\nprintf "%s\\n" "$@"\nexit 3\n')
-    (run.bin / "karpenter-node-holder").chmod(0o755)
+    (run.bin / "holderctl").chmod(0o755)
     assert run("uninstall", "-n", "platform", "--dry-run=server", "--context",
                "a b", "--dry-run=none", code=3)[0].splitlines() == [
         "uninstall", "--namespace", "platform", "--dry-run", "--context", "a b"]
-    for job, flags in ("uninstall", ["--dry-run"]), ("check", ["--cluster"]):
+    for job, flags in ("uninstall", ["--dry-run"]), ("check", []):
         assert run(job, "--dry-run", "client", code=3)[0].splitlines() == [
             job, *flags]
     assert run("check", "-ojson", "--lease=other", "--dry-run=client",
                code=3)[0].splitlines() == [
-        "check", "--cluster", "-ojson", "--leader-election-name=other"]
+        "check", "-ojson", "--leader-election-name=other"]
 
 
 def test_completion(run):

@@ -11,8 +11,9 @@ import urllib.parse
 
 import pytest
 
-from conftest import HOLDER_FAST, PATIENCE, REPO, Signer, environment
-from test_commands import Done, refused, run  # noqa: F401
+from conftest import HOLDERCTL_FAST, PATIENCE, REPO, Signer, environment
+from test_commands import Done, refused  # noqa: F401
+from test_commands import holderctl as run  # noqa: F401
 from test_simulate import (
     ANSWER, ENDED, LIFE, MADE, START, STEP, answer, cost, counter, life, log,
     peak, report, sanitized, series)  # noqa: F401
@@ -449,7 +450,7 @@ def test_hung(prometheus, tmp_path):
             handler.wfile.write(b" ")
     prometheus.always = hang
     failed(Done(subprocess.run(
-        [HOLDER_FAST, "simulate", "--prometheus", prometheus.url],
+        [HOLDERCTL_FAST, "simulate", "--prometheus", prometheus.url],
         cwd=tmp_path, env={**environment(tmp_path), "HURRY": "1"}, text=True,
         timeout=PATIENCE, capture_output=True)), "no whole answer within 1000")
     assert len(prometheus.asked) == 2

@@ -5,8 +5,6 @@ Only calls of our own and of the main thread are meant (holder_refused.c).  A co
 what it is for; it never ends by a signal, and `serve` never hangs.
 """
 import concurrent.futures
-import os
-import pathlib
 import shutil
 import signal
 import subprocess
@@ -14,9 +12,8 @@ import time
 
 import pytest
 
-from conftest import PATIENCE, REPO, REPORT, environment, spawn
+from conftest import PATIENCE, REPORT, VARIANT, environment, spawn
 
-REFUSED = pathlib.Path(os.environ.get("HOLDER_REFUSED") or REPO / "build/release/tests/holder-refused").resolve()
 KINDS = ("memory", "files", "threads")
 AT_ONCE = 8
 CONFIG = """apiVersion: karpenter-node-holder.io/v1
@@ -52,6 +49,10 @@ LOG = """{"record":"karpenter-node-holder.io/record/v1"}
 """
 
 
+def program(args):
+    return "holderctl" if args[0] == "simulate" else "holder"
+
+
 def wait_until_it_serves(args, p, log):
     """And then asks it to stop.  A line of the log may be the write that fails: one of the two is there."""
     end = time.monotonic() + PATIENCE
@@ -67,7 +68,7 @@ def run(home, args, **env):
     """Returns code, out and err."""
     log = home / "log"
     with log.open("wb") as err, spawn(
-            [REFUSED, *args], cwd=home, env={**environment(home), **env}, stdin=subprocess.DEVNULL,
+            [VARIANT / "tests" / f"{program(args)}-refused", *args], cwd=home, env={**environment(home), **env}, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=err) as p:
         try:
             wait_until_it_serves(args, p, log)

@@ -20,10 +20,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conftest import (PATIENCE, environment, spawn, stalled_pipe, taken,
+from conftest import (HOLDERCTL, PATIENCE, environment, spawn, stalled_pipe, taken,
                       wait)
 from scripted_api import ScriptedApi
-from test_commands import HOLDER, NAME, Done, config, refused, run  # noqa: F401
+from test_commands import Done, config, refused  # noqa: F401
+from test_commands import holderctl as run  # noqa: F401
+
+NAME = "holderctl: "
 
 START = datetime.datetime(2026, 3, 2, 10, tzinfo=datetime.timezone.utc)
 
@@ -376,7 +379,7 @@ def test_picture_takes_no_input(run, log, config, tmp_path,  # noqa: F811
     with open(tmp_path / "other") as given, open(tmp_path / "out", "w") as out:
         for place in ("karpenter.log", "out"):
             done = subprocess.run(
-                [HOLDER, "simulate", "-", flag, place], cwd=tmp_path,
+                [HOLDERCTL, "simulate", "-", flag, place], cwd=tmp_path,
                 stdin=given, stdout=out, stderr=subprocess.PIPE, text=True,
                 env=environment(tmp_path))
             assert done.returncode == 2, place
@@ -420,7 +423,7 @@ def test_picture_whole_or_not(log, tmp_path, flag):
 
     def runs(bytes_max):
         return subprocess.run(
-            ["prlimit", f"--fsize={bytes_max}", HOLDER, "simulate",
+            ["prlimit", f"--fsize={bytes_max}", HOLDERCTL, "simulate",
              "karpenter.log", flag, place.name], cwd=tmp_path,
             env=environment(tmp_path), capture_output=True, text=True,
             restore_signals=False)      # SIGXFSZ is ignored
@@ -460,7 +463,7 @@ def stdin(tmp_path, data, *args):
     (tmp_path / "input").write_bytes(data)
     with open(tmp_path / "input") as given:
         return Done(subprocess.run(
-            [HOLDER, "simulate", "-", *args], cwd=tmp_path, stdin=given,
+            [HOLDERCTL, "simulate", "-", *args], cwd=tmp_path, stdin=given,
             env=environment(tmp_path), timeout=60, text=True,
             capture_output=True))
 
@@ -1044,7 +1047,7 @@ def peak(tmp_path, *args):
     """The most resident memory of a run in bytes, and not that of the Python
     that starts it."""
     done = subprocess.run(
-        [sys.executable, "-c", PEAK, str(HOLDER), "simulate", *args],
+        [sys.executable, "-c", PEAK, str(HOLDERCTL), "simulate", *args],
         cwd=tmp_path, env=environment(tmp_path), timeout=60, text=True,
         capture_output=True)
     return int(done.stderr) << 10
@@ -1058,7 +1061,7 @@ PEAK = """if True:
 
 
 def sanitized():
-    return re.search(rb"__[at]san_init", HOLDER.read_bytes()) is not None
+    return re.search(rb"__[at]san_init", HOLDERCTL.read_bytes()) is not None
 
 
 def test_hostile(run, log, tmp_path):  # noqa: F811
@@ -1114,7 +1117,7 @@ def test_progress(tmp_path):
     say nothing, and wipes that out before the report."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [HOLDER, "simulate", "-o", "csv", "-"], stdin=subprocess.PIPE,
+        [HOLDERCTL, "simulate", "-o", "csv", "-"], stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=theirs, env=environment(tmp_path))
     os.close(theirs)
     try:
@@ -1205,7 +1208,7 @@ def test_many_nodes_at_once(run, log):  # noqa: F811
 
 def seconds(tmp_path, *args):
     """What a run needs of a processor."""
-    child = subprocess.Popen([HOLDER, "simulate", *args], cwd=tmp_path,
+    child = subprocess.Popen([HOLDERCTL, "simulate", *args], cwd=tmp_path,
                              stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
@@ -1225,7 +1228,7 @@ def instructions(tmp_path, *args):
     """How many a run takes."""
     done = subprocess.run(
         ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
-         HOLDER, "simulate", *args], cwd=tmp_path, capture_output=True,
+         HOLDERCTL, "simulate", *args], cwd=tmp_path, capture_output=True,
         text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return int(re.search(r"Collected : (\d+)", done.stderr)[1])
@@ -1323,7 +1326,7 @@ def test_damaged_gzip(run, tmp_path):  # noqa: F811
 def test_full_stdout(log, tmp_path):
     log()
     with open("/dev/full", "w") as full:
-        done = subprocess.run([HOLDER, "simulate", "karpenter.log"],
+        done = subprocess.run([HOLDERCTL, "simulate", "karpenter.log"],
                               cwd=tmp_path, stdout=full, text=True, timeout=60,
                               stderr=subprocess.PIPE)
     assert done.returncode == 1
@@ -1464,7 +1467,7 @@ class Recorder:
         self.out, self.err = tmp_path / "record", tmp_path / "err"
         with self.out.open("wb") as out, self.err.open("wb") as err:
             self.process = spawn(
-                [HOLDER, "record", "--kubeconfig", tmp_path / "kubeconfig",
+                [HOLDERCTL, "record", "--kubeconfig", tmp_path / "kubeconfig",
                  *flags], stdin=subprocess.DEVNULL, env=environment(tmp_path),
                 **{"stdout": out, "stderr": err, **outputs})
 

@@ -7,7 +7,7 @@
 #include "wire/doctor/facts.h"
 #include "wire/doctor/report.h"
 
-/* One input to every decoder of `check --cluster`.  The judges may be given
+/* One input to every decoder of `holderctl check`.  The judges may be given
  * whatever these make of it, and what they say can be printed. */
 
 static struct findings found;

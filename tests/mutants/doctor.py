@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""check --cluster: what is judged (src/core/doctor), and from which answers of
+"""holderctl check: what is judged (src/core/doctor), and from which answers of
 the API server (src/wire/doctor)."""
 FINDING = "src/core/doctor/finding.c"
 ADMISSION = "src/core/doctor/judge_admission.c"

@@ -40,9 +40,9 @@ ROOT = HERE.parents[1]
 OUT = ROOT / "build" / "mutants"
 TREES = 2       # most tests wait most of the time
 RELEASE = "build/release"
-FAST = {"HOLDER_FAST": f"{RELEASE}/tests/holder-fast",
-        "HOLDER": f"{RELEASE}/karpenter-node-holder",
-        "HOLDER_REFUSED": f"{RELEASE}/tests/holder-refused"}
+FAST = [f"{RELEASE}/{p}" for p in (
+    "karpenter-node-holder", "holderctl", "tests/holder-fast",
+    "tests/holderctl-fast", "tests/holder-refused", "tests/holderctl-refused")]
 Fault = collections.namedtuple("Fault", "name test file old new")
 
 
@@ -70,7 +70,7 @@ def is_pytest(test):
 
 def programs(test):
     if is_pytest(test):
-        return list(FAST.values())
+        return FAST
     return [f"{RELEASE}/tests/{test.partition(':')[0]}"]
 
 
@@ -85,8 +85,8 @@ def build(tree, tests):
 def run_test(tree, test, seconds):
     """What it finds, None: nothing."""
     if is_pytest(test):
-        env = {name: str(tree / path) for name, path in FAST.items()}
-        env["PATIENCE"] = "30"  # seconds, of each wait
+        env = {"HOLDER_VARIANT": str(tree / RELEASE),
+               "PATIENCE": "30"}        # seconds, of each wait
         args = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
                 f"--basetemp={tree}/build/pytest", *shlex.split(test)]
     else:

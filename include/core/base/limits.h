@@ -291,7 +291,7 @@
 				   with the newer version, but at first no
 				   longer than this */
 
-/* `check --cluster`. */
+/* `holderctl check`. */
 #define FINDINGS_MAX 100	/* kept and printed; the rest is counted */
 #define DOCTOR_MS 60000		/* for all calls, --wait not included */
 #define DOCTOR_AGAIN_MS 1000	/* from one look to the next, with --wait */

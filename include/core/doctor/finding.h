@@ -7,7 +7,7 @@
 #include "core/base/limits.h"
 
 /*
- * What `check --cluster` has found (docs/check.md).  A finding says what is
+ * What `holderctl check` has found (docs/check.md).  A finding says what is
  * wrong, why it matters, and which command mends it.  The judges in
  * core/doctor/judge.h add findings; wire/doctor prints them.  The functions are
  * pure but for the struct findings they are given; any thread may call them.

@@ -2,6 +2,7 @@
 #ifndef EDGE_KUBE_KUBE_H
 #define EDGE_KUBE_KUBE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +36,28 @@
  * does not run in a cluster. */
 int kube_in_cluster(const char *root, struct kubeconfig *out, struct err *e);
 
+/* A credential plugin and the token that it has printed, for all threads
+ * (edge/exec). */
+struct kube_plugin {
+	/* If the token is no longer the one of *version, frees *text, sets it
+	 * to a copy of the new token, which the caller frees, and sets
+	 * *version.  If the token has expired, the plugin is run; one thread
+	 * runs it while the others wait, until *cancelled (may be NULL) becomes
+	 * true.  Any thread. */
+	int (*get)(struct kube_plugin *p, const atomic_bool *cancelled,
+		   char **text, unsigned *version, struct err *e);
+	/* Tells that a call with the token of this version got a 401.  It runs
+	 * the plugin if nobody has since, and returns true if there is another
+	 * token now.  Any thread. */
+	bool (*refused)(struct kube_plugin *p, const atomic_bool *cancelled,
+			unsigned version);
+	void (*free)(struct kube_plugin *p);
+};
+/* Borrows access.  It runs the plugin for the first time, so that the start
+ * fails if the plugin does: it returns NULL then, and *e says why. */
+typedef struct kube_plugin *kube_plugin_new(const struct kubeconfig *access,
+					    int64_t ms, struct err *e);
+
 struct kube_options {
 	/* Which API server, and as whom.  If kube_new succeeds, it takes the
 	 * contents over and zeroes this; otherwise they remain the caller's. */
@@ -50,6 +73,8 @@ struct kube_options {
 	int keepalive_idle_s, keepalive_probe_s;
 	int64_t token_ms;		/* a token file is read again this
 					   often */
+	kube_plugin_new *plugin_new;	/* NULL: no plugin is run, and access
+					   that needs one is ERR_INPUT */
 	int64_t exec_ms;		/* how long a plugin may run; 0 = 60
 					   s */
 	int64_t rest_ms;		/* lanes that are idle for so long close
@@ -62,10 +87,6 @@ struct kube;
  * plugin. */
 struct kube *kube_new(struct kube_options *o, struct err *e);
 void kube_free(struct kube *k);	/* NULL is allowed */
-/* Any thread: kills the credential plugin, should it run now, and lets it run
- * no more.  Calls go on with the token that is there until it expires, and fail
- * then.  NULL is allowed. */
-void kube_end_plugin(struct kube *k);
 
 /* The caller's function for the body of a 2xx answer, which gets it in pieces as
  * it arrives.  If it returns -1 with *e set, the call ends with that error.  All

@@ -10,7 +10,7 @@
 #include "core/doctor/judge.h"
 
 /*
- * Decodes what `check --cluster` reads into the facts of core/doctor/judge.h,
+ * Decodes what `holderctl check` reads into the facts of core/doctor/judge.h,
  * and encodes what it sends.  Each decoder takes one item of a list or one
  * answer, and fails with ERR_INPUT or ERR_LIMIT.  The functions keep no state;
  * any thread may call them.

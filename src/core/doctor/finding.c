@@ -136,7 +136,7 @@ findings_unknown(struct findings *f, enum doctor_check c, const char *what,
 	else if (strncmp(why, "403", 3) == 0)
 		finding_mend(x, "kubectl apply -k deploy/check");
 	else
-		finding_mend(x, "karpenter-node-holder check --cluster");
+		finding_mend(x, "holderctl check");
 }
 
 /* --- names ---------------------------------------------------------------- */

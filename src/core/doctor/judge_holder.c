@@ -37,7 +37,7 @@ judge_absent(const struct holder_facts *h, const struct doctor_place *p,
 			 "NodeClaims: %u, such as %s",
 			 h->marks[KIND_NODE], h->marks[KIND_NODECLAIM],
 			 h->marked);
-	finding_mend(x, "karpenter-node-holder uninstall --namespace %s",
+	finding_mend(x, "holderctl uninstall --namespace %s",
 		     finding_name(p->namespace_));
 }
 
@@ -62,7 +62,7 @@ judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 					  "such as %s",
 					  h->marks[KIND_NODE],
 					  h->marks[KIND_NODECLAIM], h->marked),
-			     "karpenter-node-holder uninstall --namespace %s",
+			     "holderctl uninstall --namespace %s",
 			     finding_name(p->namespace_));
 	if (!runs && h->deployments_known && (h->lease_known || !h->elects))
 		judge_absent(h, p, f);

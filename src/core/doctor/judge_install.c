@@ -413,7 +413,7 @@ judge_elsewhere(const char *asked, const struct doctor_place *p,
 				  "there is no holder in namespace %s: it is "
 				  "in %s",
 				  asked, p->namespace_),
-		     "karpenter-node-holder check --cluster --namespace %s",
+		     "holderctl check --namespace %s",
 		     finding_name(p->namespace_));
 }
 

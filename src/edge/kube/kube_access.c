@@ -33,8 +33,12 @@ start_plugin(struct kube *k, const struct kube_options *o, struct err *e)
 
 	if (a->exec == NULL || a->token != NULL || a->token_file != NULL)
 		return 0;
+	if (o->plugin_new == NULL)
+		return err_set(e, ERR_INPUT,
+			       "exec %.60s: no credential plugin runs here",
+			       a->exec->command);
 	k->access = *a;
-	k->plugin = kube_plugin_new(&k->access, o->exec_ms, e);
+	k->plugin = o->plugin_new(&k->access, o->exec_ms, e);
 	k->access = (struct kubeconfig){0};
 	return k->plugin != NULL ? 0 : -1;
 }
@@ -81,18 +85,12 @@ kube_new(struct kube_options *o, struct err *e)
 }
 
 void
-kube_end_plugin(struct kube *k)
-{
-	if (k != NULL && k->plugin != NULL)
-		kube_plugin_end(k->plugin);
-}
-
-void
 kube_free(struct kube *k)
 {
 	if (k == NULL)
 		return;
-	kube_plugin_free(k->plugin);
+	if (k->plugin != NULL)
+		k->plugin->free(k->plugin);
 	kubeconfig_done(&k->access);
 	kube_url_done(&k->url);
 	free(k->user_agent);

@@ -9,7 +9,7 @@
 
 #include "core/base/err.h"
 #include "core/base/limits.h"
-#include "kube_exec.h"
+#include "edge/kube/kube.h"
 #include "wire/kubeconfig/kubeconfig.h"
 
 /* The parts of edge/kube that need no library. */

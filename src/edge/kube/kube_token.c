@@ -102,7 +102,7 @@ kube_token_get(struct kube_token *t, int64_t boot_ms, const char **out,
 	struct err why = {0};
 
 	if (t->plugin != NULL) {
-		if (kube_plugin_get(t->plugin, t->cancelled, &t->text,
+		if (t->plugin->get(t->plugin, t->cancelled, &t->text,
 				    &t->version, e))
 			return -1;
 		*out = t->text;
@@ -128,7 +128,7 @@ kube_token_refused(struct kube_token *t, unsigned version, int64_t boot_ms)
 	struct err ignored;
 
 	if (t->plugin != NULL)
-		return kube_plugin_refused(t->plugin, t->cancelled, version);
+		return t->plugin->refused(t->plugin, t->cancelled, version);
 	if (t->file == NULL)
 		return false;
 	/* Another call may have read the new token already. */

@@ -4,27 +4,17 @@
 #include <stdlib.h>
 
 #include "parts.h"
+#include "tools/client.h"
 
 static int
 doctor_open(struct doctor *d, struct kubeconfig *access, struct err *e)
 {
-	struct kube_options o = {
-		.access = *access,
-		.user_agent = "karpenter-node-holder/" HOLDER_VERSION,
-		.connect_ms = d->timing->connect_ms,
-		.keepalive_idle_s = KEEPALIVE_IDLE_S,
-		.keepalive_probe_s = KEEPALIVE_PROBE_S,
-		.token_ms = d->timing->token_ms,
-	};
-
 	d->clock = clock_new();
 	if (d->clock == NULL)
 		return err_set(e, ERR_SYSTEM, "out of memory");
-	o.clock = d->clock;
-	d->kube = kube_new(&o, e);
+	d->kube = client_new(access, d->clock, d->timing, e);
 	if (d->kube == NULL)
 		return -1;
-	*access = (struct kubeconfig){0};
 	d->session = lease_session_new(
 		&(struct lease_session_setup){
 			.kube = d->kube,

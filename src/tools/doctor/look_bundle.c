@@ -4,6 +4,7 @@
 
 #include "edge/certs/certs_own.h"
 #include "parts.h"
+#include "tools/client.h"
 
 /* Splits https://HOST:PORT/PATH?QUERY into "https://HOST:PORT" and "/PATH".
  * Returns -1 if it is no such URL. */
@@ -43,13 +44,13 @@ served_refused(const char *why)
 
 /* Whatever the server answers, its certificate was verified before. */
 static enum served
-connect_once(struct doctor *d, struct kube_options *o, const char *path,
+connect_once(struct doctor *d, struct kubeconfig *access, const char *path,
 	     struct err *e)
 {
 	struct kube_request q = {.method = "GET",
 				 .path = path,
 				 .timeout_ms = d->timing->call_ms};
-	struct kube *k = kube_new(o, e);
+	struct kube *k = client_new(access, NULL, d->timing, e);
 	struct kube_stream *s = k == NULL ? NULL : kube_stream_new(k, e);
 	struct kube_reply r = {.status = 0};
 	enum served served = SERVED_UNREACHED;
@@ -71,21 +72,18 @@ connect_once(struct doctor *d, struct kube_options *o, const char *path,
 static void
 look_served(struct doctor *d, const struct webhook_facts *w, const char *pem)
 {
-	struct kube_options o = {
-		.user_agent = "karpenter-node-holder/" HOLDER_VERSION,
-		.connect_ms = d->timing->connect_ms,
-	};
+	struct kubeconfig access = {0};
 	enum served served = SERVED_UNREACHED;
 	const char *path = "/";
 	struct err e = {0};
 
 	(void)err_set(&e, ERR_INPUT, "no https:// URL");
-	if (split_url(w->url, &o.access.server, &path) == 0) {
-		o.access.ca_pem = strdup(pem);
-		if (o.access.ca_pem != NULL)
-			served = connect_once(d, &o, path, &e);
+	if (split_url(w->url, &access.server, &path) == 0) {
+		access.ca_pem = strdup(pem);
+		if (access.ca_pem != NULL)
+			served = connect_once(d, &access, path, &e);
 	}
-	kubeconfig_done(&o.access);
+	kubeconfig_done(&access);
 	if (served == SERVED_UNREACHED && d->authority != 0 &&
 	    !certs_signed_by(pem, d->authority))
 		served = SERVED_UNSIGNED;

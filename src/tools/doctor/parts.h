@@ -20,7 +20,7 @@ struct doctor_site {
 };
 
 /*
- * One look of `check --cluster`.  The functions look_… ask the API server, have
+ * One look of `holderctl check`.  The functions look_… ask the API server, have
  * the answers decoded, and hand the facts to the judges.  doctor.c calls them
  * in the order in which they are declared here: later ones use what earlier
  * ones have found.  With --wait it looks several times, each time from the

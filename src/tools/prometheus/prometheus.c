@@ -10,6 +10,7 @@
 #include "core/base/buf.h"
 #include "core/base/limits.h"
 #include "edge/kube/kube.h"
+#include "tools/client.h"
 #include "wire/api/list.h"
 #include "wire/api/resource.h"
 
@@ -249,26 +250,19 @@ copy(const char *s)
 static struct kube *
 open_kube(const struct prometheus_setup *s, struct err *e)
 {
-	struct kube_options o = {
-		.access = {.server = copy(s->url),
-			   .ca_file = copy(s->ca_file),
-			   .token_file = copy(s->token_file)},
-		.user_agent = "karpenter-node-holder/" HOLDER_VERSION,
-		.connect_ms = s->timing->connect_ms,
-		.keepalive_idle_s = KEEPALIVE_IDLE_S,
-		.keepalive_probe_s = KEEPALIVE_PROBE_S,
-		.token_ms = s->timing->token_ms,
-	};
+	struct kubeconfig access = {.server = copy(s->url),
+				    .ca_file = copy(s->ca_file),
+				    .token_file = copy(s->token_file)};
 	struct kube *k = NULL;
 
-	if (o.access.server == NULL ||
-	    (o.access.ca_file == NULL) != (s->ca_file == NULL) ||
-	    (o.access.token_file == NULL) != (s->token_file == NULL))
+	if (access.server == NULL ||
+	    (access.ca_file == NULL) != (s->ca_file == NULL) ||
+	    (access.token_file == NULL) != (s->token_file == NULL))
 		(void)err_set(e, ERR_SYSTEM, "out of memory");
 	else
-		k = kube_new(&o, e);
+		k = client_new(&access, NULL, s->timing, e);
 	if (k == NULL)
-		kubeconfig_done(&o.access);
+		kubeconfig_done(&access);
 	return k;
 }
 

@@ -11,6 +11,7 @@
 #include "edge/clock.h"
 #include "edge/kube/follow.h"
 #include "edge/signals.h"
+#include "tools/client.h"
 #include "wire/api/meta.h"
 #include "wire/api/resource.h"
 #include "wire/karpenter/snapshot.h"
@@ -62,7 +63,7 @@ now_ms(const struct recorder *r)
 static void
 warn(const struct side *s, const char *what, const char *why, const char *then)
 {
-	output_tell("karpenter-node-holder: warning: %s: %s: %s%s",
+	output_tell("holderctl: warning: %s: %s: %s%s",
 		    resources[s->kind].name, what, why, then);
 }
 
@@ -79,7 +80,7 @@ take_fact(void *ctx, const struct fact *f, struct err *e)
 	r->warned_full |= tell;
 	(void)pthread_mutex_unlock(&r->lock);
 	if (tell)
-		output_tell("karpenter-node-holder: warning: nodeclaims: "
+		output_tell("holderctl: warning: nodeclaims: "
 			    "objects left out: there are more than %d",
 			    SIMULATE_MACHINES_MAX);
 	return rc;
@@ -412,27 +413,6 @@ run(struct recorder *r, struct err *e)
 }
 
 static int
-open_kube(struct recorder *r, struct kubeconfig *access, const struct timing *t,
-	  struct err *e)
-{
-	struct kube_options o = {
-		.access = *access,
-		.clock = r->clock,
-		.user_agent = "karpenter-node-holder/" HOLDER_VERSION,
-		.connect_ms = t->connect_ms,
-		.keepalive_idle_s = KEEPALIVE_IDLE_S,
-		.keepalive_probe_s = KEEPALIVE_PROBE_S,
-		.token_ms = t->token_ms,
-	};
-
-	*access = (struct kubeconfig){0};
-	r->kube = kube_new(&o, e);
-	if (r->kube == NULL)
-		kubeconfig_done(&o.access);
-	return r->kube == NULL ? -1 : 0;
-}
-
-static int
 open_sides(struct recorder *r, const struct timing *t, struct err *e)
 {
 	static const enum kind kinds[SIDES] = {KIND_NODECLAIM, KIND_EVENT};
@@ -484,7 +464,8 @@ recorder_run(const struct recorder_setup *s, struct kubeconfig *access,
 	init_lock(&r);
 	if (r.clock == NULL || book_init(&r.book))
 		(void)err_set(e, ERR_SYSTEM, "out of memory");
-	else if (open_kube(&r, access, t, e) == 0 && open_sides(&r, t, e) == 0)
+	else if ((r.kube = client_new(access, r.clock, t, e)) != NULL &&
+		 open_sides(&r, t, e) == 0)
 		rc = run(&r, e);
 	signals_restore(&r.signals);
 	stop_sides(&r);

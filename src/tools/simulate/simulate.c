@@ -45,7 +45,7 @@ tell_progress(struct run *r)
 static void
 warn(const char *text)
 {
-	(void)fprintf(stderr, "karpenter-node-holder: warning: %s\n", text);
+	(void)fprintf(stderr, "holderctl: warning: %s\n", text);
 }
 
 static void

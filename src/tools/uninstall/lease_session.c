@@ -72,7 +72,7 @@ lease_session_free(struct lease_session *l)
 static void
 say(const struct lease_session *l, const char *what, const char *more)
 {
-	output_tell("karpenter-node-holder: lease %s/%s: %s%s",
+	output_tell("holderctl: lease %s/%s: %s%s",
 		    l->namespace_name, l->s.config->leader.name, what, more);
 }
 
@@ -331,7 +331,7 @@ lease_session_ask(struct lease_session *l, struct kube_request *q,
 		if (!is_passing(r, &no_answer))
 			break;
 		if (failures == 1)
-			output_tell("karpenter-node-holder: %s %.200s: "
+			output_tell("holderctl: %s %.200s: "
 				    "trying again: %s %d",
 				    q->method, q->path,
 				    no_answer.code != ERR_NONE ? no_answer.text

@@ -12,6 +12,7 @@
 #include "core/protocol/lease_where.h"
 #include "lease_session.h"
 #include "registered.h"
+#include "tools/client.h"
 #include "wire/api/lease.h"
 
 /*
@@ -38,26 +39,15 @@ struct uninstall {
 static int
 open_kube(struct uninstall *u, int64_t until_ms, struct err *e)
 {
-	struct kube_options o = {
-		.access = u->access,
-		.user_agent = "karpenter-node-holder/" HOLDER_VERSION,
-		.connect_ms = u->timing->connect_ms,
-		.keepalive_idle_s = KEEPALIVE_IDLE_S,
-		.keepalive_probe_s = KEEPALIVE_PROBE_S,
-		.token_ms = u->timing->token_ms,
-	};
-
 	if (u->setup->in_cluster && u->access.namespace_ != NULL)
 		(void)snprintf(u->namespace_name, sizeof(u->namespace_name),
 			       "%s", u->access.namespace_);
 	u->clock = clock_new();
-	o.clock = u->clock;
 	if (u->clock == NULL)
 		return err_set(e, ERR_SYSTEM, "out of memory");
-	u->kube = kube_new(&o, e);
+	u->kube = client_new(&u->access, u->clock, u->timing, e);
 	if (u->kube == NULL)
 		return -1;
-	u->access = (struct kubeconfig){0};
 	u->session = lease_session_new(
 		&(struct lease_session_setup){
 			.kube = u->kube,
@@ -181,7 +171,7 @@ take_lease(struct uninstall *u, struct err *e)
 		return -1;
 	if (u->namespace_name[0] != '\0')
 		return lease_session_take(u->session, u->namespace_name, e);
-	output_tell("karpenter-node-holder: lease %s: in no namespace: no "
+	output_tell("holderctl: lease %s: in no namespace: no "
 		    "holder leads, going on without",
 		    c->leader.name);
 	return 0;
@@ -213,7 +203,7 @@ unregister(struct uninstall *u, bool remove, struct cleanup_outcome *o,
 	if (remove)
 		return registered_remove(u->session, &r, &u->out, e);
 	for (unsigned i = 0; i < r.n; i++)
-		output_tell("karpenter-node-holder: still registered, new "
+		output_tell("holderctl: still registered, new "
 			    "nodes come held: kubectl delete %s",
 			    registered_text(&r, i, text));
 	o->registered = r.n;
@@ -224,7 +214,7 @@ static int
 wait_for(struct uninstall *u, const struct cleanup_todo *todo, struct err *e)
 {
 	if (todo->trying_again)
-		output_tell("karpenter-node-holder: trying again: %s",
+		output_tell("holderctl: trying again: %s",
 			    cleanup_report(u->cleanup)->why);
 	return cleanup_call_wait(&u->call, todo->wait_ms, e);
 }
@@ -326,15 +316,15 @@ say_left(const struct cleanup_report *r)
 	const struct cleanup_list *l = &r->last;
 
 	if (r->foreign[0] != '\0')
-		output_tell("karpenter-node-holder: something still holds: "
+		output_tell("holderctl: something still holds: "
 			    "%s, after the start",
 			    r->foreign);
 	if (!r->listed) {
-		output_tell("karpenter-node-holder: no list was made: what is "
+		output_tell("holderctl: no list was made: what is "
 			    "left is not known");
 		return;
 	}
-	output_tell("karpenter-node-holder: the last list showed %u nodes and "
+	output_tell("holderctl: the last list showed %u nodes and "
 		    "%u nodeclaims with a mark",
 		    l->left[KIND_NODE], l->left[KIND_NODECLAIM]);
 	say_names(NULL, l->named, l->left[KIND_NODE] + l->left[KIND_NODECLAIM]);
@@ -394,7 +384,7 @@ finish(struct uninstall *u, int rc, struct err *e)
 
 	if (output_wait(&u->out, 0, hurry ? OUTPUT_END_MS : INT64_MAX, &why)) {
 		if (rc != 0)
-			output_tell("karpenter-node-holder: %s", why.text);
+			output_tell("holderctl: %s", why.text);
 		else
 			*e = why;
 		rc = -1;

@@ -5,7 +5,7 @@ import json
 import subprocess
 import time
 
-from holder import BINARY
+from holder import HOLDERCTL
 from replay import turns, when
 
 # Seconds.  Stamps of objects are cut to seconds, and Karpenter logs what it has
@@ -14,7 +14,7 @@ APART = 3.0
 
 
 def read(*args):
-    return subprocess.check_output([BINARY, "simulate", *args], text=True,
+    return subprocess.check_output([HOLDERCTL, "simulate", *args], text=True,
                                    timeout=60)
 
 

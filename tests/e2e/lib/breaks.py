@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can be wrong with an installation, one thing at a time: how it is
-broken, and what `check --cluster` has to say of it.
+broken, and what `holderctl check` has to say of it.
 
 docs/check.md has a table of these, which test_check.py compares.
 """

@@ -26,6 +26,7 @@ from karpenter import node_body
 
 BINARY = pathlib.Path(
     os.environ.get("HOLDER") or BUILD / "karpenter-node-holder")
+HOLDERCTL = BINARY.with_name("holderctl")
 DEPLOY = REPO / "deploy" / "base"
 # Seconds.  Where other tests run as well, a review may take longer than the
 # 2 s that deploy/base gives it, and the holder is not at fault.  What is

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from controlplane import end, spawn, until
-from holder import BINARY
+from holder import HOLDERCTL
 
 # Seconds.  Karpenter's log has milliseconds, but the times of objects, and the
 # Date headers that the holder's clock goes by, are cut to whole seconds: a
@@ -36,7 +36,7 @@ def replayed(file, settings):
     flags = [f"--{name.replace('_', '-')}={value}"
              for name, value in settings.items()]
     said = json.loads(subprocess.check_output(
-        [BINARY, "simulate", *flags, "-o", "json", file], timeout=60))
+        [HOLDERCTL, "simulate", *flags, "-o", "json", file], timeout=60))
     assert said["input"]["incomplete"] == said["input"]["late"] == 0, said
     return said["settings"][0]
 
@@ -49,7 +49,7 @@ def simulate(cluster, since=0, until=math.inf, **settings):
 def facts(file):
     """What happened by that log, as `simulate -o record` says."""
     lines = subprocess.check_output(
-        [BINARY, "simulate", "-o", "record", file], text=True, timeout=60)
+        [HOLDERCTL, "simulate", "-o", "record", file], text=True, timeout=60)
     return [f for f in map(json.loads, lines.splitlines()) if "what" in f]
 
 
@@ -121,7 +121,7 @@ class Recording:
         self.cluster = cluster
         self.file = cluster.dir / f"recorded-{time.time()}"
         self.begin = time.time()
-        self.process = spawn([BINARY, "record", "--kubeconfig",
+        self.process = spawn([HOLDERCTL, "record", "--kubeconfig",
                               cluster.kubeconfig], self.file)
         until(self.file.read_text, 10, "a record")
 
@@ -168,7 +168,7 @@ def before_they_part(cluster, alone, waited):
     decision that would have waited.  Of what was after that it has only how the
     machines went on that were there before."""
     log = logged(cluster, *alone)
-    record = subprocess.check_output([BINARY, "simulate", "-o", "record", log],
+    record = subprocess.check_output([HOLDERCTL, "simulate", "-o", "record", log],
                                      text=True, timeout=60).splitlines(True)
     head, *lines, end = record
     made = {f["claim"]: when(f["at"]) for f in map(json.loads, lines)
@@ -256,12 +256,12 @@ def listed(cluster):
     path.write_text(cluster.kubectl(
         "get", "nodeclaims,nodes,events", "-A", "-o", "json").stdout)
     said = json.loads(subprocess.check_output(
-        [BINARY, "simulate", path, "-o", "json"], timeout=60))
+        [HOLDERCTL, "simulate", path, "-o", "json"], timeout=60))
     assert said["input"]["notJSON"] == 0, said["input"]
     assert said["settings"][0]["holds"] > 0, said
     # And `record` finds the same.
     lines = subprocess.check_output(
-        [BINARY, "record", "--for", "1s", "--kubeconfig", cluster.kubeconfig],
+        [HOLDERCTL, "record", "--for", "1s", "--kubeconfig", cluster.kubeconfig],
         text=True, timeout=60).splitlines()
     facts = [json.loads(line) for line in lines[1:-1]]
     claims = {f["claim"] for f in facts if f["what"] == "created"}

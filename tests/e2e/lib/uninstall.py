@@ -4,7 +4,7 @@ import os
 import subprocess
 
 from controlplane import spawn
-from holder import BINARY
+from holder import HOLDERCTL
 
 # A Lease that is taken and released within seconds.
 QUICK = ("--leader-election-lease-duration", "3s",
@@ -20,7 +20,7 @@ def environment(plane):
 def uninstall(plane, *flags, kubeconfig=None, timeout=90, code=0):
     """Runs it to its end; returns a CompletedProcess."""
     done = subprocess.run(
-        [BINARY, "uninstall", *QUICK, "--timeout", "60s", "--kubeconfig",
+        [HOLDERCTL, "uninstall", *QUICK, "--timeout", "60s", "--kubeconfig",
          kubeconfig or plane.kubeconfig, *flags],
         stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=timeout, env=environment(plane))
@@ -35,7 +35,7 @@ class Running:
     def __init__(self, plane, log, *flags):
         self.log = log
         self.process = spawn(
-            [BINARY, "uninstall", *QUICK, "--kubeconfig", plane.kubeconfig,
+            [HOLDERCTL, "uninstall", *QUICK, "--kubeconfig", plane.kubeconfig,
              *flags], log, environment(plane))
 
     def text(self):

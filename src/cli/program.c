@@ -1,43 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "program.h"
+
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "cmd.h"
 #include "edge/process.h"
-#include "options.h"
+#include "say.h"
 
-static const struct command commands[] = {
-	{"serve", "hold new machines, release them when the cluster is quiet",
-	 cmd_serve},
-	{"check", "validate the configuration and print what counts",
-	 cmd_check},
-	{"certs", "make a CA and a serving certificate, or look at one",
-	 cmd_certs},
-	{"uninstall", "take all its holds and marks off the cluster",
-	 cmd_uninstall},
-	{"simulate", "say what it would have held, from Karpenter's log",
-	 cmd_simulate},
-	{"record", "write down what happens to NodeClaims, for simulate",
-	 cmd_record},
-	{"version", "print the version", cmd_version},
-};
-#define COMMANDS_N (sizeof(commands) / sizeof(commands[0]))
+static const struct program *program;
 
 static int
 print_help(void)
 {
-	(void)printf("Keeps Karpenter from consolidating a cluster that has "
-		     "just scaled up.\n\n"
-		     "Usage: %s COMMAND [flags]\n\nCommands:\n",
-		     PROGRAM);
-	for (size_t i = 0; i < COMMANDS_N; i++)
-		(void)printf("    %-10s %s\n", commands[i].name,
-			     commands[i].summary);
-	(void)printf("\n'%s COMMAND --help' lists a command's flags.\n",
-		     PROGRAM);
+	(void)printf("%s\n\nUsage: %s COMMAND [flags]\n\nCommands:\n",
+		     program->about, program->name);
+	for (size_t i = 0; i < program->commands_n; i++)
+		(void)printf("    %-10s %s\n", program->commands[i].name,
+			     program->commands[i].summary);
+	(void)printf("\n'%s COMMAND --help' lists a command's flags.\n%s",
+		     program->name, program->see);
 	return output_code();
 }
 
@@ -49,12 +33,12 @@ refuse_command(const char *name)
 	if (name == NULL)
 		(void)err_set(&e, ERR_INPUT,
 			      "expected a command; see '%s --help'",
-			      PROGRAM);
+			      program->name);
 	else
 		(void)err_set(&e, ERR_INPUT,
 			      "unknown %s \"%.60s\"; see '%s --help'",
 			      name[0] == '-' ? "flag" : "command", name,
-			      PROGRAM);
+			      program->name);
 	return fail_code(&e);
 }
 
@@ -82,21 +66,24 @@ hide_memory(void)
 }
 
 int
-main(int argc, char **argv)
+program_main(const struct program *p, int argc, char **argv,
+	     const struct timing *t)
 {
+	program = p;
+	say_as(p->name);
 	if (!open_standard_files())
 		return CMD_FAILED;
 	hide_memory();
 	process_spare_memory();
 	if (argc < 2)
 		return refuse_command(NULL);
-	for (size_t i = 0; i < COMMANDS_N; i++)
-		if (strcmp(argv[1], commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
+	for (size_t i = 0; i < p->commands_n; i++)
+		if (strcmp(argv[1], p->commands[i].name) == 0)
+			return p->commands[i].run(argc - 1, argv + 1, t);
 	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
 	    strcmp(argv[1], "-h") == 0)
 		return print_help();
 	if (strcmp(argv[1], "--version") == 0)
-		return cmd_version(1, argv + 1);
+		return cmd_version(1, argv + 1, t);
 	return refuse_command(argv[1]);
 }

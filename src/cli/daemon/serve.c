@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/serve.h"
 
-#include "access.h"
+#include "cli/access.h"
 #include "cmd.h"
 #include "edge/log.h"
-#include "options.h"
+#include "cli/options.h"
 
 static const char usage[] =
 	"serve [--config FILE] [--kubeconfig FILE] [--context NAME] [flags]\n\n"
@@ -29,7 +29,8 @@ run_daemon(struct options *o, run_command *run, const struct timing *t)
 
 	if (access_find(o->kubeconfig, o->context, &access, &e))
 		return fail_code(&e);
-	if (access_namespace(&o->config, &access, &e)) {
+	if (access_without_plugin(&access, &e) ||
+	    access_namespace(&o->config, &access, &e)) {
 		kubeconfig_done(&access);
 		return fail_code(&e);
 	}
@@ -41,7 +42,7 @@ run_daemon(struct options *o, run_command *run, const struct timing *t)
 }
 
 int
-renew_main(int argc, char **argv, const struct timing *t)
+cmd_renew(int argc, char **argv, const struct timing *t)
 {
 	static struct options o;	/* too large for a stack */
 	struct err e;
@@ -56,7 +57,7 @@ renew_main(int argc, char **argv, const struct timing *t)
 }
 
 int
-cmd_serve(int argc, char **argv)
+cmd_serve(int argc, char **argv, const struct timing *t)
 {
 	static struct options o;	/* too large for a stack */
 	struct err e;
@@ -66,5 +67,5 @@ cmd_serve(int argc, char **argv)
 		return output_code();
 	if (rc < 0)
 		return fail_code(&e);
-	return run_daemon(&o, serve_run, &timing_default);
+	return run_daemon(&o, serve_run, t);
 }

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "edge/exec/plugin.h"
+
 /* Credential plugins: when a plugin is run, what it is given, and what comes of
  * one that fails.  The plugin of each test is a shell script in a folder of its
  * own, where it notes each run. */
@@ -16,7 +18,7 @@
 	"\",\"status\":{" status "}}'\n"
 #define RUNS "n=$(wc -l < runs)\n"
 
-static char dir[] = "/tmp/test_kube_exec.XXXXXX";
+static char dir[] = "/tmp/test_exec.XXXXXX";
 
 static void
 make_dir(void)
@@ -405,7 +407,9 @@ is_running(void)
 static struct err
 refused(struct exec *x, int64_t ms)
 {
-	struct kube_options o = {.user_agent = AGENT, .exec_ms = ms};
+	struct kube_options o = {.user_agent = AGENT,
+				 .plugin_new = plugin_new,
+				 .exec_ms = ms};
 	struct err e = {0};
 
 	o.access.server = strdup("https://127.0.0.1:1");
@@ -461,9 +465,25 @@ START_TEST(test_not_found)
 }
 END_TEST
 
-START_TEST(test_in_clear)
+START_TEST(test_where_none_runs)
 {
 	struct kube_options o = {.user_agent = AGENT};
+	struct err e = {0};
+
+	o.access.server = strdup("https://127.0.0.1:1");
+	o.access.exec = plugin(PRINT(NEW));
+	ck_assert_ptr_null(kube_new(&o, &e));
+	ck_assert_int_eq(e.code, ERR_INPUT);
+	ck_assert_ptr_nonnull(strstr(e.text, "no credential plugin runs here"));
+	ck_assert_uint_eq(runs(), 0);
+	kubeconfig_done(&o.access);
+}
+END_TEST
+
+START_TEST(test_in_clear)
+{
+	struct kube_options o = {.user_agent = AGENT,
+				 .plugin_new = plugin_new};
 	struct err e = {0};
 
 	o.access.server = strdup("http://10.0.0.1:8080");
@@ -629,7 +649,7 @@ END_TEST
 int
 main(void)
 {
-	Suite *s = suite_create("edge/kube_exec");
+	Suite *s = suite_create("edge/exec");
 	TCase *t = tcase_create("exec");
 
 	tcase_set_timeout(t, 60);
@@ -644,6 +664,7 @@ main(void)
 	tcase_add_loop_test(t, test_faults, 0, N(faults));
 	tcase_add_test(t, test_not_found);
 	tcase_add_test(t, test_in_clear);
+	tcase_add_test(t, test_where_none_runs);
 	tcase_add_test(t, test_given);
 	tcase_add_test(t, test_no_signal_blocked);
 	tcase_add_test(t, test_a_signal_that_is_ignored);

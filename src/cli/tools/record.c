@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "access.h"
+#include "cli/access.h"
 #include "cmd.h"
 #include "core/base/stamp.h"
 #include "edge/output.h"
-#include "options.h"
+#include "cli/options.h"
 
 static const char usage[] =
 	"record [--for 1h] [--kubeconfig FILE] [--context NAME]\n\n"
@@ -69,7 +69,7 @@ parse_record(struct record_request *q, struct flags *f, struct err *e)
 }
 
 int
-record_main(int argc, char **argv, const struct timing *t)
+cmd_record(int argc, char **argv, const struct timing *t)
 {
 	struct record_request q = {.setup.for_ms = 0};
 	struct flags f = {.argc = argc, .argv = argv};
@@ -89,10 +89,4 @@ record_main(int argc, char **argv, const struct timing *t)
 		output_tell(PROGRAM ": %s", e.text);
 	output_tell_end();
 	return rc == 0 ? CMD_OK : CMD_FAILED;
-}
-
-int
-cmd_record(int argc, char **argv)
-{
-	return record_main(argc, argv, &timing_default);
 }

@@ -14,7 +14,7 @@
 #include "core/base/utf8.h"
 #include "edge/clock.h"
 #include "edge/file.h"
-#include "options.h"
+#include "cli/options.h"
 #include "prometheus_flags.h"
 
 static const char usage[] =
@@ -451,13 +451,7 @@ check_places(const struct request *q, struct err *e)
 }
 
 int
-cmd_simulate(int argc, char **argv)
-{
-	return simulate_main(argc, argv, &timing_default);
-}
-
-int
-simulate_main(int argc, char **argv, const struct timing *t)
+cmd_simulate(int argc, char **argv, const struct timing *t)
 {
 	static struct request q;	/* too large for a stack */
 	struct flags f = {.argc = argc, .argv = argv};

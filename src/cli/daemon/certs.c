@@ -8,7 +8,7 @@
 #include "cmd.h"
 #include "core/base/stamp.h"
 #include "edge/clock.h"
-#include "options.h"
+#include "cli/options.h"
 
 #define SERVICE "karpenter-node-holder.karpenter-node-holder.svc"
 #define DAYS 365
@@ -239,7 +239,7 @@ certs_make(const struct certs_request *r)
 }
 
 int
-cmd_certs(int argc, char **argv)
+cmd_certs(int argc, char **argv, const struct timing *t)
 {
 	struct certs_request r = {.days = 0};
 	struct err e;
@@ -248,7 +248,7 @@ cmd_certs(int argc, char **argv)
 	/* It shares its flags with serve. */
 	if (argc > 1 && strcmp(argv[1], "--renew") == 0) {
 		argv[1] = "certs --renew";
-		return renew_main(argc - 1, argv + 1, &timing_default);
+		return cmd_renew(argc - 1, argv + 1, t);
 	}
 	code = read_request(argc, argv, &r, &e) ? fail_code(&e)
 						: certs_make(&r);

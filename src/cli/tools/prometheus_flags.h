@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CLI_PROMETHEUS_FLAGS_H
-#define CLI_PROMETHEUS_FLAGS_H
+#ifndef CLI_TOOLS_PROMETHEUS_FLAGS_H
+#define CLI_TOOLS_PROMETHEUS_FLAGS_H
 
 #include <stdbool.h>
 

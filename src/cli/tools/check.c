@@ -2,15 +2,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "access.h"
+#include "cli/access.h"
 #include "cmd.h"
 #include "tools/doctor/doctor.h"
 #include "edge/output.h"
-#include "options.h"
+#include "cli/options.h"
 #include "wire/doctor/report.h"
 
 static const char usage[] =
-	"check --cluster [--wait 0s] [-o text|json] [--namespace NAME]\n"
+	"check [--wait 0s] [-o text|json] [--namespace NAME]\n"
 	"          [--config FILE] [--kubeconfig FILE] [--context NAME] "
 	"[flags]\n\n"
 	"Looks at an installed holder and its cluster, and says what is wrong, "
@@ -51,8 +51,6 @@ own_flag(void *ctx, struct flags *f, struct err *e)
 {
 	struct cluster_request *c = ctx;
 
-	if (strcmp(f->name, "cluster") == 0)
-		return flags_no_value(f, e) ? -1 : 1;
 	if (strcmp(f->name, "output") == 0)
 		return own_output(c, f, e);
 	if (strcmp(f->name, "namespace") == 0)
@@ -80,7 +78,7 @@ print_report(const struct findings *f, bool json)
 }
 
 int
-check_cluster_main(int argc, char **argv, const struct timing *t)
+cmd_check(int argc, char **argv, const struct timing *t)
 {
 	static struct cluster_request r;	/* too large for a stack */
 	static struct findings findings;

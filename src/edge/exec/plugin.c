@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "edge/exec/plugin.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +8,7 @@
 #include "core/base/stamp.h"
 #include "core/base/limits.h"
 #include "edge/clock.h"
-#include "kube_exec.h"
+#include "plugin_run.h"
 
 /*
  * Keeps one credential for all threads.  The lock is held while the plugin
@@ -14,10 +16,10 @@
  * could send nothing anyway.  No other lock is taken under this one.
  */
 
-struct kube_plugin {
+struct plugin {
+	struct kube_plugin base;	/* first: what the client knows */
 	const struct kubeconfig *access;
 	int64_t ms;
-	atomic_bool ended;	/* it runs no more; any thread sets it */
 	pthread_mutex_t lock;
 	char *token;		/* NULL: none, and `why` says why */
 	unsigned version;	/* counts the changes of token */
@@ -29,7 +31,7 @@ struct kube_plugin {
 };
 
 static void
-drop(struct kube_plugin *p)
+drop(struct plugin *p)
 {
 	if (p->token != NULL)
 		explicit_bzero(p->token, strlen(p->token));
@@ -38,7 +40,7 @@ drop(struct kube_plugin *p)
 }
 
 static void
-take(struct kube_plugin *p, struct exec_credential *c)
+take(struct plugin *p, struct exec_credential *c)
 {
 	int64_t now = clock_wall_ms();
 
@@ -61,14 +63,11 @@ take(struct kube_plugin *p, struct exec_credential *c)
 }
 
 static int
-plugin_run(struct kube_plugin *p, const atomic_bool *cancelled, struct err *e)
+renew(struct plugin *p, const atomic_bool *cancelled, struct err *e)
 {
 	struct exec_credential c = {.token = NULL};
 
-	if (atomic_load(&p->ended))
-		return err_set(e, ERR_CANCELLED,
-			       "the credential plugin is not run any more");
-	if (kube_exec_run(p->access, p->ms, cancelled, &p->ended, &c, e)) {
+	if (plugin_run(p->access, p->ms, cancelled, &c, e)) {
 		/* If the call that ran the plugin was cancelled, a thread that
 		 * waited behind it runs the plugin for itself. */
 		if (e->code != ERR_CANCELLED) {
@@ -82,48 +81,10 @@ plugin_run(struct kube_plugin *p, const atomic_bool *cancelled, struct err *e)
 	return 0;
 }
 
-struct kube_plugin *
-kube_plugin_new(const struct kubeconfig *access, int64_t ms, struct err *e)
-{
-	struct kube_plugin *p = calloc(1, sizeof(*p));
-	struct err why = {0};
-
-	if (p == NULL) {
-		(void)err_set(e, ERR_SYSTEM, "out of memory");
-		return NULL;
-	}
-	p->access = access;
-	p->ms = ms > 0 ? ms : EXEC_MS;
-	(void)pthread_mutex_init(&p->lock, NULL);
-	if (plugin_run(p, NULL, &why)) {
-		if (e != NULL)
-			*e = why;
-		kube_plugin_free(p);
-		return NULL;
-	}
-	return p;
-}
-
-void
-kube_plugin_free(struct kube_plugin *p)
-{
-	if (p == NULL)
-		return;
-	drop(p);
-	(void)pthread_mutex_destroy(&p->lock);
-	free(p);
-}
-
-void
-kube_plugin_end(struct kube_plugin *p)
-{
-	atomic_store(&p->ended, true);
-}
-
 /* Runs the plugin if there is no token that may be sent now.  Returns 0 if
  * there is one in p->token.  Called under the lock. */
 static int
-refresh(struct kube_plugin *p, const atomic_bool *cancelled, struct err *e)
+refresh(struct plugin *p, const atomic_bool *cancelled, struct err *e)
 {
 	int64_t wall = clock_wall_ms();
 
@@ -133,7 +94,7 @@ refresh(struct kube_plugin *p, const atomic_bool *cancelled, struct err *e)
 		*e = p->why;
 		return p->token != NULL ? 0 : -1;
 	}
-	if (plugin_run(p, cancelled, e) == 0)
+	if (renew(p, cancelled, e) == 0)
 		return 0;
 	/* The new token was asked for early, so the old one is still good. */
 	if (p->token != NULL && wall < p->expires_ms)
@@ -142,10 +103,11 @@ refresh(struct kube_plugin *p, const atomic_bool *cancelled, struct err *e)
 	return -1;
 }
 
-int
-kube_plugin_get(struct kube_plugin *p, const atomic_bool *cancelled,
-		char **text, unsigned *version, struct err *e)
+static int
+plugin_get(struct kube_plugin *base, const atomic_bool *cancelled, char **text,
+	   unsigned *version, struct err *e)
 {
+	struct plugin *p = (struct plugin *)base;
 	struct err why = {0};
 	char *copy = NULL;
 	int rc;
@@ -170,10 +132,11 @@ kube_plugin_get(struct kube_plugin *p, const atomic_bool *cancelled,
 	return rc;
 }
 
-bool
-kube_plugin_refused(struct kube_plugin *p, const atomic_bool *cancelled,
-		    unsigned version)
+static bool
+plugin_refused(struct kube_plugin *base, const atomic_bool *cancelled,
+	       unsigned version)
 {
+	struct plugin *p = (struct plugin *)base;
 	struct err why = {0};
 	bool other;
 
@@ -183,9 +146,44 @@ kube_plugin_refused(struct kube_plugin *p, const atomic_bool *cancelled,
 	 * 401. */
 	if (p->token != NULL && p->version == version &&
 	    clock_boot_ms() >= p->quiet_ms &&
-	    plugin_run(p, cancelled, &why) != 0 && why.code != ERR_CANCELLED)
+	    renew(p, cancelled, &why) != 0 && why.code != ERR_CANCELLED)
 		drop(p);
 	other = p->token != NULL && p->version != version;
 	(void)pthread_mutex_unlock(&p->lock);
 	return other;
+}
+
+static void
+plugin_free(struct kube_plugin *base)
+{
+	struct plugin *p = (struct plugin *)base;
+
+	drop(p);
+	(void)pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+struct kube_plugin *
+plugin_new(const struct kubeconfig *access, int64_t ms, struct err *e)
+{
+	struct plugin *p = calloc(1, sizeof(*p));
+	struct err why = {0};
+
+	if (p == NULL) {
+		(void)err_set(e, ERR_SYSTEM, "out of memory");
+		return NULL;
+	}
+	p->base = (struct kube_plugin){.get = plugin_get,
+				       .refused = plugin_refused,
+				       .free = plugin_free};
+	p->access = access;
+	p->ms = ms > 0 ? ms : EXEC_MS;
+	(void)pthread_mutex_init(&p->lock, NULL);
+	if (renew(p, NULL, &why)) {
+		if (e != NULL)
+			*e = why;
+		plugin_free(&p->base);
+		return NULL;
+	}
+	return &p->base;
 }

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "access.h"
+#include "cli/access.h"
 #include "cmd.h"
 #include "core/base/limits.h"
 #include "edge/output.h"
-#include "options.h"
+#include "cli/options.h"
 
 static const char usage[] =
 	"uninstall [--remove-webhook] [--dry-run] [--timeout 10m] "
@@ -55,7 +55,7 @@ own_flag(void *ctx, struct flags *f, struct err *e)
 }
 
 int
-uninstall_main(int argc, char **argv, const struct timing *t)
+cmd_uninstall(int argc, char **argv, const struct timing *t)
 {
 	static struct uninstall_request r;	/* too large for a stack */
 	struct kubeconfig access = {0};
@@ -78,10 +78,4 @@ uninstall_main(int argc, char **argv, const struct timing *t)
 		output_tell(PROGRAM ": %s", e.text);
 	output_tell_end();
 	return rc == 0 ? CMD_OK : CMD_FAILED;
-}
-
-int
-cmd_uninstall(int argc, char **argv)
-{
-	return uninstall_main(argc, argv, &timing_default);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kube_exec.h"
+#include "plugin_run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 
 struct run {
 	const struct exec *exec;
-	const atomic_bool *cancelled, *ended;	/* as in kube_exec_run */
+	const atomic_bool *cancelled;	/* as in plugin_run */
 	pid_t pid;
 	int out[2], err[2];	/* pipes: read end, write end */
 	char *bytes;		/* EXEC_OUT_MAX + 1 */
@@ -247,7 +247,7 @@ static bool
 is_interrupted(const struct run *r)
 {
 	return (r->cancelled != NULL && atomic_load(r->cancelled)) ||
-	       atomic_load(r->ended) || signals_pending();
+	       signals_pending();
 }
 
 /* Waits until the plugin has exited and all that it printed is read. */
@@ -335,12 +335,12 @@ blame(const struct exec *x, struct err *e)
 }
 
 int
-kube_exec_run(const struct kubeconfig *access, int64_t ms,
-	      const atomic_bool *cancelled, const atomic_bool *ended,
-	      struct exec_credential *out, struct err *e)
+plugin_run(const struct kubeconfig *access, int64_t ms,
+	   const atomic_bool *cancelled, struct exec_credential *out,
+	   struct err *e)
 {
 	struct run r = {.exec = access->exec, .out = {-1, -1}, .err = {-1, -1},
-			.cancelled = cancelled, .ended = ended};
+			.cancelled = cancelled};
 	sigset_t ends, before;
 	int rc;
 

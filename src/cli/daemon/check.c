@@ -2,19 +2,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/access.h"
 #include "cmd.h"
 #include "core/base/stamp.h"
 #include "daemon/memory.h"
 #include "edge/certs/certs.h"
 #include "edge/clock.h"
-#include "options.h"
+#include "cli/options.h"
 
 static const char usage[] =
-	"check [--config FILE] [flags]\n"
-	"       check --cluster [flags]; see `check --cluster --help`\n\n"
+	"check [--config FILE] [flags]\n\n"
 	"Validates the configuration, warns of settings that fight each other "
 	"and prints\nwhat counts, as a file that --config reads.  Nothing is "
-	"started.\n";
+	"started.\n'holderctl check' looks at a cluster.\n";
 
 /* This is only a warning because serve starts without a usable pair and takes
  * one as soon as it comes. */
@@ -61,13 +61,15 @@ static int
 check_kubeconfig(const struct options *o, struct err *e)
 {
 	struct kubeconfig k;
+	int rc;
 
 	if (o->kubeconfig == NULL)
 		return 0;
 	if (options_kubeconfig(o->kubeconfig, o->context, &k, e))
 		return -1;
+	rc = access_without_plugin(&k, e);
 	kubeconfig_done(&k);
-	return 0;
+	return rc;
 }
 
 static int
@@ -83,15 +85,13 @@ print_config(const struct config *c)
 }
 
 int
-cmd_check(int argc, char **argv)
+cmd_check(int argc, char **argv, const struct timing *t)
 {
 	struct options o;
 	struct err e;
 	int rc;
 
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--cluster") == 0)
-			return check_cluster_main(argc, argv, &timing_default);
+	(void)t;
 	rc = options_parse(argc, argv, usage, &o, &e);
 	if (rc == 1)
 		return output_code();

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_PROGRAM_H
+#define CLI_PROGRAM_H
+
+#include <stddef.h>
+
+#include "edge/timing.h"
+
+/*
+ * What karpenter-node-holder (cli/daemon) and holderctl (cli/tools) have in
+ * common: a table of commands.  A command's argv[0] is its own name, and *t has
+ * the deadlines, which are shorter in tests.  It returns the exit code (say.h).
+ * Every failure prints one line on stderr.
+ */
+struct command {
+	const char *name;
+	const char *summary;
+	int (*run)(int argc, char **argv, const struct timing *t);
+};
+
+struct program {
+	const char *name;
+	const char *about;	/* one sentence */
+	const char *see;	/* ends --help: where the rest is */
+	const struct command *commands;
+	size_t commands_n;
+};
+
+/* Runs the command that argv[1] names and returns the exit code. */
+int program_main(const struct program *p, int argc, char **argv,
+		 const struct timing *t);
+
+/* The command that both have. */
+int cmd_version(int argc, char **argv, const struct timing *t);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_SAY_H
+#define CLI_SAY_H
+
+#include "core/base/err.h"
+
+/* What every command prints, under the program's name. */
+
+#define CMD_OK 0
+#define CMD_FAILED 1	/* the work failed */
+#define CMD_USAGE 2	/* the input was wrong */
+
+/* The name has to be set before the others are called. */
+void say_as(const char *program);
+const char *program_name(void);
+
+/* Prints the error as one line on stderr and returns the exit code for it. */
+int fail_code(const struct err *e);
+void warn_line(const char *sentence);
+
+/* Flushes stdout after the last output and returns the exit code, which is 1 if
+ * the output could not be written. */
+int output_code(void);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_CLIENT_H
+#define TOOLS_CLIENT_H
+
+#include "edge/kube/kube.h"
+#include "edge/timing.h"
+
+/* kube_new for a command: with credential plugins, the deadlines of *t, and
+ * holderctl as the user agent.  On success it takes *access over and zeroes it.
+ * *c gets the server's time; NULL: nobody needs it. */
+struct kube *client_new(struct kubeconfig *access, struct clock *c,
+			const struct timing *t, struct err *e);
+
+#endif
