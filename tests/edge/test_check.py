@@ -7,6 +7,7 @@ import http.server
 import json
 import re
 import socket
+import time
 import threading
 
 import pytest
@@ -144,6 +145,43 @@ def test_holds_that_nobody_is_on_record_for(run, tmp_path):  # noqa: F811
     assert findings["go-holds"]["what"].endswith("Nodes: 3, such as b")
     assert findings["go-holds"]["mend"] == (
         "kubectl annotate node b karpenter.sh/do-not-disrupt-")
+
+
+@pytest.mark.parametrize("renewed, expected", [
+    ([-90000], None), ([-90000, -2], None), ([-2, -90000], None),
+    ([None], None), ([-3600], "ns0"), ([-3600, -60], "ns1"),
+    ([-60, None], "ns0")], ids=str)
+def test_leases_of_karpenter(run, tmp_path, renewed, expected):  # noqa: F811
+    """It is down when it has stopped to renew its Lease, and no earlier
+    Karpenter left it, and no other one is live."""
+    leases = [{"metadata": {"name": "karpenter-leader-election",
+                            "namespace": f"ns{i}", "resourceVersion": "1"},
+               "spec": {"holderIdentity": "k", "leaseDurationSeconds": 15, **(
+                   {} if ago is None else {"renewTime": time.strftime(
+                       "%Y-%m-%dT%H:%M:%S.000000Z",
+                       time.gmtime(time.time() + ago))})}}
+              for i, ago in enumerate(renewed)]
+
+    def answer(path):
+        if path == "/version":
+            return 200, VERSION
+        if path.startswith("/apis/apps/v1/deployments?"):
+            return 200, listed()
+        if "/leases?" in path and "karpenter-leader-election" in path:
+            return 200, listed(*leases)
+        if path == "/apis/karpenter.sh":
+            return 200, json.dumps({"versions": [{"version": "v1"}]}).encode()
+        if path == "/apis/karpenter.sh/v1":
+            return 200, json.dumps({"resources": [
+                {"name": n} for n in ("nodeclaims", "nodepools")]}).encode()
+        return 403, FORBIDDEN
+    with api_server(answer) as port:
+        findings = found(run, tmp_path, port)
+        out = check(run, tmp_path, port).out
+    what = findings.get("karpenter-down", {"what": None})["what"]
+    assert what is None if expected is None else expected in what, findings
+    assert ("is an old one" in out) == all(
+        ago is None or ago < -86400 for ago in renewed)
 
 
 def listed(*items):

@@ -140,9 +140,12 @@ struct karpenter_facts {
 	struct version version;	/* of the first of them */
 	char namespace_[NODEPOOL_BYTES], name[NAME_BYTES];	/* … */
 	long long replicas, available;	/* of all of them */
-	/* Its Lease KARPENTER_LEASE, in this namespace; "": there is none. */
+	/* Its Lease KARPENTER_LEASE, in this namespace; "": there is none.  Of
+	 * several it is the one that was renewed last. */
 	char lease_namespace[NODEPOOL_BYTES];
+	int64_t lease_us;	/* when; STAMP_NONE: never */
 	bool lease_live;
+	bool lease_left;	/* not renewed for over a day */
 };
 void judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
 		     const struct doctor_place *p, struct findings *f);

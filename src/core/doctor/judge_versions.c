@@ -107,7 +107,8 @@ judge_served_group(const struct karpenter_facts *k, struct findings *f)
 			     CRDS);
 }
 
-/* Where the provider runs it, there is neither Deployment nor Lease. */
+/* Where the provider runs it, there is neither Deployment nor Lease, but for one
+ * that an earlier Karpenter has left. */
 static void
 judge_running(const struct karpenter_facts *k, struct findings *f)
 {
@@ -128,7 +129,7 @@ judge_running(const struct karpenter_facts *k, struct findings *f)
 			finding_mend(x, "kubectl -n %s describe deployment %s",
 				     ns, name);
 	} else if (k->deployments == 0 && k->lease_namespace[0] != '\0' &&
-		   !k->lease_live) {
+		   !k->lease_live && !k->lease_left) {
 		finding_mend(findings_add(f, &down,
 					  "there is no Deployment of "
 					  "Karpenter, and nobody has renewed "
@@ -172,7 +173,14 @@ judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
 {
 	const struct version *v = &k->version;
 
-	if (k->deployments == 0)
+	if (k->deployments == 0 && k->lease_left)
+		findings_partly(f, DOCTOR_KARPENTER,
+				"karpenter.sh/v1, without a Deployment of "
+				"Karpenter; Lease %s/" KARPENTER_LEASE
+				" is an old one, and whether the provider runs "
+				"Karpenter cannot be seen from here",
+				k->lease_namespace);
+	else if (k->deployments == 0)
 		findings_looked(f, DOCTOR_KARPENTER,
 				"karpenter.sh/v1, without a Deployment of "
 				"Karpenter (the provider runs it)");

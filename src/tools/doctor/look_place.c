@@ -7,6 +7,7 @@
 
 #define DEPLOYMENTS "/apis/apps/v1/deployments"
 #define LEASES "/apis/coordination.k8s.io/v1/leases"
+#define LEASE_LEFT_MS (24 * 3600 * INT64_C(1000))
 
 /* --- where holders are ------------------------------------------------------ */
 
@@ -98,14 +99,19 @@ take_karpenter_lease(struct doctor *d, const char *bytes, size_t n,
 		     struct err *e)
 {
 	static struct lease_record record;	/* too large for a stack */
+	int64_t now_ms = clock_now(d->clock).server_ms;
 	char namespace_name[NODEPOOL_BYTES];
+	struct karpenter_facts *k = &d->karpenter;
 
 	if (lease_item_decode(bytes, n, namespace_name, &record, e))
 		return -1;
-	memcpy(d->karpenter.lease_namespace, namespace_name,
-	       sizeof(namespace_name));
-	d->karpenter.lease_live = is_live(&record,
-					  clock_now(d->clock).server_ms);
+	if (k->lease_namespace[0] != '\0' && record.renew_us <= k->lease_us)
+		return 0;
+	memcpy(k->lease_namespace, namespace_name, sizeof(namespace_name));
+	k->lease_us = record.renew_us;
+	k->lease_live = is_live(&record, now_ms);
+	k->lease_left = record.renew_us == STAMP_NONE ||
+			record.renew_us / 1000 + LEASE_LEFT_MS < now_ms;
 	return 0;
 }
 

@@ -378,6 +378,8 @@ observe(void)
 	    strcpy(c.karpenter.lease_namespace, "ks"), "karpenter-down")       \
 	ROW(c.karpenter.deployments = 0; c.karpenter.lease_live = true;        \
 	    strcpy(c.karpenter.lease_namespace, "ks"), "")                     \
+	ROW(c.karpenter.deployments = 0; c.karpenter.lease_left = true;        \
+	    strcpy(c.karpenter.lease_namespace, "ks"), "")                     \
 	ROW(strcpy(c.rules.include.at[0], "w?b"), "")                          \
 	ROW(strcpy(c.rules.include.at[0], "wbe"),                              \
 	    "nodepools-excluded pattern-unmatched")                            \
