@@ -217,6 +217,12 @@ def test_what_is_annotated(run):
         "nodepool.karpenter.sh/web annotated (server dry run)\n"
         f"taken off: NodePool web: hold-until {UNTIL} (server dry run)\n"
         f"released at {UNTIL} (server dry run)\n")
+    # A release has a reason, too.
+    for there in {"hold_until": UNTIL, "reason": "y"}, {"reason": "y"}, {}:
+        calls = run("release", "--all", "--reason=y", POOLS=row(**there))[2]
+        assert [changed(c)[1] for c in calls if c[0] == "patch"] == [{
+            "released-at": UNTIL, "reason": "y",
+            **({"hold-until": None} if "hold_until" in there else {})}]
     out, _, calls = run("resume", "--nodepool", "web", POOLS="\n".join((
         row(hold_until=UNTIL, released_at="1"), row("b"))))
     assert changed(calls[1]) == (["web"], {

@@ -185,6 +185,26 @@ add_by_hand(struct controller *s, const char *name, const struct turn *what,
 	str_cut(t->reason, sizeof(t->reason), what->reason);
 }
 
+/* Returns since when the NodePool has been held by hand without a break, by
+ * however many hold-untils, of which `last` is the last. */
+static int64_t
+held_since_ms(const struct controller *s, const char *name,
+	      const struct turn *last)
+{
+	uint64_t before = UINT64_MAX, from = s->carried ? 0 : s->turns_before;
+	int64_t since_ms = last->at_ms;
+	struct turn t;
+
+	while (journal_turn_at(&s->journal, &before, &t) && before >= from) {
+		if (!t.nodepool || strcmp(t.scope, name) != 0)
+			continue;
+		if (t.what != TURN_HELD || t.until_ms < since_ms)
+			break;
+		since_ms = t.at_ms;
+	}
+	return since_ms;
+}
+
 /* Adds the end of a hold by hand, or of a release: `how`, since `was`. */
 static void
 end_by_hand(struct controller *s, const struct nodepool *p,
@@ -200,7 +220,7 @@ end_by_hand(struct controller *s, const struct nodepool *p,
 	if (how == TURN_BY_TIME)
 		to_ms = was->until_ms;
 	if (was->what == TURN_HELD && to_ms > was->at_ms)
-		t.held_ms = to_ms - was->at_ms;
+		t.held_ms = to_ms - held_since_ms(s, p->name, was);
 	if (how == TURN_BY_RELEASE)
 		t.until_ms = p->released_at_ms;
 	str_cut(t.reason, sizeof(t.reason),

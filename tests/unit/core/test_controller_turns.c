@@ -257,12 +257,18 @@ START_TEST(resumed)
 {
 	begin();
 	hold(30, "a sale");
+	world_run(w, 5 * MINUTE);
 	hold(40, "a longer sale");
 	world_run(w, 5 * MINUTE);
 	say(STAMP_NONE, STAMP_NONE, "", false);
 	told_by_both("web held: hold-until (a sale)\n"
 		     "web held: hold-until (a longer sale)\n"
-		     "web resumed: by-hand 5 (a longer sale)\n");
+		     "web resumed: by-hand 10 (a longer sale)\n");
+	/* What was held before that has its end. */
+	hold(30, "");
+	world_run(w, 5 * MINUTE);
+	say(STAMP_NONE, STAMP_NONE, "", false);
+	ck_assert_int_eq(latest().held_ms / MINUTE, 5);
 }
 END_TEST
 
