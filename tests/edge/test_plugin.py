@@ -618,6 +618,15 @@ def test_nothing_that_a_terminal_obeys(run, who):
     assert f"({PEOPLES})" in said(PEOPLES)
 
 
+def test_a_backslash_is_no_more_than_that(run):
+    """`echo` of dash makes a control character of it."""
+    reason = r"a\033[31m\nb\cd"
+    for args in (["hold", "--for=2h"], ["release"], ["resume"]):
+        out = run(*args, "--all", "--force", POOLS=row(
+            hold_until=UNTIL, reason=reason))[0]
+        assert f"reason: {reason}\n" in out, (args, out)
+
+
 def test_what_is_no_time_is_not_written(run):
     for time in ("1Z", "", UNTIL + "Z", "0" + UNTIL, UNTIL + "\nZ",
                  "1\n" + UNTIL, UNTIL.replace("Z", ".5Z"), "1,b=c Z"):
