@@ -68,8 +68,8 @@ FAULTS = [
      "return by != NULL ? by : words_half_held(&m->claim);",
      "return words_half_held(&m->claim) != NULL ? words_half_held(&m->claim)"
      " : by;"),
-    ("who opted out by the claim is not told", SAID, WORDS,
-     "if (m->opted_out || has_tenure", "if (has_tenure"),
+    ("who opted out is not told", SAID, WORDS,
+     "if (has_tenure(m, TENURE_YIELDED))", "if (0)"),
     ("what is left is told in mode enforce", SAID, WORDS,
      "return h->observe && n[KIND_NODE]", "return n[KIND_NODE]"),
     ("claims that are left are not told", SAID, WORDS,

@@ -311,6 +311,19 @@ substitutes(struct dice *d, struct history *h)
 			 nodepools[roll(d, 2)]);
 		o->story.event_ms = 0;
 		h->ops_n++;
+		/* There was no capacity at first. */
+		for (int k = (int)roll(d, 8) - 4; k > 0 && h->ops_n < OPS / 2;
+		     k--, o++) {
+			o[1] = *o;
+			o[1].at += between(d, 10000, 70000);
+			o->story = (struct story){
+				.launch_ms = -1,
+				.node_ms = -1,
+				.register_ms = -1,
+				.ready_ms = -1,
+				.gives_up_ms = between(d, 500, 15000)};
+			h->ops_n++;
+		}
 	}
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }

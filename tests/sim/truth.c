@@ -380,10 +380,9 @@ check_machine(struct truth *t, int machine)
 		return;
 	goal = goal_of(t, machine);
 	t->rates.machines_ms += goal != DUE_LEFT;
-	/* If a person opts out on the claim before its Node is there, that
-	 * counts for the Node until the next period. */
-	if (truth_marked(claim) && truth_person(claim, &t->rules) &&
-	    (node == NULL || !node->registered))
+	/* If a person opts out on the claim, that counts for the Node until the
+	 * next period. */
+	if (truth_marked(claim) && truth_person(claim, &t->rules))
 		x->opted_out = true;
 	if (goal != x->goal)
 		has_turned(t, x, claim, node, goal);

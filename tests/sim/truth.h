@@ -85,6 +85,13 @@ struct machine_truth {
 	enum judged judged;
 	int64_t judged_at;
 	int substitute;		/* the thing it is matched with */
+	bool seemed;		/* it may have been a substitute in any lead */
+	/* Its deletion waits for a substitute that is made up to until, or may
+	 * wait up to until_hi (stamps), because of `extender`, which went at
+	 * failed_ms without a launch.  unsure: nobody knows whom it extended. */
+	int64_t until, until_hi, failed_ms;
+	int extender;
+	bool unsure, extended;	/* extended: as such a claim, it has */
 	/* As of the last look. */
 	struct maybe counts, enough, replaced;
 	struct maybe counted;	/* it counted when it was last alive */

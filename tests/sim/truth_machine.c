@@ -204,9 +204,24 @@ was_ready(const struct thing *claim)
 					claim->ready_at <= claim->deleted_at);
 }
 
-static void
-collect(const struct world *w, struct past *p)
+/* Did the claim come for a machine that was deleted? */
+static struct maybe
+was_substitute(const struct truth *t, const struct thing *claim)
 {
+	const struct machine_truth *x = &t->machines[claim->machine];
+	bool classed = truth_classed(claim) &&
+		       strncmp(claim->class, "substitute/", 11) == 0;
+
+	return (struct maybe){classed || x->judged == JUDGED_SUBSTITUTE,
+			      classed || x->judged >= JUDGED_SUBSTITUTE ||
+				      x->seemed};
+}
+
+static void
+collect(const struct truth *t, struct past *p)
+{
+	const struct world *w = t->w;
+
 	p->disrupted_n = p->deleted_n = 0;
 	for (int i = 0; i < w->machines_n; i++) {
 		const struct thing *c = w->machines[i].claim < 0
@@ -215,7 +230,8 @@ collect(const struct world *w, struct past *p)
 
 		if (c != NULL && c->disrupted_ms != STAMP_NONE)
 			p->disrupted[p->disrupted_n++] = c->index;
-		if (c != NULL && c->deleting && !c->disrupted && was_ready(c))
+		if (c != NULL && c->deleting && !c->disrupted &&
+		    (was_ready(c) || was_substitute(t, c).hi))
 			p->deleted[p->deleted_n++] = c->index;
 	}
 }
@@ -250,7 +266,7 @@ truth_disrupted_before(const struct truth *t, const struct thing *claim,
 {
 	struct past p;
 
-	collect(t->w, &p);
+	collect(t, &p);
 	return follows(t, &p, claim, within_ms).hi;
 }
 
@@ -318,11 +334,13 @@ truth_may_match(const struct truth *t, const struct thing *claim,
 				deleted->gone_at;
 
 	if (claim == deleted || deleted->disrupted || !deleted->deleting ||
-	    !was_ready(deleted) ||
+	    !(was_ready(deleted) || was_substitute(t, deleted).hi) ||
 	    (t->rules.scope == SCOPE_NODEPOOL &&
 	     strcmp(claim->nodepool, deleted->nodepool) != 0))
 		return false;
-	return age >= -1000 && age <= (draining ? DRAINING_MS : SUBSTITUTE_MS);
+	return age >= -1000 &&
+	       (age <= (draining ? DRAINING_MS : SUBSTITUTE_MS) ||
+		claim->created_ms <= t->machines[deleted->machine].until_hi);
 }
 
 /* Has the spec of the machine's NodePool changed since that moment?  A deletion
@@ -334,6 +352,19 @@ respecified_since(const struct world *w, const struct machine *m, int64_t at)
 	int64_t last = w->nodepools[m->pool_id].respecified;
 
 	return last >= 0 && last + LAG_MS >= at;
+}
+
+/* Does the deletion surely still wait for a substitute, because others that came
+ * for it were not launched? */
+static bool
+waits_still(const struct truth *t, const struct thing *claim,
+	    const struct thing *deleted)
+{
+	const struct machine_truth *y = &t->machines[deleted->machine];
+
+	return !y->unsure && claim->created_ms <= y->until &&
+	       t->leader != NULL &&
+	       t->leader->sights[y->extender].deleted_at >= 0;
 }
 
 /* Is the answer unclear, because it is not the same for every leader? */
@@ -350,6 +381,9 @@ unclear(const struct truth *t, const struct thing *claim,
 
 	return age < 0 || (age == 0 && deleted->deleted_at > claim->born) ||
 	       (age > SUBSTITUTE_MS && near_gone) ||
+	       (age > SUBSTITUTE_MS && since_gone > apart &&
+		deleted->gone_at >= 0 && !waits_still(t, claim, deleted)) ||
+	       (!was_ready(deleted) && !was_substitute(t, deleted).lo) ||
 	       truth_uncounted(w, &t->rules, &w->machines[claim->machine]) ||
 	       truth_uncounted(w, &t->rules, &w->machines[deleted->machine]) ||
 	       respecified_since(w, &w->machines[claim->machine],
@@ -448,6 +482,63 @@ judge(struct truth *t, const struct past *p, int machine)
 		tell(t->w, "truth      %s is %s", claim->name,
 		     odd ? "a substitute or a scale-up, who knows"
 			 : "a substitute");
+}
+
+/* A claim went without a launch.  What it came for may still come. */
+static void
+extend(struct truth *t, const struct past *p, int machine)
+{
+	struct machine_truth *x = &t->machines[machine], *best = NULL;
+	const struct thing *claim = &t->w->things[t->w->machines[machine].claim];
+	const struct thing *first = NULL;
+	bool odd = x->replaced.hi || undecided_until(t, p, claim) >= 0 ||
+		   !claim->launch_known || claim->large;
+
+	if (x->extended || claim->launched || claim->disrupted ||
+	    truth_classed(claim) || t->rules.scope == SCOPE_NODE ||
+	    t->rules.replacements != REPLACEMENTS_IGNORE)
+		return;
+	x->extended = true;
+	/* Nobody can tell which of two went first, or was launched first. */
+	for (int i = 0; i < t->w->machines_n; i++) {
+		const struct thing *c = t->w->machines[i].claim < 0
+						? NULL
+						: &t->w->things[t->w->machines[i]
+									.claim];
+
+		odd |= t->machines[i].judged == JUDGED_EITHER ||
+		       (c != NULL && c != claim && c->deleting && !c->launched &&
+			c->deleted_at + 2000 >= claim->deleted_at) ||
+		       (c != NULL && c != claim &&
+			c->launched_at + 2 * LAG_MS >= claim->deleted_at);
+	}
+	for (int i = 0; i < p->deleted_n; i++) {
+		const struct thing *d = &t->w->things[p->deleted[i]];
+		struct machine_truth *y = &t->machines[d->machine];
+
+		if (!truth_may_match(t, claim, d) || is_spent(t, d))
+			continue;
+		odd |= unclear(t, claim, d);
+		y->until_hi = later_of(y->until_hi,
+				       earlier(claim->deleted_ms + SUBSTITUTE_MS,
+					       d->deleted_ms + DRAINING_MS) +
+					       2 * LAG_MS);
+		if (y->failed_ms > claim->created_ms ||
+		    (first != NULL && !comes_first(claim, d, first)))
+			continue;
+		first = d;
+		best = y;
+	}
+	for (int i = 0; odd && i < p->deleted_n; i++)
+		if (truth_may_match(t, claim, &t->w->things[p->deleted[i]]))
+			t->machines[t->w->things[p->deleted[i]].machine]
+				.unsure = true;
+	if (best == NULL)
+		return;
+	best->extender = claim->index;
+	best->failed_ms = claim->deleted_ms;
+	best->until = earlier(claim->deleted_ms + SUBSTITUTE_MS,
+			      first->deleted_ms + DRAINING_MS);
 }
 
 /* --- who counts ----------------------------------------------------------- */
@@ -586,7 +677,7 @@ set_failed(struct truth *t, const struct past *p, int machine)
 	}
 	x->failed_boot = t->rules.replacements == REPLACEMENTS_IGNORE &&
 			 !claim->disrupted && !was_ready(claim) &&
-			 x->counted.hi;
+			 !was_substitute(t, claim).lo && x->counted.hi;
 	/* A leader that has not seen the claim knows nothing of it. */
 	if (t->leader != NULL && t->leader->sights[claim->index].at < 0)
 		x->failed_boot = false;
@@ -764,7 +855,7 @@ truth_machines(struct truth *t)
 	struct world *w = t->w;
 	struct past past;
 
-	collect(w, &past);
+	collect(t, &past);
 	for (int i = 0; i < w->machines_n; i++) {
 		struct machine_truth *x = &t->machines[i];
 
@@ -777,10 +868,12 @@ truth_machines(struct truth *t)
 		if (w->machines[i].claim < 0)
 			continue;
 		if (w->things[w->machines[i].claim].deleting) {
+			extend(t, &past, i);
 			set_failed(t, &past, i);
 			continue;
 		}
 		set_counts(t, &past, i);
+		x->seemed |= x->judged >= JUDGED_SUBSTITUTE;
 		x->counted = x->counts;
 		x->came.lo |= x->counts.lo;
 		x->came.hi |= x->counts.hi;

@@ -187,8 +187,6 @@ struct machine_status {
 	struct half_status claim, node;
 	char nodepool[NODEPOOL_BYTES];
 	bool registered, booting;
-	bool opted_out;		/* a person took its hold off before its Node
-				   was registered */
 	enum goal goal;		/* what ought to be */
 	const char *why;	/* … and why, in the words of the log, such as
 				   "scale-up"; static */

@@ -39,9 +39,6 @@ struct half {
 	enum hold default_hold;	/* what the object has of the default hold */
 	bool registered;	/* Karpenter has registered the Node, and copied
 				   the claim's annotations to it */
-	bool opted_out;	/* only a claim: a person removed its hold before the
-			   Node was registered, which counts for the Node as
-			   well */
 };
 
 /* What can be done at the API server.  `decide` returns only the first four;

@@ -45,8 +45,6 @@ struct entry {
 	bool judged : 1;	/* it has come to count, and it was decided then
 				   whether it is a substitute */
 	bool deletion_seen : 1;	/* its deletion has been taken note of */
-	bool opted_out : 1;	/* a person removed its hold before its Node was
-				   registered; until the next period */
 	/* With MODE_OBSERVE: what was assumed to be written (machines_assume)
 	 * and stands in the hold and mark above, though not on the object.
 	 * ACT_NONE: they are the object's own. */

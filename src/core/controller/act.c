@@ -140,8 +140,6 @@ mark_period(struct controller *s, uint32_t head, enum goal goal, struct now now)
 		if (halves[i] != NULL)
 			writes_period_ends(&s->writes, machines_id(&s->machines,
 								   halves[i]));
-	if (goal == GOAL_CLEAR && machines_claim(&s->machines, head) != NULL)
-		machines_claim(&s->machines, head)->opted_out = false;
 }
 
 static void
@@ -251,7 +249,7 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 	describe(s, e, d.act,
 		 d.act == ACT_UNMARK		 ? "taken-over"
 		 : d.act == ACT_HOLD || d.release ? why
-		 : c.opted_out			 ? "opted-out"
+		 : c.tenure == TENURE_YIELDED	 ? "opted-out"
 						 : "hold-changed",
 		 now, out);
 	return true;

@@ -157,7 +157,7 @@ count_machine(const struct controller *s, struct figures *f, uint32_t head,
 					machines_node(&s->machines, head)};
 	struct place *p = counts_of(s, f, e->nodepool, now_ms);
 	bool ours = false, person = false, waits = false;
-	bool off = claim != NULL && claim->opted_out;
+	bool off = false;
 
 	f->machines++;
 	if (p == NULL)

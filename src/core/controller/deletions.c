@@ -73,7 +73,12 @@ deletions_put(struct deletions *d, const char *uid, const char *nodepool,
 		return;
 	new = place(d);
 	*new = (struct deletion){
-		.used = true, .began_ms = began_ms, .gone_ms = STAMP_NONE};
+		.used = true,
+		.began_ms = began_ms,
+		.until_ms = began_ms + SUBSTITUTE_MS,
+		.failed_ms = STAMP_NONE,
+		.gone_ms = STAMP_NONE,
+	};
 	(void)str_copy(new->uid, sizeof(new->uid), uid);
 	(void)str_copy(new->nodepool, sizeof(new->nodepool), nodepool);
 }
@@ -97,7 +102,8 @@ deletions_spend(struct deletions *d, const char *uid)
 }
 
 /* Returns whether a claim created at created_ms may be the substitute for this
- * deletion: the deletion began shortly before, or was still draining then. */
+ * deletion: the deletion began shortly before, or was still draining then, or
+ * what came for it until then was not launched. */
 static bool
 made_room(const struct deletion *it, int64_t created_ms)
 {
@@ -105,7 +111,7 @@ made_room(const struct deletion *it, int64_t created_ms)
 
 	if (age < -STAMPS_MS || age > DRAINING_MS)
 		return false;
-	return age <= SUBSTITUTE_MS || it->gone_ms == STAMP_NONE ||
+	return created_ms <= it->until_ms || it->gone_ms == STAMP_NONE ||
 	       it->gone_ms >= created_ms;
 }
 
@@ -123,16 +129,18 @@ is_better(const struct deletion *a, const struct deletion *b,
 	return strcmp(a->uid, b->uid) < 0;
 }
 
-const struct deletion *
-deletions_match(const struct deletions *d, enum scope_kind scope,
-		const char *nodepool, int64_t created_ms)
+/* failed: only those that no other claim of that time has extended. */
+static struct deletion *
+find_best(const struct deletions *d, enum scope_kind scope,
+	  const char *nodepool, int64_t created_ms, bool failed)
 {
-	const struct deletion *best = NULL;
+	struct deletion *best = NULL;
 
 	for (uint32_t i = 0; i < d->top; i++) {
-		const struct deletion *it = &d->at[i];
+		struct deletion *it = &d->at[i];
 
 		if (!it->used || it->spent || !made_room(it, created_ms) ||
+		    (failed && it->failed_ms > created_ms) ||
 		    (scope != SCOPE_CLUSTER &&
 		     strcmp(it->nodepool, nodepool) != 0))
 			continue;
@@ -140,4 +148,27 @@ deletions_match(const struct deletions *d, enum scope_kind scope,
 			best = it;
 	}
 	return best;
+}
+
+const struct deletion *
+deletions_match(const struct deletions *d, enum scope_kind scope,
+		const char *nodepool, int64_t created_ms)
+{
+	return find_best(d, scope, nodepool, created_ms, false);
+}
+
+void
+deletions_extend(struct deletions *d, enum scope_kind scope,
+		 const char *nodepool, int64_t created_ms, int64_t deleted_ms)
+{
+	struct deletion *it = find_best(d, scope, nodepool, created_ms, true);
+	int64_t until_ms = deleted_ms + SUBSTITUTE_MS;
+
+	if (it == NULL)
+		return;
+	it->failed_ms = deleted_ms;
+	if (until_ms > it->began_ms + DRAINING_MS)
+		until_ms = it->began_ms + DRAINING_MS;
+	if (until_ms > it->until_ms)
+		it->until_ms = until_ms;
 }

@@ -244,6 +244,22 @@ counted(const struct replacements *r, const struct entry *claim, int64_t now_ms)
 	       (undecided_ms <= now_ms || undecided_ms == COUNTS_LATER);
 }
 
+/* A claim that was no substitute was deleted before it was ready.  If it had come
+ * to count, its boot has failed.  If it was never launched, what it came for may
+ * still come. */
+static void
+deleted_early(struct replacements *r, const struct entry *e,
+	      int64_t deleted_ms, int64_t now_ms)
+{
+	if (counted(r, e, now_ms))
+		retries_put(&r->retries, e, deleted_ms, now_ms);
+	else if (!e->launched && e->replaces == 0 &&
+		 replacements_undecided_ms(r, e) <= now_ms)
+		deletions_extend(&r->deletions, r->rules->scope,
+				 machines_nodepool(r->machines, e),
+				 e->created_stamp_ms, deleted_ms);
+}
+
 void
 replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 		     bool gone, int64_t now_ms)
@@ -269,10 +285,10 @@ replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 	if (e->disrupted ||
 	    nodepools_terms(r->nodepools, nodepool, now_ms).uncounted)
 		return;
-	if (e->ready_ms == STAMP_NONE) {
-		if (counted(r, e, now_ms))
-			retries_put(&r->retries, e, deleted_ms, now_ms);
-	} else if (!gone) /* else nobody knows how it went */
+	if (e->ready_ms == STAMP_NONE &&
+	    substitutes(machines_replaces(r->machines, e)) == NULL)
+		deleted_early(r, e, deleted_ms, now_ms);
+	else if (!gone) /* else nobody knows how it went */
 		deletions_put(&r->deletions, uid, nodepool, deleted_ms);
 }
 

@@ -150,25 +150,6 @@ controller_wants_list(struct controller *s, enum kind kind)
 	return views_take_request(&s->views, kind);
 }
 
-/* Notes that a person took the hold off a claim whose Node has not registered
- * yet.  What a person says on such a claim is meant for the Node as well. */
-static void
-opt_out(struct controller *s, uint32_t id)
-{
-	struct entry *claim =
-		machines_claim(&s->machines, machines_head(&s->machines, id));
-	const struct entry *node;
-
-	if (claim == NULL)
-		return;
-	node = claim->peer == NO_ID ? NULL : &s->machines.at[claim->peer];
-	if (entry_tenure(claim) == TENURE_OURS)
-		claim->opted_out = false;
-	else if (entry_tenure(claim) == TENURE_YIELDED && !claim->registered &&
-		 (node == NULL || !node->registered))
-		claim->opted_out = true;
-}
-
 /* A claim was disrupted at this moment.  The claim that replaces it may have
  * been seen before. */
 static void
@@ -231,7 +212,6 @@ controller_track(struct controller *s, const struct object *o, struct now now)
 		replacements_deleted(&s->replacements, id, o->deleted_ms, false,
 				     now.server_ms);
 	writes_observe(&s->writes, id, &s->machines.at[id], o->rv);
-	opt_out(s, id);
 	for (uint32_t i = 0; i < t.n; i++)
 		controller_refresh(s, t.id[i], now.server_ms);
 }

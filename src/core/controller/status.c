@@ -319,7 +319,6 @@ fill_machine(const struct controller *s, uint32_t head, struct now now,
 	*out = (struct machine_status){
 		.registered = node != NULL && node->registered,
 		.booting = claim != NULL && claim->ready_ms == STAMP_NONE,
-		.opted_out = claim != NULL && claim->opted_out,
 		.own_ms = t->used ? t->deadline_ms : STAMP_NONE,
 		.scope = t->used && t->scope != NO_SCOPE ? t->scope : NO_ID,
 	};
@@ -356,9 +355,7 @@ rank_of(const struct controller *s, uint32_t head)
 	const struct entry *claim = machines_claim(&s->machines, head);
 	const struct entry *halves[] = {claim,
 					machines_node(&s->machines, head)};
-	enum machine_rank rank = claim != NULL && claim->opted_out
-					 ? MACHINE_LOOK
-					 : MACHINE_REST;
+	enum machine_rank rank = MACHINE_REST;
 
 	for (int i = 0; i < 2; i++) {
 		enum tenure t;

@@ -10,7 +10,6 @@ person(const struct half *h)
 {
 	return h->present && (h->tenure == TENURE_PERSON ||
 			      h->tenure == TENURE_YIELDED ||
-			      h->opted_out ||
 			      (h->previous && h->hold != HOLD_ABSENT));
 }
 
@@ -77,22 +76,21 @@ decide_clear(const struct half *claim, const struct half *node)
 }
 
 /* Finds what has to go although the machine is held: a previous hold, which
- * today's then replaces; our mark on a person's hold; or our hold on a Node
- * whose claim a person has released. */
+ * today's then replaces; our mark on a person's hold; or our hold on a Node from
+ * whose claim a person has taken it.  A mark without its hold stays, because it
+ * tells until the release that a person has taken the hold. */
 static struct decision
 decide_mend(enum kind on, const struct half *mine, const struct half *other)
 {
-	if (!is_marked(mine) || mine->busy)
+	bool released = on == KIND_NODE && other->present &&
+			other->tenure == TENURE_YIELDED;
+
+	if (mine->tenure != TENURE_OURS || !mine->present || mine->busy)
 		return nothing;
-	if (mine->tenure == TENURE_OURS && taken_over(on, mine, other))
+	if (taken_over(on, mine, other))
 		return (struct decision){.act = ACT_UNMARK, .on = on};
-	if (mine->tenure == TENURE_OURS && other->opted_out)
+	if (released || mine->previous)
 		return (struct decision){.act = ACT_CLEAR, .on = on};
-	if (mine->previous)
-		return (struct decision){
-			.act = mine->tenure == TENURE_OURS ? ACT_CLEAR
-							   : ACT_UNMARK,
-			.on = on};
 	return nothing;
 }
 

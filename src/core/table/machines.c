@@ -77,7 +77,6 @@ machines_half(const struct machines *m, const struct entry *e)
 				&m->previous_keys[e->previous_key].hold),
 		.default_hold = e->default_hold,
 		.registered = e->registered,
-		.opted_out = e->opted_out,
 	};
 }
 

@@ -189,7 +189,7 @@ words_person(const struct machine_status *m)
 {
 	if (is_held_by_person(&m->node) || is_held_by_person(&m->claim))
 		return "held";
-	if (m->opted_out || has_tenure(m, TENURE_YIELDED))
+	if (has_tenure(m, TENURE_YIELDED))
 		return "released";
 	return has_tenure(m, TENURE_PERSON) ? "otherValue" : NULL;
 }

@@ -220,6 +220,106 @@ START_TEST(a_launch_that_fails_takes_nothing)
 }
 END_TEST
 
+/* After the deletion, which is gone after 30 s, claims are made and deleted
+ * without a launch, and then the last one is launched.  All in seconds after the
+ * deletion. */
+static const struct {
+	const char *name;
+	struct {
+		int made, deleted;
+	} failed[3];
+	int made;
+	bool substitute;
+} extended[] = {
+	{"none failed", {{0, 0}}, 70, false},
+	{"60 s from the one that failed", {{5, 50}}, 110, true},
+	{"and no longer", {{5, 50}}, 111, false},
+	{"one after the other", {{5, 50}, {100, 150}, {200, 250}}, 310, true},
+	{"15 min at most", {{5, 20}, {70, 890}}, 900, true},
+	{"and no longer, either", {{5, 20}, {70, 890}}, 901, false},
+	{"one that was made too late", {{65, 80}}, 90, false},
+};
+
+/* Machine 0 is gone 30 s after the start. */
+static void
+run_to(int64_t start, int seconds)
+{
+	if (seconds > 30 && thing_find(w, KIND_NODECLAIM, "c0") != NULL) {
+		world_run(w, start + 30000 - server_ms(w));
+		machine_delete(w, 0);
+	}
+	world_run(w, start + seconds * 1000 - server_ms(w));
+}
+
+START_TEST(launches_that_fail_extend)
+{
+	int64_t start = server_ms(w);
+	struct thing *c;
+
+	claim_deleting(claim_at(w, 0));
+	for (int i = 0; i < 3 && extended[_i].failed[i].made > 0; i++) {
+		run_to(start, extended[_i].failed[i].made);
+		c = claim_make(10 + i, "web");
+		run_to(start, extended[_i].failed[i].deleted);
+		thing_delete(w, c);
+	}
+	run_to(start, extended[_i].made);
+	c = launched(20, "web");
+	ck_assert_msg((c->o.replaces[0] != '\0') == extended[_i].substitute,
+		      "%s", extended[_i].name);
+}
+END_TEST
+
+/* Of two that fail at the same time each extends one deletion. */
+START_TEST(each_extends_one)
+{
+	struct thing *a, *b;
+
+	claim_deleting(claim_at(w, 0));
+	world_run(w, 2000);
+	claim_deleting(claim_at(w, 1));
+	a = claim_make(10, "web");
+	b = claim_make(11, "web");
+	world_run(w, 20000);
+	machine_delete(w, 0);
+	machine_delete(w, 1);
+	thing_delete(w, a);
+	world_run(w, 10000);
+	if (_i == 0)
+		thing_delete(w, b);
+	world_run(w, 48000);
+	is_substitute(launched(12, "web"), "c0");
+	if (_i == 0)
+		is_substitute(launched(13, "web"), "c1");
+	else
+		is_scale_up(launched(13, "web"));
+}
+END_TEST
+
+/* What comes for a substitute that does not boot is a substitute, too. */
+START_TEST(a_substitute_that_does_not_boot)
+{
+	struct thing *c;
+
+	claim_deleting(claim_at(w, 0));
+	world_run(w, 2000);
+	c = launched(10, "web");
+	is_substitute(c, "c0");
+	machine_delete(w, 0);
+	world_run(w, rules.startup_ms);
+	if (_i == 1) {		/* another leader knows it by its class */
+		world_restart(w, 9);
+		world_open(w);
+	}
+	claim_deleting(c);
+	world_run(w, 2000);
+	thing_delete(w, c);
+	world_run(w, 2000);
+	is_substitute(launched(11, "web"), "c10");
+	ck_assert_uint_eq(count_spread(OLD), 0);
+}
+END_TEST
+
 /* Deletions that have no substitutes: Karpenter's own disruptions, for
  * whatever reason, and machines that were never ready. */
 START_TEST(what_matches_nothing)
@@ -782,6 +882,10 @@ main(void)
 	tcase_add_test(c, no_other_pool_in_scope_nodepool);
 	tcase_add_test(c, the_first_launched_takes_it);
 	tcase_add_test(c, a_launch_that_fails_takes_nothing);
+	tcase_add_loop_test(c, launches_that_fail_extend, 0,
+			    (int)(sizeof(extended) / sizeof(extended[0])));
+	tcase_add_loop_test(c, each_extends_one, 0, 2);
+	tcase_add_loop_test(c, a_substitute_that_does_not_boot, 0, 2);
 	tcase_add_loop_test(c, what_matches_nothing, 0, 3);
 	tcase_add_test(c, disrupted_and_deleted_at_once);
 	tcase_add_test(c, count_takes_no_notice);

@@ -11,7 +11,7 @@
  * docs/rules.md#what-people-may-do-while-we-hold and docs/rules.md#writes.
  */
 
-#define HALVES (1 + 2 * 2 * 2 * 4 * 3 * 2 * 2)	/* absent, and all fields */
+#define HALVES (1 + 2 * 2 * 2 * 4 * 3 * 2)	/* absent, and all fields */
 
 static struct half
 half_at(int i)
@@ -27,7 +27,6 @@ half_at(int i)
 	h.tenure = (enum tenure)((i /= 2) % 4);
 	h.hold = (enum hold)((i /= 4) % 3);
 	h.registered = (i /= 3) % 2 != 0;
-	h.opted_out = (i /= 2) % 2 != 0;
 	return h;
 }
 
@@ -37,8 +36,6 @@ possible(const struct half *h)
 {
 	if (!h->present)
 		return true;
-	if (h->opted_out && h->tenure == TENURE_OURS)
-		return false;	/* held again: nobody is opted out */
 	switch (h->tenure) {
 	case TENURE_FREE:
 		return h->hold == HOLD_ABSENT && !h->previous;
@@ -60,11 +57,10 @@ half_name(const struct half *h, char out[80])
 
 	if (!h->present)
 		return "absent";
-	snprintf(out, 80, "%s hold=%s%s%s%s%s%s", tenures[h->tenure],
+	snprintf(out, 80, "%s hold=%s%s%s%s%s", tenures[h->tenure],
 		 holds[h->hold], h->busy ? " busy" : "",
 		 h->spent ? " spent" : "", h->previous ? " former" : "",
-		 h->registered ? " registered" : "",
-		 h->opted_out ? " opted-out" : "");
+		 h->registered ? " registered" : "");
 	return out;
 }
 
@@ -95,9 +91,7 @@ for_all(property *p)
 		for (int k = 0; k < HALVES; k++) {
 			struct state s = {half_at(i), half_at(k), GOAL_LEAVE};
 
-			/* Only a claim is opted out for the other. */
-			if (!possible(&s.claim) || !possible(&s.node) ||
-			    s.node.opted_out)
+			if (!possible(&s.claim) || !possible(&s.node))
 				continue;
 			for (int w = 0; w < 3; w++) {
 				s.wish = (enum goal)w;
@@ -153,6 +147,12 @@ hold_is_right(const struct state *s, struct decision d)
 	HOLDS_THAT(!d.release, s);
 }
 
+static bool
+yielded(const struct half *h)
+{
+	return h->present && h->tenure == TENURE_YIELDED;
+}
+
 /* Only what carries our mark beside its hold loses the hold; what is yielded
  * or a person's loses at most the mark. */
 static void
@@ -164,7 +164,7 @@ clear_is_of_ours(const struct state *s, struct decision d)
 		HOLDS_THAT(marked(target(s, d)), s);
 	if (d.act == ACT_CLEAR && s->wish == GOAL_HOLD)
 		HOLDS_THAT(target(s, d)->previous ||
-				   (d.on == KIND_NODE && s->claim.opted_out),
+				   (d.on == KIND_NODE && yielded(&s->claim)),
 			   s);
 	if (d.act == ACT_CLEAR && s->wish == GOAL_CLEAR)
 		HOLDS_THAT(d.release, s);
@@ -193,12 +193,12 @@ registered_node_waits_for_none(const struct state *s, struct decision d)
 		HOLDS_THAT(d.on == KIND_NODE, s);
 }
 
-/* Mark without hold on the claim, before its Node was registered, counts for
- * the Node: what is ours there goes, and does not come back. */
+/* Mark without hold on the claim counts for the Node: what is ours there goes,
+ * and does not come back. */
 static void
 opted_out_counts_for_the_node(const struct state *s, struct decision d)
 {
-	if (s->wish != GOAL_HOLD || !s->claim.present || !s->claim.opted_out)
+	if (s->wish != GOAL_HOLD || !yielded(&s->claim))
 		return;
 	HOLDS_THAT(d.act != ACT_HOLD, s);
 	if (!s->node.present || s->node.busy ||
@@ -273,7 +273,7 @@ person_is_told(const struct state *s, struct decision d)
 		/* Beside a mark for a former hold, today's is a person's. */
 		say = say || (h->present &&
 			      (h->tenure == TENURE_PERSON ||
-			       h->tenure == TENURE_YIELDED || h->opted_out ||
+			       h->tenure == TENURE_YIELDED ||
 			       (h->previous && h->hold != HOLD_ABSENT)));
 	}
 	HOLDS_THAT(decide_person(&s->claim, &s->node) == say, s);
@@ -416,8 +416,16 @@ static const struct {
 	   .hold = HOLD_OTHER, .busy = true}, FREE, GOAL_HOLD}, ACT_NONE,
 	 KIND_NODE},
 	{"hold removed from the claim of an unregistered Node",
-	 {{.present = true, .tenure = TENURE_YIELDED, .opted_out = true}, OURS,
-	  GOAL_HOLD}, ACT_CLEAR, KIND_NODE},
+	 {STRIPPED, OURS, GOAL_HOLD}, ACT_CLEAR, KIND_NODE},
+	{"… and of a registered one",
+	 {STRIPPED, {.present = true, .tenure = TENURE_OURS, .hold = HOLD_SAME,
+		     .registered = true}, GOAL_HOLD}, ACT_CLEAR, KIND_NODE},
+	{"former hold removed: respected",
+	 {FREE, {.present = true, .tenure = TENURE_YIELDED, .previous = true},
+	  GOAL_HOLD}, ACT_NONE, KIND_NODE},
+	{"former hold removed: mark dropped at release",
+	 {FREE, {.present = true, .tenure = TENURE_YIELDED, .previous = true},
+	  GOAL_CLEAR}, ACT_UNMARK, KIND_NODE},
 	{"the claim's clear is under way, its Node not registered",
 	 {{.present = true, .tenure = TENURE_OURS, .hold = HOLD_SAME,
 	   .busy = true}, OURS, GOAL_CLEAR}, ACT_NONE, KIND_NODE},

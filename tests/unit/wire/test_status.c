@@ -1457,7 +1457,7 @@ START_TEST(test_machine_of_a_person)
 	ck_assert_ptr_nonnull(strstr(text, "\"person\":\"otherValue\""));
 	/* Its claim's hold was taken off before there was a Node. */
 	m.node.present = false;
-	m.opted_out = true;
+	m.claim.tenure = TENURE_YIELDED;
 	write_machine(STATUS_JSON, &m);
 	ck_assert_ptr_nonnull(strstr(text, "\"person\":\"released\""));
 	/* It is to be released, and a write is to be tried again. */
