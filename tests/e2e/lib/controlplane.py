@@ -125,18 +125,23 @@ def end_on_signals():
         signal.signal(number, end)
 
 
-def until(check, timeout, what, every=0.05):
-    """Polls check() until it gives a true value; returns that value."""
-    deadline = time.monotonic() + timeout
+def until(check, timeout, what, every=None):
+    """Polls check() until it gives a true value; returns that value.
+
+    every: seconds between two looks; otherwise it looks less often the longer
+    it takes, as nine processes look at a time.
+    """
+    begun = time.monotonic()
     while True:
         value = check()
         if value:
             return value
-        if time.monotonic() > deadline:
+        passed = time.monotonic() - begun
+        if passed > timeout:
             # A callable may say how far things came.
             text = what() if callable(what) else what
             raise AssertionError(f"not within {timeout} s: {text}")
-        time.sleep(every)
+        time.sleep(every or min(0.25, 0.05 + passed / 20))
 
 
 _ports_given = set()

@@ -91,7 +91,7 @@ class View:
                           if meta is None or not check(meta)]
             return not missing
         until(done, timeout, lambda: f"{what}: {len(missing)} of "
-              f"{len(targets)} are not, such as {missing[:3]}", every=0.1)
+              f"{len(targets)} are not, such as {missing[:3]}")
 
     def wait_held(self, targets, timeout=SOON):
         self.wait_all(targets, held, "held", timeout)
