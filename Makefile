@@ -151,22 +151,24 @@ INSTEAD_test_health := server_new server_free server_heartbeat_age_ms \
 INSTEAD_test_hook := server_new server_free
 INSTEAD_test_serving_cert := certs_load server_rotate clock_now log_fields
 
+# Tests run once, and to optimise them takes longer than that.
+quick := -Itests -O0 -U_FORTIFY_SOURCE
 $(VARIANT)/tests/core/%: tests/unit/core/%.c $(shared_core) $(libs_core)
-	$(call link,-Itests,$(CHECK_LIBS))
+	$(call link,$(quick),$(CHECK_LIBS))
 $(VARIANT)/tests/wire/%: tests/unit/wire/%.c $(shared_unit) $(libs_wire)
-	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_wire) $(CHECK_LIBS))
+	$(call link,$(quick) $(call instead,$(INSTEAD_$(@F))),$(ext_wire) $(CHECK_LIBS))
 $(VARIANT)/tests/daemon/%: tests/unit/daemon/%.c $(shared_unit) $(libs_daemon)
-	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS))
+	$(call link,$(quick) $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS))
 $(VARIANT)/tests/tools/simulate/%: tests/unit/tools/simulate/%.c $(shared_core) \
 		$(call archives,tools/simulate) $(libs_wire)
-	$(call link,-Itests,$(ext_wire) $(call pkg,zlib) $(CHECK_LIBS))
+	$(call link,$(quick),$(ext_wire) $(call pkg,zlib) $(CHECK_LIBS))
 libs_exec = $(call archives,edge/exec) $(libs_edge)
 $(VARIANT)/tests/edge/%: tests/edge/%.c $(shared_edge) $(libs_exec)
-	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
+	$(call link,$(quick) $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
 $(VARIANT)/tests/edge/test_event_recorder $(VARIANT)/tests/edge/test_probes: \
 		$(VARIANT)/tests/edge/%: tests/edge/%.c $(shared_edge) \
 		$(call archives,edge/exec) $(libs_daemon)
-	$(call link,-Itests $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
+	$(call link,$(quick) $(call instead,$(INSTEAD_$(@F))),$(ext_edge) $(CHECK_LIBS) -lssl)
 
 # A copy of our archives in which refused_NAME stands for each function that a
 # system may refuse (tests/edge/refuse.c).
@@ -180,7 +182,7 @@ $(VARIANT)/refused/%: $(VARIANT)/%
 		--redefine-sym __$(f)_chk=refused_$(f)_chk) $< $@
 $(VARIANT)/tests/edge/test_refused: tests/edge/test_refused.c $(shared_edge) \
 		$(call refused,$(libs_exec))
-	$(call link,-Itests,$(ext_edge) $(CHECK_LIBS) -lssl)
+	$(call link,$(quick),$(ext_edge) $(CHECK_LIBS) -lssl)
 $(VARIANT)/tests/holder-refused: $(VARIANT)/tests/edge/holder_refused.o \
 		$(VARIANT)/tests/edge/refuse.o \
 		$(call refused,$(VARIANT)/cli/daemon/main.o $(libs_daemon))
