@@ -95,7 +95,7 @@ own(struct mix *m, const struct truth *t, int machines_n)
 	bytes(m, from, rules);
 	bytes(m, from + after, machines - after);
 	bytes(m, t->machines, (size_t)machines_n * sizeof(t->machines[0]));
-	bytes(m, from + end, sizeof(*t) - end);
+	bytes(m, from + end, offsetof(struct truth, meter) - end);
 }
 
 void

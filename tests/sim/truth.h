@@ -139,13 +139,14 @@ struct truth {
 	int64_t troubled_ms;
 	struct scope_truth scopes[POOLS];
 	struct machine_truth machines[MACHINES];
-	struct meter meter;
-	struct meter rates;		/* … in a millisecond, as of the last
-					   look */
 	int64_t due_at;			/* when a release last was due */
 	bool soft_odd;			/* the soft state does not fit */
 	int64_t soft_since;		/* since when it does not */
 	int soft_at_odds;		/* the scope that it does not fit */
+	/* The last fields: nothing depends on them. */
+	struct meter meter;
+	struct meter rates;		/* … in a millisecond, as of the last
+					   look */
 };
 
 void truth_init(struct truth *t, struct world *w, struct holder *holders,
