@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What real Karpenter and people do to machines that are held."""
+import copy
 import time
 
-from controlplane import CLAIMS, NODES, until
+from cluster import LATER, node_pool
+from controlplane import CLAIMS, NODES, POOLS, until
 from disruption import (ACTS, Disruption, follow, marks_left, names, of_pool,
                         quiet_at)
-from hold import HOLD, MARK, SOON, annotations, clear, held
+from hold import (HOLD, MARK, SOON, annotations, clear, held, true_until)
+from karpenter import SPEC, Karpenter, claim_body
 
 
 class Registrations:
@@ -145,3 +148,75 @@ def test_emptiness_and_a_template_with_a_persons_hold(cluster, add_holder):
     untouched()
     assert len(of("theirs")) == theirs
     assert set(disruption.by_reason()[0]) == {"empty"}
+
+
+def test_a_launch_that_fails(cluster, add_holder):
+    """Karpenter tries again and again, and keeps the claim.  It may still
+    become a machine and is held itself, but nothing else is."""
+    hold = 8
+    add_holder(holdDuration=f"{hold}s")
+    cluster.pool(consolidate_after=LATER)
+    cluster.deploy("web", 8)
+    cluster.wait_running("web", 8)
+    at = quiet_at(cluster, hold)
+    until(lambda: time.time() > at and not marks_left(cluster), hold + SOON,
+          "released")
+    spec = copy.deepcopy(SPEC)
+    spec["nodeClassRef"]["name"] = "general"
+    spec["requirements"].append(
+        {"key": "node.kubernetes.io/instance-type", "operator": "In",
+         "values": ["no-such-type"]})
+    cluster.create(CLAIMS, claim_body(name="fails", spec=spec))
+
+    def failed():
+        return [c for c in cluster.get(CLAIMS, "fails").get("status", {}).get(
+                    "conditions", [])
+                if c["type"] == "Launched" and c["status"] != "True"
+                and "not found" in c["message"]]
+    until(failed, 30, lambda: "Launched of " + str(cluster.get(CLAIMS, "fails")))
+    true_until(time.time() + 2 * hold, lambda: marks_left(cluster) == ["fails"],
+               "the claim alone is held")
+    assert failed()
+    cluster.delete(CLAIMS, "fails")
+    until(lambda: "fails" not in cluster.metadata(CLAIMS), 30, "gone")
+
+
+OTHER = {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "default"}
+
+
+def test_beside_another_karpenter(cluster, add_holder):
+    """EKS Auto Mode is a Karpenter that runs elsewhere.  The one here leaves its
+    NodePools alone, and the holder holds the machines of both."""
+    hold = 10
+    add_holder(holdDuration=f"{hold}s")
+    cluster.pool()
+    cluster.deploy("web", 4)
+    cluster.wait_running("web", 4)
+    pool = node_pool("auto")
+    pool["spec"]["template"]["spec"]["nodeClassRef"] = OTHER
+    pool["spec"]["template"]["spec"]["requirements"] = []
+    cluster.create(POOLS, pool)
+    other = Karpenter(cluster, "auto", provider="aws")
+
+    def released(ready):
+        until(lambda: not marks_left(cluster), SOON + max(
+            0, ready + hold - time.time()), "released")
+        assert time.time() >= ready + hold - 1
+
+    def all_held():
+        until(lambda: all(map(held, cluster.metadata(NODES).values())), SOON,
+              "the machines of both held")
+    released(quiet_at(cluster, hold) - hold)
+    m = other.machine(spec={**SPEC, "nodeClassRef": OTHER})
+    assert len(names(cluster)) == 2
+    all_held()
+    released(m.ready)
+    cluster.scale("web", 8)
+    cluster.wait_running("web", 8)
+    all_held()
+    # An empty node, and nobody here consolidates it.
+    released(quiet_at(cluster, hold) - hold)
+    claim = cluster.get(CLAIMS, m.name)
+    assert "finalizers" not in claim["metadata"], claim
+    assert m.name not in cluster.log_tail("karpenter", 10000)
+    other.remove(m)

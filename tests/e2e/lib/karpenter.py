@@ -37,7 +37,8 @@ class Machine:
     conditions: dict = dataclasses.field(default_factory=dict)
 
 
-def claim_body(pool="general", annotations=None, name=None, finalizers=None):
+def claim_body(pool="general", annotations=None, name=None, finalizers=None,
+               spec=SPEC):
     """annotations None: the field is absent; {}: an empty map."""
     meta = {"name": name} if name else {"generateName": f"{pool}-"}
     meta["labels"] = {NODEPOOL: pool,
@@ -47,11 +48,11 @@ def claim_body(pool="general", annotations=None, name=None, finalizers=None):
     if finalizers:
         meta["finalizers"] = finalizers
     return {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
-            "metadata": meta, "spec": SPEC}
+            "metadata": meta, "spec": spec}
 
 
 def node_body(name, pool="general", annotations=None, unregistered=True,
-              labels=None):
+              labels=None, provider="kwok"):
     """pool None: the Node has no label of Karpenter's."""
     meta = {"name": name, "labels": dict(labels or {})}
     if pool is not None:
@@ -59,16 +60,17 @@ def node_body(name, pool="general", annotations=None, unregistered=True,
     if annotations is not None:
         meta["annotations"] = annotations
     body = {"apiVersion": "v1", "kind": "Node", "metadata": meta,
-            "spec": {"providerID": f"kwok://{name}"}}
+            "spec": {"providerID": f"{provider}://{name}"}}
     if unregistered:
         body["spec"]["taints"] = [UNREGISTERED]
     return body
 
 
 class Karpenter:
-    def __init__(self, plane, pool="general"):
+    def __init__(self, plane, pool="general", provider="kwok"):
         self.plane = plane
         self.pool = pool
+        self.provider = provider
 
     def claim(self, pool=None, annotations=None, **options):
         """POSTs a NodeClaim; nothing has been launched for it yet."""
@@ -97,7 +99,8 @@ class Karpenter:
 
     def launch(self, m):
         m.node = m.node or f"kwok-{m.name}"
-        self.condition(m, "Launched", providerID=f"kwok://{m.node}",
+        self.condition(m, "Launched",
+                       providerID=f"{self.provider}://{m.node}",
                        imageID="test", capacity={"cpu": "4"})
         m.launched = time.time()
 
@@ -105,7 +108,8 @@ class Karpenter:
         """Does the kubelet's own POST, which knows nothing of the claim."""
         m.node = m.node or f"kwok-{m.name}"
         return self.plane.create(
-            NODES, node_body(m.node, m.pool, annotations), user=user)
+            NODES, node_body(m.node, m.pool, annotations,
+                             provider=self.provider), user=user)
 
     def register(self, m, annotations=None):
         """Copies the claim's annotations onto the Node and makes the claim its
