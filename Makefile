@@ -67,7 +67,7 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 	fuzz-coverage edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures test demo demo-quick \
 	page-test bench study study-pictures instructions san tsan lint deps certs image install \
-	install-plugin krew karpenter-logs \
+	install-plugin krew karpenter-logs matrix \
 	clean format
 .SECONDARY:
 
@@ -420,6 +420,10 @@ study-pictures:  ## the tables and pictures of docs/study.md from tests/study/re
 	@tests/deps.sh python3-venv
 	@$(MAKE) $(DRAWS)/.stamp
 	@$(DRAWS)/bin/python tests/study/pictures.py
+
+matrix: all  ## the tests on other versions of Karpenter and Kubernetes: PAIRS= (none: all that have not passed), JOBS=; many minutes each
+	@tests/e2e/lib/binaries.sh long
+	@JOBS=$(JOBS) $(PYTHON) tests/matrix/matrix.py $(PAIRS)
 
 karpenter-logs: all  ## run other versions of Karpenter, and keep what they log
 	@$(PYTHON) tests/e2e/karpenter_logs.py $(VERSIONS)

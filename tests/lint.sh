@@ -243,5 +243,6 @@ done < <({
 # --- what make mutants breaks is still there --------------------------------------
 python3 -B tests/sim/mutants.py --places || bad=1
 python3 -B tests/mutants/rooms.py --places || bad=1
+python3 -B tests/matrix/matrix.py --check || bad=1
 [ "$bad" = 0 ] && echo "lint: ok"
 exit "$bad"

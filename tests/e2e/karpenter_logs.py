@@ -4,91 +4,29 @@ as tests/golden/karpenter/runs/VERSION.log.
 
     tests/e2e/karpenter_logs.py VERSION...
 
-Each version is built from its Go module into build/karpenter-VERSION, which
-takes minutes.  On kwok it makes machines for a Deployment, deletes them when the
+Each version is built from its Go module (lib/versions.py), which takes minutes.
+On kwok it makes machines for a Deployment, deletes them when the
 load goes, replaces two because they have drifted, and loses them because they
 expire.  From 1.15 on it also repairs two: it reboots one and replaces the other.
 """
 import json
-import os
 import pathlib
-import shutil
-import subprocess
 import sys
 import time
 
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE / "lib"), str(HERE.parent)]
 
-from cluster import PROGRAMS, Cluster, node_class, node_pool  # noqa: E402
-from controlplane import BUILD, NODES, end_on_signals, until  # noqa: E402
+import versions  # noqa: E402
+from cluster import Cluster  # noqa: E402
+from controlplane import NODES, end_on_signals, until  # noqa: E402
 
 VERSIONS = "v1.0.8", "v1.3.3", "v1.9.0", "v1.14.1", "v1.15.0"
 REPAIRS = {"v1.15.0"}     # as voluntary disruptions
 RUNS = HERE.parent / "golden" / "karpenter" / "runs"
-MODULE = "sigs.k8s.io/karpenter"
-PINNED = HERE.parent / "modules"
 # What names this machine, or differs between two builds of a version.
 LEFT_OUT = "caller", "stacktrace", "commit"
 DAY = "24h"
-
-
-def go(folder, *args):
-    """A Go that is newer than the installed one comes as a module, too."""
-    return subprocess.run(
-        ["go", *args], cwd=folder, check=True, text=True, capture_output=True,
-        env={**os.environ, "GOFLAGS": "", "GOWORK": "off", "GOGC": "400",
-             "GOTOOLCHAIN": "auto", "CGO_ENABLED": "0"}).stdout.strip()
-
-
-def build(version):
-    """Returns the folder with the program and the CRDs."""
-    folder = BUILD / f"karpenter-{version}"
-    folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / "crds").exists():
-        print(f"{version}: building, 3 to 10 min on 2 cores", flush=True)
-        pinned = PINNED / folder.name
-        if pinned.exists():
-            shutil.copytree(pinned, folder, dirs_exist_ok=True)
-        else:
-            if not (folder / "go.mod").exists():
-                go(folder, "mod", "init", "karpenter")
-            go(folder, "get", "-tool", f"{MODULE}/kwok@{version}")
-        go(folder, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w",
-           "-o", "karpenter", f"{MODULE}/kwok")
-        source = pathlib.Path(go(folder, "list", "-m", "-f", "{{.Dir}}", MODULE))
-        (folder / "crds.new").mkdir(exist_ok=True)
-        for crd in (*source.glob("kwok/charts/crds/*.yaml"),
-                    *source.glob("kwok/apis/crds/*.yaml")):
-            (folder / "crds.new" / crd.name).write_text(crd.read_text())
-        (folder / "crds.new").rename(folder / "crds")
-    return folder
-
-
-class OfVersion(Cluster):
-    def __init__(self, folder):
-        super().__init__(name=folder.name)
-        self.folder = folder
-
-    def crds(self, folder=None):
-        for crd in super().crds(folder or self.folder / "crds"):
-            crd["spec"].pop("conversion", None)  # 1.0: by a webhook
-            yield crd
-
-    def pool(self, name="general", **options):
-        found = node_class(name)
-        del found["spec"]       # 1.0 knows none
-        self.apply(found)
-        self.apply(node_pool(name, class_name=name, **options))
-
-    def _run(self, name, flags, env=None):
-        programs = self.bin
-        if name == "karpenter":
-            self.bin = self.folder
-            env |= {"LOG_LEVEL": "info", "DISABLE_WEBHOOK": "true",
-                    "SYSTEM_NAMESPACE": "kube-system"}
-        super()._run(name, flags, env)
-        self.bin = programs
 
 
 def repair(cluster):
@@ -155,14 +93,15 @@ def kept(log):
             for line in lines[begin:]]
 
 
-def main(versions):
+def main(wanted):
     end_on_signals()
-    subprocess.run([HERE / "lib" / "binaries.sh", *PROGRAMS], check=True)
     RUNS.mkdir(exist_ok=True)
-    for version in versions:
-        with OfVersion(build(version)) as cluster:
+    kubernetes = versions.pinned("kubernetes", versions.KUBERNETES[0])
+    for version in wanted:
+        with Cluster(version, versions.plane(version, kubernetes)) as cluster:
             repairs = version in REPAIRS
-            cluster.start_karpenter(f"NodeRepair={str(repairs).lower()}")
+            cluster.start_karpenter(f"NodeRepair={str(repairs).lower()}",
+                                    log_level="info")
             story(cluster, repairs)
             lines = kept(cluster.dir / "karpenter.log")
         (RUNS / f"{version}.log").write_text("".join(lines))

@@ -3,6 +3,7 @@
 
 #include "core/base/buf.h"
 #include "core/doctor/judge.h"
+#include "tested.h"
 
 /* --- versions ------------------------------------------------------------- */
 
@@ -50,6 +51,12 @@ static const struct finding_kind
 			  "API server does not evaluate them unless told to, "
 			  "and calls the webhook for each Node. Upgrade the control "
 			  "plane."},
+	new_kubernetes = {DOCTOR_API, FINDING_WARNING,
+			  "kubernetes-version-newer",
+			  "The holder was not tested with it. The API of "
+			  "admission or of Nodes may have changed. "
+			  "docs/compatibility.md of a newer holder may know "
+			  "it."},
 	no_crds = {DOCTOR_KARPENTER, FINDING_ERROR, "karpenter-crds",
 		   "The holder lists and watches NodeClaims and NodePools of "
 		   "karpenter.sh/v1. Until they are served, it holds no Node "
@@ -60,8 +67,8 @@ static const struct finding_kind
 		       "conditions."},
 	newer = {DOCTOR_KARPENTER, FINDING_WARNING, "karpenter-version-newer",
 		 "The holder was not tested with it. What it reads of "
-		 "NodeClaims and Events may have changed. Look for a newer "
-		 "one."},
+		 "NodeClaims and Events may have changed. "
+		 "docs/compatibility.md of a newer holder may know it."},
 	down = {DOCTOR_KARPENTER, FINDING_WARNING, "karpenter-down",
 		"Nobody makes machines and nobody disrupts any, so there is "
 		"nothing to hold or to release."},
@@ -70,9 +77,36 @@ static const struct finding_kind
 		 "going to disrupt, so the holder takes each node that it "
 		 "consolidates for one that was deleted by hand."};
 
+#define TESTED_N (sizeof(tested) / sizeof(tested[0]))
+
+static unsigned
+minor_of(const unsigned v[3])
+{
+	return 1000 * v[0] + v[1];
+}
+
+/* Returns the newest that was tested if the version is of a later minor, else
+ * NULL. */
+static const unsigned *
+beyond(const struct version *v, bool kubernetes)
+{
+	const unsigned *newest = NULL;
+
+	for (size_t i = 0; i < TESTED_N; i++) {
+		const unsigned *at = kubernetes ? tested[i].kubernetes
+						: tested[i].karpenter;
+
+		if (newest == NULL || minor_of(at) > minor_of(newest))
+			newest = at;
+	}
+	return before(v, newest[0], newest[1] + 1) ? NULL : newest;
+}
+
 void
 judge_kubernetes(const struct version *v, struct findings *f)
 {
+	const unsigned *newest = v->known ? beyond(v, true) : NULL;
+
 	findings_looked(f, DOCTOR_API, "Kubernetes %s",
 			v->known ? v->text : "of an unknown version");
 	if (v->known && before(v, 1, 30))
@@ -81,6 +115,13 @@ judge_kubernetes(const struct version *v, struct findings *f)
 					  "newer",
 					  v->text),
 			     "kubectl version");
+	else if (newest != NULL)
+		finding_mend(findings_add(f, &new_kubernetes,
+					  "Kubernetes %s, tested up to "
+					  "%u.%u.%u",
+					  v->text, newest[0], newest[1],
+					  newest[2]),
+			     "karpenter-node-holder version");
 }
 
 #define CRDS                                                                   \
@@ -145,6 +186,7 @@ judge_release(const struct karpenter_facts *k, const struct rules *r,
 	      const struct doctor_place *p, struct findings *f)
 {
 	const struct version *v = &k->version;
+	const unsigned *newest = beyond(v, false);
 
 	if (before(v, 1, 0))
 		finding_mend(findings_add(f, &unsupported,
@@ -160,10 +202,12 @@ judge_release(const struct karpenter_facts *k, const struct rules *r,
 						"configuration",
 						v->text),
 				   p);
-	else if (v->major > 1)
+	else if (newest != NULL)
 		finding_mend(findings_add(f, &newer,
-					  "Karpenter %s, tested up to 1.14",
-					  v->text),
+					  "Karpenter %s, tested up to "
+					  "%u.%u.%u",
+					  v->text, newest[0], newest[1],
+					  newest[2]),
 			     "karpenter-node-holder version");
 }
 

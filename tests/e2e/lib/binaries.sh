@@ -20,10 +20,12 @@
 # and made again only when that module's go.mod or go.sum changes, or the source
 # of a program of our own in it (elector, peers).
 # A program in $KUBEBUILDER_ASSETS is taken where it is of that very version.
+# versions.py gives other modules ($MODULES), which may ask for a newer Go
+# ($TOOLCHAIN: auto).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-modules=$here/../../modules
+modules=${MODULES:-$here/../../modules}
 build=${BUILD:-$here/../../../build}
 go_wanted=1.26.6
 
@@ -94,7 +96,7 @@ done
 run_go() {
 	local dir=$1
 	shift
-	(cd "$modules/$dir" && GOFLAGS='' GOWORK=off GOTOOLCHAIN=local GOGC=400 \
+	(cd "$modules/$dir" && GOFLAGS='' GOWORK=off GOTOOLCHAIN="${TOOLCHAIN:-local}" GOGC=400 \
 		GOTMPDIR="$build/.gotmp" CGO_ENABLED=0 GOOS='' GOARCH='' \
 		exec "$go" "$@" </dev/null)
 }

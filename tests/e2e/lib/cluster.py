@@ -18,7 +18,7 @@ import os
 import re
 import signal
 
-from controlplane import (APPLY_PATHS, BUILD, CLAIMS, NODES, POOLS,
+from controlplane import (APPLY_PATHS, CLAIMS, NODES, PLANE, POOLS,
                           ControlPlane, end, free_port, parse_metrics, spawn,
                           tail, until)
 
@@ -36,6 +36,9 @@ STARTING = {"key": "example.com/starting", "value": "true",
 
 # kwok leaves alone the status of a Node that is so annotated.
 LEFT_ALONE = "kwok.x-k8s.io/status=custom"
+
+# More of Karpenter's feature gates, under make matrix.
+GATES = os.environ.get("KARPENTER_GATES")
 
 # Karpenter's own metrics: what it decided to disrupt, and the claims it
 # disrupted.
@@ -60,8 +63,9 @@ LATER = "24h"
 def node_class(name="default", registration_delay=None):
     return {"apiVersion": "karpenter.kwok.sh/v1alpha1",
             "kind": "KWOKNodeClass", "metadata": {"name": name},
-            "spec": {"nodeRegistrationDelay": registration_delay}
-            if registration_delay else {}}
+            # Karpenter 1.0 knows no spec.
+            **({"spec": {"nodeRegistrationDelay": registration_delay}}
+               if registration_delay else {})}
 
 
 def node_pool(name, cpus=("4",), annotations=None, class_name="default",
@@ -128,8 +132,11 @@ def deployment(name, replicas, cpu, pool):
 class Cluster(ControlPlane):
     not_admitting = ()
 
-    def __init__(self, name="cluster"):
-        super().__init__(name=name, audit=AUDIT)
+    def __init__(self, name="cluster", folder=PLANE):
+        """folder: what binaries.sh or versions.py has made."""
+        super().__init__(bin_dir=folder / "bin", crds_dir=folder / "crds",
+                         name=name, audit=AUDIT)
+        self.folder = folder
         self._controllers = {}  # name -> process
         self._karpenter_port = None
 
@@ -160,7 +167,7 @@ class Cluster(ControlPlane):
 
     def stages(self):
         """The files that tell kwok what becomes of Nodes and Pods."""
-        return sorted((BUILD / "stages").glob("*.yaml"))
+        return sorted((self.folder / "stages").glob("*.yaml"))
 
     def processes(self):
         """{name: process} of all that runs."""
@@ -190,15 +197,17 @@ class Cluster(ControlPlane):
         return tail(self.dir / f"{name}.log", lines)
 
     def start_karpenter(self, gates="NodeRepair=false",
-                        batch=("200ms", "1s")):
+                        batch=("200ms", "1s"), log_level="debug"):
         """batch: how long it waits for more pods, idle and at most."""
         self._karpenter_port = free_port()
         probe = free_port()
         self._run("karpenter", [], {
             "PATH": os.environ["PATH"], "HOME": str(self.dir),
             "KUBECONFIG": str(self.kubeconfig),
-            "DISABLE_LEADER_ELECTION": "true", "LOG_LEVEL": "debug",
-            "FEATURE_GATES": gates,
+            "DISABLE_LEADER_ELECTION": "true", "LOG_LEVEL": log_level,
+            "FEATURE_GATES": ",".join(filter(None, (gates, GATES))),
+            # Before 1.1 it has one, for older versions of its objects.
+            "DISABLE_WEBHOOK": "true", "SYSTEM_NAMESPACE": "kube-system",
             "METRICS_PORT": str(self._karpenter_port),
             "HEALTH_PROBE_PORT": str(probe),
             "BATCH_IDLE_DURATION": batch[0],

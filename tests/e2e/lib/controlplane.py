@@ -40,6 +40,8 @@ import yaml
 HERE = pathlib.Path(__file__).resolve().parent
 REPO = HERE.parents[2]
 BUILD = pathlib.Path(os.environ.get("BUILD") or REPO / "build").resolve()
+# The folder with bin, crds and stages: of other versions under make matrix.
+PLANE = pathlib.Path(os.environ.get("PLANE") or BUILD)
 
 NODES = "/api/v1/nodes"
 NAMESPACES = "/api/v1/namespaces"
@@ -243,8 +245,8 @@ class ControlPlane:
 
         flags: further ones for kube-apiserver; {dir} is where its files are.
         """
-        self.bin = pathlib.Path(bin_dir or BUILD / "bin")
-        self.crds_dir = pathlib.Path(crds_dir or BUILD / "crds")
+        self.bin = pathlib.Path(bin_dir or PLANE / "bin")
+        self.crds_dir = pathlib.Path(crds_dir or PLANE / "crds")
         sweep_temp()
         self.dir = pathlib.Path(
             tempfile.mkdtemp(prefix=f"{TEMP_PREFIX}{os.getpid()}.{name}."))
@@ -683,6 +685,8 @@ class ControlPlane:
                 if crd:
                     # These may be a template's.
                     crd["metadata"].pop("labels", None)
+                    # Karpenter 1.0 converts by a webhook that does not run.
+                    crd["spec"].pop("conversion", None)
                     found.append(crd)
         return found
 

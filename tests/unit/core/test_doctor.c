@@ -239,6 +239,8 @@ observe(void)
 	/* versions */                                                         \
 	ROW(version_parse("v1.29.9", &c.kubernetes), "kubernetes-version")     \
 	ROW(version_parse("?", &c.kubernetes), "")                             \
+	ROW(version_parse("v1.999.0", &c.kubernetes),                          \
+	    "kubernetes-version-newer")                                        \
 	ROW(c.karpenter.v1 = false, "karpenter-crds")                          \
 	ROW(c.karpenter.claims = false, "karpenter-crds")                      \
 	ROW(c.karpenter.pools = false, "karpenter-crds")                       \
@@ -248,7 +250,9 @@ observe(void)
 	    "karpenter-replacements")                                          \
 	ROW(version_parse("1.1.9", &c.karpenter.version);                      \
 	    c.rules.replacements = REPLACEMENTS_COUNT, "")                     \
-	ROW(version_parse("1.99.0", &c.karpenter.version), "")                 \
+	ROW(version_parse("1.14.99", &c.karpenter.version), "")                \
+	ROW(version_parse("1.999.0", &c.karpenter.version),                    \
+	    "karpenter-version-newer")                                         \
 	ROW(version_parse("2.0.0", &c.karpenter.version),                      \
 	    "karpenter-version-newer")                                         \
 	ROW(c.karpenter.deployments = 0; c.karpenter.version.known = false, "") \

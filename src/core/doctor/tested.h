@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_DOCTOR_TESTED_H
+#define CORE_DOCTOR_TESTED_H
+
+/*
+ * The pairs of Karpenter and Kubernetes that `make matrix` has passed, by
+ * Karpenter's version.  Written by tests/matrix/matrix.py.
+ */
+static const struct tested {
+	unsigned karpenter[3], kubernetes[3];
+} tested[] = {
+	{{1, 14, 1}, {1, 36, 3}},
+};
+
+#endif
