@@ -626,6 +626,12 @@ def test_certs(run, tmp_path, umask):
                 if "PRIVATE KEY" in f.read_text() and f.suffix != ".key"]
 
 
+def test_certs_into_a_folder_that_a_terminal_would_obey(run):
+    done = run("certs", "--out", "d\x1b[31m\x9b\u202e")
+    assert done.code == 0 and done.out.count("d?[31m??/") == 3
+    assert not set(done.out) & set("\x1b\x9b\u202e")
+
+
 def inspect(run, folder="d", cert="tls.crt", key="tls.key"):
     return run("certs", "--inspect", "--cert", f"{folder}/{cert}",
                "--key", f"{folder}/{key}")

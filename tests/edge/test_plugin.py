@@ -39,6 +39,9 @@ case $1:${KUBECONFIG-} in
 --server=http://127.*) exit 1 ;;
 esac
 [ -z "${SAYS-}" ] || printf '%s' "$SAYS" >&2
+case "$* ${ENDLESS-}" in
+--server=http://127.*yes) exec yes ;;
+esac
 case "$* ${HANGS-}" in
 --server=http://127.0.0.1:4711*yes)
 	echo 'Unable to connect to the server: Client.Timeout exceeded' >&2
@@ -629,10 +632,17 @@ def test_a_backslash_is_no_more_than_that(run):
 
 def test_what_is_no_time_is_not_written(run):
     for time in ("1Z", "", UNTIL + "Z", "0" + UNTIL, UNTIL + "\nZ",
-                 "1\n" + UNTIL, UNTIL.replace("Z", ".5Z"), "1,b=c Z"):
+                 "1\n" + UNTIL, UNTIL.replace("Z", ".5Z"), "1,b=c Z",
+                 "2026-99-02T15:04:05Z", "2026-01-02T15:99:05Z"):
         out, said, calls = run("release", "--all", code=1, TIME=time)
         assert not out and "expected a time" in said, (time, said)
         assert not any("patch" in c for c in calls)
+
+
+def test_an_answer_without_an_end(run):
+    """… has a bound, and is not shown."""
+    out, said, _ = run("status", code=1, ENDLESS="yes")
+    assert not out and said.endswith("the answer has more than 67108864 bytes\n")
 
 
 def test_variables_are_its_own(run):

@@ -7,6 +7,7 @@
 
 #include "cmd.h"
 #include "core/base/stamp.h"
+#include "core/base/utf8.h"
 #include "edge/clock.h"
 #include "cli/options.h"
 
@@ -185,7 +186,7 @@ read_request(int argc, char **argv, struct certs_request *r, struct err *e)
 static int
 mint(const struct certs_request *r, struct err *e)
 {
-	char crt[PATH_CAP], key[PATH_CAP], until[STAMP_BYTES];
+	char crt[PATH_CAP], key[PATH_CAP], ca[PATH_CAP], until[STAMP_BYTES];
 	struct certs_pair pair;
 	int64_t now_ms = clock_wall_ms();
 
@@ -195,9 +196,13 @@ mint(const struct certs_request *r, struct err *e)
 	    certs_load(crt, key, now_ms, &pair, e))
 		return -1;
 	stamp_format(pair.not_after_ms, until);
+	(void)snprintf(ca, sizeof(ca), "%s/ca.crt", r->out);
+	utf8_make_shown(crt);
+	utf8_make_shown(key);
+	utf8_make_shown(ca);
 	(void)printf("%s\n%s\n    %s\n    valid until %s\n"
-		     "%s/ca.crt\n    what clients must trust (caBundle)\n",
-		     crt, key, pair.names, until, r->out);
+		     "%s\n    what clients must trust (caBundle)\n",
+		     crt, key, pair.names, until, ca);
 	certs_pair_done(&pair);
 	return 0;
 }
