@@ -55,8 +55,8 @@ def test_probes_beside_a_crowd(w, machines, pending, timeout):
     crowd(w, machines)
     w.program = PRODUCT
     holder = w.start()
-    for path in ("/status/machines/p", "/status?format=json", "/", "/metrics",
-                 "/livez", "/none"):
+    for path in ("/status/machines/p", "/status/machines", "/", "/metrics",
+                 "/status?format=json", "/livez", "/none"):
         with asked(holder, pending, path):
             took = [probe(holder, p, timeout) for _ in range(15)
                     for p in (b"/livez", b"/readyz")]

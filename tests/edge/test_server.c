@@ -238,6 +238,10 @@ START_TEST(one_head)
 }
 END_TEST
 
+/* Longer than any name of DNS. */
+#define LONG_LABEL "0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklm."
+#define LONG_NAME LONG_LABEL LONG_LABEL LONG_LABEL LONG_LABEL LONG_LABEL "example"
+
 /* A browser that asks by a name that may be anybody's; others may. */
 START_TEST(rebound)
 {
@@ -253,12 +257,13 @@ START_TEST(rebound)
 		{"evil.example.", 421},	 {"127.0.0.1.example", 421},
 		{"localhost.example", 421}, {"a.xlocalhost", 421},
 		{"evil.example..", 421}, {"evil.1a:8080", 421},
+		{LONG_NAME, 421},
 	};
 	static const char *const more[] = {"", "Accept-Language: de\r\n",
 					   "ACCEPT-language:\r\n",
 					   "Accept-Language: de\r\n"
 					   "Sec-Fetch-Site: none\r\n"};
-	char text[256];
+	char text[512];
 
 	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
 		for (int k = 0; k < 4; k++) {
