@@ -67,7 +67,7 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 	fuzz-coverage edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures test demo demo-quick \
 	page-test bench study study-pictures instructions san tsan lint deps certs image install \
-	install-plugin krew karpenter-logs matrix \
+	install-plugin krew karpenter-logs matrix said computed \
 	clean format
 .SECONDARY:
 
@@ -208,8 +208,8 @@ FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_CORE := fuzz_controller
 FUZZ_EDGE := fuzz_answer fuzz_head fuzz_pems fuzz_urls
 REPLAYS := $(FUZZ:%=$(VARIANT)/tests/fuzz/%)
-fuzz_shared := $(if $(LIBFUZZER),,tests/fuzz/replay.c) $(VARIANT)/tests/fuzz/fuzz.o
-fuzz_flags = -Itests $(if $(LIBFUZZER),-fsanitize=fuzzer)
+fuzz_shared := $(patsubst %,$(VARIANT)/tests/fuzz/%.o,$(if $(LIBFUZZER),,replay) fuzz)
+fuzz_flags = $(if $(LIBFUZZER),-Itests -fsanitize=fuzzer,$(quick))
 $(VARIANT)/tests/fuzz/%: tests/fuzz/%.c $(fuzz_shared) $(libs_wire)
 	$(call link,$(fuzz_flags),$(ext_wire))
 $(VARIANT)/tests/fuzz/fuzz_whole: tests/fuzz/fuzz_whole.c \
@@ -229,8 +229,9 @@ $(FUZZ_CORE:%=$(VARIANT)/tests/fuzz/%): $(VARIANT)/tests/fuzz/%: \
 # The core in a modelled world; SEEDS of them where it has to be quick.
 SIM := $(VARIANT)/tests/sim
 SEEDS ?= 2000
-$(SIM): $(wildcard tests/sim/*.[ch]) $(libs_core)
-	$(call link,-Itests/sim)
+sim_objects := $(patsubst tests/sim/%.c,$(VARIANT)/tests/of_sim/%.o,$(wildcard tests/sim/*.c))
+$(SIM): $(sim_objects) $(libs_core)
+	$(call link)
 
 sim-quick: $(SIM)  ## the core in a modelled world: named histories, SEEDS random ones, uninstall, large claims, changed NodePools
 	@$(SIM) run tests/sim/histories/*.txt tests/sim/seeds/*.txt
@@ -250,7 +251,7 @@ STARTS := $(wildcard tests/explore/starts/*.txt)
 MINUTES ?= 10
 wrap := $(foreach f,malloc calloc realloc free memcpy memset,-Xlinker --wrap=$(f))
 $(EXPLORE): $(wildcard tests/explore/*.[ch]) \
-		$(filter-out tests/sim/sim.c,$(wildcard tests/sim/*.[ch])) $(libs_core)
+		$(filter-out %/sim.o,$(sim_objects)) $(libs_core)
 	$(call link,-Itests/explore -Itests/sim $(wrap))
 
 explore: $(EXPLORE)  ## every order of events in that world, for MINUTES
@@ -286,6 +287,7 @@ unit: edge below  ## all unit tests, golden files and fuzz corpora
 # What waits for deadlines runs beside what computes, which makes room for it.
 # What a target prints comes together, when it is done.
 SIDE_BY_SIDE := -j2 -Otarget daemon edge computing
+COMPUTING ?= below sim-quick explore-quick
 computing:
 	$(if $(COMPUTING),@nice -n 10 $(MAKE) $(COMPUTING))
 
@@ -302,7 +304,10 @@ daemon: $(FAST)  ## the whole daemon and its commands against a scripted API ser
 check: deps  ## lint and every test but san, tsan and e2e
 	@rm -rf $(HOLDER_SAID)
 	@$(MAKE) -j$(JOBS) all programs
-	@$(MAKE) $(SIDE_BY_SIDE) COMPUTING='lint below sim-quick explore-quick instructions'
+	@$(MAKE) $(SIDE_BY_SIDE) COMPUTING='lint $(COMPUTING) instructions'
+	@$(MAKE) said
+
+said:
 	@tests/said.sh check edge unit pytest daemon commands
 
 # axe-core is what judges whether everybody can read the page.
@@ -343,7 +348,8 @@ lint: all  ## what docs/architecture.md claims, checked by a script
 
 programs: $(TESTS) $(REPLAYS) $(ANSWERS) $(FAST) $(SIM) $(EXPLORE)  ## build every test program
 programs-edge: $(EDGE) $(FAST)
-SAN  := VARIANT=$(BUILD)/san SANITIZE=address,undefined CK_FORK=no CFLAGS=-g1
+SAN  := VARIANT=$(BUILD)/san SANITIZE=address,undefined CK_FORK=no CFLAGS=-g1 \
+	SEEDS=300
 TSAN := VARIANT=$(BUILD)/tsan SANITIZE=thread CK_FORK=no CFLAGS=-g1
 
 # Leaks in forked Check children would go unseen: one process.
@@ -351,8 +357,8 @@ san:  ## the tests under the address and undefined behaviour sanitizers
 	@echo "== address and undefined behaviour sanitizers, about 2 minutes"
 	@$(MAKE) $(SAN) -j$(JOBS) programs
 	@rm -rf $(BUILD)/san/said
-	@$(MAKE) $(SIDE_BY_SIDE) $(SAN) SEEDS=300 COMPUTING='below sim-quick explore-quick'
-	@HOLDER_SAID=$(abspath $(BUILD)/san/said) tests/said.sh check edge unit pytest daemon commands
+	@$(MAKE) $(SIDE_BY_SIDE) $(SAN)
+	@$(MAKE) $(SAN) said
 
 tsan:  ## the tests that have threads under the thread sanitizer
 	@echo "== thread sanitizer, about a minute"
@@ -374,13 +380,32 @@ e2e-long: all $(FAST)  ## long scenarios, over an hour
 	@HOLDER_VARIANT=$(VARIANT) \
 		$(PYTEST) -s -m huge -o faulthandler_timeout=1500 tests/edge
 
-# Most of check, san and tsan waits for deadlines: on a new machine the control
-# plane is built meanwhile, with what they leave of the processor.
-test: deps  ## check, san, tsan and e2e
-	@nice -n 19 tests/e2e/lib/binaries.sh test & builds=$$!; \
-	trap 'kill $$builds 2>/dev/null || :' EXIT; trap 'exit 130' INT TERM; set -e; \
-	$(MAKE) -j$(JOBS) all programs; \
-	for suite in check san tsan e2e; do $(MAKE) $$suite; done
+# No processor is ever idle (docs/testing.md).  What waits for deadlines comes
+# first: on a new machine the control plane is built meanwhile.  What computes
+# takes what both of them and e2e leave.
+COMPUTED := $(BUILD)/computed
+test:  ## check, san, tsan and e2e
+	@tests/deps.sh python3-venv ca-certificates
+	@rm -rf $(HOLDER_SAID) $(BUILD)/san/said
+	@nice -n 10 tests/e2e/lib/binaries.sh test & builds=$$!; computes=; \
+	trap 'kill $$builds $$computes 2>/dev/null || :' EXIT; trap 'exit 130' INT TERM; set -e; \
+	$(MAKE) deps; \
+	$(MAKE) -j$(JOBS) all programs $(OPERATIONS); \
+	$(MAKE) lint; \
+	$(MAKE) -j$(JOBS) $(SAN) programs; \
+	nice -n 9 $(MAKE) computed >$(COMPUTED) 2>&1 & computes=$$!; \
+	FEW_VALUES=yes $(MAKE) $(SIDE_BY_SIDE) COMPUTING=; \
+	$(MAKE) $(SIDE_BY_SIDE) $(SAN) COMPUTING=; \
+	$(MAKE) tsan; \
+	$(MAKE) e2e; \
+	echo "== what computes, meanwhile"; \
+	wait $$computes && rc=0 || rc=$$?; cat $(COMPUTED); exit $$rc
+	@$(MAKE) said
+	@$(MAKE) $(SAN) said
+
+computed:
+	@$(MAKE) computing COMPUTING='$(COMPUTING) instructions'
+	@$(MAKE) $(SAN) computing
 
 # Programs of the benchmarks: what the libraries can do at best, and clients.
 BENCH := $(patsubst %,$(VARIANT)/bench/%,ceiling handshakes patches)

@@ -675,19 +675,30 @@ def group_of(item):
     return mark and mark.args[0]
 
 
-ONE_THREAD = ("test_check", "test_commands", "test_kubeconfig", "test_plugin",
+# These run nothing that was compiled.
+SCRIPTS = ("test_bench", "test_fixtures", "test_plugin", "test_study")
+ONE_THREAD = ("test_check", "test_commands", "test_kubeconfig",
               "test_prometheus", "test_refused", "test_simulate")
 
 
 def needless(items):
-    """Yields what shows a thread sanitizer nothing.  Commands other than serve
-    and uninstall have one thread.  Rows that differ in values only run the same
-    code in the same threads, so every fourth is enough."""
+    """Yields what shows this build nothing.
+
+    A sanitizer sees nothing of scripts.  Commands other than serve and
+    uninstall have one thread.  Rows that differ in values only run the same
+    code in the same threads, so every fourth is enough for a thread sanitizer,
+    and wherever another build runs all of them (FEW_VALUES)."""
+    program = HOLDER_FAST.read_bytes() if HOLDER_FAST.exists() else b""
+    threads = b"__tsan_init" in program
+    few = threads or "FEW_VALUES" in os.environ
+    scripts = SCRIPTS if threads or b"__asan_init" in program else ()
+    one_thread = ONE_THREAD if threads else ()
     seen = collections.Counter()
     for item in items:
-        if item.path.stem in ONE_THREAD and "serve" not in item.name:
+        if item.path.stem in scripts or (
+                item.path.stem in one_thread and "serve" not in item.name):
             yield item
-        elif item.get_closest_marker("values"):
+        elif few and item.get_closest_marker("values"):
             if seen[item.function] % 4:
                 yield item
             seen[item.function] += 1
@@ -696,10 +707,9 @@ def needless(items):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Deals the tests out to the processes, and the long ones evenly."""
-    if HOLDER_FAST.exists() and b"__tsan_init" in HOLDER_FAST.read_bytes():
-        left_out = list(needless(items))
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [i for i in items if i not in left_out]
+    left_out = set(needless(items))
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [i for i in items if i not in left_out]
     for n, item in enumerate(sorted(items, key=is_short)):
         item.add_marker(pytest.mark.xdist_group(str(n % PROCESSES)))
 
