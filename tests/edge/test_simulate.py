@@ -376,6 +376,10 @@ def test_picture_takes_no_input(run, log, config, tmp_path,  # noqa: F811
         done = run("simulate", "karpenter.log", "--config", "config.yaml",
                    flag, place)
         refused(done, f"{flag}: {place}: ", "expected another file")
+    for file in "prometheus-ca", "prometheus-token-file":
+        refused(run("simulate", "--prometheus=https://127.0.0.1:1",
+                    f"--{file}=other", flag, "karpenter.log"),
+                f"{flag}: karpenter.log: ", "expected another file")
     with open(tmp_path / "other") as given, open(tmp_path / "out", "w") as out:
         for place in ("karpenter.log", "out"):
             done = subprocess.run(
