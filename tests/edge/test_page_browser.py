@@ -94,7 +94,8 @@ def test_looks(w):
                      "machine")
         chrome.open(url(holder, "/status?format=html"))
         chrome.is_well("status")
-        chrome.run("document.querySelector('section ul li a').click()")
+        chrome.run("[...document.querySelectorAll('section ul li a')]"
+                   ".find(a => a.textContent == 'newest').click()")
         assert chrome.wait("Page.loadEventFired")
         assert chrome.run("location.pathname") == "/status/machines/newest"
         chrome.run("document.querySelector('main a').click()")

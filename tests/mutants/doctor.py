@@ -20,6 +20,8 @@ READ = "wire/test_doctor"
 READ_INSTALL = "wire/test_doctor_install"
 
 FAULTS = [
+    ("a Lease that was left is a Karpenter that is down", JUDGED, VERSIONS,
+     "!k->lease_live && !k->lease_left)", "!k->lease_live)"),
     # findings
     ("an error has no place among warnings", JUDGED, FINDING,
      "level == FINDING_ERROR && i-- > 0", "0 && i-- > 0"),

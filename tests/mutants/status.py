@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/status: what is asked for, and what is answered (src/wire/status)."""
+"""/status: what is asked for, and what is answered (src/wire/status), and what
+the controller says of it (src/core/controller)."""
 QUERY = "src/wire/status/query.c"
 WORDS = "src/wire/status/words.c"
 TEXT = "src/wire/status/status_text.c"
@@ -8,10 +9,53 @@ HTML = "src/wire/status/status_html.c"
 PAGE = "src/wire/status/status_page.c"
 TIMELINE = "src/wire/status/status_timeline.c"
 STATUS = "src/wire/status/status.c"
+TOLD = "src/core/controller/status.c"
+COUNT = "src/core/controller/count.c"
+TURNS = "src/core/controller/turns.c"
+METRICS = "src/wire/metrics/metrics.c"
+KNOWN = "core/test_controller_status"
+TURNED = "core/test_controller_turns"
+SERIES = "wire/test_metrics"
 ASKED = "wire/test_status:query"
 SAID = "wire/test_status:page"
 
 FAULTS = [
+    # what people hold
+    ("a hold-until of one NodePool is the cluster's", KNOWN, TOLD,
+     "hand->held == 0 || hand->held < hand->nodepools ||", "hand->held == 0 ||"),
+    ("what hold-untils alone hold is quiet", KNOWN, TOLD,
+     "out->state = SCOPE_HELD;\n\tif (hand", "if (hand"),
+    ("the last of the hold-untils ends the hold", KNOWN, TOLD,
+     "out->until_ms = hand->first_ms;", "out->until_ms = hand->last_ms;"),
+    ("a NodePool that is left out counts among those held", KNOWN, COUNT,
+     "if (t->out)\n\t\treturn;", ""),
+    ("all that is held is held by hand", KNOWN, COUNT,
+     "if (t == TENURE_OURS && p->by_hand)", "if (t == TENURE_OURS)"),
+    ("a reason outlives its hold-until", KNOWN, TOLD,
+     "if (out->manual_ms != STAMP_NONE)\n\t\tmemcpy", "memcpy"),
+    ("who prolongs a hold begins it anew", TURNED, TURNS,
+     "to_ms - held_since_ms(s, p->name, was)", "to_ms - was->at_ms"),
+    ("a hold goes on from one that has ended", TURNED, TURNS,
+     "if (t.what != TURN_HELD || t.until_ms < since_ms)", "if (0)"),
+    ("replicas that do not lead say what is held by hand", SERIES, METRICS,
+     "i = 0; g->leads && left > 0 &&", "i = 0; left > 0 &&"),
+    ("a series of a NodePool that nobody holds", SERIES, METRICS,
+     "if (p.hand_ms == STAMP_NONE)\n\t\t\tcontinue;", ""),
+    ("a series for each of however many NodePools", SERIES, METRICS,
+     "g->leads && left > 0 &&", "g->leads &&"),
+    # all machines
+    ("what a person holds is no more worth a look", KNOWN, TOLD,
+     "t == TENURE_PERSON || t == TENURE_YIELDED ||", "t == TENURE_YIELDED ||"),
+    ("the machines of one NodePool are all", KNOWN, TOLD,
+     "(ref != NO_ID && e->nodepool != ref) ||", ""),
+    ("a Node and its claim are two machines", KNOWN, TOLD,
+     "!e->used || machines_head(m, *i) != *i ||", "!e->used ||"),
+    ("a machine that a person holds is free some time", SAID, WORDS,
+     "if (by != NULL && by[0] == 'p')\n\t\treturn FREE_PERSON;", ""),
+    ("what is to be released may be taken at its deadline", SAID, WORDS,
+     "if (m->goal != GOAL_HOLD)\n\t\treturn FREE_SOON;", ""),
+    ("what is going away may be taken", SAID, WORDS,
+     "if (is_deleting(m) || !m->claim.present)", "if (!m->claim.present)"),
     # what is asked for
     ("a type that is asked for last outweighs the others", ASKED, QUERY,
      "if (how <= exact[i])", "if (how < exact[i])"),

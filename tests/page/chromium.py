@@ -176,7 +176,8 @@ class Chromium:
         self.picture(PAGE / f"shots/{name}.png")
         assert self.problems == [], name
         assert set(self.asked.values()) == {self.run("location.href")}, name
-        assert self.run(AXE.read_text() + CHECK) == [], name
+        found = self.run(AXE.read_text() + CHECK)
+        assert found == [], (name, found)
         wide, room = self.run("[document.documentElement.scrollWidth,"
                               " document.documentElement.clientWidth]")
         assert wide <= room, name

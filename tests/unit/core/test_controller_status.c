@@ -462,6 +462,11 @@ START_TEST(held_by_hand_alone)
 	while (controller_scope_status(w->s, f, &i, world_now(w), &sc))
 		ck_assert_int_eq(sc.hand_alone, strcmp(sc.name, "web") == 0);
 	ck_assert_uint_eq(figures_by_hand(f, KIND_NODE), 2);
+	/* What the scope of the other holds is not held by hand. */
+	machine_now(7, "batch");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(the_pool("batch").n.held, 2);
+	ck_assert_uint_eq(figures_by_hand(f, KIND_NODE), 2);
 }
 END_TEST
 
