@@ -86,7 +86,7 @@ entry(struct mix *m, const struct controller *s, const struct entry *e)
 		    e->mark << 12 | e->has_held_key << 14 |
 		    e->has_previous << 15 | e->previous_hold << 16 |
 		    e->classed << 18 | e->judged << 19 |
-		    e->deletion_seen << 20 |
+		    e->deletion_seen << 20 | e->rebooted << 21 |
 		    (e->generation == s->views.at[e->kind].generation) << 22 |
 		    e->exposed << 23);
 	mix_server(m, e->mark_ms);

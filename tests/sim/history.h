@@ -35,6 +35,8 @@
  *     delete	the objects stay while the machine drains (`for`).  Without a
  *		`disrupt` before it, it is an expiry, an interruption or a
  *		manual delete, and `create` makes the successor
+ *     reboot	Karpenter reboots the machine, which is ready again after `for`,
+ *		or never without it
  *     deny	patches of one kind (and NodePool) are answered with the status
  *		`value`; 500 is somebody's failing webhook
  *     turns	two API servers take turns, one `every` so often, for a while
@@ -57,6 +59,7 @@ enum op_type {
 	OP_LIFE,		/* the next step in a machine's life */
 	OP_LOOK,		/* nothing but time passes up to here */
 	OP_DISRUPT,		/* Karpenter is going to replace it */
+	OP_REBOOT,		/* by Karpenter; ready again later (`for`) */
 	OP_DELETE,		/* by Karpenter or a person, held or not */
 	OP_AGAIN,		/* a kubelet posts its Node again */
 	OP_RECREATE,		/* a Node is deleted, and its kubelet lives */

@@ -192,6 +192,8 @@ on_machines(struct run *r, const struct op *o)
 		(void)machine_moves(w, m);
 	else if (o->type == OP_DELETE)
 		machine_delete(w, m, o->for_ms);
+	else if (o->type == OP_REBOOT)
+		machine_reboot(w, m, o->for_ms);
 	else if (o->type == OP_UNNODE)
 		node_lost(w, m, o->for_ms);
 	else if (o->type == OP_DISRUPT)

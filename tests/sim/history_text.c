@@ -7,6 +7,7 @@
 const char *const op_names[OP_COUNT] = {
 	[OP_CREATE] = "create",	  [OP_DISRUPT] = "disrupt",
 	[OP_LIFE] = "life",	  [OP_LOOK] = "look",
+	[OP_REBOOT] = "reboot",
 	[OP_DELETE] = "delete",	  [OP_AGAIN] = "again",
 	[OP_RECREATE] = "recreate", [OP_UNNODE] = "unnode",
 	[OP_TEMPLATE] = "template", [OP_POOL] = "pool",

@@ -81,6 +81,7 @@ holder_leads(struct holder *h)
 	for (int i = 0; i < THINGS; i++)
 		h->sights[i] = (struct sight){.at = -1,
 					      .ready_at = -1,
+					      .old_at = -1,
 					      .launched_at = -1,
 					      .deleted_at = -1,
 					      .disrupted_at = -1,

@@ -60,6 +60,8 @@ struct sight {
 	int64_t at, ready_at, launched_at;	/* virtual time; -1: not yet */
 	int64_t clock, ready_clock;	/* server time as it had it … */
 	int64_t shifted, ready_shifted;	/* … and how far it had shifted */
+	int64_t ready_stamp;	/* of which readiness that is */
+	int64_t old_at, old_clock, old_shifted;	/* of that before a reboot */
 	int64_t deleted_at, deleted_shifted;
 	int64_t disrupted_at, gone_at;
 };

@@ -33,6 +33,7 @@ thing_new(struct world *w, enum kind kind, int machine)
 			    .machine = machine,
 			    .created_ms = world_stamp(w),
 			    .ready_ms = STAMP_NONE,
+			    .first_ready_ms = STAMP_NONE,
 			    .deleted_ms = STAMP_NONE,
 			    .disrupted_ms = STAMP_NONE,
 			    .born = w->now,
@@ -322,6 +323,25 @@ machine_disrupt(struct world *w, int machine, const char *reason)
 	thing_changed(w, claim);
 }
 
+/* Initialized becomes Unknown with the reason Rebooting. */
+void
+machine_reboot(struct world *w, int machine, int64_t for_ms)
+{
+	struct thing *claim = alive(w, w->machines[machine].claim);
+
+	if (claim == NULL || claim->deleting || claim->ready_ms == STAMP_NONE ||
+	    w->now < w->unserved_until[KIND_NODECLAIM])
+		return;
+	if (!claim->rebooted)
+		claim->first_ready_ms = claim->ready_ms;
+	claim->rebooted = true;
+	claim->ready_ms = STAMP_NONE;
+	tell(w, "karpenter  NodeClaim %s is rebooted", claim->name);
+	thing_changed(w, claim);
+	if (for_ms > 0)
+		due_in(w, for_ms, DUE_READY, machine);
+}
+
 void
 event_on(struct world *w, int machine, const char *reason)
 {
@@ -433,7 +453,8 @@ claim_moves(struct world *w, const struct due *d)
 		return;
 	} else {
 		claim->ready_ms = world_stamp(w);
-		claim->ready_at = w->now;
+		if (!claim->rebooted)
+			claim->ready_at = w->now;
 		tell(w, "karpenter  NodeClaim %s initialized", claim->name);
 	}
 	thing_changed(w, claim);

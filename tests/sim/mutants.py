@@ -602,11 +602,22 @@ MUTANTS = [
      "\tif (mine->tenure != TENURE_OURS && mine->previous)\n"
      "\t\treturn (struct decision){.act = ACT_UNMARK, .on = on};\n"
      "\tif (mine->tenure != TENURE_OURS)\n\t\treturn nothing;"),
+    ("a reboot is a scale-up", "controller/refresh.c",
+     "if (claim != NULL && claim->rebooted)", "if (0)"),
+    ("a reboot ends the hold", "controller/refresh.c",
+     "if (f->deadline_ms > now_ms)", "if (0)"),
+    ("an old machine has no quiet time after a reboot",
+     "controller/refresh.c", "deadline_ms(&s->rules, e->ready_ms,\n",
+     "deadline_ms(&s->rules, e->created_ms,\n"),
+    ("a machine that reboots has never been ready",
+     "controller/replacements.c",
+     "if (e->ready_ms == STAMP_NONE && !e->rebooted &&",
+     "if (e->ready_ms == STAMP_NONE &&"),
     ("what came for a substitute is a scale-up",
      "controller/replacements.c",
-     "if (e->ready_ms == STAMP_NONE &&\n"
+     "if (e->ready_ms == STAMP_NONE && !e->rebooted &&\n"
      "\t    substitutes(machines_replaces(r->machines, e)) == NULL)",
-     "if (e->ready_ms == STAMP_NONE)"),
+     "if (e->ready_ms == STAMP_NONE && !e->rebooted)"),
     ("a launch failure extends nothing", "controller/replacements.c",
      "deletions_extend(&r->deletions", "if (0) deletions_extend(&r->deletions"),
     ("a failed boot extends a deletion", "controller/replacements.c",

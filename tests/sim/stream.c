@@ -47,7 +47,15 @@ holder_knows(struct holder *h, const struct thing *t)
 		s->deleted_at = now;
 		s->deleted_shifted = h->shifted;
 	}
+	if (t->rebooted && s->ready_at >= 0 && s->old_at < 0) {
+		s->old_at = s->ready_at;
+		s->old_clock = s->ready_clock;
+		s->old_shifted = s->ready_shifted;
+	}
+	if (t->rebooted && s->ready_stamp != t->ready_ms)
+		s->ready_at = -1;
 	if (s->ready_at < 0 && t->ready_ms != STAMP_NONE) {
+		s->ready_stamp = t->ready_ms;
 		s->ready_at = now;
 		s->ready_clock = clock;
 		s->ready_shifted = h->shifted;
@@ -73,7 +81,7 @@ holder_knows_metadata(struct holder *h, const struct thing *t)
 {
 	struct thing seen = *t;
 
-	seen.launched = false;
+	seen.launched = seen.rebooted = false;
 	seen.disrupted_ms = seen.ready_ms = STAMP_NONE;
 	holder_knows(h, &seen);
 }

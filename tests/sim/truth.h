@@ -101,6 +101,8 @@ struct machine_truth {
 				   with an earlier configuration */
 	int64_t deadline;	/* its own, on the leader's clock */
 	int64_t deadline_hi;	/* the later one where two are right */
+	int64_t busy_deadline, busy_deadline_hi;	/* the same for its scope:
+				   a reboot leaves them as they were */
 	int64_t created;
 	int64_t tried_since;	/* it may retry a boot that began then */
 	bool failed_boot;

@@ -144,6 +144,36 @@ widen(const struct truth *t, const struct thing *head, struct machine_truth *x)
 	by = LAG_MS + h->jitter + (h->odd_jump ? 8000 : 0);
 	x->deadline -= by;
 	x->deadline_hi += by;
+	x->busy_deadline -= by;
+	x->busy_deadline_hi += by;
+}
+
+/* The machine was ready, and then it was rebooted.  For its scope that changes
+ * nothing, as far as the leader has seen the first readiness.  It has its own
+ * quiet time from the last. */
+static void
+set_rebooted(struct truth *t, const struct thing *claim, struct limits_of l,
+	     struct machine_truth *x)
+{
+	const struct sight *s =
+		t->leader == NULL ? NULL : &t->leader->sights[claim->index];
+	bool saw = s != NULL && s->old_at >= 0, again = s != NULL && s->ready_at >= 0;
+	int64_t first = remembered(t, claim->first_ready_ms, saw,
+				   saw ? s->old_clock : 0,
+				   saw ? s->old_shifted : 0) + l.hold;
+	int64_t own = x->created, shortest = l.hold;
+
+	if (l.max > 0) {
+		first = earlier(first, x->created + l.max);
+		shortest = earlier(l.hold, l.max);
+	}
+	if (claim->ready_ms != STAMP_NONE)
+		own = ready_ms(t, claim) + shortest;
+	x->busy_deadline = saw ? first : x->created;
+	x->busy_deadline_hi = first;
+	x->deadline = later_of(again || !claim->large ? own : x->created,
+			       x->busy_deadline);
+	x->deadline_hi = later_of(own, first);
 }
 
 static void
@@ -180,11 +210,16 @@ set_deadline(struct truth *t, const struct machine *m, struct machine_truth *x)
 		x->deadline = earlier(x->deadline, other);
 		x->deadline_hi = later_of(x->deadline_hi, other);
 	}
+	x->busy_deadline = x->deadline;
+	x->busy_deadline_hi = x->deadline_hi;
+	if (head == claim && claim->rebooted)
+		set_rebooted(t, claim, l, x);
 	widen(t, head, x);
 	if (p->released != STAMP_NONE)
 		(void)has_passed(t, p->released);
 	if (released(p, head, t->clock))
-		x->deadline = x->deadline_hi = x->created;
+		x->deadline = x->deadline_hi = x->busy_deadline =
+			x->busy_deadline_hi = x->created;
 }
 
 /* --- what replaces what --------------------------------------------------- */
@@ -789,6 +824,10 @@ counts_at_all(const struct truth *t, int i, bool hi)
 		return false;
 	if (claim->deleting || !claim->used)
 		return hi ? x->ongoing.hi : x->ongoing.lo;
+	/* A machine that was rebooted is not among the others any more when it
+	 * has nothing to say in its scope. */
+	if (claim->rebooted && !hi && x->busy_deadline <= t->clock)
+		return false;
 	return hi ? x->counts.hi : x->counts.lo;
 }
 

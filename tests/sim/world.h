@@ -54,6 +54,8 @@ struct thing {
 	uint64_t rv;
 	/* Stamps: server time, whole seconds; STAMP_NONE without. */
 	int64_t created_ms, ready_ms, deleted_ms;
+	int64_t first_ready_ms;	/* claim: before it was rebooted */
+	bool rebooted;
 	bool deleting, launched, launch_known, registered;
 	/* When it really happened, in virtual time; -1: it did not. */
 	int64_t born, launched_at, ready_at, deleted_at, gone_at;
@@ -126,7 +128,7 @@ enum due_type {
 	DUE_NODE,
 	DUE_REGISTER,
 	DUE_NODE_NAME,		/* the claim's status follows the Node */
-	DUE_READY,
+	DUE_READY,		/* for the first time, or after a reboot */
 	DUE_EVENT,
 	DUE_GIVE_UP,
 	DUE_GONE_FIRST,	/* a deleted machine's objects, one by one */
@@ -264,6 +266,8 @@ void machine_disrupt(struct world *w, int machine, const char *reason);
 /* What comes next in the life of a machine whose story leaves it open:
  * launched, a Node, registered, ready.  false: nothing does. */
 bool machine_moves(struct world *w, int machine);
+/* Karpenter reboots it.  It is ready again after that long, or never (0). */
+void machine_reboot(struct world *w, int machine, int64_t for_ms);
 /* drain_ms: how long its objects stay; 0: seconds. */
 void machine_delete(struct world *w, int machine, int64_t drain_ms);
 void node_again(struct world *w, int machine, bool recreate);

@@ -104,6 +104,8 @@ struct object {
 	bool launch_known;	/* it has a condition Launched, True or not */
 	int64_t ready_ms;	/* when the condition Initialized became True;
 				   STAMP_NONE if it is not True */
+	bool rebooted;		/* Karpenter has rebooted the machine, which was
+				   ready before: ready_ms is of a later boot */
 	bool disrupted;		/* the condition DisruptionReason is True, for
 				   whatever reason: Karpenter has decided to
 				   delete the claim */

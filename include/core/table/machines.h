@@ -44,6 +44,7 @@ struct entry {
 	bool classed : 1;	/* its class is written on the object */
 	bool judged : 1;	/* it has come to count, and it was decided then
 				   whether it is a substitute */
+	bool rebooted : 1;	/* Karpenter has rebooted it */
 	bool deletion_seen : 1;	/* its deletion has been taken note of */
 	/* With MODE_OBSERVE: what was assumed to be written (machines_assume)
 	 * and stands in the hold and mark above, though not on the object.
@@ -66,6 +67,8 @@ struct entry {
 	union {
 		struct {	/* claim */
 			int64_t ready_ms, ready_stamp_ms;
+			int64_t first_ready_ms;	/* when it was ready before it
+					was rebooted; STAMP_NONE: unknown */
 			int64_t tried_ms;	/* its created_ms, or that of
 						   the first try if it is
 						   another try of a boot that

@@ -26,6 +26,7 @@ add_known(const struct controller *s, struct object *claim)
 	e = &s->machines.at[id];
 	claim->launched = claim->launch_known = e->launched;
 	claim->ready_ms = e->ready_stamp_ms;
+	claim->rebooted = e->rebooted;
 	claim->disrupted = e->disrupted;
 	claim->exposed = e->exposed;
 	claim->registered = e->registered;

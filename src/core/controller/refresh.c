@@ -53,6 +53,28 @@ activity_ms(const struct controller *s, const struct entry *e)
 					 : e->created_ms + s->rules.startup_ms;
 }
 
+/* A machine that was rebooted had been ready before.  For its scope it counts as
+ * if it had not been rebooted, as far as we have seen that, and afterwards it has
+ * its own quiet time from its new readiness, whatever its age. */
+static void
+after_reboot(const struct controller *s, const struct entry *e,
+	     const struct nodepool_terms *terms, int64_t now_ms,
+	     struct timer_facts *f)
+{
+	f->booting = false;
+	f->deadline_ms = e->first_ready_ms == STAMP_NONE
+				 ? STAMP_NONE
+				 : deadline_ms(&s->rules, e->created_ms,
+					       e->first_ready_ms, terms);
+	if (f->deadline_ms > now_ms)
+		return;
+	f->counts_ms = STAMP_NONE;
+	f->deadline_ms = e->ready_ms == STAMP_NONE
+				 ? STAMP_NONE
+				 : deadline_ms(&s->rules, e->ready_ms,
+					       e->ready_ms, terms);
+}
+
 /* Returns the machine's deadline and the moment from which it counts
  * (docs/rules.md#launch-failures-hold-nobody-else). */
 static struct timer_facts
@@ -76,6 +98,8 @@ facts_of(const struct controller *s, uint32_t head,
 			? STAMP_NONE
 			: replacements_undecided_ms(&s->replacements, claim);
 
+	if (claim != NULL && claim->rebooted)
+		after_reboot(s, claim, terms, now_ms, &f);
 	/* The machine stays in its scope, so what others hold spreads to it. */
 	if (e->created_stamp_ms < terms->released_ms) {
 		f.deadline_ms = f.counts_ms = STAMP_NONE;

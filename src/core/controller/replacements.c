@@ -285,7 +285,7 @@ replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 	if (e->disrupted ||
 	    nodepools_terms(r->nodepools, nodepool, now_ms).uncounted)
 		return;
-	if (e->ready_ms == STAMP_NONE &&
+	if (e->ready_ms == STAMP_NONE && !e->rebooted &&
 	    substitutes(machines_replaces(r->machines, e)) == NULL)
 		deleted_early(r, e, deleted_ms, now_ms);
 	else if (!gone) /* else nobody knows how it went */

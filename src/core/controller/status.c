@@ -318,7 +318,8 @@ fill_machine(const struct controller *s, uint32_t head, struct now now,
 
 	*out = (struct machine_status){
 		.registered = node != NULL && node->registered,
-		.booting = claim != NULL && claim->ready_ms == STAMP_NONE,
+		.booting = claim != NULL && claim->ready_ms == STAMP_NONE &&
+			   !claim->rebooted,
 		.own_ms = t->used ? t->deadline_ms : STAMP_NONE,
 		.scope = t->used && t->scope != NO_SCOPE ? t->scope : NO_ID,
 	};

@@ -278,6 +278,9 @@ take_claim(struct entry *e, const struct object *o, int64_t seen_ms)
 		e->launch_seen_ms = seen_ms;
 	/* A stamp in the future counts as the moment at which it was first
 	 * seen, even after its own time has come. */
+	if (o->rebooted && !e->rebooted)
+		e->first_ready_ms = e->ready_ms;
+	e->rebooted |= o->rebooted;
 	if (o->ready_ms != e->ready_stamp_ms)
 		e->ready_ms = no_later(o->ready_ms, seen_ms);
 	e->ready_stamp_ms = o->ready_ms;
@@ -479,6 +482,7 @@ entry_make(struct machines *m, const struct object *o, int64_t seen_ms,
 	if (o->kind == KIND_NODECLAIM) {
 		e->tried_ms = e->created_ms;
 		e->ready_ms = e->ready_stamp_ms = STAMP_NONE;
+		e->first_ready_ms = STAMP_NONE;
 		e->seen_ms = seen_ms;
 		e->launch_seen_ms = STAMP_NONE;
 	}
@@ -540,6 +544,7 @@ machines_shift(struct machines *m, int64_t by_ms)
 			continue;
 		shift(&e->tried_ms, by_ms);
 		shift(&e->ready_ms, by_ms);
+		shift(&e->first_ready_ms, by_ms);
 		shift(&e->seen_ms, by_ms);
 		shift(&e->launch_seen_ms, by_ms);
 	}

@@ -183,6 +183,7 @@ ready(struct history *h, const struct fact *f)
 	if (id == NO_ID || h->roster.at[id].ready_ms == stamp_of(f->at_ms))
 		return;
 	h->roster.at[id].launched = true;
+	h->roster.at[id].rebooted = h->roster.at[id].ready_ms != STAMP_NONE;
 	h->roster.at[id].ready_ms = stamp_of(f->at_ms);
 	EACH(h, replay_changed(r, id));
 }

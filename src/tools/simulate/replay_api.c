@@ -50,6 +50,7 @@ show_claim(const struct replay *r, uint32_t id, struct object *o)
 	o->launched = m->launched;
 	o->launch_known = true;
 	o->ready_ms = m->ready_ms;
+	o->rebooted = m->rebooted;
 	o->disrupted = c->disrupted;
 	o->disrupted_ms = c->disrupted ? c->disrupted_ms : STAMP_NONE;
 	show_class(c, m, o);

@@ -24,6 +24,7 @@ struct logged {
 	int64_t deleted_ms;	/* the same, of its deletion */
 	enum fact_maker maker;
 	bool used, launched;
+	bool rebooted;		/* it was ready before ready_ms */
 	bool counted;		/* among those that Karpenter created */
 	bool node_gone, gone;	/* so the log says; a replay may keep it */
 	uint64_t decision;	/* the latest that names it; 0: none */

@@ -152,8 +152,10 @@ transition_read(const struct json *c, const struct object *o)
 	return s == NULL || stamp_parse(s, &ms) ? o->created_ms : ms;
 }
 
+/* *rebooted_ms: when Rebooting became False.  Initialized is True again later
+ * (sigs.k8s.io/karpenter pkg/controllers/nodeclaim/reboot). */
 static void
-condition_read(const struct json *c, struct object *o)
+condition_read(const struct json *c, struct object *o, int64_t *rebooted_ms)
 {
 	bool is_true = json_says(c, "status", "True");
 
@@ -162,6 +164,11 @@ condition_read(const struct json *c, struct object *o)
 		o->launched |= is_true;
 	} else if (json_says(c, "type", "Initialized") && is_true) {
 		o->ready_ms = transition_read(c, o);
+	} else if (json_says(c, "type", "Initialized")) {
+		o->rebooted |= json_says(c, "reason", "Rebooting");
+	} else if (json_says(c, "type", "Rebooting") &&
+		   json_says(c, "status", "False")) {
+		*rebooted_ms = transition_read(c, o);
 	} else if (json_says(c, "type", "DisruptionReason") && is_true) {
 		o->disrupted = true;
 		if (!json_says(c, "reason", "Empty"))
@@ -206,11 +213,13 @@ claim_read(const struct json *root, struct object *o)
 	const struct json *status = json_member(root, "status");
 	const struct json *list = json_member(status, "conditions");
 	const char *provider = json_string(json_member(status, "providerID"));
+	int64_t rebooted_ms = INT64_MAX;
 
 	o->karpenter = true;
 	o->launched = provider != NULL && provider[0] != '\0';
 	for (const struct json *c = json_first(list); c; c = json_next(c))
-		condition_read(c, o);
+		condition_read(c, o, &rebooted_ms);
+	o->rebooted |= rebooted_ms <= o->ready_ms;
 	(void)reference_copy(status, "nodeName", o->node_name,
 			     sizeof(o->node_name));
 	o->registered = o->node_name[0] != '\0';

@@ -320,6 +320,77 @@ START_TEST(a_substitute_that_does_not_boot)
 }
 END_TEST
 
+/* --- reboots -------------------------------------------------------------- */
+
+static void
+reboot(struct thing *c)
+{
+	c->o.ready_ms = STAMP_NONE;
+	c->o.rebooted = true;
+	thing_changed(w, c);
+	world_run(w, MINUTE);
+}
+
+/* A machine that Karpenter reboots has its own quiet time anew, though it is
+ * older than the cap, and holds nobody else.  Another leader, which comes while
+ * it reboots (1) or afterwards (2), knows it as well. */
+START_TEST(a_reboot_holds_itself)
+{
+	struct thing *c = claim_at(w, 0);
+
+	reboot(c);
+	ck_assert_uint_eq(count_marked(w), 0);
+	if (_i == 1) {
+		world_restart(w, 9);
+		world_open(w);
+	}
+	become_ready(c);
+	if (_i == 2) {
+		world_restart(w, 9);
+		world_open(w);
+	}
+	world_run(w, rules.hold_ms - MINUTE);
+	ck_assert(thing_held(node_at(w, 0)));
+	ck_assert_uint_eq(count_marked(w), 1);
+	world_run(w, MINUTE + SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+/* A reboot neither ends nor extends the hold that the machine keeps up. */
+START_TEST(a_reboot_in_a_hold)
+{
+	struct thing *c = launched(10, "web");
+	int64_t quiet = become_ready(c);
+
+	world_run(w, MINUTE);
+	reboot(c);
+	become_ready(c);
+	world_run(w, quiet - 5000 - server_ms(w));
+	ck_assert_uint_eq(count_spread(OLD), OLD);
+	world_run(w, 5000 + SLACK);
+	ck_assert_uint_eq(count_spread(OLD), 0);
+	ck_assert(thing_held(c));
+	world_run(w, 3 * MINUTE);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+/* It was ready before, so what comes when it is deleted is a substitute. */
+START_TEST(deleted_while_it_reboots)
+{
+	reboot(claim_at(w, 0));
+	if (_i == 1) {
+		world_restart(w, 9);
+		world_open(w);
+	}
+	claim_deleting(claim_at(w, 0));
+	world_run(w, 2000);
+	is_substitute(launched(10, "web"), "c0");
+	ck_assert_uint_eq(count_spread(OLD), 0);
+}
+END_TEST
+
 /* Deletions that have no substitutes: Karpenter's own disruptions, for
  * whatever reason, and machines that were never ready. */
 START_TEST(what_matches_nothing)
@@ -886,6 +957,9 @@ main(void)
 			    (int)(sizeof(extended) / sizeof(extended[0])));
 	tcase_add_loop_test(c, each_extends_one, 0, 2);
 	tcase_add_loop_test(c, a_substitute_that_does_not_boot, 0, 2);
+	tcase_add_loop_test(c, a_reboot_holds_itself, 0, 3);
+	tcase_add_test(c, a_reboot_in_a_hold);
+	tcase_add_loop_test(c, deleted_while_it_reboots, 0, 2);
 	tcase_add_loop_test(c, what_matches_nothing, 0, 3);
 	tcase_add_test(c, disrupted_and_deleted_at_once);
 	tcase_add_test(c, count_takes_no_notice);

@@ -65,6 +65,7 @@ put_object(struct buf *b, const struct object *o)
 	put_flag(b, "launched", o->launched);
 	put_flag(b, "launch_known", o->launch_known);
 	put_time(b, "ready", o->ready_ms);
+	put_flag(b, "rebooted", o->rebooted);
 	put_flag(b, "disrupted", o->disrupted);
 	put_time(b, "disrupted_at", o->disrupted_ms);
 	put_flag(b, "exposed", o->exposed);
