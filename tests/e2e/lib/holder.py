@@ -116,6 +116,9 @@ class Holder:
 
     count = 0
     command = ("serve",)
+    # What starts it: it may start no process.
+    confined = ("/usr/bin/python3", REPO / "tests/e2e/lib/confined.py",
+                REPO / "deploy/seccomp/no-process.json")
 
     def __init__(self, plane, **settings):
         Holder.count += 1
@@ -182,15 +185,17 @@ class Holder:
 
     # The process
 
+    def argv(self):
+        return [BINARY, *self.command, "--config", self.config,
+                "--kubeconfig", self.kubeconfig, *self.flags]
+
     def start(self, wait=True):
         assert not self.alive(), "already running"
         env = {"PATH": os.environ["PATH"], "HOME": str(self.dir),
                **self.environment}
         env.update({k: v for k, v in os.environ.items()
                     if k.endswith("SAN_OPTIONS")})
-        self.process = spawn([
-            BINARY, *self.command, "--config", self.config,
-            "--kubeconfig", self.kubeconfig, *self.flags], self.log, env)
+        self.process = spawn([*self.confined, *self.argv()], self.log, env)
         if wait:
             self.wait_ready()
         return self
