@@ -22,7 +22,7 @@ doctor_get(struct doctor *d, const char *path, struct kube_reply *r,
 	struct kube_request q = {.method = "GET", .path = path};
 
 	*r = (struct kube_reply){.body = ""};
-	return lease_session_ask(d->session, &q, r, e) ? -1 : answer_code(r, e);
+	return session_ask(d->session, &q, r, e) ? -1 : answer_code(r, e);
 }
 
 static int
@@ -33,8 +33,8 @@ ask_once(struct doctor *d, struct kube_request *q, struct kube_reply *r,
 	uint64_t tag;
 
 	*r = (struct kube_reply){.body = ""};
-	if (lease_session_start(d->session, q, 0, e) ||
-	    lease_session_finished(d->session, &tag, r, &no_answer, e))
+	if (session_start(d->session, q, 0, e) ||
+	    session_finished(d->session, &tag, r, &no_answer, e))
 		return -1;
 	if (no_answer.code == ERR_NONE)
 		return answer_code(r, e);
@@ -105,14 +105,14 @@ int
 doctor_list(struct doctor *d, const struct doctor_list *list)
 {
 	struct listing ctx = {.d = d, .list = list};
-	struct lease_session_list l = {.path = list->path,
+	struct session_list l = {.path = list->path,
 				       .accept = list->accept,
 				       .begin = list_begin_again,
 				       .item = list_item,
 				       .ctx = &ctx};
 	struct err e = {0};
 	char text[100];
-	int rc = lease_session_list(d->session, &l, &e);
+	int rc = session_list(d->session, &l, &e);
 
 	(void)snprintf(text, sizeof(text), "list %s", list->what);
 	if (rc < 0)

@@ -7,7 +7,8 @@
 #include "tools/client.h"
 
 static int
-doctor_open(struct doctor *d, struct kubeconfig *access, struct err *e)
+doctor_open(struct doctor *d, struct session *calls, struct kubeconfig *access,
+	    struct err *e)
 {
 	d->clock = clock_new();
 	if (d->clock == NULL)
@@ -15,17 +16,17 @@ doctor_open(struct doctor *d, struct kubeconfig *access, struct err *e)
 	d->kube = client_new(access, d->clock, d->timing, e);
 	if (d->kube == NULL)
 		return -1;
-	d->session = lease_session_new(
-		&(struct lease_session_setup){
-			.kube = d->kube,
-			.clock = d->clock,
-			.config = d->setup->config,
-			.timing = d->timing,
-			.until_ms = d->begin_ms + d->setup->wait_ms +
-				    DOCTOR_MS,
-		},
-		e);
-	return d->session != NULL ? 0 : -1;
+	d->session = calls;
+	return session_open(calls,
+			    &(struct session_setup){
+				    .kube = d->kube,
+				    .program = "holderctl",
+				    .timing = d->timing,
+				    .until_ms = d->begin_ms +
+						d->setup->wait_ms + DOCTOR_MS,
+				    .calls = 1,
+			    },
+			    e);
 }
 
 static void
@@ -80,6 +81,7 @@ doctor_run(const struct doctor_setup *setup, struct kubeconfig *access,
 	   const struct timing *t, struct findings *f, struct err *e)
 {
 	static struct doctor d, empty;	/* too large for a stack */
+	struct session calls;
 	struct err over = {0};
 	int rc;
 
@@ -88,7 +90,7 @@ doctor_run(const struct doctor_setup *setup, struct kubeconfig *access,
 				.f = f,
 				.begin_ms = clock_boot_ms(),
 				.config = *setup->config};
-	rc = doctor_open(&empty, access, e);
+	rc = doctor_open(&empty, &calls, access, e);
 	for (bool again = rc == 0; again;) {
 		d = empty;
 		findings_init(f);
@@ -96,13 +98,13 @@ doctor_run(const struct doctor_setup *setup, struct kubeconfig *access,
 		doctor_forget(&d);
 		again = !is_settled(f) &&
 			clock_boot_ms() < d.begin_ms + setup->wait_ms &&
-			lease_session_sleep(d.session, DOCTOR_AGAIN_MS,
-					    &over) == 0;
+			session_sleep(&calls, DOCTOR_AGAIN_MS, &over) == 0;
 	}
 	/* A time that is over was reported, a signal was not. */
-	if (rc == 0 && lease_session_sleep(empty.session, 0, e))
+	if (rc == 0 && session_sleep(&calls, 0, e))
 		rc = e->code == ERR_CANCELLED ? -1 : 0;
-	lease_session_free(empty.session);
+	if (empty.session != NULL)
+		session_close(&calls);
 	kube_free(empty.kube);
 	clock_free(empty.clock);
 	kubeconfig_done(access);

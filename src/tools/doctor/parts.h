@@ -4,8 +4,7 @@
 
 #include "doctor.h"
 #include "edge/clock.h"
-#include "edge/kube/kube.h"
-#include "tools/uninstall/lease_session.h"
+#include "edge/kube/session.h"
 #include "wire/doctor/facts.h"
 
 #define DOCTOR_NAME "karpenter-node-holder"
@@ -31,7 +30,7 @@ struct doctor {
 	const struct timing *timing;
 	struct clock *clock;
 	struct kube *kube;
-	struct lease_session *session;
+	struct session *session;
 	struct findings *f;
 	int64_t begin_ms;	/* boot time, of the first look */
 	struct doctor_place place;
@@ -87,11 +86,11 @@ int doctor_post(struct doctor *d, const char *path, const struct buf *body,
 
 /* Lists `path`, calls `begin` when the list begins or begins anew, and passes
  * each item on.  What cannot be listed or decoded becomes a finding of check c.
- * Returns as lease_session_list does. */
+ * Returns as session_list does. */
 struct doctor_list {
 	enum doctor_check check;
 	const char *what;	/* "Nodes" */
-	const char *path, *accept;	/* as in struct lease_session_list */
+	const char *path, *accept;	/* as in struct session_list */
 	void (*begin)(struct doctor *d);
 	int (*item)(struct doctor *d, const char *bytes, size_t n,
 		    struct err *e);

@@ -56,7 +56,7 @@ int
 cleanup_call_list(struct cleanup_call *c, enum kind kind, struct err *e)
 {
 	const struct resource *r = &resources[kind];
-	struct lease_session_list list = {.path = r->path,
+	struct session_list list = {.path = r->path,
 					  .accept = r->list_accept,
 					  .begin = list_begin,
 					  .item = item,
@@ -65,7 +65,7 @@ cleanup_call_list(struct cleanup_call *c, enum kind kind, struct err *e)
 	int rc;
 
 	c->listing = kind;
-	rc = lease_session_list(c->session, &list, e);
+	rc = session_list(lease_session_calls(c->session), &list, e);
 	if (rc != 0)
 		o.code = rc < 0 ? CLEANUP_FAILED : CLEANUP_UNSERVED;
 	if (rc > 0)	/* the reason, should the command end with this */
@@ -184,7 +184,7 @@ next_answer(struct cleanup_call *c, struct err *e)
 	struct err no_answer;
 	uint64_t id;
 
-	if (lease_session_finished(c->session, &id, &r, &no_answer, e))
+	if (session_finished(lease_session_calls(c->session), &id, &r, &no_answer, e))
 		return -1;
 	c->under_way--;
 	answered(c, (uint32_t)id, &r, &no_answer);
@@ -203,7 +203,7 @@ cleanup_call_write(struct cleanup_call *c, const struct cleanup_write *w,
 		if (next_answer(c, e))
 			return -1;
 	while (output_is_full(c->out))
-		if (lease_session_sleep(c->session, READER_MS, e))
+		if (session_sleep(lease_session_calls(c->session), READER_MS, e))
 			return -1;
 	if (c->dry_run) {
 		answered(c, w->id, &done, &no_answer);
@@ -221,5 +221,5 @@ int
 cleanup_call_wait(struct cleanup_call *c, int64_t wait_ms, struct err *e)
 {
 	return c->under_way > 0 ? next_answer(c, e)
-				: lease_session_sleep(c->session, wait_ms, e);
+				: session_sleep(lease_session_calls(c->session), wait_ms, e);
 }

@@ -48,7 +48,7 @@ registered_begin(void *ctx)
 /* Looks for a policy or binding in whichever version is served.  A binding
  * without its policy has no effect, but it may be left over. */
 static int
-look_policy(struct lease_session *l, enum registered_kind kind,
+look_policy(struct session *l, enum registered_kind kind,
 	    const char *resource, struct registered *out, struct err *e)
 {
 	static const char *const versions[] = {"v1", "v1beta1", "v1alpha1"};
@@ -60,7 +60,7 @@ look_policy(struct lease_session *l, enum registered_kind kind,
 		(void)snprintf(base, sizeof(base), GROUP "%s/%s", versions[i],
 			       resource);
 		(void)snprintf(path, sizeof(path), "%s/" POLICY_NAME, base);
-		if (lease_session_ask(l, &q, &r, e))
+		if (session_ask(l, &q, &r, e))
 			return err_wrap(e, "get %s", resource);
 		if (answer_unserved(&r))
 			continue;
@@ -76,14 +76,14 @@ look_policy(struct lease_session *l, enum registered_kind kind,
 }
 
 int
-registered_look(struct lease_session *l, struct registered *out, struct err *e)
+registered_look(struct session *l, struct registered *out, struct err *e)
 {
-	struct lease_session_list list = {.path = REGISTRATION_PATH,
+	struct session_list list = {.path = REGISTRATION_PATH,
 				 .begin = registered_begin,
 				 .item = take_webhook,
 				 .ctx = out};
 
-	int rc = lease_session_list(l, &list, e);
+	int rc = session_list(l, &list, e);
 
 	if (rc == 1)
 		(void)err_set(e, ERR_SYSTEM, "404: not served");
@@ -113,7 +113,7 @@ registered_text(const struct registered *r, unsigned i,
 }
 
 int
-registered_remove(struct lease_session *l, const struct registered *r,
+registered_remove(struct session *l, const struct registered *r,
 		  struct output *out, struct err *e)
 {
 	char name[64 + NAME_BYTES], text[ANSWER_TEXT];
@@ -129,7 +129,7 @@ registered_remove(struct lease_session *l, const struct registered *r,
 				       "hand",
 				       name);
 		q.path = r->at[i].path;
-		if (lease_session_ask(l, &q, &reply, e))
+		if (session_ask(l, &q, &reply, e))
 			return err_wrap(e, "delete %s", name);
 		if (reply.status / 100 != 2 && reply.status != 404)
 			return err_set(e, ERR_SYSTEM, "delete %s: %d: %s", name,

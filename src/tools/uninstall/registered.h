@@ -3,7 +3,7 @@
 #define TOOLS_UNINSTALL_REGISTERED_H
 
 #include "core/base/limits.h"
-#include "lease_session.h"
+#include "edge/kube/session.h"
 
 /*
  * What still makes new objects arrive held: MutatingWebhookConfigurations that
@@ -30,7 +30,7 @@ struct registered {
 
 /* Lists what is registered, up to REGISTERED_MAX of them.  It returns -1 if a
  * list or GET failed, for example for lack of a right. */
-int registered_look(struct lease_session *l, struct registered *out,
+int registered_look(struct session *l, struct registered *out,
 		    struct err *e);
 
 /* Writes "mutatingwebhookconfiguration/NAME", as kubectl takes it.  Returns
@@ -40,7 +40,7 @@ const char *registered_text(const struct registered *r, unsigned i,
 
 /* Deletes each of them and prints a line for it.  It fails at one
  * that is shared, which a person has to change. */
-int registered_remove(struct lease_session *l, const struct registered *r,
+int registered_remove(struct session *l, const struct registered *r,
 		      struct output *out, struct err *e);
 
 #endif

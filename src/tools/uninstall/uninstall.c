@@ -51,6 +51,7 @@ open_kube(struct uninstall *u, int64_t until_ms, struct err *e)
 	u->session = lease_session_new(
 		&(struct lease_session_setup){
 			.kube = u->kube,
+			.program = "holderctl",
 			.clock = u->clock,
 			.config = u->setup->config,
 			.timing = u->timing,
@@ -121,7 +122,7 @@ look_for_lease(struct uninstall *u, const char *given, struct err *e)
 	struct lease_where w = {.given = given,
 				.server_ms = clock_now(u->clock).server_ms};
 	char path[100 + NAME_BYTES];
-	struct lease_session_list list = {.path = path,
+	struct session_list list = {.path = path,
 					  .begin = leases_begin,
 					  .item = lease_item,
 					  .ctx = &w};
@@ -131,7 +132,7 @@ look_for_lease(struct uninstall *u, const char *given, struct err *e)
 		       "/apis/coordination.k8s.io/v1/leases"
 		       "?fieldSelector=metadata.name%%3D%s",
 		       name);
-	rc = lease_session_list(u->session, &list, e);
+	rc = session_list(lease_session_calls(u->session), &list, e);
 	if (rc < 0 && (given[0] == '\0' || e->code == ERR_TIMEOUT ||
 		       e->code == ERR_CANCELLED))
 		return err_wrap(e, "lease %s", name);
@@ -198,10 +199,10 @@ unregister(struct uninstall *u, bool remove, struct cleanup_outcome *o,
 	struct registered r = {.n = 0};
 	char text[64 + NAME_BYTES];
 
-	if (registered_look(u->session, &r, e))
+	if (registered_look(lease_session_calls(u->session), &r, e))
 		return -1;
 	if (remove)
-		return registered_remove(u->session, &r, &u->out, e);
+		return registered_remove(lease_session_calls(u->session), &r, &u->out, e);
 	for (unsigned i = 0; i < r.n; i++)
 		output_tell("holderctl: still registered, new "
 			    "nodes come held: kubectl delete %s",

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef EDGE_KUBE_SESSION_H
+#define EDGE_KUBE_SESSION_H
+
+#include "core/base/pace.h"
+#include "edge/kube/kube.h"
+#include "edge/output.h"
+#include "edge/signals.h"
+#include "edge/timing.h"
+
+/*
+ * The calls of a command, on one thread.  Every function that waits writes what
+ * waits for the reader of stdout meanwhile.  Such a function fails with
+ * ERR_TIMEOUT when until_ms has passed, and with ERR_CANCELLED on SIGINT,
+ * SIGTERM or SIGHUP; a second one of these ends the process at once.
+ */
+struct session_setup {
+	struct kube *kube;
+	const char *program;		/* before what is told on stderr */
+	const struct timing *timing;
+	struct output *out;		/* of the command; NULL: none */
+	int64_t until_ms;		/* boot time; INT64_MAX: no end */
+	unsigned calls;			/* at most so many in flight */
+
+	/* What else the thread has to do while it waits; NULL: nothing.  `turn`
+	 * does what is due now and returns for how many milliseconds nothing
+	 * is.  `answered` gets the answer to each call that was started with
+	 * SESSION_OTHER. */
+	int64_t (*turn)(void *ctx);
+	void (*answered)(void *ctx, const struct kube_reply *r,
+			 const struct err *no_answer);
+	void *ctx;
+};
+#define SESSION_OTHER UINT64_MAX
+#define SESSION_LOOK_MS 100	/* how often it looks for signals and until_ms */
+
+struct session {
+	struct session_setup s;
+	struct kube_lanes *lanes;
+	struct signals signals;
+	struct pace pace;
+};
+
+/* Blocks the three signals until session_close.  The setup's pointers are
+ * borrowed.  It returns -1 on failure, and *e says why; session_close is to be
+ * called all the same. */
+int session_open(struct session *n, const struct session_setup *s,
+		 struct err *e);
+void session_close(struct session *n);
+
+/* These make calls as kube_lanes does.  A timeout_ms of 0 becomes that of the
+ * method. */
+int session_start(struct session *n, struct kube_request *q, uint64_t tag,
+		  struct err *e);
+/* Waits for the next call to end.  *no_answer says why there is no answer to
+ * it; its code is ERR_NONE if there is one.  It returns -1 if the time is up or
+ * a signal came. */
+int session_finished(struct session *n, uint64_t *tag, struct kube_reply *r,
+		     struct err *no_answer, struct err *e);
+/* Makes one turn of a wait, without a look at the time.  Returns true if a call
+ * of the caller's has ended. */
+bool session_turn(struct session *n, int64_t wait_ms, uint64_t *tag,
+		  struct kube_reply *r, struct err *no_answer);
+
+/* Makes one call and waits for the reply.  No other call may be in flight.  It
+ * tries again if there is no reply or the API server is busy, and says so once.
+ * *r stays valid until the next call. */
+int session_ask(struct session *n, struct kube_request *q,
+		struct kube_reply *r, struct err *e);
+/* Waits for `ms`.  The reply of a call that ends meanwhile is lost, so the
+ * caller should have no call in flight. */
+int session_sleep(struct session *n, int64_t ms, struct err *e);
+
+/* What session_list lists, and the functions that it calls. */
+struct session_list {
+	const char *path, *accept;	/* path ends where limit= may follow;
+					   accept NULL: application/json */
+	void (*begin)(void *ctx);	/* may be NULL */
+	int (*item)(void *ctx, const char *bytes, size_t n,
+		    struct err *e);	/* a split_item_fn: bytes is NULL for
+					   an item that is too large */
+	void *ctx;
+};
+/* Passes each item of a list to `item`, one whole page after another.  `begin`
+ * is called first, and again whenever the list has to start over.  It returns
+ * 0, 1 if the API server does not serve the resource, or -1.  It fails as soon
+ * as `item` fails. */
+int session_list(struct session *n, const struct session_list *list,
+		 struct err *e);
+
+#endif
