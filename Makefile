@@ -61,8 +61,7 @@ TOOLS := $(BUILD)/holderctl
 DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev \
 	libyaml-dev libssl-dev libgnutls28-dev zlib1g-dev check ca-certificates git \
 	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist \
-	python3-jsonpatch python3-cryptography valgrind shellcheck busybox \
-	libseccomp2
+	python3-jsonpatch python3-cryptography valgrind shellcheck busybox
 
 .PHONY: all help check unit below computing fuzz fuzz-targets fuzz-corpus \
 	fuzz-coverage edge daemon programs programs-edge sim sim-quick \

@@ -133,6 +133,16 @@ while IFS=: read -r room uses; do
 	needs "$(archive "$room")" "$allow" "${below[@]}"
 done <<<"$rooms"
 
+# a room in a row has to be used: by an #include, or by a call
+while IFS=: read -r room uses; do
+	for used in $uses; do
+		sources "src/$room/*.[ch]" "include/$room/*.h" | grep -E "^(src|include)/$room/[^/]*$" |
+			xargs grep -qE "#include \"$used/[^/\"]*\"" ||
+			[ "$(comm -12 <(undefined "$(archive "$room")") <(defined "$(archive "$used")"))" ] ||
+			fault "docs/architecture.md: $room does not use $used"
+	done
+done <<<"$rooms"
+
 # --- hardening: each object's branches, and the program ---------------------------
 case $(readelf -h "$variant/cli/daemon/main.o" | sed -n 's/ *Machine: *//p') in
 *X86-64) branches='IBT, SHSTK' ;;
@@ -227,6 +237,15 @@ done < <(
 		esac
 	done < <(sources '*.md' | xargs grep -noHE '\]\([^):]*#[^)]*\)')
 )
+# --- tables: a blank line would end one in the middle -----------------------------
+while read -r where; do fault "$where: a table goes on after a blank line"; done < <(
+	sources '*.md' | xargs awk '
+		FNR == 1 { code = before = 0 }
+		/^ *```/ { code = !code }
+		{ row = !code && /^ *\|/ }
+		alone && !/^ *\|[-| :]+$/ { print at }
+		{ alone = row && !before; at = FILENAME ":" FNR; before = row }
+		END { if (alone) print at }')
 while read -r where; do fault "$where: of no document here"; done < <(
 	sources 'src/*' 'include/*' 'tests/*' 'docs/*' | grep -v '^tests/lint\.sh$' | xargs grep -nHoF 'design §')
 # --- the operations guide: each log phrase, alert and Event -----------------------

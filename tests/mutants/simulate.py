@@ -3,6 +3,7 @@
 src/wire/karpenter, src/tools/prometheus), and where its pictures go."""
 SIMULATE = "src/tools/simulate/simulate.c"
 MERGE = "src/tools/simulate/merge.c"
+SOURCE = "src/tools/simulate/source.c"
 INPUT = "src/tools/simulate/input.c"
 HISTORY = "src/tools/simulate/history.c"
 ROSTER = "src/tools/simulate/roster.c"
@@ -35,28 +36,28 @@ FAULTS = [
     # what is read, in order
     ("a fact that stands in two files counts twice", MERGED, MERGE,
      "if (m->out != NULL && fact_compare(next, m->out) == 0)", "if (0)"),
-    ("large facts all wait", MERGED, MERGE,
+    ("large facts all wait", MERGED, SOURCE,
      "m->waiting_bytes >= SIMULATE_FACTS_BYTES_MAX", "0"),
-    ("a line without a fact refutes one that is aside", MERGED, MERGE,
+    ("a line without a fact refutes one that is aside", MERGED, SOURCE,
      "if (s->aside == NULL || !goes_back(s, at_ms))", "if (1)"),
-    ("a line within a week of the one before is alone", MERGED, MERGE,
+    ("a line within a week of the one before is alone", MERGED, SOURCE,
      "(is_near(s) || at_ms <= s->aside_ms + SIMULATE_GAP_MS)",
      "at_ms <= s->aside_ms + SIMULATE_GAP_MS"),
-    ("any later line confirms", MERGED, MERGE,
+    ("any later line confirms", MERGED, SOURCE,
      "(is_near(s) || at_ms <= s->aside_ms + SIMULATE_GAP_MS)", "1"),
-    ("the last line counts however far it is", MERGED, MERGE,
+    ("the last line counts however far it is", MERGED, SOURCE,
      "is_near(s) || s->newest_ms == STAMP_NONE);", "1);"),
-    ("the only line of a file does not count", MERGED, MERGE,
+    ("the only line of a file does not count", MERGED, SOURCE,
      "is_near(s) || s->newest_ms == STAMP_NONE);", "is_near(s));"),
-    ("the year 2100 counts", MERGED, MERGE,
+    ("the year 2100 counts", MERGED, SOURCE,
      "at_ms >= SIMULATE_LATEST_MS", "at_ms > SIMULATE_LATEST_MS"),
-    ("the year 1999 counts", MERGED, MERGE,
+    ("the year 1999 counts", MERGED, SOURCE,
      "at_ms < SIMULATE_EARLIEST_MS", "at_ms < SIMULATE_EARLIEST_MS - 1000"),
-    ("the last line that was not believed is told", MERGED, MERGE,
+    ("the last line that was not believed is told", MERGED, SOURCE,
      "if (t->odd_times++ > 0)\n\t\treturn;", "t->odd_times++;"),
-    ("a line that is too long has no number", f"{EDGE} test_hostile", MERGE,
-     "got == INPUT_LINE || got == INPUT_LONG;\n\tif",
-     "got == INPUT_LINE;\n\tif"),
+    ("a line that is too long has no number", f"{EDGE} test_hostile", SOURCE,
+     "s->lines += got == INPUT_LINE || got == INPUT_LONG;",
+     "s->lines += got == INPUT_LINE;"),
     ("a byte order mark is part of the line", f"{EDGE} test_windows", INPUT,
      "in->from = in->looked = 3;", ";"),
     ("the rest of a line that is too long is a line", MERGED, INPUT,

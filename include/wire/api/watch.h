@@ -10,7 +10,7 @@
 #include "wire/json/json.h"
 
 /*
- * The two forms around API objects that all kinds share: a line of a watch
+ * The forms around API objects that all kinds share: a line of a watch
  * (metav1.WatchEvent) and a Status (metav1.Status).  The functions keep no
  * state; any thread may call them.
  */
@@ -37,6 +37,13 @@ typedef int watch_object_fn(void *ctx, const struct json *object,
 int watch_line_decode(const char *bytes, size_t n, const struct json_keep *keep,
 		      const struct json_bounds *bounds, enum watch_type *type,
 		      int *status_code, char bookmark_rv[RV_BYTES],
+		      watch_object_fn *decode, void *ctx, struct err *e);
+
+/* Decodes an item of a list with the same function: that much of it as `keep`
+ * says. */
+int watch_item_decode(const char *bytes, size_t n,
+		      const struct json_keep *keep,
+		      const struct json_bounds *bounds,
 		      watch_object_fn *decode, void *ctx, struct err *e);
 
 /* Decode a metav1.Status, from bytes or from JSON.  What the Status does not

@@ -8,9 +8,9 @@
 #include "wire/karpenter/matrix.h"
 
 /*
- * Reads several files side by side and gives out their facts in order of time.
- * Each file is in order up to SIMULATE_DISORDER_MS; a fact that comes later than
- * that is left out and counted, and so is one that stands in several files.
+ * Reads several sources side by side and gives out their facts in order of time.
+ * A fact that comes later than others that were given out is left out and
+ * counted, and so is one that stands in several files.
  * Nothing in a file is an error but the head of a record of another version.
  * Not thread-safe.
  */
@@ -21,8 +21,8 @@ struct merge;
 struct merge *merge_open(const char *const *names, size_t n, struct tally *t,
 			 struct err *e);
 /* Adds another one, of series that are asked for, before the first merge_next.
- * Call it once. */
-void merge_ask(struct merge *m, matrix_ask_fn *ask, void *ctx);
+ * Call it once.  Returns -1 with *e set. */
+int merge_ask(struct merge *m, matrix_ask_fn *ask, void *ctx, struct err *e);
 void merge_close(struct merge *m);	/* NULL: nothing */
 
 /* Returns 1 with *f, which is valid until the next call, or with *f NULL after a

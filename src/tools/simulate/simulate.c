@@ -230,8 +230,9 @@ run(struct run *r, struct err *e)
 	r->merge = merge_open(r->setup->files, r->setup->files_n, &r->tally, e);
 	if (r->merge == NULL)
 		return -1;
-	if (r->setup->ask != NULL)
-		merge_ask(r->merge, r->setup->ask, r->setup->ask_ctx);
+	if (r->setup->ask != NULL &&
+	    merge_ask(r->merge, r->setup->ask, r->setup->ask_ctx, e))
+		return -1;
 	if (read_all(r, e))
 		return -1;
 	for (int k = 0; k < FACT_COUNT; k++)

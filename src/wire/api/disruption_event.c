@@ -55,8 +55,7 @@ claim_read(const struct json *ref, struct disruption_event *s)
 }
 
 static int
-root_decode(const struct json *root, struct disruption_event *out,
-	    struct err *e)
+event_read(void *out, const struct json *root, struct err *e)
 {
 	const struct json *meta = json_member(root, "metadata");
 	const char *rv = json_string(json_member(meta, "resourceVersion"));
@@ -71,7 +70,7 @@ root_decode(const struct json *root, struct disruption_event *out,
 			claim_read(json_member(root, "involvedObject"), &s);
 	if (s.replacement)
 		reason_read(json_string(json_member(root, "message")), &s);
-	*out = s;
+	*(struct disruption_event *)out = s;
 	return 0;
 }
 
@@ -96,16 +95,8 @@ int
 disruption_event_decode(const char *bytes, size_t n,
 			struct disruption_event *out, struct err *e)
 {
-	AUTO_JSON root = json_pick(bytes, n, event_keep,
-				   &json_bounds_small, e);
-
-	return root == NULL ? -1 : root_decode(root, out, e);
-}
-
-static int
-event_line_decode(void *ctx, const struct json *object, struct err *e)
-{
-	return root_decode(object, ctx, e);
+	return watch_item_decode(bytes, n, event_keep, &json_bounds_small,
+				 event_read, out, e);
 }
 
 int
@@ -117,7 +108,7 @@ disruption_event_watch_decode(const char *bytes, size_t n,
 	char rv[RV_BYTES];
 
 	if (watch_line_decode(bytes, n, line_keep, &json_bounds_small, type,
-			      status_code, rv, event_line_decode, out, e))
+			      status_code, rv, event_read, out, e))
 		return -1;
 	if (*type == WATCH_BOOKMARK) {
 		*out = (struct disruption_event){0};

@@ -47,7 +47,7 @@ spec_read(const struct json *root, const struct json *meta, struct nodepool *p)
 }
 
 static int
-root_decode(const struct json *root, struct nodepool *out, struct err *e)
+nodepool_read(void *out, const struct json *root, struct err *e)
 {
 	const struct json *meta = json_member(root, "metadata");
 	struct nodepool p;
@@ -64,7 +64,7 @@ root_decode(const struct json *root, struct nodepool *out, struct err *e)
 		return err_wrap(e, "NodePool %s",
 				p.name[0] != '\0' ? p.name : "?");
 	spec_read(root, meta, &p);
-	*out = p;
+	*(struct nodepool *)out = p;
 	return 0;
 }
 
@@ -103,16 +103,8 @@ int
 nodepool_decode(const char *bytes, size_t n, struct nodepool *out,
 		struct err *e)
 {
-	AUTO_JSON root = json_pick(bytes, n, nodepool_keep,
-				   &json_bounds_small, e);
-
-	return root == NULL ? -1 : root_decode(root, out, e);
-}
-
-static int
-nodepool_line_decode(void *ctx, const struct json *object, struct err *e)
-{
-	return root_decode(object, ctx, e);
+	return watch_item_decode(bytes, n, nodepool_keep, &json_bounds_small,
+				 nodepool_read, out, e);
 }
 
 int
@@ -122,7 +114,7 @@ nodepool_watch_decode(const char *bytes, size_t n, enum watch_type *type,
 	char rv[RV_BYTES];
 
 	if (watch_line_decode(bytes, n, line_keep, &json_bounds_small, type,
-			      status_code, rv, nodepool_line_decode, out, e))
+			      status_code, rv, nodepool_read, out, e))
 		return -1;
 	if (*type == WATCH_BOOKMARK) {
 		nodepool_init(out);

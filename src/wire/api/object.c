@@ -239,14 +239,20 @@ meta_read(const struct json *meta, struct object *o, struct err *e)
 	return created_read(meta, &o->created_ms, e);
 }
 
+struct reading {
+	enum kind kind;
+	const struct hold_key *hold;
+	struct object *out;
+};
+
 static int
-root_decode(const struct json *root, enum kind kind,
-	    const struct hold_key *hold, struct object *out, struct err *e)
+object_read(void *ctx, const struct json *root, struct err *e)
 {
+	const struct reading *r = ctx;
 	const struct json *meta = json_member(root, "metadata");
 	const struct json *labels = NULL, *annotations = NULL;
 	struct object o = {
-		.kind = kind,
+		.kind = r->kind,
 		.mark_ms = STAMP_NONE,
 		.deleted_ms = STAMP_NONE,
 		.ready_ms = STAMP_NONE,
@@ -259,23 +265,23 @@ root_decode(const struct json *root, enum kind kind,
 		     e) ||
 	    text_copy(labels, NODEPOOL_LABEL, o.nodepool, sizeof(o.nodepool),
 		      "label " NODEPOOL_LABEL, e) ||
-	    marks_read(annotations, hold, &o, e) ||
+	    marks_read(annotations, r->hold, &o, e) ||
 	    class_read(annotations, &o, e))
-		return err_wrap(e, "%s %s", kind_name(kind),
+		return err_wrap(e, "%s %s", kind_name(r->kind),
 				o.name[0] != '\0' ? o.name : "?");
 
 	deletion_read(meta, &o);
 	o.karpenter = json_member(labels, NODEPOOL_LABEL) != NULL ||
 		      o.mark != MARK_ABSENT;
 
-	if (kind == KIND_NODE) {
+	if (r->kind == KIND_NODE) {
 		o.registered = json_says(labels, REGISTERED_LABEL, "true");
 		owner_read(meta, &o);
 	} else {
 		claim_read(root, &o);
 	}
 
-	*out = o;
+	*r->out = o;
 	return 0;
 }
 
@@ -323,26 +329,10 @@ int
 object_decode(const char *bytes, size_t n, enum kind kind,
 	      const struct hold_key *hold, struct object *out, struct err *e)
 {
-	AUTO_JSON root = json_pick(bytes, n, object_keep, &json_bounds_stored,
-				   e);
+	struct reading ctx = {kind, hold, out};
 
-	if (root == NULL)
-		return -1;
-	return root_decode(root, kind, hold, out, e);
-}
-
-struct line_ctx {
-	enum kind kind;
-	const struct hold_key *hold;
-	struct object *out;
-};
-
-static int
-object_line_decode(void *ctx, const struct json *object, struct err *e)
-{
-	const struct line_ctx *c = ctx;
-
-	return root_decode(object, c->kind, c->hold, c->out, e);
+	return watch_item_decode(bytes, n, object_keep, &json_bounds_stored,
+				 object_read, &ctx, e);
 }
 
 int
@@ -350,11 +340,11 @@ watch_decode(const char *bytes, size_t n, enum kind kind,
 	     const struct hold_key *hold, enum watch_type *type,
 	     struct object *out, int *status_code, struct err *e)
 {
-	struct line_ctx ctx = {kind, hold, out};
+	struct reading ctx = {kind, hold, out};
 	char rv[RV_BYTES];
 
 	if (watch_line_decode(bytes, n, line_keep, &json_bounds_stored, type,
-			      status_code, rv, object_line_decode, &ctx, e))
+			      status_code, rv, object_read, &ctx, e))
 		return -1;
 	if (*type == WATCH_BOOKMARK) {
 		*out = (struct object){.kind = kind};

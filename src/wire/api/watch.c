@@ -50,6 +50,16 @@ watch_type_read(const struct json *root, enum watch_type *out, struct err *e)
 }
 
 int
+watch_item_decode(const char *bytes, size_t n, const struct json_keep *keep,
+		  const struct json_bounds *bounds, watch_object_fn *decode,
+		  void *ctx, struct err *e)
+{
+	AUTO_JSON root = json_pick(bytes, n, keep, bounds, e);
+
+	return root == NULL ? -1 : decode(ctx, root, e);
+}
+
+int
 watch_line_decode(const char *bytes, size_t n, const struct json_keep *keep,
 		  const struct json_bounds *bounds, enum watch_type *type,
 		  int *status_code, char bookmark_rv[RV_BYTES],
