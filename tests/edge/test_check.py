@@ -5,15 +5,18 @@ it finds in real clusters is in tests/e2e/test_check.py."""
 import contextlib
 import http.server
 import json
+import os
 import re
+import signal
 import socket
+import subprocess
 import time
 import threading
 
 import pytest
 import yaml
 
-from conftest import REPO
+from conftest import HOLDERCTL, PATIENCE, REPO, environment, stalled_pipe
 from test_commands import holderctl as run  # noqa: F401
 from test_commands import refused
 
@@ -59,7 +62,7 @@ def api_server(answer):
         server.server_close()
 
 
-def check(run, tmp_path, port, *flags):  # noqa: F811
+def access(tmp_path, port):
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump({
         "apiVersion": "v1", "kind": "Config", "current-context": "c",
         "clusters": [{"name": "c", "cluster": {
@@ -67,6 +70,10 @@ def check(run, tmp_path, port, *flags):  # noqa: F811
         "users": [{"name": "u", "user": {}}],
         "contexts": [{"name": "c", "context": {"cluster": "c",
                                                "user": "u"}}]}))
+
+
+def check(run, tmp_path, port, *flags):  # noqa: F811
+    access(tmp_path, port)
     done = run("check", "--kubeconfig", "kubeconfig", *flags)
     assert done.code == 1, done.err
     return done
@@ -76,6 +83,29 @@ def found(run, tmp_path, port):  # noqa: F811
     report = json.loads(check(run, tmp_path, port, "-o", "json").out)
     assert [c["check"] for c in report["checks"]] == CHECKS
     return {f["id"]: f for f in report["findings"]}
+
+
+def test_ended_while_nobody_reads_either_output(tmp_path):
+    """check 2>&1 | less, and an API server that never answers."""
+    ours, theirs, is_full = stalled_pipe()
+    os.write(theirs, b"x" * 4096)
+    assert is_full()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        access(tmp_path, silent.getsockname()[1])
+        process = subprocess.Popen(
+            [HOLDERCTL, "check", "--kubeconfig", "kubeconfig"],
+            cwd=tmp_path, env=environment(tmp_path), stdout=theirs,
+            stderr=theirs)
+        try:
+            silent.settimeout(PATIENCE)
+            silent.accept()
+            process.send_signal(signal.SIGTERM)
+            # By itself, or before it has begun to look for signals.
+            assert process.wait(PATIENCE) in (1, -signal.SIGTERM)
+        finally:
+            process.kill()
+            os.close(ours)
+            os.close(theirs)
 
 
 def test_no_api_server(run, tmp_path):  # noqa: F811

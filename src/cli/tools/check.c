@@ -101,10 +101,8 @@ cmd_check(int argc, char **argv, const struct timing *t)
 			    r.options.context == NULL && access_in_cluster();
 	findings_init(&findings);
 	rc = doctor_run(&r.setup, &access, t, &findings, &e);
+	if (rc != 0)	/* after a signal it waits for no reader of stderr */
+		output_tell("%s: %s", program_name(), e.text);
 	output_tell_end();
-	if (rc != 0) {
-		(void)fail_code(&e);
-		return CMD_FAILED;
-	}
-	return print_report(&findings, r.json);
+	return rc != 0 ? CMD_FAILED : print_report(&findings, r.json);
 }
