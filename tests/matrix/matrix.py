@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """make matrix: the end-to-end tests on other versions of Karpenter and
-Kubernetes, and what docs/compatibility.md and `check --cluster` say of them.
+Kubernetes, and what docs/compatibility.md and `holderctl check` say of them.
 
     tests/matrix/matrix.py [PAIR...]    runs these, or all that have not passed
     tests/matrix/matrix.py --write      writes both files from results/ alone
@@ -131,7 +131,7 @@ STEPS = {
         if number(pair.kubernetes) < (1, 36) else [
             "test_admission_policy.py::test_it_decides_as_the_webhook_does",
             "test_admission_policy.py::test_a_hold_comes_and_goes"],
-    "`check --cluster`":
+    "`holderctl check`":
         lambda pair: ["test_check.py::test_a_healthy_installation"],
     "`uninstall`":
         lambda pair: ["test_uninstall.py::test_300_nodes",
@@ -244,7 +244,7 @@ def page():
         "`make matrix` runs the end-to-end tests with the real programs of "
         "these versions and writes this page. Machines are", "simulated by "
         "kwok, as in [all tests](testing.md). "
-        "`check --cluster` compares a cluster with the same table.", "",
+        "`holderctl check` compares a cluster with the same table.", "",
         row("Karpenter", "Kubernetes", "feature gates", "date", "result"),
         "|---|---|---|---|---|"]
     for p in PAIRS:
@@ -274,7 +274,7 @@ def page():
 
 
 def table():
-    """What passed, for check --cluster: without gates, as users run it."""
+    """What passed, for holderctl check: without gates, as users run it."""
     rows = sorted({(number(p.karpenter), number(p.kubernetes))
                    for p in PAIRS
                    if p.pinned or passed(p.result) and not p.gates})
