@@ -367,6 +367,8 @@ SAME = {
             scope="nodepool", maxHoldDuration="0", holdDuration="90s",
             minScaleUp=100000,
             nodePools={"include": ["web-*", "ci"], "exclude": ["web-x"]})),
+    "a share of the machines": (
+        {"minScaleUp": "2%"}, "overlays/default", config_of(minScaleUp="2%")),
     "nothing, false and empty over something": (
         {"config": {"nodePools": {"include": []}, "maxHoldDuration": "0s",
                     "leaderElection": {"enabled": False}},
@@ -588,7 +590,8 @@ REFUSED = [
     ({"holdDuration": True}, "holdDuration", "boolean"),
     ({"maxHoldDuration": -1}, "maxHoldDuration", "minimum"),
     ({"minScaleUp": 0}, "minScaleUp", "minimum"),
-    ({"minScaleUp": "2"}, "minScaleUp", "integer"),
+    ({"minScaleUp": "2"}, "minScaleUp", "pattern"),
+    ({"minScaleUp": "101%"}, "minScaleUp", "pattern"),
     ({"scope": "pool"}, "scope", "'nodepool'"),
     ({"replicas": "2"}, "replicas", "integer"),
     ({"image": ""}, "image", "minLength"),

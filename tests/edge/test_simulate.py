@@ -123,6 +123,9 @@ def test_settings(run, log, config):  # noqa: F811
         "cluster 2m, max 1h": 0, "cluster 10m, max 1h": 1,
         "cluster 30m, max 1h": 2, "node 2m, max 1h": 0,
         "node 10m, max 1h": 1, "node 30m, max 1h": 2}
+    assert list(settings(run(
+        "simulate", "karpenter.log", "--min-scale-up=1,2%", "-o", "json"))) == [
+            f"cluster 10m, max 1h, minScaleUp {least}" for least in ("1", "2%")]
     said = settings(run(
         "simulate", "karpenter.log", "--config", config("holdDuration: 30m\n"),
         "--max-hold-duration", "40m,20m,0", "--min-scale-up=3",

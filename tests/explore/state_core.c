@@ -93,7 +93,7 @@ entry(struct mix *m, const struct controller *s, const struct entry *e)
 	mix_server(m, e->created_ms);
 	mix_server(m, e->created_stamp_ms);
 	if (e->kind == KIND_NODECLAIM) {
-		mix_server(m, e->tried_ms);
+		mix(m, e->tried_before_ms | (uint64_t)e->least << 32);
 		mix_server(m, e->ready_ms);
 		mix_server(m, e->ready_stamp_ms);
 		mix_server(m, e->seen_ms);
@@ -178,13 +178,13 @@ static void
 timer(struct mix *m, const struct timer *t)
 {
 	mix(m, t->used | t->counted << 1 | t->enough << 2 | t->live << 3 |
-		       t->undecided << 4 | t->booting << 5 |
+		       t->undecided << 4 | t->booting << 5 | t->machine << 6 |
 		       (uint64_t)t->scope << 8);
 	if (!t->used)
 		return;
 	mix_server(m, t->deadline_ms);
 	mix_server(m, t->created_ms);
-	mix_server(m, t->first_ms);
+	mix(m, t->first_before_ms | (uint64_t)t->least << 32);
 	mix(m, (uint64_t)t->hold_ms);
 }
 
@@ -202,6 +202,7 @@ scope(struct mix *m, const struct timers *h, const struct scope *s)
 		       (s->cap.window_ms > 0) << 11);
 	mix(m,
 	    s->timers | (uint64_t)s->live << 20 | (uint64_t)s->undecided << 40);
+	mix(m, s->machines);
 	mix(m, (uint64_t)cap_debt_ms(&s->cap, &r, m->boot));
 	mix(m, (uint64_t)cap_window_ms(&s->cap, m->boot));
 	mix(m, (uint64_t)s->max_ms);
@@ -244,6 +245,7 @@ past(struct mix *m, const struct replacements *s)
 		mix_server(m, r->until_ms);
 		mix_server(m, r->created_stamp_ms);
 		mix_server(m, r->deleted_stamp_ms);
+		mix(m, r->least);
 		timer(m, timers_at(s->timers,
 				   s->retries.first_id +
 					   (uint32_t)(r - s->retries.at)));

@@ -125,6 +125,7 @@ struct history {
 	bool count;		/* replacements: count */
 	bool observe;		/* mode: observe */
 	int min_scale_up;	/* 0 counts as 1 */
+	int min_scale_up_percent;
 	char exclude[16];
 	uint64_t seed;		/* of what the world leaves to chance */
 	bool even;		/* nothing is left to chance: each call takes as

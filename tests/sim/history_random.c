@@ -374,6 +374,7 @@ void
 history_random(struct history *h, uint64_t seed)
 {
 	static const int64_t holds[] = {30000, 60000, 180000, 600000};
+	static const int64_t percents[] = {5, 10, 20, 40};
 	struct dice d = {.state = (seed + 1) * 0x9e3779b97f4a7c15u | 1};
 
 	for (int i = 0; i < 8; i++)
@@ -404,6 +405,8 @@ history_random(struct history *h, uint64_t seed)
 	substitutes(&d, h);
 	revive(&d, h);
 	last_wave(h);
+	if (h->min_scale_up == 1 && roll(&d, 6) == 0)
+		h->min_scale_up_percent = (int)one_of(&d, percents, 4);
 }
 
 void

@@ -36,6 +36,7 @@ rules_of(const struct history *h, bool other_hold, const char *exclude)
 					 : REPLACEMENTS_IGNORE,
 		.min_scale_up = h->min_scale_up > 0 ? (uint32_t)h->min_scale_up
 						    : 1,
+		.min_scale_up_percent = (uint32_t)h->min_scale_up_percent,
 		.include = {1, {"*"}},
 	};
 

@@ -70,6 +70,7 @@ static const struct key config_keys[] = {
 	{"count", FLAG, OF(history, count)},
 	{"observe", FLAG, OF(history, observe)},
 	{"min-scale-up", INT, OF(history, min_scale_up)},
+	{"min-scale-up-percent", INT, OF(history, min_scale_up_percent)},
 	{"exclude", TEXT_OF, OF(history, exclude)},
 	{"seed", U64, OF(history, seed)},
 	{"even", FLAG, OF(history, even)},

@@ -230,9 +230,12 @@ heading(const struct picture *p, FILE *out)
 		snprintf(more + strlen(more), sizeof(more) - strlen(more),
 			 " · startupTimeout %s", b);
 	}
-	if (h->min_scale_up > 1)
+	if (h->min_scale_up > 1 || h->min_scale_up_percent > 0)
 		snprintf(more + strlen(more), sizeof(more) - strlen(more),
-			 " · minScaleUp %d", h->min_scale_up);
+			 " · minScaleUp %d%s",
+			 h->min_scale_up_percent > 0 ? h->min_scale_up_percent
+						     : h->min_scale_up,
+			 h->min_scale_up_percent > 0 ? "%" : "");
 	for (const struct op *o = h->ops; o < h->ops + h->ops_n; o++) {
 		int i = row_of(p, ROW_MACHINE, o->machine);
 

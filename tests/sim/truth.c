@@ -115,6 +115,7 @@ look_at_leader(struct truth *t)
 	if (h != NULL && (t->leader != h || t->leads_n != h->leads_n)) {
 		for (int i = 0; i < MACHINES; i++) {
 			t->machines[i].judged = JUDGED_NOT;
+			t->machines[i].share = (struct share){.lost = true};
 			t->machines[i].goal_since = t->w->now;
 		}
 		/* What the leader before told of, this one has to tell

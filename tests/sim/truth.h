@@ -77,6 +77,16 @@ enum judged {
 	JUDGED_EITHER,		/* nobody can know */
 };
 
+/* How many machines it takes to hold the scope together with one of them. */
+struct share {
+	uint32_t fewest, most;	/* most 0: it has not come to count */
+	bool taken;		/* every leader has taken it: it stands */
+	int64_t sure_since;	/* every leader can take it since then */
+	bool lost;		/* the machine does not count any more … */
+	int64_t lost_at;	/* … since then, last; -1: it counts */
+	bool first;		/* those of an earlier try are in it */
+};
+
 struct machine_truth {
 	enum due_goal goal;
 	int64_t goal_since;
@@ -105,6 +115,7 @@ struct machine_truth {
 				   a reboot leaves them as they were */
 	int64_t created;
 	int64_t tried_since;	/* it may retry a boot that began then */
+	struct share share;
 	bool failed_boot;
 	struct maybe ongoing;	/* its boot failed and has no retry yet */
 	/* The Node's hold, for the cap. */

@@ -844,12 +844,14 @@ set_tried(struct truth *t, int machine)
 	for (int i = 0; x->counts.hi && i < w->machines_n; i++) {
 		const struct machine_truth *y = &t->machines[i];
 
-		if (y->failed_boot && y->ongoing.hi &&
-		    truth_scope_of(t, &w->machines[i]) ==
-			    truth_scope_of(t, &w->machines[machine]) &&
-		    may_follow(claim, &w->things[w->machines[i].claim]) &&
-		    y->tried_since < x->tried_since)
+		if (i == machine || !y->failed_boot || !y->ongoing.hi ||
+		    truth_scope_of(t, &w->machines[i]) !=
+			    truth_scope_of(t, &w->machines[machine]) ||
+		    !may_follow(claim, &w->things[w->machines[i].claim]))
+			continue;
+		if (y->tried_since < x->tried_since)
 			x->tried_since = y->tried_since;
+		truth_share_of_first(t, machine, i);
 	}
 }
 
@@ -868,7 +870,7 @@ is_enough(const struct truth *t, int machine, bool hi)
 	int64_t hold = limits_of(t->w, &t->rules, m).hold;
 	uint32_t n = 0;
 
-	if (t->rules.min_scale_up <= 1)
+	if (!truth_takes_several(t))
 		return true;
 	for (int i = 0; i < t->w->machines_n; i++) {
 		const struct machine_truth *y = &t->machines[i];
@@ -883,7 +885,7 @@ is_enough(const struct truth *t, int machine, bool hi)
 			     is_near(x->tried_since, y->created, hold) ||
 			     is_near(x->created, y->tried_since, hold)));
 	}
-	return n >= t->rules.min_scale_up;
+	return n >= truth_takes(t, machine, hi);
 }
 
 /* Claims that launch at the same moment are judged in the order of the API
@@ -917,12 +919,15 @@ truth_machines(struct truth *t)
 		x->came.lo |= x->counts.lo;
 		x->came.hi |= x->counts.hi;
 	}
-	for (int i = 0; t->rules.min_scale_up > 1 && i < w->machines_n; i++)
+	for (int i = 0; truth_takes_several(t) && i < w->machines_n; i++)
 		if (w->machines[i].claim >= 0)
 			set_tried(t, i);
 	for (int i = 0; i < w->machines_n; i++)
 		if (t->machines[i].failed_boot)
 			t->machines[i].ongoing = is_ongoing(t, i);
+	for (int i = 0; i < w->machines_n; i++)
+		truth_share(t, i, (struct maybe){counts_at_all(t, i, false),
+						 counts_at_all(t, i, true)});
 	for (int i = 0; i < w->machines_n; i++) {
 		struct machine_truth *x = &t->machines[i];
 

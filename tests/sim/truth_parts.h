@@ -34,6 +34,12 @@ bool truth_inert(const struct world *w, const struct machine *m);
 bool truth_uncounted(const struct world *w, const struct rules *r,
 		     const struct machine *m);
 void truth_machines(struct truth *t);
+/* truth_share.c: what minScaleUp means for each machine.  truth_share looks at
+ * it: does it count?  truth_share_of_first: it may be another try of that one. */
+bool truth_takes_several(const struct truth *t);
+void truth_share(struct truth *t, int machine, struct maybe counts);
+void truth_share_of_first(struct truth *t, int machine, int first);
+uint32_t truth_takes(const struct truth *t, int machine, bool fewest);
 /* May the claim be a substitute for the deleted one, as far as anybody can
  * tell? */
 bool truth_may_match(const struct truth *t, const struct thing *claim,

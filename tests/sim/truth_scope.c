@@ -274,7 +274,7 @@ set_busy(struct truth *t, int scope)
 		/* A machine whose own time is over counts for minScaleUp,
 		 * too. */
 		undecided |= x->undecided && (!has_passed(t, x->deadline) ||
-					      t->rules.min_scale_up > 1);
+					      truth_takes_several(t));
 		keeps = keeps_busy(t, i);
 		s->busy.lo |= keeps.lo;
 		s->busy.hi |= keeps.hi;

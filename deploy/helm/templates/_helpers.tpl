@@ -95,7 +95,7 @@ both. */}}
 {{- end -}}
 {{- end -}}
 {{- with .Values.minScaleUp -}}
-{{- $_ := set $values "minScaleUp" (int .) -}}
+{{- $_ := set $values "minScaleUp" (kindIs "string" . | ternary . (int .)) -}}
 {{- end -}}
 {{- $config := .Files.Get "files/config.yaml" | fromYaml -}}
 {{ mergeOverwrite $config (deepCopy $values) (deepCopy $last) | toYaml }}

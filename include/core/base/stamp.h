@@ -39,6 +39,9 @@ void stamp_format_us(int64_t us, char out[STAMP_US_BYTES]);
  */
 int stamp_parse_http(const char *s, int64_t *ms);
 
+/* Returns how much later the second time is, 49 days at most; 0: it is not. */
+uint32_t stamp_gap_ms(int64_t first_ms, int64_t then_ms);
+
 /* Parses a Go duration without a sign: "95s", "1h30m", "1.5h", "500ms", "0".
  * The units are h, m, s and ms.  Returns -1, with *ms untouched, if s is not in
  * that form or is over DURATION_MS_MAX (10 years). */

@@ -132,6 +132,8 @@ struct scope_status {
 	bool until_hand;	/* until_ms is that of a hold-until */
 	struct hand_holds by_hand;
 	uint32_t machines;	/* that have a timer in it */
+	uint32_t min_scale_up;	/* as many new machines it takes now to hold
+				   it */
 	/* The machine that restarted the quiet time last; "": none counts, or
 	 * it is gone.  restarted_ms: when it became ready or, while it boots,
 	 * when it was created. */

@@ -48,8 +48,10 @@ struct rules {
 	int64_t hold_ms;	/* holdDuration, above 0 */
 	int64_t startup_ms;	/* startupTimeout */
 	enum replacement_rule replacements;
-	uint32_t min_scale_up;	/* minScaleUp, at least 1: how many new machines
-				   it takes to hold the whole scope */
+	/* minScaleUp: how many new machines it takes to hold the whole scope.
+	 * With a percentage above 0 that is this share of the scope's machines,
+	 * rounded up, and at least min_scale_up, which is at least 1. */
+	uint32_t min_scale_up, min_scale_up_percent;
 	struct cap_rules cap;	/* maxHoldDuration, releaseWindow */
 	struct hold_key hold;	/* today's hold: holdAnnotation */
 	struct patterns include, exclude;	/* nodePools */

@@ -69,10 +69,10 @@ struct entry {
 			int64_t ready_ms, ready_stamp_ms;
 			int64_t first_ready_ms;	/* when it was ready before it
 					was rebooted; STAMP_NONE: unknown */
-			int64_t tried_ms;	/* its created_ms, or that of
-						   the first try if it is
-						   another try of a boot that
-						   failed */
+			/* Of another try of a boot that failed: how much
+			 * earlier the first one was created, and its timer's
+			 * `least`.  0: this is the first. */
+			uint32_t tried_before_ms, least;
 			int64_t seen_ms, launch_seen_ms;	/* when it was
 					first seen, and first seen launched
 					(STAMP_NONE: not yet) */
@@ -205,7 +205,8 @@ void machines_set_replaces(struct machines *m, struct entry *claim,
 void machines_set_said(struct machines *m, struct entry *claim,
 		       const char *reason);
 
-/* Returns the tried_ms of a claim, and of a Node its created_ms. */
+/* Returns its created_ms or, of a claim that is another try of a boot that
+ * failed, that of the first try. */
 int64_t entry_tried_ms(const struct entry *e);
 /* Returns the owner_uid of a Node, and UID_NONE of a claim. */
 struct uid entry_owner_uid(const struct entry *e);

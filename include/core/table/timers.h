@@ -41,12 +41,18 @@ struct timer {
 				   does not end meanwhile */
 	bool booting : 1;	/* it may become ready, which changes its
 				   deadline */
+	bool machine : 1;	/* it is one of those of which minScaleUp may be
+				   a share */
 	uint32_t next, before;	/* places + 1 of other timers of its scope; 0:
 				   none */
 	int64_t deadline_ms;	/* the machine's own deadline */
 	int64_t created_ms, hold_ms;	/* hold_ms: its quiet time */
-	int64_t first_ms;	/* its created_ms, or that of the first try if
-				   it is another try of a boot that failed */
+	uint32_t first_before_ms;	/* of another try of a boot that failed:
+					   how much earlier the first one was
+					   created */
+	uint32_t least;		/* counted: how many machines have to come
+				   together for it to be `enough`; 0: not taken
+				   yet */
 };
 
 #define NO_SCOPE UINT16_MAX
@@ -65,7 +71,7 @@ struct scope {
 	char name[NODEPOOL_BYTES];	/* "" in scope `cluster` */
 	uint32_t timers;	/* timers in this scope */
 	uint32_t first;		/* place + 1 of one of them; 0: none */
-	uint32_t live, undecided;	/* how many of them are so */
+	uint32_t machines, live, undecided;	/* how many of them are so */
 	bool busy;		/* some are live; or it was busy before, and
 				   some are undecided */
 	bool was_busy;		/* the leader before us held it, and we do not
@@ -102,7 +108,7 @@ struct scope {
 struct timers {
 	enum scope_kind kind;
 	struct cap_rules cap;
-	uint32_t min_scale_up;
+	uint32_t min_scale_up, min_scale_up_percent;
 	bool changed;		/* the state that the next leader has to know
 				   has changed; the owner clears the flag */
 	bool latency_open;	/* that of a scope may be; the owner clears the
@@ -158,7 +164,8 @@ int timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
 		uint32_t extra);
 void timers_done(struct timers *ts);
 
-/* What the owner knows of a machine.  The members are those of struct timer. */
+/* What the owner knows of a machine.  The members are those of struct timer,
+ * and first_ms is the created_ms of the first try, or its own. */
 struct timer_facts {
 	const char *nodepool;	/* "" without one */
 	int64_t deadline_ms;
@@ -166,8 +173,11 @@ struct timer_facts {
 				   STAMP_NONE: never */
 	int64_t created_ms, hold_ms;
 	int64_t first_ms;
+	uint32_t least;		/* when it comes to count; 0: as many as it
+				   takes then */
 	bool undecided;		/* it is undecided until counts_ms */
 	bool booting;
+	bool machine;
 };
 /* Makes or changes the machine's timer.  now_ms is the server time.  Call it
  * when a fact changes, and after timers_due has named the machine.  Returns -1
@@ -188,6 +198,10 @@ int64_t timers_next_ms(const struct timers *ts);
 /* Returns the boot time at which a cap next changes something, or
  * STAMP_NONE. */
 int64_t timers_cap_next_ms(const struct timers *ts);
+
+/* Returns how many new machines it takes to hold the scope, as the next one
+ * that comes to count will find. */
+uint32_t timers_min_scale_up(const struct timers *ts, uint32_t scope);
 
 /* Returns in how many milliseconds the cap will end the scope's hold, or
  * INT64_MAX if it never does or the scope is not held. */

@@ -281,6 +281,14 @@ duration_parse(const char *s, int64_t *ms)
 	return 0;
 }
 
+uint32_t
+stamp_gap_ms(int64_t first_ms, int64_t then_ms)
+{
+	int64_t ms = then_ms - first_ms;
+
+	return ms <= 0 ? 0 : ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
+}
+
 void
 duration_format(int64_t ms, char out[DURATION_BYTES])
 {

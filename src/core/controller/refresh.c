@@ -75,6 +75,21 @@ after_reboot(const struct controller *s, const struct entry *e,
 					       e->ready_ms, terms);
 }
 
+/* Returns until when the machine is undecided.  While nobody knows how many
+ * machines there are, none comes to count by a share of them. */
+static int64_t
+undecided_ms(const struct controller *s, uint32_t head,
+	     const struct entry *claim)
+{
+	if (s->rules.min_scale_up_percent > 0 &&
+	    !views_machines_known(&s->views) &&
+	    !timers_at(&s->timers, head)->counted)
+		return COUNTS_LATER;
+	return claim == NULL
+		       ? STAMP_NONE
+		       : replacements_undecided_ms(&s->replacements, claim);
+}
+
 /* Returns the machine's deadline and the moment from which it counts
  * (docs/rules.md#launch-failures-hold-nobody-else). */
 static struct timer_facts
@@ -91,12 +106,11 @@ facts_of(const struct controller *s, uint32_t head,
 		.created_ms = e->created_ms,
 		.first_ms = entry_tried_ms(e),
 		.hold_ms = terms->hold_ms,
+		.least = claim != NULL ? claim->least : 0,
 		.booting = claim != NULL && claim->ready_ms == STAMP_NONE,
+		.machine = claim != NULL || views_claimless(&s->views),
 	};
-	int64_t until =
-		claim == NULL
-			? STAMP_NONE
-			: replacements_undecided_ms(&s->replacements, claim);
+	int64_t until = undecided_ms(s, head, claim);
 
 	if (claim != NULL && claim->rebooted)
 		after_reboot(s, claim, terms, now_ms, &f);

@@ -44,6 +44,7 @@ retry_refresh(struct retries *t, struct retry *r, int64_t now_ms)
 		.created_ms = r->own_created_ms,
 		.first_ms = r->created_ms,
 		.hold_ms = terms.hold_ms,
+		.least = r->least,
 		.booting = true,
 	};
 
@@ -70,11 +71,13 @@ retries_put(struct retries *t, const struct entry *claim, int64_t deleted_ms,
 		return;
 	*r = (struct retry){
 		.used = true,
-		.created_ms = claim->tried_ms,
+		.created_ms = entry_tried_ms(claim),
 		.own_created_ms = claim->created_ms,
 		.until_ms = deleted_ms + RETRY_MS,
 		.created_stamp_ms = claim->created_stamp_ms,
 		.deleted_stamp_ms = deleted_ms,
+		.least = timers_at(t->timers,
+				   machines_id(t->machines, claim))->least,
 	};
 	(void)str_copy(r->nodepool, sizeof(r->nodepool),
 		       machines_nodepool(t->machines, claim));
@@ -95,7 +98,7 @@ goes_on(const struct retries *t, const struct retry *r, int64_t now_ms)
 
 /* Takes the claim as the next try of one of the boots, of its own NodePool
  * before others.  Towards minScaleUp the claim is then also as old as the first
- * try. */
+ * try, and takes as many machines as that did. */
 void
 retries_take(struct retries *t, struct entry *claim, int64_t now_ms)
 {
@@ -115,7 +118,9 @@ retries_take(struct retries *t, struct entry *claim, int64_t now_ms)
 	}
 	if (best == NULL)
 		return;
-	claim->tried_ms = best->created_ms;
+	claim->tried_before_ms =
+		stamp_gap_ms(best->created_ms, claim->created_ms);
+	claim->least = timers_at(t->timers, timer_of(t, best))->least;
 	retries_end(t, best);
 }
 

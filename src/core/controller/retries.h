@@ -30,6 +30,7 @@ struct retry {
 						   its minute is over */
 	int64_t created_stamp_ms, deleted_stamp_ms;	/* as written on the
 							   claim */
+	uint32_t least;		/* the struct timer's */
 };
 
 /* The owner sets the pointers and first_id, and zeroes the rest.  The ids from

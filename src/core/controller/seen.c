@@ -112,7 +112,8 @@ controller_listed(struct controller *s, enum kind kind, bool served,
 			     s->machines.count[kind] < s->machines.max);
 	if (kind == KIND_NODECLAIM && views_settled(&s->views))
 		controller_claims_known(s, now);
-	else if (kind == KIND_NODECLAIM)
+	else if (kind == KIND_NODECLAIM ||
+		 (kind == KIND_NODE && views_claimless(&s->views)))
 		s->recount = true;
 }
 

@@ -126,6 +126,15 @@ views_claimless(const struct views *v)
 	return v->at[KIND_NODECLAIM].listed && !v->at[KIND_NODECLAIM].served;
 }
 
+/* Returns whether all machines are known: NodeClaims, or Nodes if these are the
+ * machines. */
+static inline bool
+views_machines_known(const struct views *v)
+{
+	return views_settled(v) &&
+	       (!views_claimless(v) || v->at[KIND_NODE].listed);
+}
+
 /* Returns whether a lead may act yet.  It waits for the list of NodePools and,
  * if `events` is set, for that of Events, but no longer than BEGIN_WAIT_MS.  A
  * note names what is missing then. */

@@ -35,7 +35,8 @@ machines_done(struct machines *m)
 int64_t
 entry_tried_ms(const struct entry *e)
 {
-	return e->kind == KIND_NODE ? e->created_ms : e->tried_ms;
+	return e->kind == KIND_NODE ? e->created_ms
+				    : e->created_ms - e->tried_before_ms;
 }
 
 enum tenure
@@ -480,7 +481,6 @@ entry_make(struct machines *m, const struct object *o, int64_t seen_ms,
 	e->created_stamp_ms = o->created_ms;
 	e->created_ms = no_later(o->created_ms, seen_ms);
 	if (o->kind == KIND_NODECLAIM) {
-		e->tried_ms = e->created_ms;
 		e->ready_ms = e->ready_stamp_ms = STAMP_NONE;
 		e->first_ready_ms = STAMP_NONE;
 		e->seen_ms = seen_ms;
@@ -542,7 +542,6 @@ machines_shift(struct machines *m, int64_t by_ms)
 		shift(&e->created_ms, by_ms);
 		if (e->kind != KIND_NODECLAIM)
 			continue;
-		shift(&e->tried_ms, by_ms);
 		shift(&e->ready_ms, by_ms);
 		shift(&e->first_ready_ms, by_ms);
 		shift(&e->seen_ms, by_ms);
@@ -557,7 +556,7 @@ machines_restamp(struct machines *m, int64_t now_ms)
 		e->created_ms = no_later(e->created_stamp_ms, now_ms);
 		if (e->kind != KIND_NODECLAIM)
 			continue;
-		e->tried_ms = e->created_ms;
+		e->tried_before_ms = 0;
 		e->ready_ms = no_later(e->ready_stamp_ms, now_ms);
 	}
 }

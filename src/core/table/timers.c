@@ -19,6 +19,7 @@ timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
 	ts->cap = rules->cap;
 	ts->min_scale_up = rules->min_scale_up;
 	ts->left_at_ms = STAMP_NONE;
+	ts->min_scale_up_percent = rules->min_scale_up_percent;
 	ts->ids_max = ids_max;
 	ts->extra = ids_max - extra;
 	ts->place = calloc(ids_max, sizeof(*ts->place));
@@ -130,6 +131,23 @@ timers_of_scope(struct timers *ts, uint32_t scope, uint32_t *n)
 
 /* --- minScaleUp ----------------------------------------------------------- */
 
+/* May it take more than one machine to hold a scope? */
+static bool
+takes_several(const struct timers *ts)
+{
+	return ts->min_scale_up > 1 || ts->min_scale_up_percent > 0;
+}
+
+uint32_t
+timers_min_scale_up(const struct timers *ts, uint32_t scope)
+{
+	uint64_t share = (uint64_t)ts->scopes[scope].machines *
+			 ts->min_scale_up_percent;
+	uint32_t least = (uint32_t)((share + 99) / 100);
+
+	return least > ts->min_scale_up ? least : ts->min_scale_up;
+}
+
 static bool
 created_before(const void *ctx, uint32_t a, uint32_t b)
 {
@@ -184,7 +202,7 @@ struct again {
 static bool
 is_again(const struct timer *t)
 {
-	return t->first_ms != t->created_ms;
+	return t->first_before_ms > 0;
 }
 
 static bool
@@ -197,10 +215,13 @@ is_near(int64_t a_ms, int64_t b_ms, int64_t within_ms)
 static bool
 is_near_first(const struct timer *t, const struct timer *other)
 {
+	int64_t first = t->created_ms - t->first_before_ms;
+	int64_t other_first = other->created_ms - other->first_before_ms;
+
 	return !is_near(t->created_ms, other->created_ms, t->hold_ms) &&
-	       (is_near(t->first_ms, other->first_ms, t->hold_ms) ||
-		is_near(t->first_ms, other->created_ms, t->hold_ms) ||
-		is_near(t->created_ms, other->first_ms, t->hold_ms));
+	       (is_near(first, other_first, t->hold_ms) ||
+		is_near(first, other->created_ms, t->hold_ms) ||
+		is_near(t->created_ms, other_first, t->hold_ms));
 }
 
 /* Counts the machines that are near t only by the age of a first try.  A
@@ -221,8 +242,9 @@ neighbours_first(const struct timers *ts, const struct timer *t, uint32_t n,
 	return near;
 }
 
-/* Finds out again which machines of the scope are `enough`.  Needed only with
- * minScaleUp above 1. */
+/* Finds out again which machines of the scope are `enough`.  Needed only if
+ * takes_several.  What it takes is fixed for each machine, so that it does not
+ * change as others come and go. */
 static void
 recount(struct timers *ts, uint32_t scope, int64_t now_ms)
 {
@@ -242,9 +264,11 @@ recount(struct timers *ts, uint32_t scope, int64_t now_ms)
 		struct timer *t = &ts->at[ts->order[i]];
 		uint32_t near = neighbours(ts, t, n, &first, &end);
 
-		if (near < ts->min_scale_up)
+		if (t->least == 0)
+			t->least = timers_min_scale_up(ts, scope);
+		if (near < t->least)
 			near += neighbours_first(ts, t, n, &again);
-		t->enough = near >= ts->min_scale_up;
+		t->enough = near >= t->least;
 		set_live(ts, t, now_ms);
 	}
 }
@@ -271,6 +295,7 @@ leave(struct timers *ts, struct timer *t)
 	if (t->undecided)
 		timers_scope_undecided(ts, t->scope, -1);
 	if (t->scope != NO_SCOPE) {
+		ts->scopes[t->scope].machines -= t->machine;
 		scope_remove(ts, t);
 		if (t->counted)
 			scope_changed(ts, t->scope);
@@ -337,7 +362,27 @@ same_facts(const struct timer *a, const struct timer *b)
 	return a->counted == b->counted && a->booting == b->booting &&
 	       a->deadline_ms == b->deadline_ms &&
 	       a->created_ms == b->created_ms &&
-	       a->first_ms == b->first_ms && a->hold_ms == b->hold_ms;
+	       a->first_before_ms == b->first_before_ms &&
+	       a->hold_ms == b->hold_ms;
+}
+
+static void
+set_facts(struct timers *ts, struct timer *t, const struct timer_facts *f,
+	  int64_t now_ms)
+{
+	if (t->scope != NO_SCOPE && t->machine != f->machine)
+		ts->scopes[t->scope].machines += f->machine ? 1 : UINT32_MAX;
+	t->machine = f->machine;
+	t->deadline_ms = f->deadline_ms;
+	t->created_ms = f->created_ms;
+	t->first_before_ms = stamp_gap_ms(f->first_ms, f->created_ms);
+	t->hold_ms = f->hold_ms;
+	t->booting = f->booting;
+	t->counted = f->counts_ms != STAMP_NONE && f->counts_ms <= now_ms;
+	if (!t->counted)
+		t->least = 0;
+	else if (t->least == 0)
+		t->least = f->least;
 }
 
 int
@@ -358,23 +403,17 @@ timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	if (id < ts->extra && id >= ts->top)
 		ts->top = id + 1;
 
-	t->deadline_ms = f->deadline_ms;
-	t->created_ms = f->created_ms;
-	t->first_ms = f->first_ms;
-	t->hold_ms = f->hold_ms;
-	t->booting = f->booting;
-	t->counted = f->counts_ms != STAMP_NONE && f->counts_ms <= now_ms;
-
+	set_facts(ts, t, f, now_ms);
 	undecided = t->scope != NO_SCOPE && f->undecided && !t->counted &&
-		    (f->deadline_ms > now_ms || ts->min_scale_up > 1);
+		    (f->deadline_ms > now_ms || takes_several(ts));
 
 	if (t->scope != NO_SCOPE && (t->counted || was.counted) &&
 	    !same_facts(t, &was))
 		scope_changed(ts, t->scope);
 
-	/* With minScaleUp above 1, recount looks at all machines of the scope
+	/* If it takes several, recount looks at all machines of the scope
 	 * together. */
-	if (!t->counted || ts->min_scale_up <= 1)
+	if (!t->counted || !takes_several(ts))
 		t->enough = t->counted;
 	set_live(ts, t, now_ms);
 	if (undecided != t->undecided)
@@ -405,7 +444,7 @@ timers_turned(struct timers *ts, struct now now)
 
 	if (!ts->turning)
 		timers_scopes_due(ts, now.boot_ms);
-	for (uint32_t i = 0; !ts->turning && ts->min_scale_up > 1 &&
+	for (uint32_t i = 0; !ts->turning && takes_several(ts) &&
 			     i < ts->scopes_top; i++)
 		if (ts->scopes[i].recount)
 			recount(ts, i, now.server_ms);

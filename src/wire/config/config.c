@@ -50,6 +50,14 @@ unquoted(const struct yaml *v, const char *path, struct err *e)
 			 yaml_show(yaml_text(v), shown));
 }
 
+/* A number in quotes is no number.  A share is none anyway. */
+static bool
+must_be_plain(const struct config_key *k, const char *text)
+{
+	return k->type == TYPE_COUNT || k->type == TYPE_BOOL ||
+	       (k->type == TYPE_SHARE && strchr(text, '%') == NULL);
+}
+
 static int
 read_scalar(struct config *c, const struct config_key *k, const struct yaml *v,
 	    struct err *e)
@@ -62,8 +70,7 @@ read_scalar(struct config *c, const struct config_key *k, const struct yaml *v,
 				 shape_name(v), config_expected(k));
 	if (needs_string(k) && yaml_string(v) == NULL)
 		return unquoted(v, k->path, e);
-	if ((k->type == TYPE_COUNT || k->type == TYPE_BOOL) &&
-	    !yaml_is_plain(v))
+	if (must_be_plain(k, yaml_text(v)) && !yaml_is_plain(v))
 		return yaml_fail(v, e, "%s: %s in quotes, expected %s", k->path,
 				 yaml_show(yaml_text(v), shown),
 				 config_expected(k));

@@ -196,7 +196,8 @@ config_advise(const struct config *c, config_warn *warn, void *ctx)
 			  "longer to become ready, the quiet period begins "
 			  "without it, and again when it is.");
 
-	if (r->min_scale_up > 1 && r->scope == SCOPE_NODE)
+	if ((r->min_scale_up > 1 || r->min_scale_up_percent > 0) &&
+	    r->scope == SCOPE_NODE)
 		warn(ctx, "minScaleUp has no effect in scope node, where "
 			  "every machine holds only itself.");
 
@@ -229,6 +230,7 @@ print_value(const struct config *c, const struct config_key *k, struct buf *out)
 	switch (k->type) {
 	case TYPE_DURATION:
 	case TYPE_COUNT:
+	case TYPE_SHARE:
 	case TYPE_BOOL:
 	case TYPE_WORD:
 		buf_puts(out, storage);

@@ -36,10 +36,12 @@ const struct config_key config_keys[] = {
 	{KEY("replacements", "replacements", TYPE_WORD, "ignore",
 	     "nodes that Karpenter makes to replace others keep no scope held"),
 	 AT(rules.replacements), .words = "ignore|count"},
-	{KEY("minScaleUp", "min-scale-up", TYPE_COUNT, "1",
-	     "fewer new machines than this hold only themselves"),
-	 AT(rules.min_scale_up), .min = 1, .max = 100000,
-	 .words = "a number from 1 to 100000"},
+	{KEY("minScaleUp", "min-scale-up", TYPE_SHARE, "1",
+	     "fewer new machines than this, or than this share of the scope's "
+	     "(2%), hold only themselves"),
+	 .offset = offsetof(struct config, rules.min_scale_up),
+	 .bytes = 2 * sizeof(uint32_t), .min = 1, .max = 100000,
+	 .words = "a number from 1 to 100000, or a share from 1% to 100%"},
 	{KEY("holdAnnotation.key", "hold-annotation-key", TYPE_ANNOTATION,
 	     DEFAULT_HOLD_KEY, "the annotation that stops Karpenter"),
 	 AT(rules.hold.key)},
@@ -131,6 +133,9 @@ const struct config_key config_keys[] = {
 const size_t config_keys_n = sizeof(config_keys) / sizeof(config_keys[0]);
 _Static_assert(sizeof(config_keys) / sizeof(config_keys[0]) <= CONFIG_KEY_ROOM,
 	       "CONFIG_KEY_ROOM is too small");
+_Static_assert(offsetof(struct rules, min_scale_up) + sizeof(uint32_t) ==
+		       offsetof(struct rules, min_scale_up_percent),
+	       "TYPE_SHARE");
 
 void
 config_defaults(struct config *c)

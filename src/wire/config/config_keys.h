@@ -13,6 +13,8 @@
 enum config_type {
 	TYPE_DURATION,	/* int64_t, ms */
 	TYPE_COUNT,	/* unsigned */
+	TYPE_SHARE,	/* two of them: a count and, where it is a share of what
+			   there is, percent; the count is 1 then */
 	TYPE_BYTES,	/* int64_t */
 	TYPE_BOOL,
 	TYPE_WORD,	/* bool or int: the index in `words` */
@@ -40,8 +42,8 @@ struct config_key {
 	/* The range of a duration (in ms), a count or bytes.  max 0: no
 	 * maximum. */
 	int64_t min, max;
-	/* For TYPE_WORD the words, such as "json|text".  For TYPE_COUNT and
-	 * TYPE_BYTES the range as text for people. */
+	/* For TYPE_WORD the words, such as "json|text".  For numbers the range
+	 * as text for people. */
 	const char *words;
 	const char *help;
 };

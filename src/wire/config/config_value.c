@@ -27,8 +27,7 @@ config_expected(const struct config_key *k)
 		return k->type == TYPE_PATTERNS ? "[]"
 		       : k->def[0] == '\0'	? "\"\""
 						: k->def;
-	if (k->type == TYPE_WORD || k->type == TYPE_COUNT ||
-	    k->type == TYPE_BYTES)
+	if (k->words != NULL && k->type != TYPE_BOOL)
 		return k->words;
 	if (k->type == TYPE_DURATION && k->min > 0)
 		return "a duration above 0 such as 10m";
@@ -80,18 +79,39 @@ set_duration(void *at, const struct config_key *k, const char *text)
 	return 0;
 }
 
+/* Reads a number that `after` follows. */
+static int
+read_count(const char *text, const char *after, int64_t min, int64_t max,
+	   unsigned *v)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (digits == 0 || digits > 9 || strcmp(text + digits, after) != 0)
+		return -1;
+	*v = (unsigned)strtoul(text, NULL, 10);
+	return *v < min || *v > max ? -1 : 0;
+}
+
 static int
 set_count(void *at, const struct config_key *k, const char *text)
 {
 	unsigned v;
 
-	if (text[0] == '\0' || text[strspn(text, "0123456789")] != '\0' ||
-	    strlen(text) > 9)
-		return -1;
-	v = (unsigned)strtoul(text, NULL, 10);
-	if (v < k->min || v > k->max)
+	if (read_count(text, "", k->min, k->max, &v))
 		return -1;
 	memcpy(at, &v, sizeof(v));
+	return 0;
+}
+
+static int
+set_share(void *at, const struct config_key *k, const char *text)
+{
+	unsigned v[2] = {1, 0};
+
+	if (read_count(text, "%", 1, 100, &v[1]) &&
+	    read_count(text, "", k->min, k->max, &v[0]))
+		return -1;
+	memcpy(at, v, sizeof(v));
 	return 0;
 }
 
@@ -214,6 +234,9 @@ config_set(struct config *c, const struct config_key *k, const char *text,
 	case TYPE_COUNT:
 		rc = set_count(field(c, k), k, text);
 		break;
+	case TYPE_SHARE:
+		rc = set_share(field(c, k), k, text);
+		break;
 	case TYPE_BYTES:
 		rc = set_bytes(field(c, k), k, text);
 		break;
@@ -253,6 +276,15 @@ config_add(struct config *c, const struct config_key *k, const char *text,
 			       yaml_show(text, shown));
 	p->n++;
 	return 0;
+}
+
+static void
+get_share(const void *at, struct buf *out)
+{
+	unsigned v[2];
+
+	memcpy(v, at, sizeof(v));
+	buf_printf(out, v[1] > 0 ? "%u%%" : "%u", v[v[1] > 0]);
 }
 
 static void
@@ -305,6 +337,8 @@ config_get(const struct config *c, const struct config_key *k, struct buf *out)
 	} else if (k->type == TYPE_COUNT) {
 		memcpy(&count, at, sizeof(count));
 		buf_printf(out, "%u", count);
+	} else if (k->type == TYPE_SHARE) {
+		get_share(at, out);
 	} else if (k->type == TYPE_BYTES) {
 		get_bytes(at, out);
 	} else if (k->type == TYPE_WORD || k->type == TYPE_BOOL) {

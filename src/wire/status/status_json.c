@@ -132,10 +132,22 @@ write_patterns(struct buf *b, const char *key, const struct patterns *p)
 }
 
 static void
+write_min_scale_up(struct buf *b, const struct rules *r)
+{
+	if (r->min_scale_up_percent == 0) {
+		number(b, "minScaleUp", r->min_scale_up);
+		return;
+	}
+	name(b, "minScaleUp");
+	buf_printf(b, "\"%u%%\"", r->min_scale_up_percent);
+}
+
+static void
 write_rules(struct buf *b, const struct rules *r)
 {
 	open_object(b, "configuration");
 	text(b, "scope", words_scope_kind(r->scope));
+	write_min_scale_up(b, r);
 	duration(b, "holdDuration", r->hold_ms);
 	duration(b, "startupTimeout", r->startup_ms);
 	duration(b, "maxHoldDuration", r->cap.max_ms);
@@ -271,6 +283,7 @@ write_scope(struct buf *b, const struct status_head *h,
 	truth(b, "untilHand", s->until_hand);
 	truth(b, "earliest", s->earliest);
 	number(b, "machines", s->machines);
+	number(b, "minScaleUp", s->min_scale_up);
 	write_restart(b, s);
 	write_hand(b, &s->by_hand);
 	write_cap(b, s);

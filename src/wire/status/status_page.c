@@ -298,6 +298,9 @@ put_scope_item(struct buf *b, const struct status_head *h,
 		html_moment(b, s->restarted_ms, h->now_ms);
 		buf_puts(b, s->booting ? " and not ready yet.</p>" : ".</p>");
 	}
+	if (s->min_scale_up > 1)
+		buf_printf(b, "<p class=\"d\">Held from %u new machines "
+			      "on.</p>", s->min_scale_up);
 	if (s->cap_max_ms != 0) {
 		buf_puts(b, "<p class=\"d\">Cap ");
 		html_span(b, s->cap_max_ms);

@@ -269,6 +269,11 @@ write_scope(struct buf *b, size_t width, const struct status_head *h,
 		write_restart(b, s);
 	}
 	write_hand(b, width + 2, h, &s->by_hand);
+	if (s->min_scale_up > 1) {
+		column(b, "", width + 2);
+		buf_printf(b, "held from %u new machines on\n",
+			   s->min_scale_up);
+	}
 	if (s->cap_max_ms != 0) {
 		column(b, "", width + 2);
 		buf_puts(b, "cap ");

@@ -20,12 +20,15 @@ struct fact {
 	bool used;
 	int nodepool;
 	int64_t deadline_ms, counts_ms, created_ms, first_ms, hold_ms;
-	bool undecided, booting;
+	bool undecided, booting, machine;
+	uint32_t given;		/* what its first try took; 0: it is the first
+				   try */
+	uint32_t takes;		/* fixed since it counts; 0: not yet */
 };
 
 struct model {
 	enum scope_kind kind;
-	uint32_t least;		/* minScaleUp */
+	uint32_t least, percent;	/* minScaleUp */
 	struct fact at[IDS];
 	int64_t now_ms;
 	bool busy[POOLS];	/* when it was looked at last */
@@ -75,6 +78,33 @@ counts(const struct model *m, const struct fact *f)
 	       f->counts_ms <= m->now_ms;
 }
 
+/* The share that was taken when it came to count, or the number. */
+static uint32_t
+takes(const struct model *m, const struct fact *f)
+{
+	return m->percent > 0 ? f->takes : m->least;
+}
+
+/* Takes it for those that have come to count since the last look. */
+static void
+model_take(struct model *m)
+{
+	for (int i = 0; i < IDS; i++) {
+		struct fact *f = &m->at[i];
+		uint32_t n = 0;
+
+		for (int k = 0; k < IDS; k++)
+			n += m->at[k].used && m->at[k].machine &&
+			     scope_of(m, &m->at[k]) == scope_of(m, f);
+		if (!counts(m, f))
+			f->takes = 0;
+		else if (f->takes == 0)
+			f->takes = f->given > 0 ? f->given
+				   : n == 0	? 1
+						: (n * m->percent + 99) / 100;
+	}
+}
+
 /* As many as minScaleUp were created, or tried first, within its hold period,
  * before or after, itself included. */
 static bool
@@ -91,7 +121,7 @@ enough(const struct model *m, const struct fact *f)
 		      llabs(g->first_ms - f->created_ms) <= f->hold_ms ||
 		      llabs(g->created_ms - f->first_ms) <= f->hold_ms);
 	}
-	return n >= m->least;
+	return n >= takes(m, f);
 }
 
 static bool
@@ -122,7 +152,7 @@ model_look(struct model *m)
 			undecided |= f->used && f->undecided && !counts(m, f) &&
 				     scope_of(m, f) == p &&
 				     (f->deadline_ms > m->now_ms ||
-				      m->least > 1);
+				      m->least > 1 || m->percent > 0);
 		}
 		m->busy[p] = model_live(m, p) || (m->busy[p] && undecided);
 	}
@@ -158,7 +188,9 @@ put(struct timers *h, const struct model *m, uint32_t id)
 		.first_ms = f->first_ms,
 		.hold_ms = f->hold_ms,
 		.undecided = f->undecided,
+		.least = f->given,
 		.booting = f->booting,
+		.machine = f->machine,
 	};
 
 	SAYS(m, timers_put(h, id, &facts, m->now_ms) == 0);
@@ -167,7 +199,16 @@ put(struct timers *h, const struct model *m, uint32_t id)
 static void
 random_fact(struct model *m, struct dice *d, struct fact *f)
 {
-	*f = (struct fact){.used = true, .nodepool = (int)roll(d, POOLS)};
+	bool counted = counts(m, f);
+	int nodepool = (int)roll(d, POOLS);
+	uint32_t fixed = m->kind == SCOPE_CLUSTER || nodepool == f->nodepool
+				 ? f->takes
+				 : 0;
+
+	*f = (struct fact){.used = true, .nodepool = nodepool};
+	f->machine = roll(d, 4) > 0;
+	if (m->percent > 0 && roll(d, 6) == 0)
+		f->given = 1 + roll(d, 6);
 	f->deadline_ms = m->now_ms + (int64_t)roll(d, 400) - 100;
 	f->created_ms = m->now_ms - (int64_t)roll(d, 800);
 	f->first_ms = f->created_ms;
@@ -187,8 +228,10 @@ random_fact(struct model *m, struct dice *d, struct fact *f)
 		f->counts_ms = m->now_ms + (int64_t)roll(d, 300) - 100;
 	}
 	/* By then nothing waits for what it is: it would not be looked at. */
-	if (f->counts_ms > f->deadline_ms && m->least > 1)
+	if (f->counts_ms > f->deadline_ms && (m->least > 1 || m->percent > 0))
 		f->counts_ms = f->deadline_ms;
+	if (counted && counts(m, f))
+		f->takes = fixed;
 }
 
 static void
@@ -214,9 +257,12 @@ random_step(struct timers *h, struct model *m, struct dice *d)
 		if (roll(d, 20) > 0)
 			break;
 		m->now_ms -= roll(d, 500);
-		for (id = 0; id < IDS; id++)
+		for (id = 0; id < IDS; id++) {
+			if (!counts(m, &m->at[id]))
+				m->at[id].takes = 0;
 			if (m->at[id].used)
 				put(h, m, id);
+		}
 		break;
 	default:
 		random_fact(m, d, f);
@@ -234,6 +280,7 @@ settle(struct timers *h, struct model *m)
 		SAYS(m, id < IDS && m->at[id].used);
 		put(h, m, id);
 	}
+	model_take(m);
 	model_look(m);
 	while ((scope = timers_turned(h, now)) != NO_ID) {
 		for (int p = 0; p < POOLS; p++) {
@@ -305,12 +352,14 @@ compare(const struct timers *h, const struct model *m)
 }
 
 static void
-walk(enum scope_kind kind, uint32_t least, uint64_t seed)
+walk(enum scope_kind kind, uint32_t least, uint32_t percent, uint64_t seed)
 {
-	struct rules r = {.scope = kind, .min_scale_up = least};
+	struct rules r = {.scope = kind,
+			  .min_scale_up = least,
+			  .min_scale_up_percent = percent};
 	struct timers *h = calloc(1, sizeof(*h));
-	struct model m = {.kind = kind, .least = least, .now_ms = START,
-			  .seed = seed};
+	struct model m = {.kind = kind, .least = least, .percent = percent,
+			  .now_ms = START, .seed = seed};
 	struct dice d = dice_new(seed);
 
 	ck_assert_ptr_nonnull(h);
@@ -328,19 +377,56 @@ walk(enum scope_kind kind, uint32_t least, uint64_t seed)
 
 START_TEST(cluster)
 {
-	walk(SCOPE_CLUSTER, 1 + (uint32_t)_i % 5, (uint64_t)_i);
+	walk(SCOPE_CLUSTER, 1 + (uint32_t)_i % 5, 0, (uint64_t)_i);
 }
 END_TEST
 
 START_TEST(nodepool)
 {
-	walk(SCOPE_NODEPOOL, 1 + (uint32_t)_i % 4, 100 + (uint64_t)_i);
+	walk(SCOPE_NODEPOOL, 1 + (uint32_t)_i % 4, 0, 100 + (uint64_t)_i);
 }
 END_TEST
 
 START_TEST(node)
 {
-	walk(SCOPE_NODE, 1, 200 + (uint64_t)_i);
+	walk(SCOPE_NODE, 1, 0, 200 + (uint64_t)_i);
+}
+END_TEST
+
+START_TEST(share)
+{
+	static const uint32_t percents[] = {1, 5, 10, 20, 50};
+
+	walk((enum scope_kind)(_i % 3), 1, percents[_i % 5], 300 + (uint64_t)_i);
+}
+END_TEST
+
+/* Of machines that count, in a scope of so many: by 2 %. */
+static const struct {
+	uint32_t machines, takes;
+} shares[] = {{0, 1}, {1, 1}, {50, 1}, {51, 2}, {100, 2}, {101, 3}};
+
+START_TEST(a_share_is_rounded_up)
+{
+	struct rules r = {.min_scale_up = 1, .min_scale_up_percent = 2};
+	struct timers *h = calloc(1, sizeof(*h));
+	struct timer_facts f = {.nodepool = "",
+				.deadline_ms = 5,
+				.counts_ms = STAMP_NONE,
+				.machine = true};
+	uint32_t n = shares[_i].machines;
+
+	ck_assert_int_eq(timers_init(h, &r, 200, 0), 0);
+	for (uint32_t id = 0; id < 150; id++) {
+		f.machine = id < n;
+		ck_assert_int_eq(timers_put(h, id, &f, 10), 0);
+	}
+	ck_assert_uint_eq(timers_min_scale_up(h, 0), shares[_i].takes);
+	for (uint32_t id = 0; id < 150; id++)
+		timers_drop(h, id);
+	ck_assert_uint_eq(timers_min_scale_up(h, 0), 1);
+	timers_done(h);
+	free(h);
 }
 END_TEST
 
@@ -613,6 +699,9 @@ main(void)
 	tcase_add_loop_test(model, cluster, 0, 15);
 	tcase_add_loop_test(model, nodepool, 0, 12);
 	tcase_add_loop_test(model, node, 0, 5);
+	tcase_add_loop_test(model, share, 0, 20);
+	tcase_add_loop_test(c, a_share_is_rounded_up, 0,
+			    sizeof(shares) / sizeof(shares[0]));
 	tcase_add_test(c, the_extra_ids);
 	tcase_add_test(cap, shifted_clock);
 	tcase_add_test(cap, released_by_hand);

@@ -178,14 +178,23 @@ static const struct {
 	{"101 patches", "patchConcurrency: 101\n",
 	 "3:19: patchConcurrency: \"101\", expected a number from 1 to 100"},
 	{"no machine", "minScaleUp: 0\n",
-	 "3:13: minScaleUp: \"0\", expected a number from 1 to 100000"},
+	 "3:13: minScaleUp: \"0\", expected a number from 1 to 100000, or a share "
+	 "from 1% to 100%"},
 	{"more machines than there are", "minScaleUp: 100001\n",
-	 "3:13: minScaleUp: \"100001\", expected a number from 1 to 100000"},
-	{"machines by the percent", "minScaleUp: 10%\n",
-	 "3:13: minScaleUp: \"10%\", expected a number from 1 to 100000"},
+	 "3:13: minScaleUp: \"100001\", expected a number from 1 to 100000, or a "
+	 "share from 1% to 100%"},
+	{"no share", "minScaleUp: 0%\n",
+	 "3:13: minScaleUp: \"0%\", expected a number from 1 to 100000, or a share "
+	 "from 1% to 100%"},
+	{"more than all", "minScaleUp: \"101%\"\n",
+	 "3:13: minScaleUp: \"101%\", expected a number from 1 to 100000, or a "
+	 "share from 1% to 100%"},
+	{"half a percent", "minScaleUp: 0.5%\n",
+	 "3:13: minScaleUp: \"0.5%\", expected a number from 1 to 100000, or a "
+	 "share from 1% to 100%"},
 	{"machines in quotes", "minScaleUp: \"2\"\n",
 	 "3:13: minScaleUp: \"2\" in quotes, expected a number from 1 to "
-	 "100000"},
+	 "100000, or a share from 1% to 100%"},
 	{"huge number", "patchConcurrency: 4294967297\n",
 	 "3:19: patchConcurrency: \"4294967297\", expected a number from 1 to "
 	 "100"},
@@ -934,6 +943,8 @@ static const struct {
 	{"short hold", "holdDuration: 20s\n", "holdDuration is under 25s"},
 	{"short startup", "startupTimeout: 59s\n",
 	 "startupTimeout is under 1m"},
+	{"a share of one", "scope: node\nminScaleUp: 2%\n",
+	 "minScaleUp has no effect in scope node"},
 	{"a threshold for nobody", "scope: node\nminScaleUp: 2\n",
 	 "minScaleUp has no effect in scope node"},
 	{"short drain", "webhook: {drainTimeout: 90s}\n",
@@ -982,6 +993,33 @@ assert_reads_back(const struct config *c)
 	ck_assert_int_eq(again.rules.hold_ms, c->rules.hold_ms);
 	ck_assert_uint_eq(again.rules.include.n, c->rules.include.n);
 }
+
+/* A number after a share is a number again. */
+START_TEST(test_share)
+{
+	static const char *const shares[] = {"minScaleUp: 100%\n",
+					     "minScaleUp: \"100%\"\n"};
+	char text[CONFIG_PRINT_BYTES];
+	struct config c;
+	struct buf out;
+	struct err e = {0};
+	bool known;
+
+	config_defaults(&c);
+	(void)snprintf(text, sizeof(text), HEAD "%s", shares[_i]);
+	ck_assert_msg(read_text(&c, text, &e) == 0, "%s", e.text);
+	ck_assert_uint_eq(c.rules.min_scale_up, 1);
+	ck_assert_uint_eq(c.rules.min_scale_up_percent, 100);
+	buf_init(&out, text, sizeof(text));
+	config_print(&c, &out);
+	ck_assert_ptr_nonnull(strstr(text, "\nminScaleUp: 100%\n"));
+	assert_reads_back(&c);
+	ck_assert_int_eq(config_flag(&c, "min-scale-up", "3", NULL, &known, &e),
+			 0);
+	ck_assert_uint_eq(c.rules.min_scale_up, 3);
+	ck_assert_uint_eq(c.rules.min_scale_up_percent, 0);
+}
+END_TEST
 
 START_TEST(test_print)
 {
@@ -1081,6 +1119,7 @@ main(void)
 	tcase_add_test(t, test_every_short_pattern);
 	tcase_add_test(t, test_no_pattern_that_matches_is_refused);
 	LOOP(t, test_advise, advised);
+	tcase_add_loop_test(t, test_share, 0, 2);
 	tcase_add_test(t, test_print);
 	tcase_add_test(t, test_print_odd_values);
 	tcase_add_test(t, test_print_largest);

@@ -68,6 +68,8 @@ setup(void)
 	rules = (struct rules){.scope = SCOPE_CLUSTER,
 			       .hold_ms = 10 * MIN,
 			       .startup_ms = 15 * MIN,
+			       .min_scale_up = 1,
+			       .min_scale_up_percent = 20,
 			       .cap = {60 * MIN, 5 * MIN}};
 	head = (struct status_head){
 		.now_ms = T + 10 * MIN,
@@ -91,6 +93,7 @@ setup(void)
 	scope = (struct scope_status){
 		.state = SCOPE_HELD, .since_ms = T,
 		.until_ms = T + 20 * MIN, .earliest = true, .machines = 12,
+		.min_scale_up = 3,
 		.machine = "web-x7k2p", .restarted_ms = T + 9 * MIN,
 		.booting = true, .cap_max_ms = 60 * MIN,
 		.cap_used_ms = 10 * MIN + 900, .cap_window_ms = 5 * MIN,
@@ -202,6 +205,7 @@ static const char leader[] =
 	LINE("cluster  held      2026-01-02T03:04:05Z  2026-01-02T03:24:05Z at the earliest, machines are booting")
 	LINE("         restarted by web-x7k2p, created 2026-01-02T03:13:05Z and not ready yet")
 	LINE("         1 of 2 NodePools is held by hand, until 2026-01-02T15:04:05Z")
+	LINE("         held from 3 new machines on")
 	LINE("         cap 1h, of which 10m are used")
 	LINE("")
 	LINE("NODEPOOL  MACHINES  HELD  BY PEOPLE  OPTED OUT")
@@ -241,6 +245,9 @@ START_TEST(test_json)
 	ck_assert(json_says(json_member(sc, "restartedBy"), "machine",
 			    "web-x7k2p"));
 	ck_assert(json_says(json_member(sc, "cap"), "used", "10m"));
+	ck_assert_ptr_nonnull(strstr(text, "\"minScaleUp\":3,"));
+	ck_assert(json_says(json_member(root, "configuration"), "minScaleUp",
+			    "20%"));
 	ck_assert(json_is_null(json_member(p, "leftOut")));
 	ck_assert(json_says(json_member(p, "annotations"),
 			    "karpenter-node-holder.io/hold-until",
@@ -556,7 +563,7 @@ static const struct {
 	 "\"authority\":null}"},
 	{shedding, "17 in the last 60 s: 12 held, 2 unchanged, 3 shed\n",
 	 "\"requests\":17,\"held\":12,"},
-	{uncapped, "15:04:05Z\n\nNODEPOOL", "\"cap\":null"},
+	{uncapped, "new machines on\n\nNODEPOOL", "\"cap\":null"},
 	{foreign_name, "w\xc3\xa9" "b      held  ",
 	 "\"name\":\"w\xc3\xa9" "b\""},
 	{refused, "          0  3 writes failed and wait\n",
@@ -633,6 +640,7 @@ START_TEST(test_page)
 	shows("Restarted by <a href=\"status/machines/web-x7k2p?format=html\">"
 	      "<bdi>web-x7k2p</bdi></a>, created <time datetime=\"2026-01-02T"
 	      "03:13:05Z\">03:13:05</time> (1m ago) and not ready yet.");
+	shows("Held from 3 new machines on.");
 	shows("Cap 1h, of which 10m are used.");
 	shows("<th scope=\"row\"><bdi>web</bdi></th><td class=\"r\">12</td>"
 	      "<td class=\"r\">12</td><td class=\"r\">0</td><td class=\"r\">0"
