@@ -171,9 +171,9 @@ def test_which_nodepools_are_left_alone(plane, make_holder):
         "ordinary": ["<none>", "0s", "<none>", "<none>"],
         "never": ["<none>", "Never", "<none>", "<none>"],
         "fixed": ["2", "0s", "<none>", "<none>"]}
-    probe = block("Which NodePools are left alone", "dry-run=server")
+    probe = block("Install", "dry-run=server")
     for name in pools:
-        asked = probe.replace("NAME", name)
+        asked = probe.replace("nodepool: probe", f"nodepool: {name}")
         until(lambda: bool(sh(plane, asked)) == (name == "ordinary"), 10,
               name)
     assert {(e["pool"], e["reason"]) for e in holder.logs()
