@@ -146,6 +146,10 @@ NOTES = (
     "Karpenter 1.15 has a feature gate `NodeRepair`. A repair ignores "
     "`karpenter.sh/do-not-disrupt`, so a hold does not stop it. "
     "`karpenter.sh/do-not-repair` does.",
+    "Karpenter 1.15 has feature gates `TerminateFirstDrift` and "
+    "`TerminateFirstRepair`. With them a node of reserved capacity goes before "
+    "another comes, and the holder takes that one for [its "
+    "substitute](rules.md#substitutes).",
     "Kubernetes before 1.36 does not serve MutatingAdmissionPolicy in `v1`, so "
     "`components/admission-policy` cannot be used.",
 )

@@ -31,7 +31,8 @@
  *     pool	the annotation becomes `by` (a moment of the history, or a
  *		duration) or `value`; "-" removes it.  The keys `replicas` and
  *		`consolidate-after` are fields of its spec
- *     disrupt	`value` is the reason
+ *     disrupt	`value` is the reason, and after a comma `reserved` if the
+ *		capacity is
  *     delete	the objects stay while the machine drains (`for`).  Without a
  *		`disrupt` before it, it is an expiry, an interruption or a
  *		manual delete, and `create` makes the successor

@@ -316,6 +316,8 @@ machine_disrupt(struct world *w, int machine, const char *reason)
 	    w->now < w->unserved_until[KIND_NODECLAIM])
 		return;
 	claim->disrupted = true;
+	claim->terminated_first = strcmp(reason, "Drifted,reserved") == 0 ||
+				  strcmp(reason, "Unhealthy,reserved") == 0;
 	if (strcmp(reason, "Empty") != 0)
 		claim->disrupted_ms = world_stamp(w);
 	tell(w, "karpenter  NodeClaim %s: DisruptionReason %s", claim->name,

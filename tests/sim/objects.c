@@ -109,7 +109,7 @@ thing_object(const struct thing *t, const struct hold_key *hold,
 		.ready_ms = t->ready_ms,
 		.rebooted = t->rebooted,
 		.registered = t->registered,
-		.disrupted = t->disrupted,
+		.disrupted = t->disrupted && !t->terminated_first,
 		.disrupted_ms = t->disrupted_ms,
 		/* Every other machine, once it is ready. */
 		.exposed = t->kind == KIND_NODECLAIM &&

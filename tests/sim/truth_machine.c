@@ -231,6 +231,13 @@ struct past {
 	int disrupted_n, deleted_n;
 };
 
+/* Did Karpenter choose to remove it, and itself name what takes its place? */
+static bool
+is_disrupted(const struct thing *claim)
+{
+	return claim->disrupted && !claim->terminated_first;
+}
+
 /* Had the claim been Initialized before it was deleted? */
 static bool
 was_ready(const struct thing *claim)
@@ -265,7 +272,7 @@ collect(const struct truth *t, struct past *p)
 
 		if (c != NULL && c->disrupted_ms != STAMP_NONE)
 			p->disrupted[p->disrupted_n++] = c->index;
-		if (c != NULL && c->deleting && !c->disrupted &&
+		if (c != NULL && c->deleting && !is_disrupted(c) &&
 		    (was_ready(c) || was_substitute(t, c).hi))
 			p->deleted[p->deleted_n++] = c->index;
 	}
@@ -368,7 +375,7 @@ truth_may_match(const struct truth *t, const struct thing *claim,
 			t->w->trouble_until + TROUBLE_SLACK_MS >=
 				deleted->gone_at;
 
-	if (claim == deleted || deleted->disrupted || !deleted->deleting ||
+	if (claim == deleted || is_disrupted(deleted) || !deleted->deleting ||
 	    !(was_ready(deleted) || was_substitute(t, deleted).hi) ||
 	    (t->rules.scope == SCOPE_NODEPOOL &&
 	     strcmp(claim->nodepool, deleted->nodepool) != 0))
@@ -529,7 +536,7 @@ extend(struct truth *t, const struct past *p, int machine)
 	bool odd = x->replaced.hi || undecided_until(t, p, claim) >= 0 ||
 		   !claim->launch_known || claim->large;
 
-	if (x->extended || claim->launched || claim->disrupted ||
+	if (x->extended || claim->launched || is_disrupted(claim) ||
 	    truth_classed(claim) || t->rules.scope == SCOPE_NODE ||
 	    t->rules.replacements != REPLACEMENTS_IGNORE)
 		return;
@@ -711,7 +718,7 @@ set_failed(struct truth *t, const struct past *p, int machine)
 		return;
 	}
 	x->failed_boot = t->rules.replacements == REPLACEMENTS_IGNORE &&
-			 !claim->disrupted && !was_ready(claim) &&
+			 !is_disrupted(claim) && !was_ready(claim) &&
 			 !was_substitute(t, claim).lo && x->counted.hi;
 	/* A leader that has not seen the claim knows nothing of it. */
 	if (t->leader != NULL && t->leader->sights[claim->index].at < 0)

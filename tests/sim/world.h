@@ -70,6 +70,8 @@ struct thing {
 	char says[POOL_KEYS][32];	/* NodePool: its annotations and spec */
 	int respecified;	/* NodePool: so often its spec was changed */
 	bool disrupted;			/* claim: DisruptionReason, whichever */
+	bool terminated_first;	/* … Drifted or Unhealthy, of reserved
+				   capacity */
 	int64_t disrupted_ms;		/* … other than Empty */
 	char class[CLASS_BYTES];	/* claim: our class; Event: its reason */
 	char class_uid[24];		/* claim: whom the class speaks of */

@@ -26,6 +26,7 @@
 
 /* Karpenter's names: sigs.k8s.io/karpenter pkg/apis/v1/{labels,taints}.go */
 #define NODEPOOL_LABEL "karpenter.sh/nodepool"
+#define CAPACITY_LABEL "karpenter.sh/capacity-type"
 #define REGISTERED_LABEL "karpenter.sh/registered"
 #define UNREGISTERED_TAINT "karpenter.sh/unregistered"
 #define DEFAULT_HOLD_KEY "karpenter.sh/do-not-disrupt"
@@ -106,9 +107,10 @@ struct object {
 				   STAMP_NONE if it is not True */
 	bool rebooted;		/* Karpenter has rebooted the machine, which was
 				   ready before: ready_ms is of a later boot */
-	bool disrupted;		/* the condition DisruptionReason is True, for
-				   whatever reason: Karpenter has decided to
-				   delete the claim */
+	bool disrupted;		/* the condition DisruptionReason is True, and no
+				   ordinary claim may take its place: not where
+				   it is Drifted or Unhealthy and its capacity
+				   reserved (docs/rules.md#substitutes) */
 	int64_t disrupted_ms;	/* when DisruptionReason became True, for a
 				   reason other than Empty; STAMP_NONE if it is
 				   not True, or Empty */

@@ -152,10 +152,20 @@ transition_read(const struct json *c, const struct object *o)
 	return s == NULL || stamp_parse(s, &ms) ? o->created_ms : ms;
 }
 
+/* Since 1.15 Karpenter may delete such a claim first and name no replacement,
+ * because the reservation has no other place. */
+static bool
+terminates_first(const struct json *reason, bool reserved)
+{
+	return reserved && (json_says(reason, "reason", "Drifted") ||
+			    json_says(reason, "reason", "Unhealthy"));
+}
+
 /* *rebooted_ms: when Rebooting became False.  Initialized is True again later
  * (sigs.k8s.io/karpenter pkg/controllers/nodeclaim/reboot). */
 static void
-condition_read(const struct json *c, struct object *o, int64_t *rebooted_ms)
+condition_read(const struct json *c, bool reserved, struct object *o,
+	       int64_t *rebooted_ms)
 {
 	bool is_true = json_says(c, "status", "True");
 
@@ -170,7 +180,7 @@ condition_read(const struct json *c, struct object *o, int64_t *rebooted_ms)
 		   json_says(c, "status", "False")) {
 		*rebooted_ms = transition_read(c, o);
 	} else if (json_says(c, "type", "DisruptionReason") && is_true) {
-		o->disrupted = true;
+		o->disrupted = !terminates_first(c, reserved);
 		if (!json_says(c, "reason", "Empty"))
 			o->disrupted_ms = transition_read(c, o);
 	} else if (json_says(c, "type", "Consolidatable") ||
@@ -208,8 +218,9 @@ deletion_read(const struct json *meta, struct object *o)
 }
 
 static void
-claim_read(const struct json *root, struct object *o)
+claim_read(const struct json *root, const struct json *labels, struct object *o)
 {
+	bool reserved = json_says(labels, CAPACITY_LABEL, "reserved");
 	const struct json *status = json_member(root, "status");
 	const struct json *list = json_member(status, "conditions");
 	const char *provider = json_string(json_member(status, "providerID"));
@@ -218,7 +229,7 @@ claim_read(const struct json *root, struct object *o)
 	o->karpenter = true;
 	o->launched = provider != NULL && provider[0] != '\0';
 	for (const struct json *c = json_first(list); c; c = json_next(c))
-		condition_read(c, o, &rebooted_ms);
+		condition_read(c, reserved, o, &rebooted_ms);
 	o->rebooted |= rebooted_ms <= o->ready_ms;
 	(void)reference_copy(status, "nodeName", o->node_name,
 			     sizeof(o->node_name));
@@ -278,7 +289,7 @@ object_read(void *ctx, const struct json *root, struct err *e)
 		o.registered = json_says(labels, REGISTERED_LABEL, "true");
 		owner_read(meta, &o);
 	} else {
-		claim_read(root, &o);
+		claim_read(root, labels, &o);
 	}
 
 	*r->out = o;
@@ -287,7 +298,10 @@ object_read(void *ctx, const struct json *root, struct err *e)
 
 /* What is looked at. */
 static const struct json_keep labels_keep[] = {
-	{NODEPOOL_LABEL, NULL}, {REGISTERED_LABEL, NULL}, {NULL, NULL}};
+	{NODEPOOL_LABEL, NULL},
+	{CAPACITY_LABEL, NULL},
+	{REGISTERED_LABEL, NULL},
+	{NULL, NULL}};
 static const struct json_keep owner_keep[] = {
 	{"apiVersion", NULL},
 	{"kind", NULL},
