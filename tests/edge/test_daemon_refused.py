@@ -79,6 +79,7 @@ def test_renewer(w, kind, nth, part, parts):
     """It makes a whole pair, whatever fails in between."""
     refusing = Refusing(w, "others", kind, nth, part, parts)
     configure(w, None)
+    w.api.write_kubeconfig(w.kubeconfig)
     w.patches_max = 1000
     holder = Holder(w, [
         "certs", "--renew", "--kubeconfig", str(w.kubeconfig),

@@ -231,13 +231,14 @@ def test_explain(run, log):  # noqa: F811
 
 def test_repair(run, log):  # noqa: F811
     """From 1.15 on Karpenter logs repairs as decisions.  It repairs what is
-    held, too.  A machine that it reboots stays, and is ready again."""
+    held, too.  A machine that it reboots is quiet anew when it is ready again,
+    and does not prolong its scope's hold."""
     log([*boot(0, 1), *boot(1, 2),
          *decide(200, 1, reason="Unhealthy", decision="replace"),
          *decide(300, 2, reason="Unhealthy", decision="reboot"),
          boot(301, 2)[-1], *decide(400, 2), line(3600, "other")])
     one, = settings(run("simulate", "karpenter.log", "-o", "json")).values()
-    assert [t["to"] for t in one["turns"]] == ["2026-03-02T10:16:01.000000Z"]
+    assert [t["to"] for t in one["turns"]] == ["2026-03-02T10:11:01.000000Z"]
     assert one["wouldHaveWaited"]["decisions"] == 1
     assert one["wouldHaveWaited"]["longestSeconds"] == 561
     said = run("simulate", "karpenter.log", "--explain", "node-2").out
