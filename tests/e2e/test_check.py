@@ -397,7 +397,7 @@ def test_each_break_is_found_with_its_cause(plane, installed, telltale, cut,
                                       timeout=10).returncode == 0, f
                 assert f["mend"].split()[0] in (
                     "kubectl", "helm", "base64",
-                    "karpenter-node-holder"), f
+                    "holderctl", "karpenter-node-holder"), f
             if b.mends and report.ids == sorted(b.ids):
                 pasted(plane, tmp_path, said[0]["mend"])
                 settle(plane, installed)
