@@ -4,17 +4,21 @@ it is called.  What a real one does with it is in tests/e2e/test_plugin.py.
 
 Krew's rules are those of its developer guide and of its validate-krew-manifest.
 """
+import contextlib
 import hashlib
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tarfile
 
 import pytest
 import yaml
+
+from conftest import wait
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 PLUGIN = REPO / "plugin" / "kubectl-karpenter_holder"
@@ -116,21 +120,23 @@ def run(request, tmp_path):
     (tmp_path / "tmp").mkdir()
     calls = tmp_path / "calls"
 
+    shell = SHELLS[request.param]
+    base = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+            "TMPDIR": str(tmp_path / "tmp"), "CALLS": str(calls),
+            "NONE_OF_OURS": NONE_OF_OURS}
+
     def run(*args, code=0, variables=None, **env):
         calls.write_text("")
         done = subprocess.run(
-            [*SHELLS[request.param], PLUGIN, *args], text=True,
+            [*shell, PLUGIN, *args], text=True,
             stdin=subprocess.DEVNULL, capture_output=True, timeout=30,
-            env={"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
-                 "TMPDIR": str(tmp_path / "tmp"), "CALLS": str(calls),
-                 "NONE_OF_OURS": NONE_OF_OURS, **env,
-                 **(variables or {})})
+            env={**base, **env, **(variables or {})})
         assert code is None or done.returncode == code, done
         assert not list((tmp_path / "tmp").iterdir())
         return done.stdout, done.stderr, [
             c.split("\n") for c in calls.read_text(
                 errors="surrogateescape").split("\n.\n") if c]
-    run.bin = tmp_path / "bin"
+    run.bin, run.shell, run.env = tmp_path / "bin", shell, base
     # Each row of a long table is for one of the shells.
     run.rows = lambda table: table[list(SHELLS).index(request.param)::len(SHELLS)]
     return run
@@ -698,6 +704,30 @@ def test_open_needs_no_more_than_the_viewer_has(run):
 
 
 UNREACHED = {"FAILS": PROXY, "ERROR": "error trying to reach service: EOF"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM],
+                         ids=lambda n: n.name)
+def test_who_is_interrupted_leaves_no_port_open(run, number):
+    """Ctrl-C reaches the whole group.  Nobody of it is left."""
+    with subprocess.Popen(
+            [*run.shell, PLUGIN, "open"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            start_new_session=True, env=run.env) as process:
+        assert process.stdout.readline().startswith(b"http://127.0.0.1:")
+        os.killpg(process.pid, number)
+        process.wait(30)
+
+        def is_over():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, 0)
+                return False
+            return True
+        try:
+            wait(is_over, "nobody is left")
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_open_follows_the_lead(run):
