@@ -67,15 +67,18 @@ struct entry {
 	union {
 		struct {	/* claim */
 			int64_t ready_ms, ready_stamp_ms;
-			int64_t first_ready_ms;	/* when it was ready before it
-					was rebooted; STAMP_NONE: unknown */
 			/* Of another try of a boot that failed: how much
 			 * earlier the first one was created, and its timer's
 			 * `least`.  0: this is the first. */
 			uint32_t tried_before_ms, least;
-			int64_t seen_ms, launch_seen_ms;	/* when it was
-					first seen, and first seen launched
-					(STAMP_NONE: not yet) */
+			int64_t seen_ms;	/* when it was first seen */
+			union {
+				int64_t launch_seen_ms;	/* when it was first
+					seen launched; STAMP_NONE: not yet */
+				int64_t first_ready_ms;	/* if it was rebooted:
+					when it was ready before; STAMP_NONE:
+					unknown */
+			};
 			uint32_t replaces;	/* its class, written or not; ""
 						   if it has none */
 			uint32_t said;	/* the reason that Karpenter's Event

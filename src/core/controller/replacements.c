@@ -90,7 +90,7 @@ replacements_undecided_ms(const struct replacements *r,
 {
 	int64_t until = claim->seen_ms + UNDECIDED_MAX_MS, launched;
 
-	if (!ignores(r) || claim->replaces != 0)
+	if (!ignores(r) || claim->replaces != 0 || claim->rebooted)
 		return STAMP_NONE;
 	if (!claim->judged && !views_settled(r->views))
 		return COUNTS_LATER;

@@ -482,7 +482,6 @@ entry_make(struct machines *m, const struct object *o, int64_t seen_ms,
 	e->created_ms = no_later(o->created_ms, seen_ms);
 	if (o->kind == KIND_NODECLAIM) {
 		e->ready_ms = e->ready_stamp_ms = STAMP_NONE;
-		e->first_ready_ms = STAMP_NONE;
 		e->seen_ms = seen_ms;
 		e->launch_seen_ms = STAMP_NONE;
 	}
@@ -543,7 +542,6 @@ machines_shift(struct machines *m, int64_t by_ms)
 		if (e->kind != KIND_NODECLAIM)
 			continue;
 		shift(&e->ready_ms, by_ms);
-		shift(&e->first_ready_ms, by_ms);
 		shift(&e->seen_ms, by_ms);
 		shift(&e->launch_seen_ms, by_ms);
 	}
