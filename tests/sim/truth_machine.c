@@ -238,6 +238,15 @@ is_disrupted(const struct thing *claim)
 	return claim->disrupted && !claim->terminated_first;
 }
 
+/* The same.  lo: every leader has seen that; of a claim that is too large nobody
+ * can. */
+static struct maybe
+was_chosen(const struct thing *claim)
+{
+	return (struct maybe){is_disrupted(claim) && !claim->large,
+			      is_disrupted(claim)};
+}
+
 /* Had the claim been Initialized before it was deleted? */
 static bool
 was_ready(const struct thing *claim)
@@ -272,7 +281,7 @@ collect(const struct truth *t, struct past *p)
 
 		if (c != NULL && c->disrupted_ms != STAMP_NONE)
 			p->disrupted[p->disrupted_n++] = c->index;
-		if (c != NULL && c->deleting && !is_disrupted(c) &&
+		if (c != NULL && c->deleting && !was_chosen(c).lo &&
 		    (was_ready(c) || was_substitute(t, c).hi))
 			p->deleted[p->deleted_n++] = c->index;
 	}
@@ -375,7 +384,7 @@ truth_may_match(const struct truth *t, const struct thing *claim,
 			t->w->trouble_until + TROUBLE_SLACK_MS >=
 				deleted->gone_at;
 
-	if (claim == deleted || is_disrupted(deleted) || !deleted->deleting ||
+	if (claim == deleted || was_chosen(deleted).lo || !deleted->deleting ||
 	    !(was_ready(deleted) || was_substitute(t, deleted).hi) ||
 	    (t->rules.scope == SCOPE_NODEPOOL &&
 	     strcmp(claim->nodepool, deleted->nodepool) != 0))
@@ -421,7 +430,8 @@ unclear(const struct truth *t, const struct thing *claim,
 	bool near_gone = deleted->gone_at >= 0 && since_gone >= -apart &&
 			 since_gone <= apart;
 
-	return age < 0 || (age == 0 && deleted->deleted_at > claim->born) ||
+	return was_chosen(deleted).hi || age < 0 ||
+	       (age == 0 && deleted->deleted_at > claim->born) ||
 	       (age > SUBSTITUTE_MS && near_gone) ||
 	       (age > SUBSTITUTE_MS && since_gone > apart &&
 		deleted->gone_at >= 0 && !waits_still(t, claim, deleted)) ||
