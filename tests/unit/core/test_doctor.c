@@ -416,7 +416,7 @@ is_pasteable(const char *mend)
 {
 	static const char *const programs[] = {
 		"kubectl ", "helm ", "base64 <",
-		"holderctl "};
+		"holderctl ", "karpenter-node-holder "};
 	bool quoted = false, known = false;
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
