@@ -67,7 +67,7 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 	fuzz-coverage edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures test demo demo-quick \
 	page-test bench study study-pictures instructions san tsan lint deps certs image install \
-	install-plugin krew karpenter-logs matrix said computed \
+	install-plugin krew karpenter-logs matrix said \
 	clean format
 .SECONDARY:
 
@@ -380,32 +380,16 @@ e2e-long: all $(FAST)  ## long scenarios, over an hour
 	@HOLDER_VARIANT=$(VARIANT) \
 		$(PYTEST) -s -m huge -o faulthandler_timeout=1500 tests/edge
 
-# No processor is ever idle (docs/testing.md).  What waits for deadlines comes
-# first: on a new machine the control plane is built meanwhile.  What computes
-# takes what both of them and e2e leave.
-COMPUTED := $(BUILD)/computed
+# Most of check, san and tsan waits for deadlines: on a new machine the control
+# plane is built meanwhile, with what they leave of the processor.
 test:  ## check, san, tsan and e2e
 	@tests/deps.sh python3-venv ca-certificates
-	@rm -rf $(HOLDER_SAID) $(BUILD)/san/said
-	@nice -n 10 tests/e2e/lib/binaries.sh test & builds=$$!; computes=; \
-	trap 'kill $$builds $$computes 2>/dev/null || :' EXIT; trap 'exit 130' INT TERM; set -e; \
+	@nice -n 10 tests/e2e/lib/binaries.sh test & builds=$$!; \
+	trap 'kill $$builds 2>/dev/null || :' EXIT; trap 'exit 130' INT TERM; set -e; \
 	$(MAKE) deps; \
-	$(MAKE) -j$(JOBS) all programs $(OPERATIONS); \
-	$(MAKE) lint; \
-	$(MAKE) -j$(JOBS) $(SAN) programs; \
-	nice -n 9 $(MAKE) computed >$(COMPUTED) 2>&1 & computes=$$!; \
-	FEW_VALUES=yes $(MAKE) $(SIDE_BY_SIDE) COMPUTING=; \
-	$(MAKE) $(SIDE_BY_SIDE) $(SAN) COMPUTING=; \
-	$(MAKE) tsan; \
-	$(MAKE) e2e; \
-	echo "== what computes, meanwhile"; \
-	wait $$computes && rc=0 || rc=$$?; cat $(COMPUTED); exit $$rc
-	@$(MAKE) said
-	@$(MAKE) $(SAN) said
-
-computed:
-	@$(MAKE) computing COMPUTING='$(COMPUTING) instructions'
-	@$(MAKE) $(SAN) computing
+	$(MAKE) -j$(JOBS) all programs; \
+	export FEW_VALUES=yes; $(MAKE) check; unset FEW_VALUES; \
+	for suite in san tsan e2e; do $(MAKE) $$suite; done
 
 # Programs of the benchmarks: what the libraries can do at best, and clients.
 BENCH := $(patsubst %,$(VARIANT)/bench/%,ceiling handshakes patches)

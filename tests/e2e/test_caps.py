@@ -78,18 +78,3 @@ def test_a_restart_does_not_begin_anew(plane, make_holder, karpenter, view):
     churn.until(churn.begin + MAX + HINT + 3)
     assert all(map(clear, view.of(nodes(old)).values()))
     plane.request("DELETE", f"{LEASES}/{NAME}")
-
-
-def test_the_oldest_mark_tells_where_the_lease_is_lost(
-        plane, make_holder, karpenter, view):
-    old = karpenter.settled(5)
-    holder = make_holder(**SETTINGS)    # keeps no Lease at all
-    view.wait_clear(nodes(old), HOLD + 8)
-    churn = Churn(karpenter)
-    churn.until(time.time() + 1)
-    view.wait_held(nodes(old))
-    churn.until(churn.begin + MAX - 8)
-    holder.kill9()
-    holder.start()
-    churn.until(churn.begin + MAX + HINT + 3)
-    assert all(map(clear, view.of(nodes(old)).values()))

@@ -512,7 +512,7 @@ def test_a_trial_and_a_dead_holder(plane, installed):
                    and r, 20, lambda: check(plane).text, every=0.5)
     assert "of pod holder-0" in report.find("leader-unanswered")["what"]
     set_available(plane, NAMESPACE, NAME, 0)
-    report = check(plane)
-    assert {"marks-without-holder", "pods-not-ready"} < set(report.ids), (
-        report.text)
+    report = until(lambda: {"marks-without-holder", "pods-not-ready"} < set(
+        (r := check(plane)).ids) and r, 20, lambda: check(plane).text,
+        every=0.5)
     assert "uninstall" in report.find("marks-without-holder")["mend"]
