@@ -81,15 +81,10 @@ find_go() {
 }
 
 # Half of the time of `make test` on a new machine is the compiler's, so nothing
-# is compiled that no test needs: nothing for a debugger, and in packages that
-# are large and run little no function into its caller (a fifth of their time).
-# -trimpath is left out.  It tells apart what a module has from a replaced one
-# and from the same version elsewhere, which would be compiled once for each.
+# is compiled for a debugger.  -trimpath is left out: it tells apart what a module
+# has from a replaced one and from the same version elsewhere, which would be
+# compiled once for each.
 compile=(-mod=readonly -buildvcs=false -gcflags=all=-dwarf=false)
-for package in k8s.io/{api,client-go,kubernetes,kubectl,cloud-provider,kubelet} \
-	sigs.k8s.io/{karpenter,controller-runtime,kustomize,kwok}; do
-	compile+=("-gcflags=$package/...=-dwarf=false -l")
-done
 
 # run_go MODULE-DIR ARGS...: in that module, untouched by the caller's settings.
 # The compiler collects its garbage less often: a tenth of the time.
