@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-import time
 import xml.etree.ElementTree as etree
 
 import pytest
@@ -231,26 +230,29 @@ def test_who_leads(w):
 
 
 def test_a_lead_that_was_lost(w):
-    """The timeline goes on where a lead was lost and won back."""
+    """The timeline goes on where a lead was lost and won back.  What was known
+    before is longer than the second that a Date may be late by."""
     w.machine("m")
-    began = time.monotonic()
+    w.api.create("leases", "karpenter-node-holder", namespace="holder", spec={
+        "holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 3},
+        annotations={OWN + "history": "enforce cluster term=3\nsince="
+                     + w.api.stamp(-120) + "\n"})
     holder = w.start(leader_election_enabled="true",
                      leader_election_namespace="holder",
                      leader_election_lease_duration="1200ms",
                      leader_election_renew_deadline="900ms",
                      leader_election_retry_period="100ms")
-    w.wait(lambda: OWN + "history" in w.api.annotations(
-        "leases", "karpenter-node-holder"))
+    w.wait(lambda: "term=4" in w.api.annotations(
+        "leases", "karpenter-node-holder")[OWN + "history"])
     fault = w.api.fault("leases", "*", "403")
     holder.wait_line("lead lost, not renewed in time")
     w.api.clear(fault)
     w.wait(lambda: len(holder.lines("leading")) == 2)
-    back = time.monotonic()
     w.wait(lambda: status(holder)["scopes"], "a scope")
     root = look(holder, "/?last=5m")[1]
     unknown, = root.iterfind(".//ol/li/svg/rect[@class='u']")
     known_seconds = 3 * (100 - float(unknown.get("width").rstrip("%")))
-    assert known_seconds > time.monotonic() - back + (back - began) / 4
+    assert 110 < known_seconds < 240
 
 
 @pytest.mark.long

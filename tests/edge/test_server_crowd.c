@@ -267,7 +267,6 @@ main(void)
 	tcase_add_test(one, idle_after_a_request);
 	tcase_add_test(one, silent_from_the_start);
 	tcase_add_test(one, heads_never_completed);
-	tcase_add_test(one, replies_never_read);
 	suite_add_tcase(s, one);
 	return suite_run(s);
 }
