@@ -25,7 +25,9 @@ override CFLAGS += -std=c11 -D_GNU_SOURCE -Iinclude -Isrc $(WARN) $(HARD) $(OPT)
 LDFLAGS ?= -pie -Wl,-z,relro,-z,now,--as-needed
 ifdef SANITIZE
 OPT := -O1
-override CFLAGS += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
+# What a sanitizer finds ends the program, or its test would pass.
+override CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer
 override LDFLAGS += -fsanitize=$(SANITIZE)
 endif
 
@@ -331,7 +333,7 @@ fuzz:  ## every decoder under libFuzzer with sanitizers, FUZZ_SECONDS each
 	@tests/deps.sh $(DEBS) clang llvm libclang-rt-14-dev
 	@$(MAKE) -j$(JOBS) VARIANT=$(BUILD)/fuzz CC=clang LIBFUZZER=yes \
 		SANITIZE=address,undefined,fuzzer-no-link \
-		CFLAGS='-g -fno-sanitize-recover=undefined' fuzz-targets
+		CFLAGS=-g fuzz-targets
 	@$(PYTHON) tests/fuzz/run.py fuzz $(BUILD)/fuzz $(FUZZ_SECONDS) $(JOBS) $(FUZZ_TARGETS)
 
 fuzz-corpus:  ## what make fuzz found, minimised, into tests/fuzz/corpus

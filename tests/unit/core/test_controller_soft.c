@@ -455,7 +455,7 @@ START_TEST(the_scope_is_narrowed)
 	rules.scope = SCOPE_NODEPOOL;
 	scene_again();
 	machine_now(1, "web");
-	world_list(w, KIND_NODEPOOL);
+	world_list_empty(w, KIND_NODEPOOL);
 	world_list(w, KIND_NODECLAIM);
 	controller_restore(w->s, "* debt=20m held " AT, T, world_now(w));
 	machine_now(2, "batch");

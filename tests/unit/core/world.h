@@ -110,9 +110,10 @@ void world_run_until(struct world *w, int64_t at_server_ms);
 
 /* --- lists and watches ---------------------------------------------------- */
 
+/* Of Nodes or NodeClaims. */
 void world_watch(struct world *w, enum kind kind, bool up);
 
-/* A whole list, and the watch behind it. */
+/* A whole list of Nodes or NodeClaims, and the watch behind it. */
 void world_list(struct world *w, enum kind kind);
 
 /* Lists Nodes and NodeClaims, and lets 5 s pass. */
