@@ -315,10 +315,9 @@ mix_controller(struct mix *m, const struct controller *s)
 	const struct release *f = &s->release;
 
 	mix(m, s->leads | s->views.was_whole << 1 | s->views.begun << 2 |
-		       s->caps_stale << 4 |
-		       s->retries_stale << 5 | s->views.blocked << 6 |
-		       s->recount << 7 | f->wanted << 8 | f->in_flight << 9 |
-		       f->claims_good << 10);
+		       s->views.blocked << 6 | f->wanted << 8 |
+		       f->in_flight << 9 | f->claims_good << 10 |
+		       s->causes.bits << 11);
 	mix_text(m, f->failed != NULL ? f->failed : "");
 	mix(m, s->machines.top | (uint64_t)s->machines.free << 32);
 	for (uint32_t i = 0; i < s->machines.top; i++) {

@@ -109,8 +109,7 @@ struct timers {
 	enum scope_kind kind;
 	struct cap_rules cap;
 	uint32_t min_scale_up, min_scale_up_percent;
-	bool changed;		/* the state that the next leader has to know
-				   has changed; the owner clears the flag */
+	bool changed;		/* timers_changed */
 	bool latency_open;	/* that of a scope may be; the owner clears the
 				   flag when none is */
 	bool usable;		/* we lead and see everything now */
@@ -229,6 +228,10 @@ void timers_restore(struct timers *ts, const char *name, const struct cap *cap,
  * leader had one scope for all of them. */
 void timers_restore_all(struct timers *ts, const struct cap *cap, bool held,
 			int64_t at_ms, struct now now);
+/* Returns whether what a later leader has to know has changed since the last
+ * timers_unchanged. */
+bool timers_changed(const struct timers *ts);
+void timers_unchanged(struct timers *ts);
 /* Returns whether a later leader has to know anything of this scope. */
 bool timers_keeps(const struct timers *ts, uint32_t scope, int64_t boot_ms);
 

@@ -266,7 +266,7 @@ controller_start_fresh(struct controller *s, struct now now, struct action *out)
 		return false;
 	if (kind == KIND_NODECLAIM)
 		unread_list(&s->unread);
-	s->nodepool_lines_then = s->nodepool_lines;
+	controller_fresh_nodepools(s);
 	*out = (struct action){.act = kind == KIND_NODEPOOL ? ACT_LIST_NODEPOOLS
 							    : ACT_LIST_CLAIMS,
 			       .kind = kind,

@@ -137,8 +137,7 @@ controller_advance(struct controller *s, struct now now)
 
 	if (views_settle_due(&s->views, now.boot_ms))
 		controller_claims_known(s, now);
-	if (s->recount) {
-		s->recount = false;
+	if (causes_take(&s->causes, CAUSE_CLOCK | CAUSE_LISTED)) {
 		for (id = 0; id < s->machines.top; id++)
 			controller_refresh(s, id, now.server_ms);
 		retries_refresh(&s->replacements.retries, now.server_ms);
@@ -154,6 +153,11 @@ controller_advance(struct controller *s, struct now now)
 	if (!views_all_synced(&s->views))
 		release_unseen(&s->release);
 	controller_nodepools_turn(s, now);
+	if (causes_take(&s->causes, CAUSE_NODEPOOL))
+		retries_refresh(&s->replacements.retries, now.server_ms);
+	if (causes_take(&s->causes, CAUSE_LEAD | CAUSE_DEBTS))
+		timers_unteach_all(&s->timers);
+	controller_nodepools_teach(s, now);
 	while ((scope = timers_turned(&s->timers, now)) != NO_ID)
 		turn(s, scope, now);
 	tell_news(s, now);

@@ -84,16 +84,16 @@ static void
 catch_up(struct controller *s, struct now now)
 {
 	bool whole = views_complete(&s->views);
+	bool first = whole && views_whole(&s->views);
 
 	controller_advance(s, now);
-	if (whole && !s->views.was_whole) {
+	if (first) {
 		timers_seen(&s->timers);
 		controller_advance(s, now);
 		tell_left(s);
 	}
 	if (whole)
 		controller_turns_settle(s, now);
-	s->views.was_whole = s->views.was_whole || whole;
 }
 
 /* Finds the next action that may be done now.  Returns false if there is
@@ -212,7 +212,7 @@ static enum controller_code
 assume(struct controller *s, const struct action *a)
 {
 	if (a->act == ACT_CLASSIFY)
-		s->machines.at[a->id].classed = true;
+		replacements_classed(&s->replacements, a->id);
 	else if (!machines_assume(&s->machines, a->id, a->act, a->mark_ms,
 				  &s->rules.hold))
 		return CONTROLLER_CONFLICT; /* the object has changed meanwhile */
@@ -224,7 +224,7 @@ static void
 written_unread(struct controller *s, uint32_t id, enum act act)
 {
 	if (act == ACT_CLASSIFY)
-		s->machines.at[id].classed = true;
+		replacements_classed(&s->replacements, id);
 	writes_reread(&s->writes, id);
 }
 

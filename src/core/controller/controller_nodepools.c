@@ -15,7 +15,7 @@ refresh(struct controller *s, const char *nodepool, int64_t now_ms)
 	uint32_t name = strings_find(&s->machines.strings, nodepool);
 
 	timers_unteach(&s->timers, nodepool);
-	s->retries_stale = true;
+	causes_add(&s->causes, CAUSE_NODEPOOL);
 	for (uint32_t id = 0; name != NO_ID && id < s->machines.top; id++)
 		if (s->machines.at[id].used &&
 		    s->machines.at[id].nodepool == name)
@@ -161,26 +161,24 @@ released_since(const struct controller *s, const struct nodepool_terms *scope)
 }
 
 /* Looks again at the machines of NodePools whose hold-until or released-at has
- * come since the last call.  If a NodePool has changed, it also sets the cap of
- * its scope and the deadlines of failed boots again. */
+ * come since the last call. */
 void
 controller_nodepools_turn(struct controller *s, struct now now)
 {
 	const struct nodepool *p;
-	uint32_t scope;
 
 	while ((p = nodepools_turned(&s->nodepools, now.server_ms)) != NULL) {
 		refresh(s, p->name, now.server_ms);
 		if (controller_was_shown(s, p))
 			controller_turn_by_hand(s, p, false, now);
 	}
-	if (s->retries_stale) {
-		s->retries_stale = false;
-		retries_refresh(&s->replacements.retries, now.server_ms);
-	}
-	if (s->caps_stale)
-		timers_unteach_all(&s->timers);
-	s->caps_stale = false;
+}
+
+void
+controller_nodepools_teach(struct controller *s, struct now now)
+{
+	uint32_t scope;
+
 	while ((scope = timers_untaught(&s->timers)) != NO_ID) {
 		struct nodepool_terms t = nodepools_terms(
 			&s->nodepools, s->timers.scopes[scope].name,
@@ -208,6 +206,12 @@ was_shown(const struct controller *s, const struct nodepool *known)
 }
 
 void
+controller_fresh_nodepools(struct controller *s)
+{
+	s->nodepool_lines_then = s->nodepool_lines;
+}
+
+void
 controller_fresh_nodepool(struct controller *s, const struct nodepool *metadata,
 			  struct now now)
 {
@@ -232,7 +236,7 @@ controller_fresh_nodepool(struct controller *s, const struct nodepool *metadata,
 	if (respecified && was_shown(s, known))
 		p.generation = NODEPOOL_BEHIND;
 	controller_nodepool(s, &p, now);
-	s->nodepool_lines_then = s->nodepool_lines;
+	controller_fresh_nodepools(s);	/* that was no line of the watch */
 }
 
 bool

@@ -49,9 +49,13 @@ int64_t controller_turned_ms(const struct controller *s,
 const char *controller_machine_name(const struct controller *s, uint32_t id);
 
 /* controller_nodepools.c: drops the NodePools that the complete list did not
- * show, and follows what time alone changes in their annotations. */
+ * show; follows what time alone changes in their annotations; and tells the
+ * scopes that timers_untaught names their caps and released-at. */
 void controller_nodepools_listed(struct controller *s, struct now now);
 void controller_nodepools_turn(struct controller *s, struct now now);
+void controller_nodepools_teach(struct controller *s, struct now now);
+/* A fresh list begins: what the watch shows from now on may be newer. */
+void controller_fresh_nodepools(struct controller *s);
 
 /* seen.c: all NodeClaims are known; and counts an object that was left out. */
 void controller_claims_known(struct controller *s, struct now now);

@@ -8,6 +8,7 @@
 #include "core/table/machines.h"
 #include "core/table/nodepools.h"
 #include "core/table/timers.h"
+#include "causes.h"
 #include "queue.h"
 #include "release.h"
 #include "replacements.h"
@@ -23,8 +24,7 @@ struct controller {
 	struct counters *counters;
 	struct pace pace;
 	bool leads;
-	bool recount;	/* every deadline may have moved: controller_advance
-			   computes them all again */
+	struct causes causes;	/* of what controller_advance does again */
 
 	/* The tables of machines, deadlines and NodePools. */
 	struct machines machines;
@@ -33,11 +33,6 @@ struct controller {
 	/* lists of NodePools up to this generation were made before we led, so
 	 * what they showed was not reported */
 	uint32_t nodepools_before;
-	/* What controller_nodepools_turn does again: it tells all scopes their
-	 * caps and released-at, because debts have changed, and computes the
-	 * deadlines of failed boots, because a NodePool has changed. */
-	bool caps_stale;
-	bool retries_stale;
 	uint64_t nodepool_lines, nodepool_lines_then;	/* how many NodePools
 			   the list and watch have shown; the same when the
 			   latest fresh list of them began */

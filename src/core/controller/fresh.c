@@ -175,11 +175,10 @@ controller_found(struct controller *s, const struct action *a,
 		take_unread(s, o, now);
 	if (a->act != ACT_READ_CLAIM)
 		return;
-	s->writes.at[a->id].owner_hold = s->writes.at[a->id].owner_default =
-		HOLD_ABSENT;
-	if (o->mark != MARK_ABSENT ||
-	    machines_find_claim(&s->machines, o->uid) != NO_ID)
-		return;
-	s->writes.at[a->id].owner_hold = o->hold;
-	s->writes.at[a->id].owner_default = o->default_hold;
+	writes_owner_found(&s->writes, a->id,
+			   o->mark == MARK_ABSENT &&
+					   machines_find_claim(&s->machines,
+							       o->uid) == NO_ID
+				   ? o
+				   : NULL);
 }

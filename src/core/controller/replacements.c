@@ -45,6 +45,12 @@ ignores(const struct replacements *r)
 	return rules_tell_replacements(r->rules);
 }
 
+void
+replacements_classed(struct replacements *r, uint32_t id)
+{
+	r->machines->at[id].classed = true;
+}
+
 bool
 replacements_is_one(const struct replacements *r, const struct entry *claim)
 {

@@ -96,6 +96,8 @@ void replacements_judge(struct replacements *r, struct entry *claim,
 /* Judges all claims, the oldest first.  Call it when a list of the NodeClaims
  * is complete. */
 void replacements_judge_all(struct replacements *r, int64_t now_ms);
+/* The class of this claim stands on the object from now on. */
+void replacements_classed(struct replacements *r, uint32_t id);
 /* Returns whether the claim is known to replace another. */
 bool replacements_is_one(const struct replacements *r,
 			 const struct entry *claim);

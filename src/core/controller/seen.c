@@ -18,7 +18,7 @@ controller_lead(struct controller *s, bool leads, struct now now)
 	while (timers_turned(&s->timers, now) != NO_ID)
 		;	/* we do not know that any scope got quiet */
 	timers_forget(&s->timers);
-	s->caps_stale = true;
+	causes_add(&s->causes, CAUSE_LEAD);
 	/* What is known of NodePools stays, because it may have to do for a
 	 * while. */
 	s->nodepools_before = s->views.at[KIND_NODEPOOL].generation;
@@ -46,7 +46,7 @@ void
 controller_claims_known(struct controller *s, struct now now)
 {
 	replacements_judge_all(&s->replacements, now.server_ms);
-	s->recount = true;
+	causes_add(&s->causes, CAUSE_LISTED);
 }
 
 /* The list has left something out, so nobody knows whether what it did not show
@@ -105,8 +105,8 @@ controller_listed(struct controller *s, enum kind kind, bool served,
 		keep_stale(s, kind, now);
 	else if (served)
 		drop_stale(s, kind, now);
-	else
-		s->recount = s->recount || !v->listed;
+	else if (!v->listed)
+		causes_add(&s->causes, CAUSE_LISTED);
 	views_listed(&s->views, kind, served,
 		     kind < KIND_COUNT &&
 			     s->machines.count[kind] < s->machines.max);
@@ -114,7 +114,7 @@ controller_listed(struct controller *s, enum kind kind, bool served,
 		controller_claims_known(s, now);
 	else if (kind == KIND_NODECLAIM ||
 		 (kind == KIND_NODE && views_claimless(&s->views)))
-		s->recount = true;
+		causes_add(&s->causes, CAUSE_LISTED);
 }
 
 void
@@ -179,7 +179,7 @@ controller_disruption_event(struct controller *s, const char *claim_uid,
 void
 controller_track(struct controller *s, const struct object *o, struct now now)
 {
-	struct view *v = &s->views.at[o->kind];
+	const struct view *v = &s->views.at[o->kind];
 	struct touched t = {0};
 	uint32_t id, old;
 
@@ -200,7 +200,7 @@ controller_track(struct controller *s, const struct object *o, struct now now)
 	if (id == NO_ID) {
 		if (old != NO_ID)
 			controller_drop(s, old, now); /* it is out of date */
-		v->full = true;
+		views_full(&s->views, o->kind);
 		counter_add(s->counters, COUNTER_TABLE_FULL);
 		(void)notes_put(&s->notes, NOTE_TABLE_FULL, o->name);
 		return;

@@ -133,10 +133,10 @@ controller_soft(struct controller *s, struct buf *b, bool always,
 {
 	uint32_t n = 0, left_out = 0;
 
-	if (!s->leads || (!s->timers.changed && !always))
+	if (!s->leads || (!timers_changed(&s->timers) && !always))
 		return false;
 	now = controller_steady(s, now);
-	s->timers.changed = false;
+	timers_unchanged(&s->timers);
 	for (uint32_t i = 0; i < s->timers.scopes_top; i++) {
 		if (!timers_keeps(&s->timers, i, now.boot_ms))
 			continue;
@@ -312,7 +312,8 @@ controller_restore(struct controller *s, const char *text, int64_t renewed_ms,
 	struct kept k, most = {.at_ms = STAMP_NONE};
 
 	now = controller_steady(s, now);
-	s->caps_stale = true;	/* a released-at may lower the debt */
+	/* A released-at may lower the debt. */
+	causes_add(&s->causes, CAUSE_DEBTS);
 	while (text != NULL && read_scope(&text, &k) == 0) {
 		if (is_ours(s, &k))
 			restore_scope(s, &k, renewed_ms, now);

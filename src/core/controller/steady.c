@@ -23,7 +23,7 @@ shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 	/* What people write in NodePools stays, so its moments come once
 	 * more. */
 	nodepools_set_back(&s->nodepools, now_ms);
-	s->recount = true;
+	causes_add(&s->causes, CAUSE_CLOCK);
 }
 
 /* Follows a small difference between the clocks, but by no more than a

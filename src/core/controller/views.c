@@ -74,6 +74,12 @@ views_gone(struct views *v, enum kind kind)
 }
 
 void
+views_full(struct views *v, enum kind kind)
+{
+	v->at[kind].full = true;
+}
+
+void
 views_room(struct views *v, enum kind kind)
 {
 	v->at[kind].room = v->at[kind].room || v->at[kind].full;
@@ -133,6 +139,15 @@ bool
 views_all_synced(const struct views *v)
 {
 	return views_unseen(v) == NULL;
+}
+
+bool
+views_whole(struct views *v)
+{
+	bool before = v->was_whole;
+
+	v->was_whole = true;
+	return !before;
 }
 
 void

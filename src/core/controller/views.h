@@ -12,8 +12,7 @@
  * What is known of each resource as a whole: whether it is listed, whether its
  * watch is open, and whether a lead may begin with what is known.  All moments
  * are boot time.  Anybody may read the fields.  Only these functions write
- * them, except for `full` and `was_whole`, which the controller sets.  Not
- * thread-safe.
+ * them.  Not thread-safe.
  */
 struct view {
 	bool listing; /* a list is under way that began in this lead */
@@ -62,9 +61,10 @@ void views_listed(struct views *v, enum kind kind, bool served, bool has_room);
 /* Tells whether the watch is open.  Returns true if it has opened just now, on
  * a kind that is listed. */
 bool views_watch(struct views *v, enum kind kind, bool up);
-/* Tell that an object of this kind may have gone, and that the table has room
- * again for one that was left out. */
+/* Tell that an object of this kind may have gone, that the table had no room for
+ * one, and that it has room again. */
 void views_gone(struct views *v, enum kind kind);
+void views_full(struct views *v, enum kind kind);
 void views_room(struct views *v, enum kind kind);
 
 /* Tells that the list or the watch of this kind has left out an object. */
@@ -85,6 +85,9 @@ void views_ask_for_rest(struct views *v, int64_t boot_ms);
  * everything is seen. */
 const char *views_unseen(const struct views *v);
 bool views_all_synced(const struct views *v);
+/* Call this when everything is seen.  Returns whether it is so for the first
+ * time since we lead. */
+bool views_whole(struct views *v);
 
 /* Returns whether all NodeClaims are known.  They are not while a list is under
  * way, nor after one that has left something out.  That ends with views_settle

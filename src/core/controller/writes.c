@@ -202,6 +202,18 @@ writes_owner_changed(struct writes *ws, uint32_t id)
 	w->owner_hold = w->owner_default = HOLD_ABSENT;
 }
 
+void
+writes_owner_found(struct writes *ws, uint32_t id, const struct object *claim)
+{
+	struct write *w = &ws->at[id];
+
+	w->owner_hold = w->owner_default = HOLD_ABSENT;
+	if (claim == NULL)
+		return;
+	w->owner_hold = claim->hold;
+	w->owner_default = claim->default_hold;
+}
+
 bool
 writes_due(struct writes *ws, int64_t boot_ms, uint32_t *id)
 {

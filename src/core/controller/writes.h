@@ -134,6 +134,11 @@ void writes_observe(struct writes *ws, uint32_t id, const struct entry *e,
 void writes_drop(struct writes *ws, uint32_t id);
 /* Call this when the Node names another owner than before. */
 void writes_owner_changed(struct writes *ws, uint32_t id);
+/* Call this when the claim that the Node names was read.  claim: it, if it has no
+ * room in the table and no mark, so that its hold may be a person's; else
+ * NULL. */
+void writes_owner_found(struct writes *ws, uint32_t id,
+			const struct object *claim);
 /* Finds an object that has to be looked at again by now.  Returns false if
  * there is none. */
 bool writes_due(struct writes *ws, int64_t boot_ms, uint32_t *id);

@@ -282,6 +282,18 @@ timers_restore_all(struct timers *ts, const struct cap *cap, bool held,
 }
 
 bool
+timers_changed(const struct timers *ts)
+{
+	return ts->changed;
+}
+
+void
+timers_unchanged(struct timers *ts)
+{
+	ts->changed = false;
+}
+
+bool
 timers_keeps(const struct timers *ts, uint32_t scope, int64_t boot_ms)
 {
 	const struct scope *s = &ts->scopes[scope];
