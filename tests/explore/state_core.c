@@ -189,14 +189,15 @@ timer(struct mix *m, const struct timer *t)
 }
 
 static void
-scope(struct mix *m, const struct timers *h, const struct scope *s)
+scope(struct mix *m, const struct timers *h, const struct scope *s,
+      const struct scope_news *w)
 {
 	struct cap_rules r = {s->max_ms, h->cap.window_ms};
 
 	mix_text(m, s->name);
 	mix(m, s->busy | s->was_busy << 1 | s->held << 2 | s->dirty << 3 |
-		       s->recount << 4 | s->moved << 5 | s->told_window << 6 |
-		       s->untold << 12 |
+		       s->recount << 4 | (s->moved || w->moved) << 5 | s->told_window << 6 |
+		       w->untold << 12 |
 		       s->cap.held << 7 | s->cap.grows << 8 |
 		       s->cap.usable << 9 | (s->cap.debt_ms > 0) << 10 |
 		       (s->cap.window_ms > 0) << 11);
@@ -208,13 +209,13 @@ scope(struct mix *m, const struct timers *h, const struct scope *s)
 	mix(m, (uint64_t)s->max_ms);
 	mix_server(m, s->released_ms);
 	mix_server(m, s->opened_ms);
-	mix_within(m, s->told_boot_ms, m->boot, MOVED_EVERY_MS);
-	mix_server(m, s->told.at_ms);
-	mix(m, s->told.earliest | (uint64_t)s->told.id << 1);
+	mix_within(m, w->told_boot_ms, m->boot, MOVED_EVERY_MS);
+	mix_server(m, w->told.at_ms);
+	mix(m, w->told.earliest | (uint64_t)w->told.id << 1);
 }
 
 static void
-holds(struct mix *m, const struct timers *h)
+holds(struct mix *m, const struct timers *h, const struct news *n)
 {
 	mix(m, h->changed | h->turning << 1 | h->usable << 2 | h->seen << 3);
 	mix(m, h->top | (uint64_t)h->scopes_top << 32);
@@ -222,7 +223,7 @@ holds(struct mix *m, const struct timers *h)
 		timer(m, timers_at(h, i));
 	due(m, h);
 	for (uint32_t i = 0; i < h->scopes_top; i++)
-		scope(m, h, &h->scopes[i]);
+		scope(m, h, &h->scopes[i], news_read(n, h, i));
 	for (uint32_t i = 0; i < h->dirty_n; i++)
 		mix(m, h->dirty[i]);
 	for (uint32_t i = 0; i < h->untaught_n; i++)
@@ -326,7 +327,7 @@ mix_controller(struct mix *m, const struct controller *s)
 		write(m, &s->writes, i);
 		mix_boot(m, s->release.due_boot_ms[i]);
 	}
-	holds(m, &s->timers);
+	holds(m, &s->timers, &s->news);
 	later(m, &s->writes);
 	past(m, &s->replacements);
 	nodepools(m, s);

@@ -158,8 +158,9 @@ MUTANTS = [
     ("what has no room for its names stays as it was", "controller/seen.c",
      "controller_drop(s, old, now); /* it is out of date */", ";"),
     ("a full table is not counted", "controller/seen.c",
-     "v->full = true;\n\t\tcounter_add(s->counters, COUNTER_TABLE_FULL);",
-     "v->full = true;"),
+     "views_full(&s->views, o->kind);\n"
+     "\t\tcounter_add(s->counters, COUNTER_TABLE_FULL);",
+     "views_full(&s->views, o->kind);"),
     ("a late word of a former Node", "controller/seen.c",
      "if (id == NO_ID || !machines_is(&s->machines, id, o))\n"
      "\t\treturn;", "if (id == NO_ID)\n\t\treturn;"),
@@ -597,8 +598,7 @@ MUTANTS = [
     ("the half of a fresh list survives the view", "controller/advance.c",
      "release_unseen(&s->release);", ";"),
     ("a look at the Node forgets its claim's hold", "controller/fresh.c",
-     "if (a->act != ACT_READ_CLAIM)\n\t\treturn;\n\ts->writes.at[a->id].owner_hold =",
-     "s->writes.at[a->id].owner_hold ="),
+     "if (a->act != ACT_READ_CLAIM)\n\t\treturn;\n\talone =", "alone ="),
     ("a claim that a Node names is not looked for", "controller/act.c",
      "if (d.act != ACT_HOLD && owner_unseen(s, e)) {", "if (0) {"),
     ("a Node is held before the claims are listed", "controller/act.c",

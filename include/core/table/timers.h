@@ -85,24 +85,11 @@ struct scope {
 	bool told_window;	/* timers_turned has returned the open window */
 	bool dirty;		/* it is in timers.dirty */
 	bool untaught;		/* it is in timers.untaught */
-	bool news;		/* it is in timers.news */
+	bool moved;		/* it is in timers.moved */
 	bool recount;		/* with minScaleUp: `enough` has to be found out
 				   again */
-
-	/* What has been reported of it.  The controller keeps these, and the
-	 * table sets `moved`, `latency_open`, `since_boot_ms` and `turned_ms`. */
-	bool moved;		/* its quiet time may have moved since the last
-				   report */
-	bool untold;		/* it is held, but no report has said until
-				   when */
-	bool latency_open;	/* not every object in it is held yet, so
-				   hold_latency_seconds is still being
-				   measured */
-	int64_t since_boot_ms;	/* boot time since when it is held */
-	int64_t told_boot_ms;	/* boot time of the last report */
-	struct quiet told;	/* what the last report said */
-	int64_t turned_ms;	/* server time of its last turn, for /status;
-				   STAMP_NONE: it has not turned yet */
+	uint32_t made;		/* no other scope has this number, also none
+				   that had this place before */
 };
 
 struct timers {
@@ -110,8 +97,6 @@ struct timers {
 	struct cap_rules cap;
 	uint32_t min_scale_up, min_scale_up_percent;
 	bool changed;		/* timers_changed */
-	bool latency_open;	/* that of a scope may be; the owner clears the
-				   flag when none is */
 	bool usable;		/* we lead and see everything now */
 	bool seen;		/* we have seen everything once since we lead */
 	/* What timers_restore_all has said of the scopes that are yet to be
@@ -134,6 +119,7 @@ struct timers {
 				   changes the timer */
 	struct scope scopes[SCOPES_MAX];
 	uint32_t scopes_top;	/* the scopes from here on were never used */
+	uint32_t made;		/* how many were ever made */
 	uint32_t spare_from;	/* as long as fewer scopes were used, nobody
 				   looks for one that is spare */
 	struct index scope_by_name;
@@ -148,10 +134,8 @@ struct timers {
 	 * were made, and that timers_unteach names. */
 	uint32_t untaught[SCOPES_MAX];
 	uint32_t untaught_n;
-	/* Scopes that have moved, or that timers_news names.  The owner takes
-	 * those out of which nothing has to be reported any more. */
-	uint32_t news[SCOPES_MAX];
-	uint32_t news_n;
+	uint32_t moved[SCOPES_MAX];	/* for timers_moved */
+	uint32_t moved_n;
 };
 
 /* Makes an empty table for the ids below ids_max.  *ts has to be zeroed memory,
@@ -212,10 +196,11 @@ int64_t timers_cap_in_ms(const struct timers *ts, uint32_t scope,
  * returns NO_ID. */
 uint32_t timers_turned(struct timers *ts, struct now now);
 
+/* Returns a scope whose quiet time may have moved since it was last returned, or
+ * NO_ID. */
+uint32_t timers_moved(struct timers *ts);
 /* For ids_sort: in ascending order. */
 bool timers_id_before(const void *ctx, uint32_t a, uint32_t b);
-/* Adds the scope to ts->news if it is not there. */
-void timers_news(struct timers *ts, uint32_t scope);
 
 /* Takes over what an earlier leader knew of a scope.  *cap has been brought up
  * to now by the caller, max_ms is the cap it was measured by, and `held` says

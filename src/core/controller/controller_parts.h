@@ -43,10 +43,19 @@ bool controller_was_shown(const struct controller *s,
 void controller_turns_lead(struct controller *s, struct now now);
 void controller_turns_settle(struct controller *s, struct now now);
 /* Returns when the scope turned last; STAMP_NONE: unknown. */
-int64_t controller_turned_ms(const struct controller *s,
-			     const struct scope *sc);
+int64_t controller_turned_ms(const struct controller *s, uint32_t scope);
 /* Returns the name of the machine with this timer; NO_ID: "". */
 const char *controller_machine_name(const struct controller *s, uint32_t id);
+
+/* tell.c: the reports of scopes.  controller_tell_turn: this one has turned.
+ * controller_tell_news: time has passed; controller_news_next_boot_ms returns
+ * when that brings something next, or STAMP_NONE. */
+void controller_tell_turn(struct controller *s, uint32_t scope, struct now now);
+void controller_tell_news(struct controller *s, struct now now);
+int64_t controller_news_next_boot_ms(const struct controller *s);
+/* Observes hold_latency_seconds of each held scope, once no object has to be
+ * held any more. */
+void controller_latency(struct controller *s, struct now now);
 
 /* controller_nodepools.c: drops the NodePools that the complete list did not
  * show; follows what time alone changes in their annotations; and tells the
@@ -82,9 +91,6 @@ bool controller_start_fresh(struct controller *s, struct now now,
  * any action.  If time alone ends that, it lowers *wait_ms, which the caller
  * has set, to the milliseconds until then. */
 bool controller_begins(struct controller *s, struct now now, int64_t *wait_ms);
-/* Observes hold_latency_seconds of each held scope, once no object has to be
- * held any more. */
-void controller_latency(struct controller *s, struct now now);
 /* Returns after how many milliseconds controller_next has to be called again,
  * or INT64_MAX. */
 int64_t controller_wait(const struct controller *s, struct now now);

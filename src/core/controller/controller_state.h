@@ -12,6 +12,7 @@
 #include "queue.h"
 #include "release.h"
 #include "replacements.h"
+#include "scope_news.h"
 #include "unread.h"
 #include "views.h"
 #include "writes.h"
@@ -46,6 +47,7 @@ struct controller {
 	struct replacements replacements;
 	struct writes writes;
 	struct notes notes;
+	struct news news;
 	uint32_t soft_told;	/* for how many scopes the soft state had no
 				   room when that was last reported */
 	uint32_t soft_scopes[SCOPES_MAX];	/* scratch space of soft.c */

@@ -162,7 +162,7 @@ controller_found(struct controller *s, const struct action *a,
 		 const struct object *o, bool whole, struct now now)
 {
 	const struct entry *e = &s->machines.at[a->id];
-	bool fits;
+	bool fits, alone;
 
 	if (!writes_awaits(&s->writes, a) || !e->used)
 		return;
@@ -175,10 +175,7 @@ controller_found(struct controller *s, const struct action *a,
 		take_unread(s, o, now);
 	if (a->act != ACT_READ_CLAIM)
 		return;
-	writes_owner_found(&s->writes, a->id,
-			   o->mark == MARK_ABSENT &&
-					   machines_find_claim(&s->machines,
-							       o->uid) == NO_ID
-				   ? o
-				   : NULL);
+	alone = o->mark == MARK_ABSENT &&
+		machines_find_claim(&s->machines, o->uid) == NO_ID;
+	writes_owner_found(&s->writes, a->id, alone ? o : NULL);
 }

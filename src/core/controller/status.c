@@ -186,7 +186,7 @@ fill_scope(const struct controller *s, const struct figures *f, uint32_t scope,
 			 : sc->busy && cap_window_ms(&sc->cap, now.boot_ms) > 0
 				 ? SCOPE_CAPPED
 				 : SCOPE_QUIET,
-		.since_ms = controller_turned_ms(s, sc),
+		.since_ms = controller_turned_ms(s, scope),
 		.machines = sc->timers,
 		.min_scale_up = timers_min_scale_up(&s->timers, scope),
 		.cap_max_ms = sc->max_ms,

@@ -18,6 +18,7 @@ shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 		machines_restamp(&s->machines, now_ms);
 	retries_shift(&s->replacements.retries, by_ms);
 	timers_shift(&s->timers, by_ms);
+	news_shift(&s->news, &s->timers, by_ms);
 	journal_shift(&s->journal, by_ms);
 	s->history_ms += by_ms;
 	/* What people write in NodePools stays, so its moments come once

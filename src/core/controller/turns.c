@@ -37,44 +37,46 @@ controller_machine_name(const struct controller *s, uint32_t id)
 /* Returns the name of the machine that the last report named, or "" if it is
  * gone or there was no report. */
 static const char *
-told_name(const struct controller *s, const struct scope *sc)
+told_name(const struct controller *s, const struct scope_news *w)
 {
 	const struct timer *t;
 
-	if (sc->untold || sc->told_boot_ms == 0 || sc->told.id == NO_ID)
+	if (w->untold || w->told_boot_ms == 0 || w->told.id == NO_ID)
 		return "";
-	t = timers_at(&s->timers, sc->told.id);
-	return t->used && t->created_ms == sc->told.created_ms
-		       ? controller_machine_name(s, sc->told.id)
+	t = timers_at(&s->timers, w->told.id);
+	return t->used && t->created_ms == w->told.created_ms
+		       ? controller_machine_name(s, w->told.id)
 		       : "";
 }
 
 /* Has a person released the scope?  A released-at came into effect while it was
  * held, and it is quiet before the time that was told. */
 static bool
-was_released(const struct scope *sc, int64_t held_ms, struct now now)
+was_released(const struct scope *sc, const struct scope_news *w,
+	     int64_t held_ms, struct now now)
 {
-	return !sc->untold && sc->released_ms != STAMP_NONE &&
+	return !w->untold && sc->released_ms != STAMP_NONE &&
 	       sc->released_ms >= now.server_ms - held_ms &&
-	       (sc->told.earliest ||
-		now.server_ms < sc->told.at_ms - STAMPS_MS);
+	       (w->told.earliest || now.server_ms < w->told.at_ms - STAMPS_MS);
 }
 
 static enum turn_cause
-cause_of(const struct scope *sc, int64_t led_ms, struct now now)
+cause_of(const struct scope *sc, const struct scope_news *w, int64_t led_ms,
+	 struct now now)
 {
 	if (sc->held)
 		return TURN_BY_SCALE_UP;
 	if (sc->busy)
 		return TURN_BY_CAP;
-	return was_released(sc, led_ms, now) ? TURN_BY_RELEASE : TURN_BY_QUIET;
+	return was_released(sc, w, led_ms, now) ? TURN_BY_RELEASE : TURN_BY_QUIET;
 }
 
 int64_t
 controller_scope_turned(struct controller *s, uint32_t scope, struct now now)
 {
-	struct scope *sc = &s->timers.scopes[scope];
-	int64_t led_ms = now.boot_ms - sc->since_boot_ms, held_ms = -1;
+	const struct scope *sc = &s->timers.scopes[scope];
+	struct scope_news *w = news_of(&s->news, &s->timers, scope);
+	int64_t led_ms = now.boot_ms - w->since_boot_ms, held_ms = -1;
 	enum turn_what what = sc->held	 ? TURN_HELD
 			      : sc->busy ? TURN_CAPPED
 					 : TURN_RELEASED;
@@ -82,16 +84,16 @@ controller_scope_turned(struct controller *s, uint32_t scope, struct now now)
 	uint64_t n = last_of(s, sc->name, false, &last);
 
 	if (n > 0 && n <= s->turns_before && last.what == what) {
-		sc->turned_ms = last.at_ms;	/* it goes on */
+		w->turned_ms = last.at_ms;	/* it goes on */
 		return last.held_ms;
 	}
 	if (n > 0 && last.what == TURN_HELD)
 		held_ms = now.server_ms - last.at_ms;
-	else if (sc->since_boot_ms != 0)
+	else if (w->since_boot_ms != 0)
 		held_ms = led_ms;
 	t = journal_turn(&s->journal, now.server_ms, what,
-			 cause_of(sc, led_ms, now), sc->name);
-	str_cut(t->machine, sizeof(t->machine), told_name(s, sc));
+			 cause_of(sc, w, led_ms, now), sc->name);
+	str_cut(t->machine, sizeof(t->machine), told_name(s, w));
 	if (!sc->held)
 		t->held_ms = held_ms;
 	return held_ms;
@@ -130,13 +132,14 @@ controller_turns_settle(struct controller *s, struct now now)
 }
 
 int64_t
-controller_turned_ms(const struct controller *s, const struct scope *sc)
+controller_turned_ms(const struct controller *s, uint32_t scope)
 {
+	int64_t ms = news_read(&s->news, &s->timers, scope)->turned_ms;
 	struct turn last;
 
-	if (sc->turned_ms != STAMP_NONE || !s->carried ||
-	    last_of(s, sc->name, false, &last) == 0)
-		return sc->turned_ms;
+	if (ms != STAMP_NONE || !s->carried ||
+	    last_of(s, s->timers.scopes[scope].name, false, &last) == 0)
+		return ms;
 	return last.at_ms;
 }
 

@@ -35,27 +35,6 @@ controller_begins(struct controller *s, struct now now, int64_t *wait_ms)
 	return true;
 }
 
-void
-controller_latency(struct controller *s, struct now now)
-{
-	if (s->writes.wanting_hold > 0 || s->writes.in_flight > 0 ||
-	    !s->timers.latency_open)
-		return;
-	s->timers.latency_open = false;
-	for (uint32_t i = 0; i < s->timers.scopes_top; i++) {
-		struct scope *sc = &s->timers.scopes[i];
-
-		if (!sc->held || !sc->latency_open)
-			continue;
-		sc->latency_open = false;
-		if (s->rules.mode == MODE_OBSERVE)
-			continue;
-		counters_hold_latency(s->counters,
-				      (uint64_t)(now.boot_ms -
-						 sc->since_boot_ms));
-	}
-}
-
 int64_t
 controller_wait(const struct controller *s, struct now now)
 {
@@ -67,13 +46,9 @@ controller_wait(const struct controller *s, struct now now)
 	next = timers_cap_next_ms(&s->timers);
 	if (next != STAMP_NONE)
 		sooner(&wait, next, now.boot_ms);
-	for (uint32_t i = 0; i < s->timers.news_n; i++) {
-		const struct scope *sc = &s->timers.scopes[s->timers.news[i]];
-
-		if (sc->held && sc->moved && !sc->untold)
-			sooner(&wait, sc->told_boot_ms + MOVED_EVERY_MS,
-			       now.boot_ms);
-	}
+	next = controller_news_next_boot_ms(s);
+	if (next != STAMP_NONE)
+		sooner(&wait, next, now.boot_ms);
 	next = nodepools_next_ms(&s->nodepools);
 	if (next != STAMP_NONE)
 		sooner(&wait, next, now.server_ms);

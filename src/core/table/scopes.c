@@ -67,12 +67,22 @@ unteach(struct timers *ts, uint32_t scope)
 }
 
 void
-timers_news(struct timers *ts, uint32_t scope)
+timers_scope_moved(struct timers *ts, uint32_t scope)
 {
-	if (ts->scopes[scope].news)
-		return;
-	ts->scopes[scope].news = true;
-	ts->news[ts->news_n++] = scope;
+	ts->scopes[scope].moved = true;
+	ts->moved[ts->moved_n++] = scope;
+}
+
+uint32_t
+timers_moved(struct timers *ts)
+{
+	uint32_t scope;
+
+	if (ts->moved_n == 0)
+		return NO_ID;
+	scope = ts->moved[--ts->moved_n];
+	ts->scopes[scope].moved = false;
+	return scope;
 }
 
 static void
@@ -111,11 +121,11 @@ scope_make(struct timers *ts, uint32_t scope, const char *nodepool)
 {
 	ts->scopes[scope] = (struct scope){
 		.untaught = ts->scopes[scope].untaught,
-		.news = ts->scopes[scope].news,
+		.moved = ts->scopes[scope].moved,
 		.max_ms = ts->cap.max_ms,
 		.released_ms = STAMP_NONE,
 		.opened_ms = NEVER_MS,
-		.turned_ms = STAMP_NONE,
+		.made = ++ts->made,
 	};
 	(void)str_copy(ts->scopes[scope].name, NODEPOOL_BYTES, nodepool);
 	index_add(&ts->scope_by_name, scope);
@@ -365,9 +375,9 @@ timers_forget(struct timers *ts)
 	for (uint32_t i = 0; i < ts->scopes_top; i++) {
 		index_remove(&ts->scope_by_name, i);
 		heap_remove(&ts->caps, i);
-		ts->scopes[i].untaught = ts->scopes[i].news = false;
+		ts->scopes[i].untaught = ts->scopes[i].moved = false;
 	}
-	ts->scopes_top = ts->dirty_n = ts->untaught_n = ts->news_n = 0;
+	ts->scopes_top = ts->dirty_n = ts->untaught_n = ts->moved_n = 0;
 	ts->spare_from = 0;
 	ts->changed = ts->usable = ts->seen = false;
 	ts->left_at_ms = STAMP_NONE;
@@ -376,17 +386,8 @@ timers_forget(struct timers *ts)
 void
 timers_shift(struct timers *ts, int64_t by_ms)
 {
-	for (uint32_t i = 0; i < ts->scopes_top; i++) {
-		struct scope *s = &ts->scopes[i];
-
-		s->opened_ms += by_ms;
-		if (s->turned_ms != STAMP_NONE)
-			s->turned_ms += by_ms;
-		if (s->told.created_ms != STAMP_NONE)
-			s->told.created_ms += by_ms;
-		if (s->told.at_ms != STAMP_NONE)
-			s->told.at_ms += by_ms;
-	}
+	for (uint32_t i = 0; i < ts->scopes_top; i++)
+		ts->scopes[i].opened_ms += by_ms;
 }
 
 void
@@ -431,11 +432,7 @@ scope_step(struct timers *ts, struct scope *s, struct now now)
 	if (held == s->held && (!window || s->told_window))
 		return false;
 	s->told_window = window;
-	s->turned_ms = now.server_ms;
-	s->held = s->latency_open = held;
-	ts->latency_open |= held;
-	if (held)
-		s->since_boot_ms = now.boot_ms;
+	s->held = held;
 	return true;
 }
 

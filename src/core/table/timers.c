@@ -280,9 +280,9 @@ recount(struct timers *ts, uint32_t scope, int64_t now_ms)
 static void
 scope_changed(struct timers *ts, uint32_t scope)
 {
-	ts->scopes[scope].recount = ts->scopes[scope].moved = true;
-	if (!ts->scopes[scope].news)
-		timers_news(ts, scope);
+	ts->scopes[scope].recount = true;
+	if (!ts->scopes[scope].moved)
+		timers_scope_moved(ts, scope);
 }
 
 static void

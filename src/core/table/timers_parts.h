@@ -22,6 +22,8 @@ uint32_t timers_scope_of(struct timers *ts, const char *nodepool);
  * undecided. */
 void timers_scope_count(struct timers *ts, uint32_t scope, int delta);
 void timers_scope_undecided(struct timers *ts, uint32_t scope, int delta);
+/* Notes for timers_moved that the scope may have moved. */
+void timers_scope_moved(struct timers *ts, uint32_t scope);
 /* Marks the scopes whose caps have a moment that has come. */
 void timers_scopes_due(struct timers *ts, int64_t boot_ms);
 /* Returns the next scope that turns, of those that were marked, or NO_ID. */

@@ -500,7 +500,6 @@ START_TEST(moved_last_deadline_is_no_end)
 	put_timer(h, 1, "api", 200, 1, 10);
 	ck_assert_uint_eq(timers_turned(h, now), NO_ID);
 	ck_assert(timers_scope_held(h, 1));
-	ck_assert_int_eq(h->scopes[0].since_boot_ms, 10);
 	timers_done(h);
 	free(h);
 }

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CONTROLLER_SCOPE_NEWS_H
+#define CORE_CONTROLLER_SCOPE_NEWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/table/timers.h"
+
+/*
+ * What has been reported of each scope, and of which scopes something is still
+ * to be reported: in notes, in the history for /status, and as
+ * hold_latency_seconds.  Nothing is decided by it.  Times without a remark are
+ * server_ms.  Not thread-safe.
+ */
+struct scope_news {
+	uint32_t made;		/* the scope's; another one that takes its place
+				   begins anew */
+	bool moved;		/* its quiet time may have moved since the last
+				   report */
+	bool untold;		/* it is held, but no report has said until
+				   when */
+	bool listed;		/* it is in news.scopes */
+	bool latency_open;	/* not every object in it is held yet, so
+				   hold_latency_seconds is still being
+				   measured */
+	int64_t since_boot_ms;	/* boot time since when it is held; 0: it never
+				   was */
+	int64_t told_boot_ms;	/* boot time of the last report; 0: none */
+	struct quiet told;	/* what the last report said */
+	int64_t turned_ms;	/* its last turn; STAMP_NONE: it has not turned
+				   yet */
+};
+
+/* A zeroed struct has no news. */
+struct news {
+	bool latency_open;	/* that of a scope may be */
+	uint32_t n;
+	uint32_t scopes[SCOPES_MAX];	/* those of which something may have to
+					   be reported */
+	struct scope_news at[SCOPES_MAX];	/* by scope */
+};
+
+/* Returns what is kept of the scope. */
+struct scope_news *news_of(struct news *n, const struct timers *ts,
+			   uint32_t scope);
+/* The same, to read: of a scope of which nothing was reported, an empty one. */
+const struct scope_news *news_read(const struct news *n,
+				   const struct timers *ts, uint32_t scope);
+/* Adds the scope to n->scopes if it is not there. */
+void news_list(struct news *n, const struct timers *ts, uint32_t scope);
+/* Call this before timers_forget. */
+void news_forget(struct news *n);
+/* Call this when the API server's clock was set by by_ms. */
+void news_shift(struct news *n, const struct timers *ts, int64_t by_ms);
+
+#endif
