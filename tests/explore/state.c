@@ -259,7 +259,7 @@ stream(struct mix *m, const struct world *w, const struct stream *s,
 static void
 lease(struct mix *m, const struct lease *l)
 {
-	mix(m, l->leading | l->stopping << 1 | l->releasing << 2 |
+	mix(m, l->role | l->releasing << 2 |
 		       l->fresh << 3 | l->read << 4 | l->busy << 5 |
 		       l->plan << 8);
 	mix(m, l->steps | (uint64_t)l->failures << 32);

@@ -141,11 +141,27 @@ struct lease_note {
 	char name[LEASE_HOLDER_BYTES];	/* "" unless the type says otherwise */
 };
 
+/*
+ *	FOLLOWS ── a write with our name is done ──▶ LEADS
+ *	LEADS ── not renewed in time, or taken ────▶ FOLLOWS
+ *	FOLLOWS, LEADS ── lease_stop ──────────────▶ STOPS
+ *
+ * lease_done makes the first transition, and lease_next or lease_done the
+ * second.  Without leader election a Lease begins in LEADS, and stays there
+ * until lease_stop.  In LEADS the time may be over already: lease_leads.
+ */
+enum lease_role {
+	LEASE_FOLLOWS,
+	LEASE_LEADS,
+	LEASE_STOPS,
+};
+
 /* The members are private. */
 struct lease {
 	struct lease_config config;
 	struct pace pace;
-	bool leading, stopping, releasing;
+	enum lease_role role;
+	bool releasing;	/* STOPS: the write under way gives the Lease up */
 	bool fresh;	/* `seen` is what the last answer showed */
 	bool read;	/* the state is known, so want.state may be written */
 	enum lease_step busy;	/* the step under way; LEASE_WAIT: none */
@@ -171,6 +187,8 @@ struct lease {
 
 /* c is copied.  seed: of all jitter. */
 void lease_init(struct lease *l, const struct lease_config *c, uint64_t seed);
+/* Returns whether the state is consistent.  For assert. */
+bool lease_check(const struct lease *l);
 struct lease_todo lease_next(struct lease *l, struct now now);
 void lease_done(struct lease *l, const struct lease_outcome *o, struct now now);
 

@@ -70,7 +70,7 @@ end_ms(const struct lease *l)
 bool
 lease_leads(const struct lease *l, int64_t boot_ms)
 {
-	return l->leading && boot_ms < end_ms(l);
+	return l->role == LEASE_LEADS && boot_ms < end_ms(l);
 }
 
 const char *
@@ -106,10 +106,30 @@ lease_init(struct lease *l, const struct lease_config *c, uint64_t seed)
 	assert(c->retry_ms > 0 && c->renew_deadline_ms > 1);
 	memset(l, 0, sizeof(*l));
 	l->config = *c;
-	l->leading = !c->enabled;
+	l->role = c->enabled ? LEASE_FOLLOWS : LEASE_LEADS;
 	l->not_before_ms = l->sent_ms = LEASE_NEVER;
 	l->state_us = STAMP_NONE;
 	pace_init(&l->pace, seed);
+}
+
+bool
+lease_check(const struct lease *l)
+{
+	bool stops = l->role == LEASE_STOPS;
+
+	/* A step that is planned is given out before another one, but
+	 * lease_stop plans its own while one is under way. */
+	if (l->busy != LEASE_WAIT && l->plan != LEASE_WAIT && !stops)
+		return false;
+	if (l->busy == LEASE_END || (l->plan == LEASE_END && !stops) ||
+	    (l->releasing && !stops))
+		return false;
+	if (!l->config.enabled)
+		return l->role != LEASE_FOLLOWS && l->sent_ms == LEASE_NEVER;
+	/* A leader has sent a write, and only it has read the state. */
+	if (l->role == LEASE_LEADS)
+		return l->read && l->sent_ms != LEASE_NEVER;
+	return stops || !l->read;
 }
 
 static void
@@ -153,7 +173,8 @@ state_adopt(struct lease *l)
 static void
 lose(struct lease *l, enum lease_note_type why)
 {
-	l->leading = l->read = false;
+	l->role = LEASE_FOLLOWS;
+	l->read = false;
 	l->state_us = l->seen.renew_us;
 	l->want.state[0] = l->want.history[0] = '\0';
 	l->plan = LEASE_WAIT;
@@ -178,7 +199,7 @@ observe(struct lease *l, const struct lease_record *r, int64_t boot_ms)
 	lease_record_copy(&l->seen, r);
 	l->seen.present = true;
 	l->fresh = true;
-	if (!l->leading && !is_ours(l))
+	if (l->role != LEASE_LEADS && !is_ours(l))
 		l->state_us = r->renew_us;
 	if (!l->config.enabled || strcmp(l->reported, r->holder) == 0)
 		return;
@@ -197,14 +218,15 @@ retry(struct lease *l, int64_t retry_after_ms, int64_t boot_ms)
 {
 	int64_t ms = l->config.retry_ms;
 
-	if (ms > LOOK_MS && !l->leading && l->fresh && is_held(l, boot_ms))
+	if (ms > LOOK_MS && l->role != LEASE_LEADS && l->fresh &&
+	    is_held(l, boot_ms))
 		ms = LOOK_MS;
 	l->plan = LEASE_WAIT;
 	if (!l->config.enabled)
 		l->not_before_ms = boot_ms + pace_backoff(&l->pace,
 							  ++l->failures, ms,
 							  BACKOFF_TIMES * ms);
-	else if (l->leading)
+	else if (l->role == LEASE_LEADS)
 		l->not_before_ms = l->attempt_ms + ms;
 	else	/* client-go's JitterFactor is 1.2 */
 		l->not_before_ms =
@@ -228,7 +250,8 @@ static enum lease_step
 first_step(const struct lease *l)
 {
 	if (l->config.enabled)
-		return l->leading && l->fresh ? LEASE_UPDATE : LEASE_GET;
+		return l->role == LEASE_LEADS && l->fresh ? LEASE_UPDATE
+							  : LEASE_GET;
 	/* The record has to be fresh, because a write whose answer was lost may
 	 * still take effect. */
 	if (l->read && l->fresh && l->seen.present && !state_differs(l))
@@ -247,12 +270,12 @@ last_step(const struct lease *l)
 void
 lease_stop(struct lease *l)
 {
-	if (l->stopping)
+	if (l->role == LEASE_STOPS)
 		return;
-	l->stopping = true;
-	l->leading = false;
+	l->role = LEASE_STOPS;
 	l->steps = 0;
 	l->plan = last_step(l);	/* the answer to a call under way changes it */
+	assert(lease_check(l));
 }
 
 /* Fills in the record that is to be written. */
@@ -272,9 +295,9 @@ fill(struct lease *l, struct now now)
 	w->duration_s = 0;
 	if (!l->config.enabled)	/* the spec is nobody's, and stays empty */
 		w->acquire_us = w->renew_us = STAMP_NONE;
-	if (l->stopping)
+	if (l->role == LEASE_STOPS)
 		w->duration_s = 1;
-	if (!l->config.enabled || l->stopping)
+	if (!l->config.enabled || l->role == LEASE_STOPS)
 		return;
 
 	memcpy(w->holder, l->config.identity, sizeof(w->holder));
@@ -306,10 +329,10 @@ next_call(struct lease *l, struct now now)
 		t.record = &l->want;
 		t.with_spec = l->config.enabled;
 		t.with_state = state_differs(l);
-		l->releasing = l->stopping;
+		l->releasing = l->role == LEASE_STOPS;
 	}
 
-	if (l->leading && t.timeout_ms > end_ms(l) - now.boot_ms)
+	if (l->role == LEASE_LEADS && t.timeout_ms > end_ms(l) - now.boot_ms)
 		t.timeout_ms = end_ms(l) - now.boot_ms;
 	return t;
 }
@@ -319,7 +342,7 @@ static bool
 is_early(struct lease *l, int64_t boot_ms)
 {
 	if (l->config.patience_ms == 0 || l->plan != LEASE_UPDATE ||
-	    l->leading || l->stopping)
+	    l->role != LEASE_FOLLOWS)
 		return false;
 	if (l->free_ms == 0) {
 		l->free_ms = boot_ms;
@@ -345,12 +368,13 @@ lease_next(struct lease *l, struct now now)
 {
 	struct lease_todo wait = {.wait_ms = INT64_MAX};
 
-	if (l->leading && now.boot_ms >= end_ms(l))
+	assert(lease_check(l));
+	if (l->role == LEASE_LEADS && now.boot_ms >= end_ms(l))
 		lose(l, LEASE_NOTE_LATE);
 
 	/* A loss of the lead has to be reported in time, whatever else is
 	 * waited for. */
-	if (l->leading && l->config.enabled)
+	if (l->role == LEASE_LEADS && l->config.enabled)
 		wait.wait_ms = end_ms(l) - now.boot_ms;
 
 	if (l->busy != LEASE_WAIT)
@@ -388,7 +412,7 @@ got(struct lease *l, const struct lease_outcome *o, int64_t boot_ms)
 			return;
 		}
 	} else if (o->code == LEASE_OK) {
-		if (l->leading && !is_ours(l))
+		if (l->role == LEASE_LEADS && !is_ours(l))
 			lose(l, LEASE_NOTE_TAKEN);
 		if (!is_held(l, boot_ms)) {
 			go_on(l, LEASE_UPDATE, boot_ms);
@@ -404,12 +428,12 @@ wrote(struct lease *l, const struct lease_outcome *o, int64_t boot_ms)
 	if (o->code == LEASE_OK && is_ours(l)) {
 		l->sent_ms = l->call_ms;
 		l->not_before_ms = boot_ms + l->config.retry_ms;
-		if (l->leading || boot_ms >= end_ms(l))
+		if (l->role == LEASE_LEADS || boot_ms >= end_ms(l))
 			return;
-		l->leading = true;
+		l->role = LEASE_LEADS;
 		note_put(l, LEASE_NOTE_LEADS, l->config.identity);
 		state_adopt(l);
-	} else if (l->leading && o->code != LEASE_BUSY) {
+	} else if (l->role == LEASE_LEADS && o->code != LEASE_BUSY) {
 		go_on(l, LEASE_GET, boot_ms);
 	} else {
 		retry(l, o->retry_after_ms, boot_ms);
@@ -463,13 +487,13 @@ lease_done(struct lease *l, const struct lease_outcome *o, struct now now)
 
 	assert(was != LEASE_WAIT);
 	l->busy = LEASE_WAIT;
-	if (l->leading && now.boot_ms >= end_ms(l))
+	if (l->role == LEASE_LEADS && now.boot_ms >= end_ms(l))
 		lose(l, LEASE_NOTE_LATE);
 	if (o->code == LEASE_OK)
 		observe(l, o->record, now.boot_ms);
 	else if (o->code != LEASE_BUSY)	/* what we know may be out of date */
 		l->fresh = false;
-	if (l->stopping)
+	if (l->role == LEASE_STOPS)
 		stopped(l, was, o);
 	else if (!l->config.enabled)
 		kept(l, was, o, now.boot_ms);
@@ -477,6 +501,7 @@ lease_done(struct lease *l, const struct lease_outcome *o, struct now now)
 		got(l, o, now.boot_ms);
 	else
 		wrote(l, o, now.boot_ms);
+	assert(lease_check(l));
 }
 
 int64_t
@@ -512,7 +537,7 @@ lease_state(const struct lease *l)
 int
 lease_state_set(struct lease *l, const char *text)
 {
-	if (!l->read || l->stopping)
+	if (!l->read || l->role == LEASE_STOPS)
 		return -1;
 	return str_copy(l->want.state, sizeof(l->want.state), text);
 }
@@ -526,7 +551,7 @@ lease_history(const struct lease *l)
 int
 lease_history_set(struct lease *l, const char *text)
 {
-	if (!l->read || l->stopping)
+	if (!l->read || l->role == LEASE_STOPS)
 		return -1;
 	return str_copy(l->want.history, sizeof(l->want.history), text);
 }
