@@ -59,19 +59,40 @@ struct reflect_outcome {
 	int64_t retry_after_ms;	/* FAILED: the answer's; -1: none */
 };
 
+/*
+ * What the next step is.
+ *
+ *	UNLISTED ── a page, more follow ─▶ PAGING ── another ─▶ PAGING
+ *
+ *	UNLISTED, PAGING ── the last page ─────────▶ LISTED
+ *	PAGING ── a failure ───────────────────────▶ UNLISTED
+ *	LISTED ── a line, the end of a watch,
+ *	          or a failure ────────────────────▶ LISTED
+ *	any ── a 410, not served, or a restart ────▶ UNLISTED
+ *
+ * reflect_done makes all transitions but the restart.
+ */
+enum reflect_state {
+	REFLECT_UNLISTED,	/* a list from its first page on */
+	REFLECT_PAGING,		/* the page with the token `cont` */
+	REFLECT_LISTED,		/* a watch from rv on */
+};
+
 /* The members are private. */
 struct reflect {
 	struct pace pace;
-	char rv[RV_BYTES];	/* where the next watch starts; "": a list is
-				   next */
-	char cont[CONTINUE_BYTES];	/* the token of the next page; "": no
-					   list is under way */
+	enum reflect_state state;
+	char rv[RV_BYTES];
+	char cont[CONTINUE_BYTES];
 	unsigned failures;	/* in a row, for the backoff */
 	/* The next step waits until not_before_ms.  The others say when the
 	 * last step failed, and when the last watch began. */
 	int64_t not_before_ms, failed_ms, watch_ms;
 	int64_t expired_ms;	/* the last 410 */
 };
+
+/* Returns whether the state is consistent.  For assert. */
+bool reflect_check(const struct reflect *r);
 
 /* Makes *r ready for its first list.  seed: of all jitter. */
 void reflect_init(struct reflect *r, uint64_t seed);
@@ -80,7 +101,8 @@ void reflect_done(struct reflect *r, const struct reflect_outcome *o,
 		  struct now now);
 
 /* Call this with the resourceVersion of each watch line and bookmark.  The next
- * watch starts there.  An rv of "" changes nothing. */
+ * watch starts there.  An rv of "" changes nothing, nor does a line that comes
+ * after reflect_restart. */
 void reflect_seen(struct reflect *r, const char *rv);
 
 /* Returns whether the watch under way is still so young that its end would

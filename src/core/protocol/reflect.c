@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/protocol/reflect.h"
 
+#include <assert.h>
+
 #include "core/base/buf.h"
 
 /* A watch that ends sooner than this counts as a failure.  client-go calls it a
@@ -14,16 +16,33 @@ reflect_init(struct reflect *r, uint64_t seed)
 	pace_init(&r->pace, seed);
 }
 
+bool
+reflect_check(const struct reflect *r)
+{
+	bool rv = r->rv[0] != '\0', cont = r->cont[0] != '\0';
+
+	switch (r->state) {
+	case REFLECT_UNLISTED:
+		return !rv && !cont;
+	case REFLECT_PAGING:
+		return cont;
+	case REFLECT_LISTED:
+		return rv && !cont;
+	}
+	return false;
+}
+
 void
 reflect_restart(struct reflect *r)
 {
+	r->state = REFLECT_UNLISTED;
 	r->rv[0] = r->cont[0] = '\0';
 }
 
 void
 reflect_seen(struct reflect *r, const char *rv)
 {
-	if (rv[0] != '\0')
+	if (rv[0] != '\0' && r->state == REFLECT_LISTED)
 		(void)str_copy(r->rv, sizeof(r->rv), rv);
 }
 
@@ -35,7 +54,7 @@ reflect_next(struct reflect *r, struct now now)
 	if (now.boot_ms < r->not_before_ms) {
 		t.step = REFLECT_WAIT;
 		t.wait_ms = r->not_before_ms - now.boot_ms;
-	} else if (r->rv[0] == '\0' || r->cont[0] != '\0') {
+	} else if (r->state != REFLECT_LISTED) {
 		t.step = REFLECT_LIST;
 	} else {
 		t.step = REFLECT_WATCH;
@@ -68,20 +87,31 @@ failed(struct reflect *r, int64_t retry_after_ms, int64_t boot_ms)
 		r->not_before_ms = boot_ms + retry_after_ms;
 }
 
+static void
+took_page(struct reflect *r, const struct reflect_outcome *o, int64_t boot_ms)
+{
+	const char *cont = o->code == REFLECT_PAGE ? o->cont : "";
+
+	if (str_copy(r->rv, sizeof(r->rv), o->rv) ||
+	    str_copy(r->cont, sizeof(r->cont), cont)) {
+		reflect_restart(r);	/* it cannot be completed */
+		failed(r, -1, boot_ms);
+		return;
+	}
+	r->state = r->cont[0] != '\0' ? REFLECT_PAGING
+		   : r->rv[0] != '\0' ? REFLECT_LISTED
+				      : REFLECT_UNLISTED;
+}
+
 void
 reflect_done(struct reflect *r, const struct reflect_outcome *o, struct now now)
 {
-	bool listing = r->rv[0] == '\0' || r->cont[0] != '\0';
+	bool listing = r->state != REFLECT_LISTED;
 
 	switch (o->code) {
 	case REFLECT_PAGE:
 	case REFLECT_COMPLETE:
-		if (str_copy(r->rv, sizeof(r->rv), o->rv) ||
-		    str_copy(r->cont, sizeof(r->cont),
-			     o->code == REFLECT_PAGE ? o->cont : "")) {
-			reflect_restart(r);	/* it cannot be completed */
-			failed(r, -1, now.boot_ms);
-		}
+		took_page(r, o, now.boot_ms);
 		break;
 	case REFLECT_UNSERVED:
 		reflect_restart(r);
@@ -109,4 +139,5 @@ reflect_done(struct reflect *r, const struct reflect_outcome *o, struct now now)
 		failed(r, o->retry_after_ms, now.boot_ms);
 		break;
 	}
+	assert(reflect_check(r));
 }
