@@ -124,14 +124,30 @@ struct renewal_outcome {
 	int64_t retry_after_ms;	/* not OK: the answer's; -1: none */
 };
 
+/*
+ *	IDLE ── it is time to read ────────────▶ UNDER_WAY
+ *	UNDER_WAY ── it was read ──────────────▶ KNOWN
+ *	UNDER_WAY ── it is written, or failed ─▶ IDLE
+ *	KNOWN ── something is to be written ───▶ UNDER_WAY
+ *	KNOWN ── nothing is ───────────────────▶ IDLE
+ *
+ * renewal_done makes the transitions from UNDER_WAY, and renewal_next the
+ * others.
+ */
+enum renewal_state {
+	RENEWAL_IDLE,
+	RENEWAL_UNDER_WAY,	/* the step `step` */
+	RENEWAL_KNOWN,	/* the view was read, and nothing has been decided by it
+			   yet */
+};
+
 /* The members are private. */
 struct renewal {
 	struct renewal_config config;
 	struct pace pace;
 	struct renewal_view view;
-	enum renewal_step step;		/* the last step given out */
-	bool fresh;			/* the view was read and nothing has
-					   been decided by it yet */
+	enum renewal_state state;
+	enum renewal_step step;		/* under way; WAIT: none */
 	bool partly;			/* the view is without webhooks */
 	int64_t not_before_ms;		/* boot time: nothing is done before */
 	int64_t wrote_ms[RENEWAL_LEAF + 1];	/* by step: boot time of its
@@ -155,6 +171,8 @@ struct renewal_config renewal_config(int64_t ca_ms, int64_t leaf_ms);
 void renewal_init(struct renewal *r, const struct renewal_config *c,
 		  uint64_t seed);
 
+/* Returns whether the state is consistent.  For assert. */
+bool renewal_check(const struct renewal *r);
 struct renewal_todo renewal_next(struct renewal *r, struct now now);
 void renewal_done(struct renewal *r, const struct renewal_outcome *o,
 		  struct now now);

@@ -43,6 +43,13 @@ renewal_init(struct renewal *r, const struct renewal_config *c, uint64_t seed)
 	pace_init(&r->pace, seed);
 }
 
+bool
+renewal_check(const struct renewal *r)
+{
+	return (r->state == RENEWAL_UNDER_WAY) == (r->step != RENEWAL_WAIT) &&
+	       r->view.bundle_n <= RENEWAL_BUNDLE_MAX;
+}
+
 /* --- what is known of a certificate --------------------------------------- */
 
 static bool
@@ -256,9 +263,10 @@ renewal_next(struct renewal *r, struct now now)
 {
 	struct renewal_todo t = {.step = RENEWAL_READ};
 
-	if (r->fresh) {
+	assert(renewal_check(r));
+	if (r->state == RENEWAL_KNOWN) {
 		t = decide(r, now);
-		r->fresh = false;
+		r->state = RENEWAL_IDLE;
 		if (t.step == RENEWAL_WAIT && !r->partly) {
 			t.wait_ms = most(t.wait_ms, 1);
 			r->not_before_ms = now.boot_ms + t.wait_ms;
@@ -270,8 +278,10 @@ renewal_next(struct renewal *r, struct now now)
 		t.step = RENEWAL_WAIT;
 		t.wait_ms = r->not_before_ms - now.boot_ms;
 	}
-	if (t.step != RENEWAL_WAIT)
+	if (t.step != RENEWAL_WAIT) {
+		r->state = RENEWAL_UNDER_WAY;
 		r->step = t.step;
+	}
 	return t;
 }
 
@@ -301,11 +311,11 @@ renewal_done(struct renewal *r, const struct renewal_outcome *o, struct now now)
 		    (o->code == RENEWAL_OK || o->code == RENEWAL_PARTLY);
 	int64_t pause_ms;
 
-	assert(r->step != RENEWAL_WAIT);
+	assert(r->state == RENEWAL_UNDER_WAY);
+	r->state = read ? RENEWAL_KNOWN : RENEWAL_IDLE;
 	if (read) {
 		assert(o->view->bundle_n <= RENEWAL_BUNDLE_MAX);
 		r->view = *o->view;
-		r->fresh = true;
 		r->partly = o->code == RENEWAL_PARTLY;
 	}
 
@@ -325,4 +335,5 @@ renewal_done(struct renewal *r, const struct renewal_outcome *o, struct now now)
 	}
 
 	r->step = RENEWAL_WAIT;
+	assert(renewal_check(r));
 }
