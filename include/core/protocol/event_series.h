@@ -111,7 +111,7 @@ struct event_series_outcome {
 };
 
 /*
- * One Event, and the series that it becomes.
+ * The state of one Event, and of the series that it becomes.
  *
  *	         say               written, or lost
  *	FREE ───────────▶ PENDING ──────────────────▶ COUNTING ───▶ FREE
@@ -120,14 +120,19 @@ struct event_series_outcome {
  *	             the second say; every 30 min, and at the end,
  *	             if the API server does not have the count yet
  *
- * FREE is !used, and PENDING is `pending`.  The end has come when nothing equal
- * was said for 6 min; then `ended` is set, and an equal Event begins another
- * entry.  An Event that does not `exist` is created, any other is patched.
+ * The end has come when nothing equal was said for 6 min; then `ended` is set,
+ * and an equal Event begins another entry.  An Event that does not `exist` is
+ * created, any other is patched.
  */
+enum event_series_state {
+	EVENT_SERIES_FREE,
+	EVENT_SERIES_PENDING,	/* to be written, at not_before_ms or later */
+	EVENT_SERIES_COUNTING,
+};
+
 struct event_series_entry {
 	struct event_series_event event;
-	bool used;
-	bool pending;		/* to be written, at not_before_ms or later */
+	enum event_series_state state;
 	bool exists;		/* the API server has the Event */
 	bool ended;		/* it takes no more, and is freed once it is
 				   written */
@@ -151,6 +156,9 @@ struct event_series {
 	uint64_t dropped;	/* Events for which there was no room */
 	uint64_t lost;		/* writes refused, or tried 12 times */
 };
+
+/* Returns whether the states are consistent.  For assert. */
+bool event_series_check(const struct event_series *s);
 
 /* seed: of all jitter. */
 void event_series_init(struct event_series *s, uint64_t seed);

@@ -78,7 +78,7 @@ has_unwritten(const struct event_series_entry *e)
 static void
 entry_want(struct event_series_entry *e)
 {
-	e->pending = true;
+	e->state = EVENT_SERIES_PENDING;
 	e->tries = 0;
 	e->not_before_ms = INT64_MIN;
 }
@@ -88,10 +88,10 @@ entry_age(struct event_series_entry *e, int64_t boot_ms)
 {
 	if (!e->ended && boot_ms - e->last_ms >= EVENT_SERIES_FINISH_MS) {
 		e->ended = true;
-		if (!e->pending && has_unwritten(e))
+		if (e->state == EVENT_SERIES_COUNTING && has_unwritten(e))
 			entry_want(e);
 	}
-	if (!e->pending && has_unwritten(e) &&
+	if (e->state == EVENT_SERIES_COUNTING && has_unwritten(e) &&
 	    boot_ms - e->wrote_ms >= EVENT_SERIES_REFRESH_MS)
 		entry_want(e);
 }
@@ -102,18 +102,19 @@ entries_age(struct event_series *s, int64_t boot_ms)
 	for (int i = 0; i < EVENT_SERIES_MAX; i++) {
 		struct event_series_entry *e = &s->entries[i];
 
-		if (!e->used)
+		if (e->state == EVENT_SERIES_FREE)
 			continue;
 		entry_age(e, boot_ms);
-		if (e->ended && !e->pending)
-			e->used = false;
+		if (e->ended && e->state == EVENT_SERIES_COUNTING)
+			e->state = EVENT_SERIES_FREE;
 	}
 }
 
 static bool
 is_equal(const struct event_series_entry *e, const struct event_series_event *v)
 {
-	return e->used && !e->ended && e->event.reason == v->reason &&
+	return e->state != EVENT_SERIES_FREE && !e->ended &&
+	       e->event.reason == v->reason &&
 	       strcmp(e->event.nodepool, v->nodepool) == 0 &&
 	       strcmp(e->event.nodepool_uid, v->nodepool_uid) == 0 &&
 	       strcmp(e->event.action, v->action) == 0 &&
@@ -139,17 +140,35 @@ entry_place(struct event_series *s)
 	for (int i = 0; i < EVENT_SERIES_MAX; i++) {
 		struct event_series_entry *e = &s->entries[i];
 
-		if (!e->used)
+		if (e->state == EVENT_SERIES_FREE)
 			return e;
 		if (e == s->under_way)
 			continue;
-		if (oldest == NULL || e->pending < oldest->pending ||
-		    (e->pending == oldest->pending && e->order < oldest->order))
+		if (oldest == NULL || e->state > oldest->state ||
+		    (e->state == oldest->state && e->order < oldest->order))
 			oldest = e;
 	}
-	if (oldest->pending)
+	if (oldest->state == EVENT_SERIES_PENDING)
 		s->dropped++;
 	return oldest;
+}
+
+bool
+event_series_check(const struct event_series *s)
+{
+	for (int i = 0; i < EVENT_SERIES_MAX; i++) {
+		const struct event_series_entry *e = &s->entries[i];
+
+		if (e->state == EVENT_SERIES_FREE)
+			continue;
+		if (e->event.count == 0 || e->written > e->event.count ||
+		    e->order >= s->order ||
+		    (e->state == EVENT_SERIES_PENDING &&
+		     e->tries >= EVENT_SERIES_TRIES))
+			return false;
+	}
+	return s->under_way == NULL ||
+	       s->under_way->state == EVENT_SERIES_PENDING;
 }
 
 /* --- saying --------------------------------------------------------------- */
@@ -203,7 +222,6 @@ event_series_say(struct event_series *s, const struct event_series_what *what,
 		e = entry_place(s);
 		*e = (struct event_series_entry){
 			.event = v,
-			.used = true,
 			.order = s->order++,
 		};
 		entry_want(e);
@@ -212,11 +230,12 @@ event_series_say(struct event_series *s, const struct event_series_what *what,
 			e->event.count++;
 		if (now.server_ms * 1000 > e->event.last_us)
 			e->event.last_us = now.server_ms * 1000;
-		if (e->event.count == 2 && !e->pending)
+		if (e->event.count == 2 && e->state == EVENT_SERIES_COUNTING)
 			entry_want(e);
 	}
 
 	e->last_ms = now.boot_ms;
+	assert(event_series_check(s));
 }
 
 /* --- writing -------------------------------------------------------------- */
@@ -238,7 +257,8 @@ entry_due(struct event_series *s, int64_t boot_ms)
 	for (int i = 0; i < EVENT_SERIES_MAX; i++) {
 		struct event_series_entry *e = &s->entries[i];
 
-		if (e->used && e->pending && e->not_before_ms <= boot_ms &&
+		if (e->state == EVENT_SERIES_PENDING &&
+		    e->not_before_ms <= boot_ms &&
 		    (due == NULL || is_before(e, due)))
 			due = e;
 	}
@@ -253,9 +273,9 @@ entry_wakes(const struct event_series_entry *e)
 	int64_t end = e->last_ms + EVENT_SERIES_FINISH_MS;
 	int64_t refresh = e->wrote_ms + EVENT_SERIES_REFRESH_MS;
 
-	if (!e->used)
+	if (e->state == EVENT_SERIES_FREE)
 		return INT64_MAX;
-	if (e->pending)
+	if (e->state == EVENT_SERIES_PENDING)
 		return e->not_before_ms;
 	if (!has_unwritten(e))
 		return INT64_MAX;
@@ -300,7 +320,7 @@ entry_written(struct event_series *s, struct event_series_entry *e,
 	e->exists = true;
 	e->written = s->sent.count;
 	e->wrote_ms = boot_ms;
-	e->pending = false;
+	e->state = EVENT_SERIES_COUNTING;
 	/* It was said again while this write was on its way. */
 	if (has_unwritten(e) && (e->ended || e->written == 1))
 		entry_want(e);
@@ -313,7 +333,7 @@ entry_lost(struct event_series *s, struct event_series_entry *e,
 	   int64_t boot_ms)
 {
 	s->lost++;
-	e->pending = false;
+	e->state = EVENT_SERIES_COUNTING;
 	e->wrote_ms = boot_ms;
 	if (!e->ended && s->sent.count == 1 && e->event.count >= 2)
 		entry_want(e);
@@ -370,4 +390,5 @@ event_series_done(struct event_series *s, const struct event_series_outcome *o,
 		entry_again(s, e, retry_wait(s, o->retry_after_ms),
 			    now.boot_ms);
 	}
+	assert(event_series_check(s));
 }
