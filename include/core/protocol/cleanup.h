@@ -30,6 +30,8 @@
  *	    ▼
  *	REGISTERED ─▶ END
  *
+ * The next step, or the one under way, is its state.
+ *
  * It remembers nothing but the last list.  Whatever is refused, lost or changed
  * meanwhile is seen in the next one, so the caller may be killed at any moment
  * and start anew.  Which write an object gets is core/rules/decide's answer.

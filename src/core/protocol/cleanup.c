@@ -93,6 +93,30 @@ cleanup_report(const struct cleanup *x)
 	return &x->report;
 }
 
+/* Returns whether the state is consistent.  Something is left as long as there
+ * are rounds, so those begin the count of clean lists anew. */
+static bool
+cleanup_check(const struct cleanup *x)
+{
+	if (x->step != CLEANUP_WRITE && x->step != CLEANUP_END &&
+	    x->under_way > 0)
+		return false;
+	switch (x->step) {
+	case CLEANUP_REGISTERED:
+		return x->clean == 0 || x->clean == 2;
+	case CLEANUP_LEAD:
+	case CLEANUP_LIST:
+		return x->clean < 2;
+	case CLEANUP_WAIT:
+		return x->clean < 2 && !x->asked;
+	case CLEANUP_WRITE:
+		return x->clean == 0 && !x->asked && x->pass <= PASSES;
+	case CLEANUP_END:
+		return !x->asked;
+	}
+	return false;
+}
+
 static void
 go(struct cleanup *x, enum cleanup_step step)
 {
@@ -420,6 +444,7 @@ cleanup_next(struct cleanup *x, struct now now)
 {
 	struct cleanup_todo t = {0};
 
+	assert(cleanup_check(x));
 	if (x->step != CLEANUP_END && now.boot_ms >= x->config.until_ms)
 		end(x, CLEANUP_LATE);
 	if (x->step == CLEANUP_WRITE) {
@@ -465,6 +490,7 @@ cleanup_done(struct cleanup *x, const struct cleanup_outcome *o,
 {
 	if (x->under_way > 0) {	/* answers come even after a timeout */
 		write_done(x, o);
+		assert(cleanup_check(x));
 		return;
 	}
 	assert(x->asked);
@@ -481,4 +507,5 @@ cleanup_done(struct cleanup *x, const struct cleanup_outcome *o,
 		x->listing = KIND_NODE;
 		go(x, CLEANUP_LIST);
 	}
+	assert(cleanup_check(x));
 }
