@@ -315,8 +315,7 @@ mix_controller(struct mix *m, const struct controller *s)
 {
 	const struct release *f = &s->release;
 
-	mix(m, s->leads | s->views.was_whole << 1 | s->views.begun << 2 |
-		       s->views.blocked << 6 | f->wanted << 8 |
+	mix(m, s->views.lead | s->views.blocked << 6 | f->wanted << 8 |
 		       f->in_flight << 9 | f->claims_good << 10 |
 		       s->causes.bits << 11);
 	mix_text(m, f->failed != NULL ? f->failed : "");

@@ -571,10 +571,11 @@ MUTANTS = [
     ("what was known of NodePools is forgotten", "controller/seen.c",
      "s->nodepools_before =", "s->nodepools.top = 0;\n\ts->nodepools_before ="),
     ("who does not lead hears nothing of NodePools", "controller/seen.c",
-     "kind, s->leads || kind == KIND_NODEPOOL);",
-     "kind, s->leads);", "controller/controller_nodepools.c",
+     "views_leads(&s->views) || kind == KIND_NODEPOOL);",
+     "views_leads(&s->views));", "controller/controller_nodepools.c",
      "nodepool_keep_spec(&p, known);\n\tchanged =",
-     "if (!s->leads)\n\t\treturn;\n\tnodepool_keep_spec(&p, known);\n"
+     "if (!views_leads(&s->views))\n\t\treturn;\n"
+     "\tnodepool_keep_spec(&p, known);\n"
      "\tchanged ="),
     ("a list counts from when it ends", "controller/release.c",
      "r->done_boot_ms = r->begun_boot_ms;", "r->done_boot_ms = boot_ms;"),

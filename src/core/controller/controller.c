@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/controller/controller.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/limits.h"
@@ -24,7 +25,7 @@ controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 
 	if (s == NULL)
 		return NULL;
-	s->leads = true;
+	s->views.lead = LEAD_BEGINS;
 	s->rules = *rules;
 	s->counters = counters;
 	s->last_ms = s->history_ms = STAMP_NONE;
@@ -66,6 +67,30 @@ controller_free(struct controller *s)
 	free(s);
 }
 
+/* Returns whether the state is consistent.  In LEAD_NONE the table is empty but
+ * for NodePools, and the timer table knows when everything was seen. */
+static bool
+controller_check(const struct controller *s)
+{
+	const struct machines *m = &s->machines;
+
+	if (s->timers.seen != (s->views.lead == LEAD_SEEN))
+		return false;
+	return views_leads(&s->views) ||
+	       (m->count[KIND_NODE] == 0 && m->count[KIND_NODECLAIM] == 0 &&
+		s->timers.due.n == 0 && s->timers.scopes_top == 0);
+}
+
+/* Returns whether nothing is left to do of what time brings. */
+static bool
+is_caught_up(const struct controller *s)
+{
+	const struct timers *t = &s->timers;
+
+	return s->causes.bits == 0 && t->dirty_n == 0 && t->untaught_n == 0 &&
+	       t->moved_n == 0;
+}
+
 /* Reports what still carries our marks, because with MODE_OBSERVE nobody removes
  * them. */
 static void
@@ -94,6 +119,7 @@ catch_up(struct controller *s, struct now now)
 	}
 	if (whole)
 		controller_turns_settle(s, now);
+	assert(is_caught_up(s));
 }
 
 /* Finds the next action that may be done now.  Returns false if there is
@@ -132,8 +158,9 @@ controller_next(struct controller *s, struct now now)
 	struct controller_todo t = {.step = CONTROLLER_WAIT,
 				    .wait_ms = INT64_MAX};
 
+	assert(controller_check(s));
 	views_ask_for_rest(&s->views, now.boot_ms);
-	if (!s->leads) {
+	if (!views_leads(&s->views)) {
 		t.wait_ms = idle_ms(s, now);
 		return t;
 	}
@@ -237,6 +264,7 @@ controller_done(struct controller *s, const struct controller_outcome *o,
 	const struct entry *e;
 	char rv[RV_BYTES];
 
+	assert(controller_check(s));
 	now = controller_steady(s, now);
 	writes_answered(&s->writes, o, now.boot_ms);
 	if (a->observed && o->code == CONTROLLER_OK &&

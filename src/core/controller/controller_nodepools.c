@@ -110,10 +110,11 @@ controller_nodepool(struct controller *s, const struct nodepool *shown,
 		(void)notes_put(&s->notes, NOTE_TABLE_FULL, p.name);
 		return;
 	}
-	if (s->leads)
+	if (views_leads(&s->views))
 		tell_nodepool(s, &old, &p, now);
 	/* To look for a NodePool's turns takes a walk through all. */
-	if (s->leads && (first || (said && (by_hand(&old) || by_hand(&p)))))
+	if (views_leads(&s->views) &&
+	    (first || (said && (by_hand(&old) || by_hand(&p)))))
 		controller_turn_by_hand(s, &p, first, now);
 	if (changed)
 		refresh(s, p.name, now.server_ms);

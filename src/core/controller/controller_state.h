@@ -24,7 +24,6 @@ struct controller {
 	struct rules rules;
 	struct counters *counters;
 	struct pace pace;
-	bool leads;
 	struct causes causes;	/* of what controller_advance does again */
 
 	/* The tables of machines, deadlines and NodePools. */

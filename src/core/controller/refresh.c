@@ -166,7 +166,7 @@ controller_drop(struct controller *s, uint32_t id, struct now now)
 {
 	struct touched t = {0};
 
-	if (s->leads)
+	if (views_leads(&s->views))
 		replacements_deleted(&s->replacements, id, now.server_ms, true,
 				     now.server_ms);
 	timers_drop(&s->timers, id);

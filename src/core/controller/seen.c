@@ -9,7 +9,7 @@
 void
 controller_lead(struct controller *s, bool leads, struct now now)
 {
-	if (s->leads == leads)
+	if (views_leads(&s->views) == leads)
 		return;
 	for (uint32_t id = 0; id < s->machines.top; id++)
 		if (s->machines.at[id].used)
@@ -23,9 +23,8 @@ controller_lead(struct controller *s, bool leads, struct now now)
 	/* What is known of NodePools stays, because it may have to do for a
 	 * while. */
 	s->nodepools_before = s->views.at[KIND_NODEPOOL].generation;
-	views_forget(&s->views);
+	views_lead(&s->views, leads);
 	release_forget(&s->release);
-	s->leads = leads;
 	/* Nothing is in memory that a shift since the last look would have to
 	 * move. */
 	s->last_ms = STAMP_NONE;
@@ -37,7 +36,8 @@ controller_lead(struct controller *s, bool leads, struct now now)
 void
 controller_listing(struct controller *s, enum kind kind)
 {
-	views_listing(&s->views, kind, s->leads || kind == KIND_NODEPOOL);
+	views_listing(&s->views, kind,
+		      views_leads(&s->views) || kind == KIND_NODEPOOL);
 }
 
 /* All NodeClaims are known.  Judges those that were undecided until now and
@@ -169,7 +169,7 @@ controller_disruption_event(struct controller *s, const char *claim_uid,
 {
 	uint32_t id;
 
-	if (!s->leads)
+	if (!views_leads(&s->views))
 		return;
 	now = controller_steady(s, now);
 	id = replacements_said(&s->replacements, claim_uid, reason);
@@ -184,7 +184,7 @@ controller_track(struct controller *s, const struct object *o, struct now now)
 	struct touched t = {0};
 	uint32_t id, old;
 
-	if (!s->leads)
+	if (!views_leads(&s->views))
 		return;
 	now = controller_steady(s, now);
 	old = machines_find(&s->machines, o);

@@ -133,7 +133,7 @@ controller_soft(struct controller *s, struct buf *b, bool always,
 {
 	uint32_t n = 0, left_out = 0;
 
-	if (!s->leads || (!timers_changed(&s->timers) && !always))
+	if (!views_leads(&s->views) || (!timers_changed(&s->timers) && !always))
 		return false;
 	now = controller_steady(s, now);
 	timers_unchanged(&s->timers);

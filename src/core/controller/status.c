@@ -68,7 +68,7 @@ void
 controller_status(const struct controller *s, struct now now,
 		  struct status_report *out)
 {
-	*out = (struct status_report){.leads = s->leads,
+	*out = (struct status_report){.leads = views_leads(&s->views),
 				      .turns = s->journal.turns_n,
 				      .history_ms = s->history_ms};
 	controller_report(s, &out->table);

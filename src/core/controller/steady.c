@@ -14,7 +14,7 @@ static void
 shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 {
 	machines_shift(&s->machines, by_ms);
-	if (!s->views.was_whole)
+	if (s->views.lead != LEAD_SEEN)
 		machines_restamp(&s->machines, now_ms);
 	retries_shift(&s->replacements.retries, by_ms);
 	timers_shift(&s->timers, by_ms);

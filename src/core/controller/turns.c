@@ -297,7 +297,7 @@ controller_history(struct controller *s, struct buf *b, int32_t term,
 				 .since_ms = s->history_ms,
 				 .cut = s->history_cut};
 
-	if (!s->leads || s->turns_written == s->journal.turns_n ||
+	if (!views_leads(&s->views) || s->turns_written == s->journal.turns_n ||
 	    s->history_ms == STAMP_NONE)
 		return false;
 	now = controller_steady(s, now);

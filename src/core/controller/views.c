@@ -7,9 +7,10 @@
 #include "core/base/stamp.h"
 
 void
-views_forget(struct views *v)
+views_lead(struct views *v, bool leads)
 {
-	v->was_whole = v->begun = v->blocked = false;
+	v->lead = leads ? LEAD_BEGINS : LEAD_NONE;
+	v->blocked = false;
 	v->begin_boot_ms = v->blocked_boot_ms = v->settle_boot_ms = 0;
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		struct view *w = &v->at[k];
@@ -144,9 +145,9 @@ views_all_synced(const struct views *v)
 bool
 views_whole(struct views *v)
 {
-	bool before = v->was_whole;
+	bool before = v->lead == LEAD_SEEN;
 
-	v->was_whole = true;
+	v->lead = LEAD_SEEN;
 	return !before;
 }
 
@@ -154,7 +155,7 @@ void
 views_unsettle(struct views *v, int64_t boot_ms)
 {
 	/* A lead may wait so long before it makes any list. */
-	if (!v->begun)
+	if (v->lead < LEAD_ACTS)
 		boot_ms += BEGIN_WAIT_MS;
 	v->settle_boot_ms = boot_ms + BEGIN_WAIT_MS;
 }
@@ -190,14 +191,14 @@ needs(const struct views *v, enum kind kind, bool events)
 bool
 views_begin(struct views *v, bool events, int64_t boot_ms, struct notes *notes)
 {
-	if (v->begun)
+	if (v->lead >= LEAD_ACTS)
 		return true;
 	if (v->begin_boot_ms == 0)
 		v->begin_boot_ms = boot_ms + BEGIN_WAIT_MS;
 	if ((needs(v, KIND_NODEPOOL, events) || needs(v, KIND_EVENT, events)) &&
 	    boot_ms < v->begin_boot_ms)
 		return false;
-	v->begun = true;
+	v->lead = LEAD_ACTS;
 	for (int k = 0; k < VIEW_COUNT; k++)
 		if (needs(v, (enum kind)k, events))
 			(void)notes_put(notes, NOTE_WITHOUT,
@@ -235,9 +236,9 @@ views_next_boot_ms(const struct views *v)
 {
 	int64_t next = STAMP_NONE;
 
-	if (!v->begun && v->begin_boot_ms != 0)
+	if (v->lead < LEAD_ACTS && v->begin_boot_ms != 0)
 		earlier(&next, v->begin_boot_ms);
-	if (v->begun && v->settle_boot_ms != 0)
+	if (v->lead >= LEAD_ACTS && v->settle_boot_ms != 0)
 		earlier(&next, v->settle_boot_ms);
 	if (v->blocked_boot_ms != 0)
 		earlier(&next, v->blocked_boot_ms);

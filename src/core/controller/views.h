@@ -30,11 +30,25 @@ struct view {
 	uint64_t forgotten;  /* counts the times when an object may have gone */
 };
 
+/*
+ * How far our lead has come.
+ *
+ *     NONE ── this replica comes to lead ─────────────▶ BEGINS
+ *     BEGINS ── all that it waits for is listed, or
+ *               BEGIN_WAIT_MS (views_begin) ──────────▶ ACTS
+ *     ACTS ── everything is seen (views_whole) ───────▶ SEEN
+ *     any ── another replica leads ───────────────────▶ NONE
+ */
+enum lead {
+	LEAD_NONE,	/* only NodePools are known, and nothing is done */
+	LEAD_BEGINS,
+	LEAD_ACTS,	/* what the leader before us held stays held */
+	LEAD_SEEN,	/* … no longer: everything was seen once */
+};
+
 struct views {
 	struct view at[VIEW_COUNT];
-	bool was_whole; /* everything was seen once since we lead */
-	bool begun;	/* a lead may act: all that it waits for is listed, or
-			   it has waited long enough */
+	enum lead lead;
 	bool blocked;	/* it was reported that marks stay */
 	int64_t settle_boot_ms;	 /* the list of NodeClaims has left something
 				    out: they count as known then, or when a
@@ -46,7 +60,13 @@ struct views {
 };
 
 /* A lead begins or ends, so nothing is known any more. */
-void views_forget(struct views *v);
+void views_lead(struct views *v, bool leads);
+
+static inline bool
+views_leads(const struct views *v)
+{
+	return v->lead != LEAD_NONE;
+}
 
 /* --- the lists and watches ------------------------------------------------ */
 

@@ -37,7 +37,7 @@ START_TEST(whole_without_events)
 	ck_assert(!views_watch(&v, KIND_NODE, true)); /* it was open */
 	views_listing(&v, KIND_NODECLAIM, true);
 	ck_assert(!views_all_synced(&v) && !views_settled(&v));
-	views_forget(&v);
+	views_lead(&v, true);
 	ck_assert(!views_watch(&v, KIND_NODE, true)); /* not listed */
 }
 END_TEST
@@ -65,7 +65,7 @@ START_TEST(a_lead_waits_and_then_begins_without)
 		ck_assert(notes_take(&notes, &n) && n.type == NOTE_WITHOUT);
 		ck_assert_str_eq(n.name, kind_name((enum kind)k));
 	}
-	views_forget(&v);
+	views_lead(&v, true);
 	see(KIND_NODEPOOL, true);
 	ck_assert(views_begin(&v, false, 5, &notes));
 	ck_assert(!notes_take(&notes, &n));
@@ -76,7 +76,7 @@ START_TEST(marks_that_stay_are_told_after_a_while)
 {
 	struct note n;
 
-	v.begun = true;
+	v.lead = LEAD_ACTS;
 	views_block(&v, "Node", 3, 1000, &notes);
 	ck_assert(!v.blocked && views_next_boot_ms(&v) == 1000 + BLOCKED_MS);
 	views_block(&v, "Node", 3, 1000 + BLOCKED_MS, &notes);
@@ -89,7 +89,8 @@ END_TEST
 START_TEST(what_had_no_room_is_asked_for)
 {
 	see(KIND_NODE, true);
-	v.begun = v.at[KIND_NODE].full = true;
+	v.lead = LEAD_ACTS;
+	v.at[KIND_NODE].full = true;
 	views_ask_for_rest(&v, 1000);
 	ck_assert(!views_take_request(&v, KIND_NODE));
 	views_room(&v, KIND_NODE);
