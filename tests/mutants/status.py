@@ -5,6 +5,7 @@ QUERY = "src/wire/status/query.c"
 WORDS = "src/wire/status/words.c"
 TEXT = "src/wire/status/status_text.c"
 JSON = "src/wire/status/status_json.c"
+PRINTF = "src/wire/json/json_printf.c"
 HTML = "src/wire/status/status_html.c"
 PAGE = "src/wire/status/status_page.c"
 TIMELINE = "src/wire/status/status_timeline.c"
@@ -155,19 +156,24 @@ FAULTS = [
      "if (scope != NULL)\n\t\twrite_waits(b, 0, &scope->waits);", ""),
     # JSON
     ("a span of 0 is unknown", SAID, JSON,
-     "text(b, key, ms >= 0 ? span : NULL);",
-     "text(b, key, ms > 0 ? span : NULL);"),
+     "if (ms < 0)", "if (ms <= 0)"),
     ("a machine without a scope", SAID, JSON,
      "own != NULL && i < own->n", "i < own->n"),
     ("no cap is a cap of 0", SAID, JSON,
-     "if (s->cap_max_ms == 0) {", "if (0) {"),
+     "if (s->cap_max_ms == 0)", "if (0)"),
     ("NodePools have the room of scopes", SAID, JSON,
      "room / 4 * 3, &nodepools", "room / 4, &nodepools"),
     ("what is left out is not counted", SAID, WORDS, "\t++*left;", ""),
     ("requests are all but who was shed", SAID, JSON,
-     "a->failed + a->shed);", "a->failed);"),
-    ("a name ends its string", SAID, JSON,
-     "\t\tbuf_json(b, value);", "\t\tbuf_printf(b, \"\\\"%s\\\"\", value);"),
+     "failed + shed, held,", "failed, held,"),
+    ("a name ends its string", SAID, PRINTF,
+     "\t\tbuf_json(b, s);", "\t\tbuf_printf(b, \"\\\"%s\\\"\", s);"),
+    ("a text that says true is a truth value", "wire/test_json", PRINTF,
+     "s == yes ||", "strcmp(s, yes) == 0 ||"),
+    ("a comma goes before the first member", "wire/test_json", PRINTF,
+     "before == '{' || ", ""),
+    ("what is next to a quotation mark becomes one", "wire/test_json", PRINTF,
+     "((other & low) + low) | other;", "other + low;"),
     ("503 is no reason that Kubernetes knows", SAID, STATUS,
      "case 503:", "case 504:"),
     # HTML

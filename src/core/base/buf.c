@@ -2,6 +2,7 @@
 #include "core/base/buf.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -92,9 +93,12 @@ json_character(struct buf *b, const char *s)
 static size_t
 plain_len(const char *s)
 {
+	static const bool plain[UCHAR_MAX + 1] = {[0x20 ... '"' - 1] = true,
+						  ['"' + 1 ... '\\' - 1] = true,
+						  ['\\' + 1 ... 0x7e] = true};
 	size_t n = 0;
 
-	while (s[n] >= 0x20 && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
+	while (plain[(unsigned char)s[n]])
 		n++;
 	return n;
 }
@@ -102,16 +106,20 @@ plain_len(const char *s)
 void
 buf_json(struct buf *b, const char *s)
 {
-	size_t n;
+	size_t n = plain_len(s);
+	char *whole = s[n] == '\0' ? buf_more(b, n + 2) : NULL;
 
+	if (whole != NULL) {
+		whole[0] = whole[n + 1] = '"';
+		memcpy(whole + 1, s, n);
+		return;
+	}
 	buf_puts(b, "\"");
-	for (;;) {
-		n = plain_len(s);
+	for (; *s != '\0'; n = plain_len(s)) {
 		buf_add(b, s, n);
 		s += n;
-		if (*s == '\0')
-			break;
-		s += json_character(b, s);
+		if (*s != '\0')
+			s += json_character(b, s);
 	}
 	buf_puts(b, "\"");
 }

@@ -8,6 +8,7 @@
 #include "wire/api/object.h"
 #include "wire/api/patch.h"
 #include "wire/json/json.h"
+#include "wire/json/json_printf.h"
 
 /* What is looked at: it is a small part of a Node. */
 static const struct json_keep resource_keep[] = {
@@ -260,7 +261,7 @@ put_patch(struct buf *b, const struct admission_request *q,
 	patch_admit(&patch, hold, mark_ms, q->has_annotations,
 		    q->has_held_key);
 	b->full |= patch.full;
-	buf_puts(b, ",\"patchType\":\"JSONPatch\",\"patch\":\"");
+	json_printf(b, ",'patchType':'JSONPatch','patch':'");
 	base64_encode(b, patch.data, patch.len);
 	buf_puts(b, "\"");
 }
@@ -272,15 +273,12 @@ admission_encode(struct buf *b, const struct admission_request *q,
 {
 	size_t before = b->len;
 
-	buf_puts(b, "{\"kind\":\"AdmissionReview\","
-		    "\"apiVersion\":\"admission.k8s.io/v1\","
-		    "\"response\":{\"uid\":");
-	buf_json(b, q->uid);
-	buf_puts(b, ",\"allowed\":true,\"auditAnnotations\":{\"held\":\"");
-	buf_puts(b, v->held ? "true" : "false");
-	buf_puts(b, "\",\"reason\":\"");
-	buf_puts(b, reason_name(v->reason));
-	buf_puts(b, "\"}");
+	json_printf(b,
+		    "{'kind':'AdmissionReview',"
+		    "'apiVersion':'admission.k8s.io/v1','response':{"
+		    "'uid':%s,'allowed':true,"
+		    "'auditAnnotations':{'held':%s,'reason':%s}",
+		    q->uid, v->held ? "true" : "false", reason_name(v->reason));
 	if (v->patch)
 		put_patch(b, q, hold, mark_ms);
 	buf_puts(b, "}}");

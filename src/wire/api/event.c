@@ -3,27 +3,17 @@
 
 #include "core/base/stamp.h"
 #include "core/base/utf8.h"
+#include "wire/json/json_printf.h"
 
-static void
-put_time(struct buf *b, int64_t us)
-{
-	char text[STAMP_US_BYTES];
-
-	stamp_format_us(us, text);
-	buf_printf(b, "\"%s\"", text);
-}
-
-/* Writes whole characters of cap - 1 bytes at most.  What a terminal does not
+/* Cuts s to whole characters of cap - 1 bytes at most.  What a terminal does not
  * show becomes '?', because kubectl prints it as it is.  Kubernetes counts the
  * bytes that it reads, so it must not become something longer. */
-static void
-put_text(struct buf *b, const char *s, size_t cap)
+static const char *
+shown(const char *s, size_t cap, char *out)
 {
-	char text[EVENT_SERIES_NOTE_BYTES];
-
-	str_cut(text, cap < sizeof(text) ? cap : sizeof(text), s);
-	utf8_make_shown(text);
-	buf_json(b, text);
+	str_cut(out, cap, s);
+	utf8_make_shown(out);
+	return out;
 }
 
 static bool
@@ -58,9 +48,11 @@ put_name(struct buf *b, const struct event_series_event *v)
 static void
 put_series(struct buf *b, unsigned count, int64_t last_us)
 {
-	buf_printf(b, "\"series\":{\"count\":%u,\"lastObservedTime\":", count);
-	put_time(b, last_us);
-	buf_puts(b, "}");
+	char last[STAMP_US_BYTES];
+
+	stamp_format_us(last_us, last);
+	json_printf(b, ",'series':{'count':%u,'lastObservedTime':%s}", count,
+		    last);
 }
 
 void
@@ -82,33 +74,28 @@ void
 event_create(struct buf *b, const struct event_series_event *v,
 	     const char *instance)
 {
-	buf_puts(b, "{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\","
-		    "\"metadata\":{\"namespace\":\"default\",\"name\":\"");
+	char first[STAMP_US_BYTES], who[EVENT_INSTANCE_BYTES];
+	char action[EVENT_SERIES_ACTION_BYTES], note[EVENT_SERIES_NOTE_BYTES];
+	char nodepool[NODEPOOL_BYTES], uid[UID_BYTES];
+
+	stamp_format_us(v->first_us, first);
+	if (instance[0] == '\0')
+		instance = "karpenter-node-holder";
+	json_printf(b, "{'apiVersion':'events.k8s.io/v1','kind':'Event',"
+		       "'metadata':{'namespace':'default','name':'");
 	put_name(b, v);
-
-	buf_puts(b, "\"},\"eventTime\":");
-	put_time(b, v->first_us);
-	buf_puts(b, ",");
-	if (v->count >= 2) {
+	json_printf(b, "'},'eventTime':%s", first);
+	if (v->count >= 2)
 		put_series(b, v->count, v->last_us);
-		buf_puts(b, ",");
-	}
-
-	buf_puts(b, "\"reportingController\":\"" EVENT_CONTROLLER "\","
-		    "\"reportingInstance\":");
-	put_text(b, instance[0] != '\0' ? instance : "karpenter-node-holder",
-		 EVENT_INSTANCE_BYTES);
-
-	buf_puts(b, ",\"action\":");
-	put_text(b, v->action, EVENT_SERIES_ACTION_BYTES);
-	buf_printf(b, ",\"reason\":\"%s\",\"type\":\"%s\",\"note\":",
-		   event_reason_name(v->reason), event_reason_type(v->reason));
-	put_text(b, v->note, EVENT_SERIES_NOTE_BYTES);
-
-	buf_puts(b, ",\"regarding\":{\"apiVersion\":\"karpenter.sh/v1\","
-		    "\"kind\":\"NodePool\",\"name\":");
-	put_text(b, v->nodepool, NODEPOOL_BYTES);
-	buf_puts(b, ",\"uid\":");
-	put_text(b, v->nodepool_uid, UID_BYTES);
-	buf_puts(b, "}}");
+	json_printf(b,
+		    ",'reportingController':'" EVENT_CONTROLLER "',"
+		    "'reportingInstance':%s,'action':%s,'reason':%s,'type':%s,"
+		    "'note':%s,'regarding':{'apiVersion':'karpenter.sh/v1',"
+		    "'kind':'NodePool','name':%s,'uid':%s}}",
+		    shown(instance, sizeof(who), who),
+		    shown(v->action, sizeof(action), action),
+		    event_reason_name(v->reason), event_reason_type(v->reason),
+		    shown(v->note, sizeof(note), note),
+		    shown(v->nodepool, sizeof(nodepool), nodepool),
+		    shown(v->nodepool_uid, sizeof(uid), uid));
 }

@@ -6,6 +6,7 @@
 #include "core/base/stamp.h"
 #include "wire/api/meta.h"
 #include "wire/json/json.h"
+#include "wire/json/json_printf.h"
 
 /* --- reading -------------------------------------------------------------- */
 
@@ -145,57 +146,47 @@ lease_item_decode(const char *bytes, size_t n, char namespace_name[64],
 
 /* --- writing -------------------------------------------------------------- */
 
-/* Writes null for a time that is not set, as Go does. */
-static void
-put_field_time(struct buf *b, const char *key, int64_t us)
+/* NULL for a time that is not set, which Go writes as null. */
+static const char *
+time_text(int64_t us, char out[STAMP_US_BYTES])
 {
-	char text[STAMP_US_BYTES];
-
-	if (us == STAMP_NONE) {
-		buf_printf(b, ",\"%s\":null", key);
-		return;
-	}
-	stamp_format_us(us, text);
-	buf_printf(b, ",\"%s\":\"%s\"", key, text);
+	if (us == STAMP_NONE)
+		return NULL;
+	stamp_format_us(us, out);
+	return out;
 }
 
 static void
 put_spec(struct buf *b, const struct lease_record *r)
 {
-	buf_puts(b, "\"spec\":{\"holderIdentity\":");
-	buf_json(b, r->holder);
-	buf_printf(b, ",\"leaseDurationSeconds\":%d", (int)r->duration_s);
-	put_field_time(b, "acquireTime", r->acquire_us);
-	put_field_time(b, "renewTime", r->renew_us);
-	buf_printf(b, ",\"leaseTransitions\":%d}", (int)r->transitions);
+	char acquired[STAMP_US_BYTES], renewed[STAMP_US_BYTES];
+
+	json_printf(b,
+		    ",'spec':{'holderIdentity':%s,'leaseDurationSeconds':%d,"
+		    "'acquireTime':%s,'renewTime':%s,'leaseTransitions':%d}",
+		    r->holder, (int)r->duration_s,
+		    time_text(r->acquire_us, acquired),
+		    time_text(r->renew_us, renewed), (int)r->transitions);
 }
 
-/* A member of annotations, and whether it is the first.  A patch removes one
- * that is "". */
-static bool
-put_text(struct buf *b, const char *key, const char *text, bool first,
-	 bool patch)
+/* A member of annotations.  A patch removes one that is "". */
+static void
+put_text(struct buf *b, const char *key, const char *text, bool patch)
 {
-	if (text[0] == '\0' && !patch)
-		return first;
-	buf_printf(b, "%s\"%s\":", first ? "" : ",", key);
-	if (text[0] == '\0')
-		buf_puts(b, "null");
-	else
-		buf_json(b, text);
-	return false;
+	if (text[0] != '\0')
+		json_printf(b, ",%s:%s", key, text);
+	else if (patch)
+		json_printf(b, ",%s:null", key);
 }
 
 static void
 put_state(struct buf *b, const struct lease_record *r, bool patch)
 {
-	bool first;
-
 	buf_puts(b, ",\"annotations\":{");
-	first = put_text(b, state_key(r->observes), r->state, true, patch);
-	first = put_text(b, LEASE_HISTORY_KEY, r->history, first, patch);
+	put_text(b, state_key(r->observes), r->state, patch);
+	put_text(b, LEASE_HISTORY_KEY, r->history, patch);
 	if (r->state_other && patch)
-		(void)put_text(b, state_key(!r->observes), "", first, patch);
+		put_text(b, state_key(!r->observes), "", patch);
 	buf_puts(b, "}");
 }
 
@@ -205,16 +196,15 @@ lease_create(struct buf *b, const char *namespace_name, const char *name,
 {
 	bool empty = r->holder[0] == '\0' && r->renew_us == STAMP_NONE;
 
-	buf_puts(b, "{\"apiVersion\":\"coordination.k8s.io/v1\","
-		    "\"kind\":\"Lease\",\"metadata\":{\"namespace\":");
-	buf_json(b, namespace_name);
-	buf_puts(b, ",\"name\":");
-	buf_json(b, name);
+	json_printf(b,
+		    "{'apiVersion':'coordination.k8s.io/v1','kind':'Lease',"
+		    "'metadata':{'namespace':%s,'name':%s",
+		    namespace_name, name);
 	if (r->state[0] != '\0' || r->history[0] != '\0')
 		put_state(b, r, false);
-	buf_puts(b, "},");
+	buf_puts(b, "}");
 	if (empty)
-		buf_puts(b, "\"spec\":{}");
+		json_printf(b, ",'spec':{}");
 	else
 		put_spec(b, r);
 	buf_puts(b, "}");
@@ -224,14 +214,11 @@ void
 lease_update(struct buf *b, const struct lease_record *r, bool with_spec,
 	     bool with_state)
 {
-	buf_puts(b, "{\"metadata\":{\"resourceVersion\":");
-	buf_json(b, r->rv);
+	json_printf(b, "{'metadata':{'resourceVersion':%s", r->rv);
 	if (with_state)
 		put_state(b, r, true);
 	buf_puts(b, "}");
-	if (with_spec) {
-		buf_puts(b, ",");
+	if (with_spec)
 		put_spec(b, r);
-	}
 	buf_puts(b, "}");
 }

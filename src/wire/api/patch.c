@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/api/patch.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/stamp.h"
 #include "core/rules/admit.h"
+#include "wire/json/json_printf.h"
 
 #define ANNOTATIONS "/metadata/annotations"
 
-/* Enough for any key as a JSON Pointer token, and for any held-key. */
-#define TOKEN_BYTES (2 * KEY_BYTES)
+/* Enough for the path of any annotation. */
+#define POINTER_BYTES (sizeof(ANNOTATIONS) + 1 + 2 * KEY_BYTES)
 
 /* RFC 6901 §3. */
 static void
@@ -26,57 +28,44 @@ pointer_token(struct buf *b, const char *key)
 	}
 }
 
-/* Writes the path of one annotation as a JSON string. */
-static void
-annotation_path(struct buf *b, const char *key)
+/* The path of one annotation. */
+static const char *
+annotation_path(const char *key, char out[POINTER_BYTES])
 {
-	char storage[sizeof(ANNOTATIONS) + 1 + TOKEN_BYTES];
 	struct buf path;
 
-	buf_init(&path, storage, sizeof(storage));
+	buf_init(&path, out, POINTER_BYTES);
 	buf_puts(&path, ANNOTATIONS "/");
 	pointer_token(&path, key);
-	buf_json(b, storage);
-}
-
-/* Writes {"op":OP,"path":PATH.  The caller adds the value and the closing
- * brace. */
-static void
-op_open(struct buf *b, const char *op, const char *key)
-{
-	if (b->len > 0 && b->data[b->len - 1] != '[')
-		buf_puts(b, ",");
-	buf_puts(b, "{\"op\":\"");
-	buf_puts(b, op);
-	buf_puts(b, "\",\"path\":");
-	annotation_path(b, key);
+	return out;
 }
 
 static void
 op_value(struct buf *b, const char *op, const char *key, const char *value)
 {
-	op_open(b, op, key);
-	buf_puts(b, ",\"value\":");
-	buf_json(b, value);
-	buf_puts(b, "}");
+	char path[POINTER_BYTES];
+
+	json_printf(b, ",{'op':%s,'path':%s,'value':%s}", op,
+		    annotation_path(key, path), value);
 }
 
 static void
 op_remove(struct buf *b, const char *key)
 {
-	op_open(b, "remove", key);
-	buf_puts(b, "}");
+	char path[POINTER_BYTES];
+
+	json_printf(b, ",{'op':'remove','path':%s}",
+		    annotation_path(key, path));
 }
 
-static void
+/* NULL for the default hold, which needs no held-key. */
+static const char *
 held_key_format(const struct hold_key *hold, char out[HELD_KEY_BYTES])
 {
-	struct buf b;
-
-	buf_init(&b, out, HELD_KEY_BYTES);
-	buf_puts(&b, hold->key);
-	buf_puts(&b, "=");
-	buf_puts(&b, hold->value);
+	if (hold_key_is_default(hold))
+		return NULL;
+	(void)snprintf(out, HELD_KEY_BYTES, "%s=%s", hold->key, hold->value);
+	return out;
 }
 
 int
@@ -97,74 +86,41 @@ held_key_parse(const char *text, struct hold_key *out)
 	return str_copy(out->value, sizeof(out->value), eq + 1);
 }
 
-/* Writes "key":"value" for the hold, the mark and, if needed, the held-key. */
-static void
-members(struct buf *b, const struct hold_key *hold, int64_t mark_ms)
-{
-	char mark[STAMP_BYTES], held[HELD_KEY_BYTES];
-
-	stamp_format(mark_ms, mark);
-	buf_json(b, hold->key);
-	buf_puts(b, ":");
-	buf_json(b, hold->value);
-	buf_puts(b, ",\"" MARK_KEY "\":\"");
-	buf_puts(b, mark);
-	buf_puts(b, "\"");
-	if (hold_key_is_default(hold))
-		return;
-	held_key_format(hold, held);
-	buf_puts(b, ",\"" HELD_KEY_KEY "\":");
-	buf_json(b, held);
-}
-
-/* `field` is a field of the metadata that must have this value. */
-static void
-merge_open(struct buf *b, const char *field, const char *value)
-{
-	buf_printf(b, "{\"metadata\":{\"%s\":", field);
-	buf_json(b, value);
-	buf_puts(b, ",\"annotations\":{");
-}
-
 void
 patch_classify(struct buf *b, const char *replaces, const char *uid,
 	       const char *rv)
 {
-	merge_open(b, "resourceVersion", rv);
-	buf_puts(b, "\"" CLASS_KEY "\":");
-	buf_json(b, replaces);
-	buf_puts(b, ",\"" CLASS_UID_KEY "\":");
-	buf_json(b, uid);
-	buf_puts(b, "}}}");
+	json_printf(b,
+		    "{'metadata':{'resourceVersion':%s,'annotations':{"
+		    "'" CLASS_KEY "':%s,'" CLASS_UID_KEY "':%s}}}",
+		    rv, replaces, uid);
 }
 
 /* Unlike a JSON Patch, a merge patch may remove what does not exist. */
 void
 patch_declassify(struct buf *b, const char *uid)
 {
-	merge_open(b, "uid", uid);
-	buf_puts(b, "\"" CLASS_KEY "\":null,\"" CLASS_UID_KEY "\":null}}}");
-}
-
-static void
-test_open(struct buf *b, const char *uid)
-{
-	buf_puts(b, "[{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":");
-	buf_json(b, uid);
-	buf_puts(b, "}");
+	json_printf(b,
+		    "{'metadata':{'uid':%s,'annotations':{"
+		    "'" CLASS_KEY "':null,'" CLASS_UID_KEY "':null}}}",
+		    uid);
 }
 
 void
 patch_hold(struct buf *b, const struct hold_key *hold, const char *rv,
 	   int64_t mark_ms)
 {
-	merge_open(b, "resourceVersion", rv);
-	members(b, hold, mark_ms);
-	/* A person may have taken over by removing the mark alone and left this
-	 * annotation.  Beside our new mark it would name another hold. */
-	if (hold_key_is_default(hold))
-		buf_puts(b, ",\"" HELD_KEY_KEY "\":null");
-	buf_puts(b, "}}}");
+	char mark[STAMP_BYTES], held[HELD_KEY_BYTES];
+
+	stamp_format(mark_ms, mark);
+	/* A person may have taken over by removing the mark alone and left the
+	 * held-key.  Beside our new mark it would name another hold: null
+	 * removes it. */
+	json_printf(b,
+		    "{'metadata':{'resourceVersion':%s,'annotations':{%s:%s,"
+		    "'" MARK_KEY "':%s,'" HELD_KEY_KEY "':%s}}}",
+		    rv, hold->key, hold->value, mark,
+		    held_key_format(hold, held));
 }
 
 void
@@ -172,15 +128,16 @@ patch_clear(struct buf *b, const struct patch_clear *c)
 {
 	char mark[STAMP_BYTES];
 
-	test_open(b, c->uid);
+	json_printf(b, "[{'op':'test','path':'/metadata/uid','value':%s}",
+		    c->uid);
 	if (c->mark_exact) {
 		stamp_format(c->mark_ms, mark);
 		op_value(b, "test", MARK_KEY, mark);
 	} else {
-		buf_puts(b, ",{\"op\":\"test\",\"path\":"
-			    "\"/metadata/resourceVersion\",\"value\":");
-		buf_json(b, c->rv);
-		buf_puts(b, "}");
+		json_printf(b,
+			    ",{'op':'test','path':'/metadata/resourceVersion',"
+			    "'value':%s}",
+			    c->rv);
 	}
 	if (c->hold != NULL) {
 		op_value(b, "test", c->hold->key, c->hold->value);
@@ -196,24 +153,26 @@ void
 patch_admit(struct buf *b, const struct hold_key *hold, int64_t mark_ms,
 	    bool has_annotations, bool has_held_key)
 {
-	char mark[STAMP_BYTES], held[HELD_KEY_BYTES];
+	char mark[STAMP_BYTES], storage[HELD_KEY_BYTES];
+	const char *held = held_key_format(hold, storage);
 
+	stamp_format(mark_ms, mark);
 	if (!has_annotations) {
-		buf_puts(b, "[{\"op\":\"add\",\"path\":\"" ANNOTATIONS
-			    "\",\"value\":{");
-		members(b, hold, mark_ms);
+		json_printf(b,
+			    "[{'op':'add','path':'" ANNOTATIONS "','value':{"
+			    "%s:%s,'" MARK_KEY "':%s",
+			    hold->key, hold->value, mark);
+		if (held != NULL)
+			json_printf(b, ",'" HELD_KEY_KEY "':%s", held);
 		buf_puts(b, "}}]");
 		return;
 	}
-	stamp_format(mark_ms, mark);
 	buf_puts(b, "[");
 	op_value(b, "add", hold->key, hold->value);
 	op_value(b, "add", MARK_KEY, mark);
-	if (!hold_key_is_default(hold)) {
-		held_key_format(hold, held);
+	if (held != NULL)
 		op_value(b, "add", HELD_KEY_KEY, held);
-	} else if (has_held_key) {
+	else if (has_held_key)
 		op_remove(b, HELD_KEY_KEY);
-	}
 	buf_puts(b, "]");
 }

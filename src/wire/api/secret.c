@@ -8,6 +8,7 @@
 #include "wire/api/meta.h"
 #include "wire/base64.h"
 #include "wire/json/json.h"
+#include "wire/json/json_printf.h"
 
 const struct secret_pair secret_ca = {"ca.crt", "ca.key", NULL, NULL};
 const struct secret_pair secret_tls = {"tls.crt", "tls.key", NULL, NULL};
@@ -84,50 +85,37 @@ secret_decode(const char *bytes, size_t n, struct secret *out, struct err *e)
 static void
 put(struct buf *b, const char *name, const char *pem)
 {
-	buf_json(b, name);
-	buf_puts(b, ":\"");
+	json_printf(b, ",%s:'", name);
 	base64_encode(b, pem, strlen(pem));
 	buf_puts(b, "\"");
 }
-
-static void
-put_data(struct buf *b, const struct secret_pair *p, const char *before)
-{
-	buf_puts(b, ",\"data\":{");
-	buf_puts(b, before);
-	put(b, p->cert_name, p->cert);
-	buf_puts(b, ",");
-	put(b, p->key_name, p->key);
-	buf_puts(b, "}}");
-}
-
-/* Secrets of this type must have the two keys of a serving pair, which is
- * written after the CA. */
-#define NO_PAIR_YET "\"tls.crt\":\"\",\"tls.key\":\"\","
 
 void
 secret_create(struct buf *b, const char *namespace_name, const char *name,
 	      const struct secret_pair *p)
 {
-	buf_puts(b, "{\"apiVersion\":\"v1\",\"kind\":\"Secret\","
-		    "\"type\":\"kubernetes.io/tls\",\"metadata\":"
-		    "{\"namespace\":");
-	buf_json(b, namespace_name);
-	buf_puts(b, ",\"name\":");
-	buf_json(b, name);
-	buf_puts(b, ",\"labels\":{\"app.kubernetes.io/name\":"
-		    "\"karpenter-node-holder\",\"app.kubernetes.io/managed-by\""
-		    ":\"karpenter-node-holder\"}}");
-	put_data(b, p,
-		 strcmp(p->cert_name, secret_tls.cert_name) == 0 ? ""
-								 : NO_PAIR_YET);
+	json_printf(b,
+		    "{'apiVersion':'v1','kind':'Secret',"
+		    "'type':'kubernetes.io/tls',"
+		    "'metadata':{'namespace':%s,'name':%s,"
+		    "'labels':{'app.kubernetes.io/name':'karpenter-node-holder',"
+		    "'app.kubernetes.io/managed-by':'karpenter-node-holder'}},"
+		    "'data':{",
+		    namespace_name, name);
+	/* Secrets of this type must have the two keys of a serving pair, which
+	 * is written after the CA. */
+	if (strcmp(p->cert_name, secret_tls.cert_name) != 0)
+		json_printf(b, "'tls.crt':'','tls.key':''");
+	put(b, p->cert_name, p->cert);
+	put(b, p->key_name, p->key);
+	buf_puts(b, "}}");
 }
 
 void
 secret_update(struct buf *b, const char *rv, const struct secret_pair *p)
 {
-	buf_puts(b, "{\"metadata\":{\"resourceVersion\":");
-	buf_json(b, rv);
-	buf_puts(b, "}");
-	put_data(b, p, "");
+	json_printf(b, "{'metadata':{'resourceVersion':%s},'data':{", rv);
+	put(b, p->cert_name, p->cert);
+	put(b, p->key_name, p->key);
+	buf_puts(b, "}}");
 }

@@ -7,6 +7,7 @@
 #include "wire/api/meta.h"
 #include "wire/base64.h"
 #include "wire/json/json.h"
+#include "wire/json/json_printf.h"
 
 void
 webhooks_done(struct webhooks *w)
@@ -70,14 +71,15 @@ webhooks_decode(const char *bytes, size_t n, struct webhooks *out,
 void
 webhooks_patch(struct buf *b, const struct webhooks *w, const char *pem)
 {
-	buf_puts(b, "[{\"op\":\"test\",\"path\":\"/metadata/resourceVersion\","
-		    "\"value\":");
-	buf_json(b, w->rv);
-	buf_puts(b, "}");
+	json_printf(b,
+		    "[{'op':'test','path':'/metadata/resourceVersion',"
+		    "'value':%s}",
+		    w->rv);
 	for (unsigned i = 0; i < w->n; i++) {
-		buf_printf(b, ",{\"op\":\"add\",\"path\":\"/webhooks/%u/"
-			      "clientConfig/caBundle\",\"value\":\"",
-			   i);
+		json_printf(b,
+			    ",{'op':'add','path':"
+			    "'/webhooks/%u/clientConfig/caBundle','value':'",
+			    i);
 		base64_encode(b, pem, strlen(pem));
 		buf_puts(b, "\"}");
 	}

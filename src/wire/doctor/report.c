@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/doctor/report.h"
 
+#include "wire/json/json_printf.h"
+
 static const char *
 outcome(const struct findings *f, int check)
 {
@@ -13,6 +15,12 @@ outcome(const struct findings *f, int check)
 	if (f->of[check].partly && f->of[check].worst == FINDING_NONE)
 		return "partly";
 	return words[f->of[check].worst];
+}
+
+static const char *
+level(const struct finding *x)
+{
+	return x->kind->level == FINDING_ERROR ? "error" : "warning";
 }
 
 static const char *
@@ -37,10 +45,8 @@ findings_text(struct buf *b, const struct findings *f)
 
 			if (x->kind->check != (enum doctor_check)c)
 				continue;
-			buf_printf(b, "    %s %s: %s\n",
-				   x->kind->level == FINDING_ERROR ? "error"
-								   : "warning",
-				   x->kind->id, x->what);
+			buf_printf(b, "    %s %s: %s\n", level(x), x->kind->id,
+				   x->what);
 			buf_printf(b, "        why:  %s\n", x->kind->why);
 			buf_printf(b, "        mend: %s\n", x->mend);
 		}
@@ -52,44 +58,29 @@ findings_text(struct buf *b, const struct findings *f)
 		   plural(f->errors), f->warnings, plural(f->warnings));
 }
 
-static void
-put_finding(struct buf *b, const struct finding *x)
-{
-	buf_printf(b, "{\"check\":\"%s\",\"level\":\"%s\",\"id\":\"%s\",",
-		   doctor_check_name(x->kind->check),
-		   x->kind->level == FINDING_ERROR ? "error" : "warning",
-		   x->kind->id);
-	buf_puts(b, "\"what\":");
-	buf_json(b, x->what);
-	buf_puts(b, ",\"why\":");
-	buf_json(b, x->kind->why);
-	buf_puts(b, ",\"mend\":");
-	buf_json(b, x->mend);
-	buf_puts(b, "}");
-}
-
 void
 findings_json(struct buf *b, const struct findings *f, const char *version)
 {
-	buf_printf(b,
-		   "{\"apiVersion\":\"check.karpenter-node-holder.io/v1\","
-		   "\"kind\":\"ClusterCheck\",\"version\":\"%s\",\"errors\":%u,"
-		   "\"warnings\":%u,\"checks\":[",
-		   version, f->errors, f->warnings);
-	for (int c = 0; c < DOCTOR_CHECKS; c++) {
-		buf_printf(b, "%s{\"check\":\"%s\",\"outcome\":\"%s\",\"saw\":",
-			   c == 0 ? "" : ",",
-			   doctor_check_name((enum doctor_check)c),
-			   outcome(f, c));
-		buf_json(b, f->of[c].worst == FINDING_NONE ? f->of[c].note
+	json_printf(b,
+		    "{'apiVersion':'check.karpenter-node-holder.io/v1',"
+		    "'kind':'ClusterCheck','version':%s,'errors':%u,"
+		    "'warnings':%u,'checks':[",
+		    version, f->errors, f->warnings);
+	for (int c = 0; c < DOCTOR_CHECKS; c++)
+		json_printf(b, ",{'check':%s,'outcome':%s,'saw':%s}",
+			    doctor_check_name((enum doctor_check)c),
+			    outcome(f, c),
+			    f->of[c].worst == FINDING_NONE ? f->of[c].note
 							   : "");
-		buf_puts(b, "}");
-	}
-	buf_puts(b, "],\"findings\":[");
+	json_printf(b, "],'findings':[");
 	for (unsigned i = 0; i < f->n; i++) {
-		if (i > 0)
-			buf_puts(b, ",");
-		put_finding(b, &f->at[i]);
+		const struct finding *x = &f->at[i];
+
+		json_printf(b,
+			    ",{'check':%s,'level':%s,'id':%s,"
+			    "'what':%s,'why':%s,'mend':%s}",
+			    doctor_check_name(x->kind->check), level(x),
+			    x->kind->id, x->what, x->kind->why, x->mend);
 	}
 	buf_puts(b, "]}\n");
 }

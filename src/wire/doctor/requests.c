@@ -4,47 +4,32 @@
 #include "wire/api/nodepool.h"
 #include "wire/doctor/facts.h"
 #include "wire/json/json.h"
+#include "wire/json/json_printf.h"
 
 /* --- SubjectAccessReview ---------------------------------------------------- */
-
-static void
-put_member(struct buf *b, const char *key, const char *value)
-{
-	buf_printf(b, "\"%s\":", key);
-	buf_json(b, value);
-}
 
 void
 access_review(struct buf *b, const struct right *r,
 	      const struct doctor_place *p)
 {
-	char user[NAME_BYTES + NODEPOOL_BYTES + 32];
+	char user[NAME_BYTES + NODEPOOL_BYTES + 32], group[sizeof(user)];
 
-	buf_puts(b, "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":"
-		    "\"SubjectAccessReview\",\"spec\":{");
 	(void)snprintf(user, sizeof(user), "system:serviceaccount:%s:%s",
 		       p->namespace_, p->account);
-	put_member(b, "user", user);
-	buf_puts(b, ",\"groups\":[\"system:serviceaccounts\","
-		    "\"system:authenticated\",");
-	(void)snprintf(user, sizeof(user), "system:serviceaccounts:%s",
+	(void)snprintf(group, sizeof(group), "system:serviceaccounts:%s",
 		       p->namespace_);
-	buf_json(b, user);
-	buf_puts(b, "],\"resourceAttributes\":{");
-	put_member(b, "group", r->group);
-	buf_puts(b, ",");
-	put_member(b, "resource", r->resource);
-	buf_puts(b, ",");
-	put_member(b, "verb", r->verb);
-	if (r->where != RIGHT_CLUSTER) {
-		buf_puts(b, ",");
-		put_member(b, "namespace",
-			   r->where == RIGHT_OWN ? p->namespace_ : "default");
-	}
-	if (r->lease) {
-		buf_puts(b, ",");
-		put_member(b, "name", p->lease);
-	}
+	json_printf(b,
+		    "{'apiVersion':'authorization.k8s.io/v1',"
+		    "'kind':'SubjectAccessReview','spec':{'user':%s,"
+		    "'groups':['system:serviceaccounts',"
+		    "'system:authenticated',%s],'resourceAttributes':{"
+		    "'group':%s,'resource':%s,'verb':%s",
+		    user, group, r->group, r->resource, r->verb);
+	if (r->where != RIGHT_CLUSTER)
+		json_printf(b, ",'namespace':%s",
+			    r->where == RIGHT_OWN ? p->namespace_ : "default");
+	if (r->lease)
+		json_printf(b, ",'name':%s", p->lease);
 	buf_puts(b, "}}}");
 }
 
@@ -76,26 +61,21 @@ or_check(const char *s)
 void
 dry_run_body(struct buf *b, enum kind kind, const struct nodepool_facts *n)
 {
-	buf_printf(b,
-		   "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":"
-		   "{\"generateName\":\"karpenter-node-holder-check-\","
-		   "\"labels\":{",
-		   kind == KIND_NODE ? "v1" : "karpenter.sh/v1",
-		   kind_name(kind));
-	put_member(b, NODEPOOL_LABEL, n->pool.name);
-	buf_puts(b, "}},\"spec\":{");
-	if (kind == KIND_NODE) {
-		buf_puts(b, "\"taints\":[{\"key\":\"" UNREGISTERED_TAINT
-			    "\",\"effect\":\"NoExecute\"}]}}");
-		return;
-	}
-	buf_puts(b, "\"requirements\":[],\"nodeClassRef\":{");
-	put_member(b, "group", or_check(n->class.group));
-	buf_puts(b, ",");
-	put_member(b, "kind", or_check(n->class.kind));
-	buf_puts(b, ",");
-	put_member(b, "name", or_check(n->class.name));
-	buf_puts(b, "}}}");
+	json_printf(b,
+		    "{'apiVersion':%s,'kind':%s,'metadata':{"
+		    "'generateName':'karpenter-node-holder-check-','labels':{"
+		    "'" NODEPOOL_LABEL "':%s}},'spec':{",
+		    kind == KIND_NODE ? "v1" : "karpenter.sh/v1",
+		    kind_name(kind), n->pool.name);
+	if (kind == KIND_NODE)
+		json_printf(b, "'taints':[{'key':'" UNREGISTERED_TAINT
+			       "','effect':'NoExecute'}]}}");
+	else
+		json_printf(b,
+			    "'requirements':[],'nodeClassRef':{"
+			    "'group':%s,'kind':%s,'name':%s}}}",
+			    or_check(n->class.group), or_check(n->class.kind),
+			    or_check(n->class.name));
 }
 
 int

@@ -2,11 +2,12 @@
 #include "wire/karpenter/record.h"
 
 #include "core/base/stamp.h"
+#include "wire/json/json_printf.h"
 
 void
 record_head(struct buf *b)
 {
-	buf_puts(b, "{\"record\":\"" RECORD_VERSION "\"}\n");
+	json_printf(b, "{'record':'" RECORD_VERSION "'}\n");
 }
 
 void
@@ -15,26 +16,22 @@ record_end(struct buf *b, int64_t until_ms)
 	char until[STAMP_US_BYTES];
 
 	stamp_format_us(until_ms * 1000, until);
-	buf_printf(b, "{\"record\":\"" RECORD_VERSION "\",\"until\":\"%s\"}\n",
-		   until);
+	json_printf(b, "{'record':'" RECORD_VERSION "','until':%s}\n", until);
 }
 
 static void
 text(struct buf *b, const char *key, const char *value)
 {
-	if (value[0] == '\0')
-		return;
-	buf_printf(b, ",\"%s\":", key);
-	buf_json(b, value);
+	if (value[0] != '\0')
+		json_printf(b, ",%s:%s", key, value);
 }
 
 static void
 nodes(struct buf *b, const struct fact *f)
 {
-	buf_puts(b, ",\"nodes\":[");
+	json_printf(b, ",'nodes':[");
 	for (size_t i = 0; i < f->nodes_n; i++) {
-		buf_puts(b, i > 0 ? ",{\"node\":" : "{\"node\":");
-		buf_json(b, f->nodes[i].node);
+		json_printf(b, ",{'node':%s", f->nodes[i].node);
 		text(b, "claim", f->nodes[i].claim);
 		buf_puts(b, "}");
 	}
@@ -56,7 +53,7 @@ record_write(struct buf *b, const struct fact *f)
 	char at[STAMP_US_BYTES];
 
 	stamp_format_us(f->at_ms * 1000, at);
-	buf_printf(b, "{\"at\":\"%s\",\"what\":\"%s\"", at, fact_name(f->kind));
+	json_printf(b, "{'at':%s,'what':%s", at, fact_name(f->kind));
 	text(b, "claim", f->claim);
 	text(b, "node", f->node);
 	text(b, "pool", f->pool);
@@ -64,7 +61,7 @@ record_write(struct buf *b, const struct fact *f)
 	text(b, "action", f->action);
 	text(b, "reason", f->reason);
 	if (f->pods >= 0)
-		buf_printf(b, ",\"pods\":%lld", f->pods);
+		json_printf(b, ",'pods':%lld", f->pods);
 	dollars(b, "savings", f->savings);
 	dollars(b, "price", f->price);
 	if (f->kind == FACT_DECIDED)

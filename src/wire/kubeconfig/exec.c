@@ -7,6 +7,7 @@
 #include "core/base/stamp.h"
 #include "wire/base64.h"
 #include "wire/json/json.h"
+#include "wire/json/json_printf.h"
 
 void
 exec_free(struct exec *x)
@@ -43,26 +44,23 @@ exec_info_bytes(const struct exec_cluster *c)
 void
 exec_info(struct buf *b, const struct exec *x, const struct exec_cluster *c)
 {
-	buf_puts(b, "{\"kind\":\"ExecCredential\",\"apiVersion\":");
-	buf_json(b, x->api_version);
-	buf_puts(b, ",\"spec\":{");
+	json_printf(b, "{'kind':'ExecCredential','apiVersion':%s,'spec':{",
+		    x->api_version);
 	if (x->cluster_info) {
-		buf_puts(b, "\"cluster\":{\"server\":");
-		buf_json(b, c->server);
-		if (c->tls_server_name != NULL) {
-			buf_puts(b, ",\"tls-server-name\":");
-			buf_json(b, c->tls_server_name);
-		}
+		json_printf(b, "'cluster':{'server':%s", c->server);
+		if (c->tls_server_name != NULL)
+			json_printf(b, ",'tls-server-name':%s",
+				    c->tls_server_name);
 		if (c->insecure)
-			buf_puts(b, ",\"insecure-skip-tls-verify\":true");
+			json_printf(b, ",'insecure-skip-tls-verify':true");
 		if (c->ca_pem != NULL) {
-			buf_puts(b, ",\"certificate-authority-data\":\"");
+			json_printf(b, ",'certificate-authority-data':'");
 			base64_encode(b, c->ca_pem, strlen(c->ca_pem));
 			buf_puts(b, "\"");
 		}
-		buf_puts(b, ",\"config\":null},");
+		json_printf(b, ",'config':null}");
 	}
-	buf_puts(b, "\"interactive\":false}}");
+	json_printf(b, ",'interactive':false}}");
 }
 
 /* --- output of the plugin ------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include "wire/status/status.h"
 
 #include "status_parts.h"
+#include "wire/json/json_printf.h"
 
 const char *
 status_type(enum status_format f)
@@ -81,12 +82,11 @@ status_write_refusal(struct buf *b, enum status_format f, int code,
 	struct buf text;
 
 	if (f == STATUS_JSON) {
-		buf_puts(b, "{\"kind\":\"Status\",\"apiVersion\":\"v1\","
-			    "\"metadata\":{},\"status\":\"Failure\","
-			    "\"message\":");
-		buf_json(b, message);
-		buf_printf(b, ",\"reason\":\"%s\",\"code\":%d}\n",
-			   reason_of(code), code);
+		json_printf(b,
+			    "{'kind':'Status','apiVersion':'v1','metadata':{},"
+			    "'status':'Failure','message':%s,'reason':%s,"
+			    "'code':%d}\n",
+			    message, reason_of(code), code);
 		return;
 	}
 	text = f == STATUS_HTML ? html_part(b) : *b;

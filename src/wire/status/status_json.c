@@ -3,90 +3,39 @@
 
 #include "core/base/stamp.h"
 #include "status_parts.h"
+#include "wire/json/json_printf.h"
 
 #define API_VERSION "status.karpenter-node-holder.io/v1"
 #define TAIL_BYTES 512	/* for what follows the last item */
 
-/* --- members --------------------------------------------------------------- */
+/* --- values: arguments of %s, in memory of the function that calls --------- */
 
-/* Each writes a member whose name is a constant, with the comma before it
- * unless it is the first of its object. */
-static void
-name(struct buf *b, const char *key)
+#define MOMENT(ms) moment(ms, (char[STAMP_BYTES]){""})
+#define SPAN(ms) span(ms, (char[DURATION_BYTES]){""})
+
+static const char *
+moment(int64_t ms, char out[STAMP_BYTES])
 {
-	char last = b->len > 0 ? b->data[b->len - 1] : '{';
-
-	buf_printf(b, "%s\"%s\":", last == '{' ? "" : ",", key);
+	if (ms == STAMP_NONE)
+		return NULL;
+	stamp_format(ms, out);
+	return out;
 }
 
-static void
-text(struct buf *b, const char *key, const char *value)
+static const char *
+span(int64_t ms, char out[DURATION_BYTES])
 {
-	name(b, key);
-	if (value == NULL)
-		buf_puts(b, "null");
-	else
-		buf_json(b, value);
+	if (ms < 0)
+		return NULL;
+	duration_format(ms / 1000 * 1000, out);
+	return out;
 }
 
 /* "" is unknown. */
-static void
-text_or_null(struct buf *b, const char *key, const char *value)
+static const char *
+known(const char *s)
 {
-	text(b, key, value[0] != '\0' ? value : NULL);
-}
-
-static void
-truth(struct buf *b, const char *key, bool value)
-{
-	name(b, key);
-	buf_puts(b, value ? "true" : "false");
-}
-
-static void
-number(struct buf *b, const char *key, uint64_t value)
-{
-	name(b, key);
-	buf_printf(b, "%llu", (unsigned long long)value);
-}
-
-static void
-moment(struct buf *b, const char *key, int64_t ms)
-{
-	char stamp[STAMP_BYTES];
-
-	if (ms != STAMP_NONE)
-		stamp_format(ms, stamp);
-	text(b, key, ms != STAMP_NONE ? stamp : NULL);
-}
-
-static void
-duration(struct buf *b, const char *key, int64_t ms)
-{
-	char span[DURATION_BYTES];
-
-	if (ms >= 0)
-		duration_format(ms / 1000 * 1000, span);
-	text(b, key, ms >= 0 ? span : NULL);
-}
-
-static void
-open_object(struct buf *b, const char *key)
-{
-	name(b, key);
-	buf_puts(b, "{");
-}
-
-static void
-open_item(struct buf *b)
-{
-	buf_puts(b, b->len > 0 && b->data[b->len - 1] == '[' ? "{" : ",{");
-}
-
-static void
-null(struct buf *b, const char *key)
-{
-	text(b, key, NULL);
+	return s[0] != '\0' ? s : NULL;
 }
 
 /* --- the head ---------------------------------------------------------------- */
@@ -94,72 +43,57 @@ null(struct buf *b, const char *key)
 static void
 write_lead(struct buf *b, const struct status_lead *l)
 {
-	open_object(b, "leader");
-	truth(b, "electing", l->electing);
-	text_or_null(b, "identity", l->identity);
-	moment(b, "since", l->since_ms);
-	truth(b, "thisReplica", l->here);
-	buf_puts(b, "}");
+	json_printf(b,
+		    ",'leader':{'electing':%s,'identity':%s,'since':%s,"
+		    "'thisReplica':%s}",
+		    json_bool(l->electing), known(l->identity),
+		    MOMENT(l->since_ms), json_bool(l->here));
 }
 
 static void
 write_admissions(struct buf *b, const struct status_admissions *a)
 {
-	open_object(b, "admissions");
-	open_object(b, "lastMinute");
-	number(b, "seconds", a->seconds);
-	number(b, "requests", a->held + a->would_hold + a->unchanged +
-				      a->refused + a->failed + a->shed);
-	number(b, "held", a->held);
-	number(b, "wouldHold", a->would_hold);
-	number(b, "unchanged", a->unchanged);
-	number(b, "refused", a->refused);
-	number(b, "failed", a->failed);
-	number(b, "shed", a->shed);
-	buf_puts(b, "}}");
+	unsigned long long held = a->held, would = a->would_hold,
+			   unchanged = a->unchanged, refused = a->refused,
+			   failed = a->failed, shed = a->shed;
+
+	json_printf(b,
+		    ",'admissions':{'lastMinute':{'seconds':%u,"
+		    "'requests':%llu,'held':%llu,'wouldHold':%llu,"
+		    "'unchanged':%llu,'refused':%llu,'failed':%llu,"
+		    "'shed':%llu}}",
+		    a->seconds,
+		    held + would + unchanged + refused + failed + shed, held,
+		    would, unchanged, refused, failed, shed);
 }
 
 static void
 write_patterns(struct buf *b, const char *key, const struct patterns *p)
 {
-	name(b, key);
-	buf_puts(b, "[");
-	for (size_t i = 0; i < p->n; i++) {
-		buf_puts(b, i == 0 ? "" : ",");
-		buf_json(b, p->at[i]);
-	}
+	json_printf(b, ",%s:[", key);
+	for (size_t i = 0; i < p->n; i++)
+		json_printf(b, ",%s", p->at[i]);
 	buf_puts(b, "]");
-}
-
-static void
-write_min_scale_up(struct buf *b, const struct rules *r)
-{
-	if (r->min_scale_up_percent == 0) {
-		number(b, "minScaleUp", r->min_scale_up);
-		return;
-	}
-	name(b, "minScaleUp");
-	buf_printf(b, "\"%u%%\"", r->min_scale_up_percent);
 }
 
 static void
 write_rules(struct buf *b, const struct rules *r)
 {
-	open_object(b, "configuration");
-	text(b, "scope", words_scope_kind(r->scope));
-	write_min_scale_up(b, r);
-	duration(b, "holdDuration", r->hold_ms);
-	duration(b, "startupTimeout", r->startup_ms);
-	duration(b, "maxHoldDuration", r->cap.max_ms);
-	duration(b, "releaseWindow", r->cap.window_ms);
-	text(b, "replacements", r->replacements == REPLACEMENTS_COUNT
-					? "count"
-					: "ignore");
-	open_object(b, "holdAnnotation");
-	text(b, "key", r->hold.key);
-	text(b, "value", r->hold.value);
-	buf_puts(b, "}");
-	open_object(b, "nodePools");
+	json_printf(b, ",'configuration':{'scope':%s",
+		    words_scope_kind(r->scope));
+	if (r->min_scale_up_percent == 0)
+		json_printf(b, ",'minScaleUp':%u", r->min_scale_up);
+	else
+		json_printf(b, ",'minScaleUp':'%u%%'", r->min_scale_up_percent);
+	json_printf(b,
+		    ",'holdDuration':%s,'startupTimeout':%s,"
+		    "'maxHoldDuration':%s,'releaseWindow':%s,"
+		    "'replacements':%s,'holdAnnotation':{'key':%s,'value':%s},"
+		    "'nodePools':{",
+		    SPAN(r->hold_ms), SPAN(r->startup_ms), SPAN(r->cap.max_ms),
+		    SPAN(r->cap.window_ms),
+		    r->replacements == REPLACEMENTS_COUNT ? "count" : "ignore",
+		    r->hold.key, r->hold.value);
 	write_patterns(b, "include", &r->include);
 	write_patterns(b, "exclude", &r->exclude);
 	buf_puts(b, "}}");
@@ -168,31 +102,25 @@ write_rules(struct buf *b, const struct rules *r)
 static void
 write_head(struct buf *b, const struct status_head *h, const char *kind)
 {
-	buf_puts(b, "{");
-	text(b, "apiVersion", API_VERSION);
-	text(b, "kind", kind);
-	moment(b, "time", h->now_ms);
-	text(b, "mode", h->observe ? "observe" : "enforce");
+	json_printf(b,
+		    "{'apiVersion':'" API_VERSION "','kind':%s,'time':%s,"
+		    "'mode':%s",
+		    kind, MOMENT(h->now_ms), h->observe ? "observe" : "enforce");
 }
 
 static void
 write_views(struct buf *b, const struct status_report *r)
 {
-	name(b, "views");
-	buf_puts(b, "[");
+	json_printf(b, ",'views':[");
 	for (int k = 0; k < VIEW_COUNT; k++) {
-		open_item(b);
-		text(b, "resource", words_resource((enum kind)k));
-		truth(b, "listed", r->listed[k]);
-		truth(b, "watching", r->table.up[k]);
-		if (k < KIND_COUNT) {
-			number(b, "objects", r->table.objects[k]);
-			number(b, "held", r->table.held[k]);
-		} else {
-			null(b, "objects");
-			null(b, "held");
-		}
-		buf_puts(b, "}");
+		json_printf(b, ",{'resource':%s,'listed':%s,'watching':%s",
+			    words_resource((enum kind)k),
+			    json_bool(r->listed[k]), json_bool(r->table.up[k]));
+		if (k < KIND_COUNT)
+			json_printf(b, ",'objects':%u,'held':%u}",
+				    r->table.objects[k], r->table.held[k]);
+		else
+			json_printf(b, ",'objects':null,'held':null}");
 	}
 	buf_puts(b, "]");
 }
@@ -205,20 +133,16 @@ write_wait(struct buf *b, const struct status_waits *w, unsigned i)
 	char sentence[WAIT_BYTES];
 
 	words_wait_sentence(sentence, w, i);
-	open_item(b);
-	text(b, "reason", words_wait(w->at[i].why));
-	text(b, "resource", words_resource(w->at[i].kind));
-	moment(b, "until", w->at[i].until_ms);
-	text(b, "message", sentence);
-	buf_puts(b, "}");
+	json_printf(b, ",{'reason':%s,'resource':%s,'until':%s,'message':%s}",
+		    words_wait(w->at[i].why), words_resource(w->at[i].kind),
+		    MOMENT(w->at[i].until_ms), sentence);
 }
 
 static void
 write_waits(struct buf *b, const struct status_waits *whole,
 	    const struct status_waits *own)
 {
-	name(b, "waitsFor");
-	buf_puts(b, "[");
+	json_printf(b, ",'waitsFor':[");
 	for (unsigned i = 0; i < whole->n; i++)
 		write_wait(b, whole, i);
 	for (unsigned i = 0; own != NULL && i < own->n; i++)
@@ -230,60 +154,52 @@ write_waits(struct buf *b, const struct status_waits *whole,
 static void
 write_restart(struct buf *b, const struct scope_status *s)
 {
-	if (s == NULL || s->machine[0] == '\0') {
-		null(b, "restartedBy");
-		return;
-	}
-	open_object(b, "restartedBy");
-	text(b, "machine", s->machine);
-	moment(b, "time", s->restarted_ms);
-	truth(b, "booting", s->booting);
-	buf_puts(b, "}");
+	if (s == NULL || s->machine[0] == '\0')
+		json_printf(b, ",'restartedBy':null");
+	else
+		json_printf(b,
+			    ",'restartedBy':{'machine':%s,'time':%s,"
+			    "'booting':%s}",
+			    s->machine, MOMENT(s->restarted_ms),
+			    json_bool(s->booting));
 }
 
 static void
 write_hand(struct buf *b, const struct hand_holds *hand)
 {
-	if (hand->held == 0) {
-		null(b, "byHand");
-		return;
-	}
-	open_object(b, "byHand");
-	number(b, "nodePools", hand->nodepools);
-	number(b, "held", hand->held);
-	moment(b, "firstUntil", hand->first_ms);
-	moment(b, "lastUntil", hand->last_ms);
-	buf_puts(b, "}");
+	if (hand->held == 0)
+		json_printf(b, ",'byHand':null");
+	else
+		json_printf(b,
+			    ",'byHand':{'nodePools':%u,'held':%u,"
+			    "'firstUntil':%s,'lastUntil':%s}",
+			    hand->nodepools, hand->held, MOMENT(hand->first_ms),
+			    MOMENT(hand->last_ms));
 }
 
 static void
 write_cap(struct buf *b, const struct scope_status *s)
 {
-	if (s->cap_max_ms == 0) {
-		null(b, "cap");
-		return;
-	}
-	open_object(b, "cap");
-	duration(b, "max", s->cap_max_ms);
-	duration(b, "used", s->cap_used_ms);
-	duration(b, "window", s->cap_window_ms);
-	buf_puts(b, "}");
+	if (s->cap_max_ms == 0)
+		json_printf(b, ",'cap':null");
+	else
+		json_printf(b, ",'cap':{'max':%s,'used':%s,'window':%s}",
+			    SPAN(s->cap_max_ms), SPAN(s->cap_used_ms),
+			    SPAN(s->cap_window_ms));
 }
 
 static void
 write_scope(struct buf *b, const struct status_head *h,
 	    const struct scope_status *s)
 {
-	open_item(b);
-	text(b, "name", words_scope(h, s->name));
-	text(b, "state", words_scope_state(s->state));
-	moment(b, "since", s->since_ms);
-	moment(b, "until", s->until_ms);
-	truth(b, "untilCap", s->until_cap);
-	truth(b, "untilHand", s->until_hand);
-	truth(b, "earliest", s->earliest);
-	number(b, "machines", s->machines);
-	number(b, "minScaleUp", s->min_scale_up);
+	json_printf(b,
+		    ",{'name':%s,'state':%s,'since':%s,'until':%s,"
+		    "'untilCap':%s,'untilHand':%s,'earliest':%s,"
+		    "'machines':%u,'minScaleUp':%u",
+		    words_scope(h, s->name), words_scope_state(s->state),
+		    MOMENT(s->since_ms), MOMENT(s->until_ms),
+		    json_bool(s->until_cap), json_bool(s->until_hand),
+		    json_bool(s->earliest), s->machines, s->min_scale_up);
 	write_restart(b, s);
 	write_hand(b, &s->by_hand);
 	write_cap(b, s);
@@ -298,10 +214,12 @@ write_annotations(struct buf *b, const struct nodepool_status *p)
 {
 	char value[ANNOTATION_BYTES];
 
-	open_object(b, "annotations");
+	json_printf(b, ",'annotations':{");
 	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++)
 		if (words_annotation(p, (enum nodepool_key)k, value))
-			text(b, nodepool_key_name((enum nodepool_key)k), value);
+			json_printf(b, ",%s:%s",
+				    nodepool_key_name((enum nodepool_key)k),
+				    value);
 	buf_puts(b, "}");
 }
 
@@ -310,35 +228,26 @@ write_invalid(struct buf *b, const struct nodepool_status *p)
 {
 	char value[NODEPOOL_BAD_BYTES], why[BAD_BYTES];
 
-	name(b, "invalid");
-	buf_puts(b, "[");
-	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
-		if (!words_bad(p, (enum nodepool_key)k, value, why))
-			continue;
-		open_item(b);
-		text(b, "annotation", nodepool_key_name((enum nodepool_key)k));
-		text(b, "value", value);
-		text(b, "why", why);
-		buf_puts(b, "}");
-	}
+	json_printf(b, ",'invalid':[");
+	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++)
+		if (words_bad(p, (enum nodepool_key)k, value, why))
+			json_printf(b, ",{'annotation':%s,'value':%s,'why':%s}",
+				    nodepool_key_name((enum nodepool_key)k),
+				    value, why);
 	buf_puts(b, "]");
 }
 
 static void
 write_nodepool(struct buf *b, const struct nodepool_status *p)
 {
-	open_item(b);
-	text(b, "name", p->nodepool.name);
-	number(b, "machines", p->n.machines);
-	number(b, "held", p->n.held);
-	number(b, "heldByPeople", p->n.by_people);
-	number(b, "optedOut", p->n.opted_out);
-	number(b, "waiting", p->n.waiting);
-	text(b, "leftOut", nodepools_out_name(p->out));
+	json_printf(b,
+		    ",{'name':%s,'machines':%u,'held':%u,'heldByPeople':%u,"
+		    "'optedOut':%u,'waiting':%u,'leftOut':%s",
+		    p->nodepool.name, p->n.machines, p->n.held, p->n.by_people,
+		    p->n.opted_out, p->n.waiting, nodepools_out_name(p->out));
 	write_annotations(b, p);
 	write_invalid(b, p);
-	text_or_null(b, "reason", p->nodepool.reason);
-	buf_puts(b, "}");
+	json_printf(b, ",'reason':%s}", known(p->nodepool.reason));
 }
 
 /* --- the history ---------------------------------------------------------------- */
@@ -346,17 +255,14 @@ write_nodepool(struct buf *b, const struct nodepool_status *p)
 static void
 write_turn(struct buf *b, const struct status_head *h, const struct turn *t)
 {
-	open_item(b);
-	moment(b, "time", t->at_ms);
-	text(b, "what", journal_what(t->what));
-	text(b, "cause", journal_cause(t->cause));
-	text(b, "scope", t->nodepool ? NULL : words_scope(h, t->scope));
-	text(b, "nodePool", t->nodepool ? t->scope : NULL);
-	text_or_null(b, "machine", t->machine);
-	duration(b, "heldFor", t->held_ms);
-	moment(b, "until", t->until_ms);
-	text_or_null(b, "reason", t->reason);
-	buf_puts(b, "}");
+	json_printf(b,
+		    ",{'time':%s,'what':%s,'cause':%s,'scope':%s,'nodePool':%s,"
+		    "'machine':%s,'heldFor':%s,'until':%s,'reason':%s}",
+		    MOMENT(t->at_ms), journal_what(t->what),
+		    journal_cause(t->cause),
+		    t->nodepool ? NULL : words_scope(h, t->scope),
+		    t->nodepool ? t->scope : NULL, known(t->machine),
+		    SPAN(t->held_ms), MOMENT(t->until_ms), known(t->reason));
 }
 
 static void
@@ -368,8 +274,7 @@ write_items(struct buf *b, const struct status_head *h,
 	size_t room = b->cap - TAIL_BYTES;
 	struct buf was;
 
-	name(b, "scopes");
-	buf_puts(b, "[");
+	json_printf(b, ",'scopes':[");
 	was = *b;
 	for (struct { uint32_t i; struct scope_status s; } x = {0};
 	     items->scope(items->ctx, &x.i, &x.s); was = *b) {
@@ -377,8 +282,7 @@ write_items(struct buf *b, const struct status_head *h,
 		words_settle(b, &was, room / 4, &scopes);
 	}
 	buf_puts(b, "]");
-	name(b, "nodePools");
-	buf_puts(b, "[");
+	json_printf(b, ",'nodePools':[");
 	was = *b;
 	for (struct { uint32_t i; struct nodepool_status p; } x = {0};
 	     items->nodepool(items->ctx, &x.i, &x.p); was = *b) {
@@ -386,45 +290,38 @@ write_items(struct buf *b, const struct status_head *h,
 		words_settle(b, &was, room / 4 * 3, &nodepools);
 	}
 	buf_puts(b, "]");
-	name(b, "history");
-	buf_puts(b, "[");
+	json_printf(b, ",'history':[");
 	was = *b;
 	for (struct turn t; items->turn(items->ctx, &before, &t); was = *b) {
 		write_turn(b, h, &t);
 		words_settle(b, &was, room, &turns);
 	}
 	buf_puts(b, "]");
-	open_object(b, "leftOut");
-	number(b, "scopes", scopes);
-	number(b, "nodePools", nodepools);
-	number(b, "history", turns);
-	buf_puts(b, "}");
-}
-
-/* In hex: JSON's numbers are too small for it. */
-static void
-write_authority(struct buf *b, uint64_t id)
-{
-	char hex[17];
-
-	(void)snprintf(hex, sizeof(hex), "%016llx", (unsigned long long)id);
-	text(b, "authority", id != 0 ? hex : NULL);
+	json_printf(b,
+		    ",'leftOut':{'scopes':%llu,'nodePools':%llu,"
+		    "'history':%llu}",
+		    (unsigned long long)scopes, (unsigned long long)nodepools,
+		    (unsigned long long)turns);
 }
 
 void
 status_json(struct buf *b, const struct status_head *h,
 	    const struct status_items *items)
 {
+	char authority[17]; /* in hex: JSON's numbers are too small for it */
+
+	(void)snprintf(authority, sizeof(authority), "%016llx",
+		       (unsigned long long)h->cert_authority);
 	write_head(b, h, "HolderStatus");
-	text(b, "version", h->version);
-	text_or_null(b, "replica", h->replica);
+	json_printf(b, ",'version':%s,'replica':%s", h->version,
+		    known(h->replica));
 	write_lead(b, &h->lead);
-	open_object(b, "certificate");
-	truth(b, "valid", h->cert_valid);
-	moment(b, "notAfter", h->cert_not_after_ms != 0 ? h->cert_not_after_ms
-							: STAMP_NONE);
-	write_authority(b, h->cert_authority);
-	buf_puts(b, "}");
+	json_printf(b,
+		    ",'certificate':{'valid':%s,'notAfter':%s,'authority':%s}",
+		    json_bool(h->cert_valid),
+		    MOMENT(h->cert_not_after_ms != 0 ? h->cert_not_after_ms
+						     : STAMP_NONE),
+		    h->cert_authority != 0 ? authority : NULL);
 	write_admissions(b, &h->admissions);
 	write_rules(b, h->rules);
 	if (h->lead.here) {
@@ -440,26 +337,22 @@ static void
 write_half(struct buf *b, const char *key, const struct half_status *h)
 {
 	if (!h->present) {
-		null(b, key);
+		json_printf(b, ",%s:null", key);
 		return;
 	}
-	open_object(b, key);
-	text(b, "name", h->name);
-	text(b, "held", words_half_held(h));
-	truth(b, "carriesHold", h->carries);
-	moment(b, "heldSince", h->mark_ms);
-	truth(b, "deleting", h->deleting);
-	if (h->written) {
-		open_object(b, "lastWrite");
-		text(b, "write", words_write(h->last.act));
-		text(b, "outcome", words_outcome(h->last.how));
-		moment(b, "time", h->last.at_ms);
-		buf_puts(b, "}");
-	} else {
-		null(b, "lastWrite");
-	}
-	moment(b, "nextTry", h->again_ms);
-	buf_puts(b, "}");
+	json_printf(b,
+		    ",%s:{'name':%s,'held':%s,'carriesHold':%s,"
+		    "'heldSince':%s,'deleting':%s",
+		    key, h->name, words_half_held(h), json_bool(h->carries),
+		    MOMENT(h->mark_ms), json_bool(h->deleting));
+	if (h->written)
+		json_printf(b,
+			    ",'lastWrite':{'write':%s,'outcome':%s,'time':%s}",
+			    words_write(h->last.act),
+			    words_outcome(h->last.how), MOMENT(h->last.at_ms));
+	else
+		json_printf(b, ",'lastWrite':null");
+	json_printf(b, ",'nextTry':%s}", MOMENT(h->again_ms));
 }
 
 /* Whether it is held, why, and until when. */
@@ -470,17 +363,16 @@ write_verdict(struct buf *b, const struct status_head *h,
 	struct machine_until until = words_until(m, scope, h->now_ms);
 	enum machine_free free = words_free(h, m, &until);
 
-	text_or_null(b, "nodePool", m->nodepool);
-	truth(b, "held", words_held_by(m) != NULL);
-	text(b, "by", words_held_by(m));
-	text(b, "why", until.why);
-	text_or_null(b, "reason", m->reason);
-	moment(b, "until", until.at_ms);
-	truth(b, "earliest", until.earliest);
-	moment(b, "freeFrom", free == FREE_NOW	  ? h->now_ms
-			      : free == FREE_THEN ? until.at_ms
-						  : STAMP_NONE);
-	text(b, "person", words_person(m));
+	json_printf(b,
+		    ",'nodePool':%s,'held':%s,'by':%s,'why':%s,'reason':%s,"
+		    "'until':%s,'earliest':%s,'freeFrom':%s,'person':%s",
+		    known(m->nodepool), json_bool(words_held_by(m) != NULL),
+		    words_held_by(m), until.why, known(m->reason),
+		    MOMENT(until.at_ms), json_bool(until.earliest),
+		    MOMENT(free == FREE_NOW    ? h->now_ms
+			   : free == FREE_THEN ? until.at_ms
+					       : STAMP_NONE),
+		    words_person(m));
 }
 
 void
@@ -489,13 +381,13 @@ status_json_machine(struct buf *b, const struct status_head *h,
 		    const struct scope_status *scope)
 {
 	write_head(b, h, "MachineStatus");
-	text(b, "name", asked);
+	json_printf(b, ",'name':%s", asked);
 	write_verdict(b, h, m, scope);
-	text(b, "scope",
-	     scope != NULL ? words_scope(h, scope->name) : NULL);
+	json_printf(b, ",'scope':%s",
+		    scope != NULL ? words_scope(h, scope->name) : NULL);
 	write_restart(b, words_restarted(m, scope));
-	moment(b, "ownDeadline", m->own_ms);
-	truth(b, "booting", m->booting);
+	json_printf(b, ",'ownDeadline':%s,'booting':%s", MOMENT(m->own_ms),
+		    json_bool(m->booting));
 	write_half(b, "node", &m->node);
 	write_half(b, "nodeClaim", &m->claim);
 	write_waits(b, &h->report.waits, scope != NULL ? &scope->waits : NULL);
@@ -512,23 +404,20 @@ status_json_machines(struct buf *b, const struct status_head *h,
 	uint32_t shown = 0;
 
 	write_head(b, h, "MachineStatusList");
-	name(b, "machines");
-	buf_puts(b, "[");
+	json_printf(b, ",'machines':[");
 	for (int r = 0; r < MACHINE_RANKS; r++) {
 		for (uint32_t i = 0;
 		     left == 0 && list->next(list->ctx, (enum machine_rank)r,
 					     &i, &m, &scope); shown++) {
 			const struct buf was = *b;
 
-			open_item(b);
-			text(b, "name", words_row_name(&m));
-			text_or_null(b, "nodeClaim", m.claim.name);
+			json_printf(b, ",{'name':%s,'nodeClaim':%s",
+				    words_row_name(&m), known(m.claim.name));
 			write_verdict(b, h, &m, &scope);
 			buf_puts(b, "}");
 			words_settle(b, &was, b->cap - TAIL_BYTES, &left);
 		}
 	}
-	buf_puts(b, "]");
-	number(b, "leftOut", words_left_out(list, shown, left));
-	buf_puts(b, "}\n");
+	json_printf(b, "],'leftOut':%llu}\n",
+		    (unsigned long long)words_left_out(list, shown, left));
 }

@@ -7,6 +7,7 @@
 #include "core/base/limits.h"
 #include "suite.h"
 #include "wire/json/json.h"
+#include "wire/json/json_printf.h"
 
 /* Parses from memory of the exact size, so that ASan sees one byte too many. */
 static struct json *
@@ -416,6 +417,70 @@ START_TEST(test_pick_bounds)
 }
 END_TEST
 
+/* --- writing -------------------------------------------------------------- */
+
+static void
+written_is(const struct buf *b, const char *want)
+{
+	ck_assert_str_eq(b->data, want);
+	ck_assert_uint_eq(b->len, strlen(want));
+	ck_assert(!b->full);
+}
+
+START_TEST(test_printf_values)
+{
+	const char *none = NULL;
+	char storage[256];
+	struct buf b;
+
+	buf_init(&b, storage, sizeof(storage));
+	json_printf(&b, "%s %s %s %s %d %u %lld %llu %.3f '%u%%'", "a\"'%s\n",
+		    none, json_bool(true), json_bool(false), -1, 4000000000u,
+		    -5000000000LL, 18446744073709551615ULL, 1.0625, 7u);
+	written_is(&b, "\"a\\\"'%s\\n\" null true false -1 4000000000 "
+		       "-5000000000 18446744073709551615 1.062 \"7%\"");
+	/* A string that says so is no truth value. */
+	b.len = 0;
+	json_printf(&b, "%s", "true");
+	written_is(&b, "\"true\"");
+}
+END_TEST
+
+START_TEST(test_printf_commas)
+{
+	char storage[256];
+	struct buf b;
+
+	buf_init(&b, storage, sizeof(storage));
+	json_printf(&b, ",{");
+	json_printf(&b, ",'a':%s", "{");
+	json_printf(&b, ",'b':[");
+	json_printf(&b, ",%d", 1);
+	json_printf(&b, ",%d", 2);
+	json_printf(&b, "],'c':{},'d':null");
+	json_printf(&b, ",%s:%d}", "e", 3);
+	written_is(&b, "{\"a\":\"{\",\"b\":[1,2],\"c\":{},\"d\":null,\"e\":3}");
+}
+END_TEST
+
+/* Eight bytes at a time, or one: what is next to a quotation mark in the text,
+ * in the table of characters, or but for the highest bit. */
+START_TEST(test_printf_quotes)
+{
+	static const char want[] = "\"\"\"\"\"\"\"\"&(\"&\"(§\"1§234567\"&\"(\"";
+	char storage[sizeof(want)];
+	struct buf b;
+
+	buf_init(&b, storage, sizeof(want));
+	json_printf(&b, "''''''''&('&'(§'1§234567'&'('");
+	written_is(&b, want);
+	buf_init(&b, storage, sizeof(want) - 1);
+	json_printf(&b, "''''''''&('&'(§'1§234567'&'('");
+	ck_assert(b.full);
+	ck_assert_str_eq(storage, "");
+}
+END_TEST
+
 int
 main(void)
 {
@@ -435,6 +500,9 @@ main(void)
 			    sizeof(picked) / sizeof(picked[0]));
 	tcase_add_test(tc, test_pick_checks_all);
 	tcase_add_test(tc, test_pick_bounds);
+	tcase_add_test(tc, test_printf_values);
+	tcase_add_test(tc, test_printf_commas);
+	tcase_add_test(tc, test_printf_quotes);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
 }
