@@ -179,7 +179,8 @@ MUTANTS = [
      "boot_ms < l->seen_ms + (int64_t)l->seen.duration_s * 1000;",
      "boot_ms < l->seen_ms + 1000;"),
     ("a new lead begins with the old table", "controller/seen.c",
-     "\t\tif (s->machines.at[id].used)\n\t\t\tcontroller_drop(s, id, now);",
+     "\t\tif (machines_at(&s->machines, id)->used)\n"
+     "\t\t\tcontroller_drop(s, id, now);",
      "\t\t(void)now;"),
     # own deadlines
     ("a deadline a second too late", "controller/deadline.c",
@@ -750,10 +751,10 @@ MUTANTS = [
     ("a copy of a mark is another writer's", "protocol/foreign_marks.c",
      "return o->mark_ms >= since(f, o) &&", "return"),
     ("the order of the spread is random", "controller/refresh.c",
-     "head, s->machines.at[head].exposed);", "head, false);"),
+     "machines_at(&s->machines, head)->exposed);", "false);"),
     ("whom Karpenter could take is held last", "controller/refresh.c",
-     "head, s->machines.at[head].exposed);",
-     "head, !s->machines.at[head].exposed);"),
+     "machines_at(&s->machines, head)->exposed);",
+     "!machines_at(&s->machines, head)->exposed);"),
     ("exposed machines starve the others", "controller/queue.c",
      "q->run >= QUEUE_EXPOSED_RUN && ", "0 && "),
     ("actions on exposed machines are not counted",

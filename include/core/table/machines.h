@@ -52,8 +52,7 @@ struct entry {
 	uint32_t assumed : 2;	/* an enum act */
 	bool carries : 1;	/* the object itself has hold and mark */
 	uint32_t peer;		/* the other half's id; NO_ID: none */
-	uint32_t generation;	/* number of the list that showed it last, or
-				   after which a watch did; the owner sets it */
+	uint32_t generation;	/* machines_shown */
 	/* References to machines.strings: machines_name and its kin. */
 	uint32_t name, nodepool;
 	uint32_t other_name;	/* claim: status.nodeName; Node: the name in its
@@ -95,7 +94,7 @@ struct previous_key {
 	struct hold_key hold;
 };
 
-/* Other code may read `at`, `top`, `cap` and the counts. */
+/* Other code may read `top`, `cap` and the counts. */
 struct machines {
 	struct entry *at;	/* by id */
 	uint32_t top, free, cap;	/* ids below top have been used; free:
@@ -158,6 +157,18 @@ bool machines_assume(struct machines *m, uint32_t id, enum act act,
 /* Removes the entry; its id is free again.  Adds to *t, which the caller has
  * initialized, the entries that lost or found a peer. */
 void machines_drop(struct machines *m, uint32_t id, struct touched *t);
+
+/* Notes the number of the list that showed the entry last, or after which a
+ * watch did. */
+void machines_shown(struct machines *m, uint32_t id, uint32_t generation);
+
+/* Returns the entry with this id, which is below `cap`.  It belongs to the
+ * table; unless it is `used`, it is no object's. */
+static inline const struct entry *
+machines_at(const struct machines *m, uint32_t id)
+{
+	return &m->at[id];
+}
 
 /* Return an entry's id, or NO_ID: that of an object, which is found by uid
  * (NodeClaim) or by name (Node), or that of the claim with this uid. */

@@ -169,6 +169,14 @@ struct timer_facts {
 int timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	       int64_t now_ms);
 void timers_drop(struct timers *ts, uint32_t id);
+/* Returns the scope in this place, which is below scopes_top.  It belongs to
+ * *ts. */
+static inline const struct scope *
+timers_scope(const struct timers *ts, uint32_t scope)
+{
+	return &ts->scopes[scope];
+}
+
 /* Returns the machine's timer.  It belongs to *ts and is valid until the next
  * put or drop.  A machine without one gets a zeroed timer. */
 const struct timer *timers_at(const struct timers *ts, uint32_t id);

@@ -16,7 +16,8 @@ controller_goal(const struct controller *s, uint32_t head, struct now now,
 	const struct entry *node = machines_node(&s->machines, head);
 	struct nodepool_terms terms = nodepools_terms(
 		&s->nodepools,
-		machines_nodepool(&s->machines, &s->machines.at[head]),
+		machines_nodepool(&s->machines,
+				  machines_at(&s->machines, head)),
 		now.server_ms);
 
 	*why = "quiet";

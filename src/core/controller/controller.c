@@ -130,7 +130,7 @@ take_action(struct controller *s, struct now now, struct action *out)
 	uint32_t id;
 
 	while ((id = queue_take(&s->queue)) != NO_ID) {
-		if (!s->machines.at[id].used)
+		if (!machines_at(&s->machines, id)->used)
 			continue;
 		id = machines_head(&s->machines, id);
 		if (!controller_act_on(s, id, now, out))
@@ -279,7 +279,7 @@ controller_done(struct controller *s, const struct controller_outcome *o,
 		controller_fresh_done(s, a->kind, o, now);
 		return;
 	}
-	e = &s->machines.at[a->id];
+	e = machines_at(&s->machines, a->id);
 	if (!writes_awaits(&s->writes, a) || !e->used)
 		return; /* the object has gone meanwhile */
 	controller_queue(s, a->id);

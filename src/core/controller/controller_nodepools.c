@@ -17,8 +17,8 @@ refresh(struct controller *s, const char *nodepool, int64_t now_ms)
 	timers_unteach(&s->timers, nodepool);
 	causes_add(&s->causes, CAUSE_NODEPOOL);
 	for (uint32_t id = 0; name != NO_ID && id < s->machines.top; id++)
-		if (s->machines.at[id].used &&
-		    s->machines.at[id].nodepool == name)
+		if (machines_at(&s->machines, id)->used &&
+		    machines_at(&s->machines, id)->nodepool == name)
 			controller_refresh(s, id, now_ms);
 }
 
@@ -182,7 +182,7 @@ controller_nodepools_teach(struct controller *s, struct now now)
 
 	while ((scope = timers_untaught(&s->timers)) != NO_ID) {
 		struct nodepool_terms t = nodepools_terms(
-			&s->nodepools, s->timers.scopes[scope].name,
+			&s->nodepools, timers_scope(&s->timers, scope)->name,
 			now.server_ms);
 
 		timers_cap(&s->timers, scope, t.max_ms, now.boot_ms);

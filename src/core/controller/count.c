@@ -151,7 +151,7 @@ static void
 count_machine(const struct controller *s, struct figures *f, uint32_t head,
 	      int64_t now_ms)
 {
-	const struct entry *e = &s->machines.at[head];
+	const struct entry *e = machines_at(&s->machines, head);
 	const struct entry *claim = machines_claim(&s->machines, head);
 	const struct entry *halves[] = {claim,
 					machines_node(&s->machines, head)};
@@ -259,9 +259,9 @@ controller_count(const struct controller *s, struct figures *f, struct now now)
 	if (end > f->at + STATUS_SLICE)
 		end = f->at + STATUS_SLICE;
 	for (; f->at < end; f->at++) {
-		if (f->at < top && (!s->machines.at[f->at].used ||
-				    machines_head(&s->machines, f->at) !=
-					    f->at))
+		if (f->at < top &&
+		    (!machines_at(&s->machines, f->at)->used ||
+		     machines_head(&s->machines, f->at) != f->at))
 			continue;
 		if (f->at < top)
 			count_machine(s, f, f->at, now.server_ms);

@@ -23,7 +23,7 @@ add_known(const struct controller *s, struct object *claim)
 
 	if (id == NO_ID)
 		return;
-	e = &s->machines.at[id];
+	e = machines_at(&s->machines, id);
 	claim->launched = claim->launch_known = e->launched;
 	claim->ready_ms = e->ready_stamp_ms;
 	claim->rebooted = e->rebooted;
@@ -53,7 +53,7 @@ take_unread(struct controller *s, const struct object *metadata, struct now now)
 static bool
 is_behind(const struct controller *s, uint32_t id, const struct object *claim)
 {
-	const struct entry *e = &s->machines.at[id];
+	const struct entry *e = machines_at(&s->machines, id);
 
 	return e->ready_ms == STAMP_NONE &&
 	       !machines_rv_is(&s->machines, e, claim->rv);
@@ -74,7 +74,8 @@ static bool
 unread_stops(struct controller *s, const char *uid, struct now now)
 {
 	uint32_t id = machines_find_claim(&s->machines, uid);
-	const struct entry *e = id == NO_ID ? NULL : &s->machines.at[id];
+	const struct entry *e =
+		id == NO_ID ? NULL : machines_at(&s->machines, id);
 
 	return e != NULL && !e->deleting &&
 	       is_young(e, controller_steady(s, now).server_ms);
@@ -117,7 +118,7 @@ static void
 drop_gone(struct controller *s, struct now now)
 {
 	for (uint32_t id = 0; s->unread.n > 0 && id < s->machines.top; id++) {
-		if (!s->machines.at[id].used ||
+		if (!machines_at(&s->machines, id)->used ||
 		    !unread_is_gone(&s->unread, id))
 			continue;
 		views_gone(&s->views, KIND_NODECLAIM);
@@ -161,7 +162,7 @@ void
 controller_found(struct controller *s, const struct action *a,
 		 const struct object *o, bool whole, struct now now)
 {
-	const struct entry *e = &s->machines.at[a->id];
+	const struct entry *e = machines_at(&s->machines, a->id);
 	bool fits, alone;
 
 	if (!writes_awaits(&s->writes, a) || !e->used)

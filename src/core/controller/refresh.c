@@ -14,15 +14,16 @@ controller_queue(struct controller *s, uint32_t id)
 {
 	uint32_t head = machines_head(&s->machines, id);
 
-	if (s->machines.at[head].used)
-		queue_put(&s->queue, head, s->machines.at[head].exposed);
+	if (machines_at(&s->machines, head)->used)
+		queue_put(&s->queue, head,
+			  machines_at(&s->machines, head)->exposed);
 }
 
 void
 controller_queue_all(struct controller *s)
 {
 	for (uint32_t id = 0; id < s->machines.top; id++)
-		if (s->machines.at[id].used)
+		if (machines_at(&s->machines, id)->used)
 			controller_queue(s, id);
 }
 
@@ -97,7 +98,7 @@ facts_of(const struct controller *s, uint32_t head,
 	 const struct nodepool_terms *terms, int64_t now_ms)
 {
 	const struct entry *claim = machines_claim(&s->machines, head);
-	const struct entry *e = &s->machines.at[head];
+	const struct entry *e = machines_at(&s->machines, head);
 	struct timer_facts f = {
 		.nodepool = machines_nodepool(&s->machines, e),
 		.deadline_ms = deadline_ms(&s->rules, e->created_ms,
@@ -128,9 +129,9 @@ static void
 set_timer(struct controller *s, uint32_t head, int64_t now_ms)
 {
 	const struct machines *m = &s->machines;
-	struct nodepool_terms terms =
-		nodepools_terms(&s->nodepools,
-				machines_nodepool(m, &m->at[head]), now_ms);
+	struct nodepool_terms terms = nodepools_terms(
+		&s->nodepools, machines_nodepool(m, machines_at(m, head)),
+		now_ms);
 	struct entry *claim = machines_claim(m, head);
 	struct timer_facts f;
 
@@ -148,7 +149,7 @@ controller_refresh(struct controller *s, uint32_t id, int64_t now_ms)
 {
 	uint32_t head = machines_head(&s->machines, id);
 
-	if (!s->machines.at[id].used)
+	if (!machines_at(&s->machines, id)->used)
 		return;
 	if (head != id) {
 		/* It is no head any more, so nothing may be left of the time

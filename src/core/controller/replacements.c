@@ -155,9 +155,11 @@ believe(const struct replacements *r, struct entry *e)
 
 /* A claim may have been seen before the one that it replaces. */
 bool
-replacements_look_back(struct replacements *r, struct entry *e,
+replacements_look_back(struct replacements *r, uint32_t id,
 		       int64_t disrupted_ms)
 {
+	struct entry *e = &r->machines->at[id];
+
 	if (!e->used || e->kind != KIND_NODECLAIM ||
 	    e->created_stamp_ms < disrupted_ms - STAMPS_MS ||
 	    e->created_stamp_ms > disrupted_ms + DISRUPTION_EVENT_MS)

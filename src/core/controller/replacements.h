@@ -72,7 +72,7 @@ bool replacements_track(struct replacements *r, uint32_t id,
  * to have been disrupted at disrupted_ms.  Returns true if the entry may
  * replace that claim; the caller then refreshes its machine.  The entry may be
  * unused or of any kind. */
-bool replacements_look_back(struct replacements *r, struct entry *e,
+bool replacements_look_back(struct replacements *r, uint32_t id,
 			    int64_t disrupted_ms);
 /* Takes Karpenter's Event that the claim replaces another, for this reason.  If
  * the claim is in the table and the Event is believed, it returns the claim's

@@ -38,7 +38,7 @@ controller_scope(const struct controller *s, const struct figures *f,
 		 uint32_t *i, struct scope_report *out)
 {
 	for (; *i < s->timers.scopes_top; (*i)++) {
-		const struct scope *sc = &s->timers.scopes[*i];
+		const struct scope *sc = timers_scope(&s->timers, *i);
 
 		if (sc->timers == 0)
 			continue;
@@ -55,7 +55,7 @@ const char *
 controller_held_scope(const struct controller *s, uint32_t *i)
 {
 	for (; *i < s->timers.scopes_top; (*i)++) {
-		const struct scope *sc = &s->timers.scopes[*i];
+		const struct scope *sc = timers_scope(&s->timers, *i);
 
 		if (sc->timers == 0 || !sc->held)
 			continue;

@@ -9,9 +9,9 @@ news_of(struct news *n, const struct timers *ts, uint32_t scope)
 	struct scope_news *w = &n->at[scope];
 	bool listed = w->listed;
 
-	if (w->made != ts->scopes[scope].made) {
+	if (w->made != timers_scope(ts, scope)->made) {
 		*w = none;
-		w->made = ts->scopes[scope].made;
+		w->made = timers_scope(ts, scope)->made;
 		w->listed = listed;
 	}
 	return w;
@@ -22,7 +22,7 @@ news_read(const struct news *n, const struct timers *ts, uint32_t scope)
 {
 	const struct scope_news *w = &n->at[scope];
 
-	return w->made == ts->scopes[scope].made ? w : &none;
+	return w->made == timers_scope(ts, scope)->made ? w : &none;
 }
 
 void

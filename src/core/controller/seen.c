@@ -12,7 +12,7 @@ controller_lead(struct controller *s, bool leads, struct now now)
 	if (views_leads(&s->views) == leads)
 		return;
 	for (uint32_t id = 0; id < s->machines.top; id++)
-		if (s->machines.at[id].used)
+		if (machines_at(&s->machines, id)->used)
 			controller_drop(s, id, now);
 	replacements_forget(&s->replacements);
 	while (timers_turned(&s->timers, now) != NO_ID)
@@ -61,7 +61,7 @@ keep_stale(struct controller *s, enum kind kind, struct now now)
 
 	for (uint32_t id = 0; kind == KIND_NODECLAIM && id < s->machines.top;
 	     id++) {
-		const struct entry *e = &s->machines.at[id];
+		const struct entry *e = machines_at(&s->machines, id);
 
 		if (!e->used || e->kind != kind ||
 		    e->generation == v->generation)
@@ -80,7 +80,7 @@ drop_stale(struct controller *s, enum kind kind, struct now now)
 	const struct view *v = &s->views.at[kind];
 
 	for (uint32_t id = 0; id < s->machines.top; id++) {
-		const struct entry *e = &s->machines.at[id];
+		const struct entry *e = machines_at(&s->machines, id);
 
 		if (e->used && e->kind == kind &&
 		    e->generation != v->generation)
@@ -158,8 +158,7 @@ static void
 look_back(struct controller *s, int64_t disrupted_ms, int64_t now_ms)
 {
 	for (uint32_t id = 0; id < s->machines.top; id++)
-		if (replacements_look_back(&s->replacements,
-					   &s->machines.at[id], disrupted_ms))
+		if (replacements_look_back(&s->replacements, id, disrupted_ms))
 			controller_refresh(s, id, now_ms);
 }
 
@@ -206,14 +205,14 @@ controller_track(struct controller *s, const struct object *o, struct now now)
 		(void)notes_put(&s->notes, NOTE_TABLE_FULL, o->name);
 		return;
 	}
-	s->machines.at[id].generation = v->generation;
+	machines_shown(&s->machines, id, v->generation);
 	unread_end(&s->unread, id);
 	if (replacements_track(&s->replacements, id, o))
 		look_back(s, o->disrupted_ms, now.server_ms);
 	if (o->deleting)
 		replacements_deleted(&s->replacements, id, o->deleted_ms, false,
 				     now.server_ms);
-	writes_observe(&s->writes, id, &s->machines.at[id], o->rv);
+	writes_observe(&s->writes, id, machines_at(&s->machines, id), o->rv);
 	for (uint32_t i = 0; i < t.n; i++)
 		controller_refresh(s, t.id[i], now.server_ms);
 }

@@ -49,7 +49,7 @@ static void
 write_scope(const struct controller *s, uint32_t i, struct buf *b,
 	    struct now now)
 {
-	const struct scope *sc = &s->timers.scopes[i];
+	const struct scope *sc = timers_scope(&s->timers, i);
 	struct cap_rules r = {sc->max_ms, s->rules.cap.window_ms};
 	int64_t window_ms = cap_window_ms(&sc->cap, now.boot_ms);
 	char at[STAMP_BYTES];
@@ -76,13 +76,14 @@ static bool
 matters_more(const void *ctx, uint32_t a, uint32_t b)
 {
 	const struct moment *m = ctx;
-	const struct scope *at = m->s->timers.scopes;
-	struct cap_rules of_a = {at[a].max_ms, m->s->rules.cap.window_ms};
-	struct cap_rules of_b = {at[b].max_ms, m->s->rules.cap.window_ms};
-	bool open_a = cap_window_ms(&at[a].cap, m->now.boot_ms) > 0;
-	bool open_b = cap_window_ms(&at[b].cap, m->now.boot_ms) > 0;
-	int64_t owes_a = cap_debt_ms(&at[a].cap, &of_a, m->now.boot_ms);
-	int64_t owes_b = cap_debt_ms(&at[b].cap, &of_b, m->now.boot_ms);
+	const struct scope *at = timers_scope(&m->s->timers, a);
+	const struct scope *bt = timers_scope(&m->s->timers, b);
+	struct cap_rules of_a = {at->max_ms, m->s->rules.cap.window_ms};
+	struct cap_rules of_b = {bt->max_ms, m->s->rules.cap.window_ms};
+	bool open_a = cap_window_ms(&at->cap, m->now.boot_ms) > 0;
+	bool open_b = cap_window_ms(&bt->cap, m->now.boot_ms) > 0;
+	int64_t owes_a = cap_debt_ms(&at->cap, &of_a, m->now.boot_ms);
+	int64_t owes_b = cap_debt_ms(&bt->cap, &of_b, m->now.boot_ms);
 
 	if (open_a != open_b)
 		return open_a;

@@ -104,8 +104,8 @@ restarted_by(const struct controller *s, const struct quiet *q,
 	out->booting = t->booting;
 	out->restarted_ms = t->created_ms;
 	if (!t->booting && q->id < s->machines.top &&
-	    s->machines.at[q->id].kind == KIND_NODECLAIM)
-		out->restarted_ms = s->machines.at[q->id].ready_ms;
+	    machines_at(&s->machines, q->id)->kind == KIND_NODECLAIM)
+		out->restarted_ms = machines_at(&s->machines, q->id)->ready_ms;
 }
 
 /* Sets until when the scope stays as it is, as the log tells it. */
@@ -113,7 +113,7 @@ static void
 scope_until(const struct controller *s, uint32_t scope, const struct quiet *q,
 	    struct now now, struct scope_status *out)
 {
-	const struct scope *sc = &s->timers.scopes[scope];
+	const struct scope *sc = timers_scope(&s->timers, scope);
 	int64_t cap_ms = timers_cap_in_ms(&s->timers, scope, now.boot_ms);
 
 	out->until_ms = STAMP_NONE;
@@ -146,7 +146,8 @@ held_by_hand(const struct controller *s, const struct figures *f,
 		return hand;
 	hand = (struct hand_holds){.first_ms = STAMP_NONE,
 				   .last_ms = STAMP_NONE};
-	t = nodepools_terms(&s->nodepools, s->timers.scopes[scope].name,
+	t = nodepools_terms(&s->nodepools,
+			    timers_scope(&s->timers, scope)->name,
 			    now.server_ms);
 	hand_count(&hand, &t);
 	return hand;
@@ -177,7 +178,7 @@ static void
 fill_scope(const struct controller *s, const struct figures *f, uint32_t scope,
 	   struct now now, struct scope_status *out)
 {
-	const struct scope *sc = &s->timers.scopes[scope];
+	const struct scope *sc = timers_scope(&s->timers, scope);
 	struct cap_rules r = {sc->max_ms, s->rules.cap.window_ms};
 	struct quiet q = figures_scope(f, scope);
 
@@ -208,7 +209,7 @@ controller_scope_status(const struct controller *s, const struct figures *f,
 			uint32_t *i, struct now now, struct scope_status *out)
 {
 	for (; *i < s->timers.scopes_top; (*i)++) {
-		const struct scope *sc = &s->timers.scopes[*i];
+		const struct scope *sc = timers_scope(&s->timers, *i);
 
 		if (sc->timers == 0 && !sc->held)
 			continue;
@@ -329,7 +330,7 @@ fill_machine(const struct controller *s, uint32_t head, struct now now,
 	fill_half(s, claim, now, &out->claim);
 	fill_half(s, node, now, &out->node);
 	(void)str_copy(out->nodepool, sizeof(out->nodepool),
-		       machines_nodepool(m, &m->at[head]));
+		       machines_nodepool(m, machines_at(m, head)));
 	out->goal = controller_goal(s, head, now, &out->why);
 	fill_manual(s, now, out);
 }
@@ -390,7 +391,7 @@ controller_machine_next(const struct controller *s, uint32_t *i,
 	if (nodepool[0] != '\0' && ref == NO_ID)
 		return -1;
 	for (; *i < m->top && *i < end; ++*i) {
-		const struct entry *e = &m->at[*i];
+		const struct entry *e = machines_at(m, *i);
 
 		if (!e->used || machines_head(m, *i) != *i ||
 		    (ref != NO_ID && e->nodepool != ref) ||

@@ -17,7 +17,8 @@ tell_quiet(struct controller *s, uint32_t scope, const struct quiet *q,
 {
 	struct scope_news *w = news_of(&s->news, &s->timers, scope);
 	int64_t cap_ms = timers_cap_in_ms(&s->timers, scope, now.boot_ms);
-	struct note *n = notes_put(&s->notes, type, s->timers.scopes[scope].name);
+	struct note *n = notes_put(&s->notes, type,
+				   timers_scope(&s->timers, scope)->name);
 
 	n->as.held.until_ms = q->at_ms;
 	n->as.held.capped = cap_ms < q->at_ms - now.server_ms;
@@ -59,7 +60,7 @@ is_news(const struct quiet *told, const struct quiet *q)
 static void
 tell_moved(struct controller *s, uint32_t scope, struct now now)
 {
-	const struct scope *sc = &s->timers.scopes[scope];
+	const struct scope *sc = timers_scope(&s->timers, scope);
 	struct scope_news *w = news_of(&s->news, &s->timers, scope);
 	struct quiet q;
 
@@ -100,7 +101,7 @@ controller_tell_news(struct controller *s, struct now now)
 		struct scope_news *w = news_of(n, &s->timers, scope);
 
 		tell_moved(s, scope, now);
-		w->listed = s->timers.scopes[scope].held &&
+		w->listed = timers_scope(&s->timers, scope)->held &&
 			    (w->moved || w->untold);
 		if (w->listed)
 			n->scopes[kept++] = scope;
@@ -118,8 +119,8 @@ controller_news_next_boot_ms(const struct controller *s)
 			news_read(&s->news, &s->timers, s->news.scopes[i]);
 		int64_t at = w->told_boot_ms + MOVED_EVERY_MS;
 
-		if (s->timers.scopes[s->news.scopes[i]].held && w->moved &&
-		    !w->untold && (next == STAMP_NONE || at < next))
+		if (timers_scope(&s->timers, s->news.scopes[i])->held &&
+		    w->moved && !w->untold && (next == STAMP_NONE || at < next))
 			next = at;
 	}
 	return next;
@@ -132,7 +133,7 @@ note_turn(struct controller *s, uint32_t scope, struct now now)
 
 	hear(s);
 	w->turned_ms = now.server_ms;
-	w->latency_open = s->timers.scopes[scope].held;
+	w->latency_open = timers_scope(&s->timers, scope)->held;
 	s->news.latency_open |= w->latency_open;
 	if (w->latency_open)
 		w->since_boot_ms = now.boot_ms;
@@ -141,7 +142,7 @@ note_turn(struct controller *s, uint32_t scope, struct now now)
 void
 controller_tell_turn(struct controller *s, uint32_t scope, struct now now)
 {
-	const struct scope *sc = &s->timers.scopes[scope];
+	const struct scope *sc = timers_scope(&s->timers, scope);
 	struct note *n;
 	int64_t held_ms;
 
@@ -174,7 +175,7 @@ controller_latency(struct controller *s, struct now now)
 	for (uint32_t i = 0; i < s->timers.scopes_top; i++) {
 		struct scope_news *w = news_of(&s->news, &s->timers, i);
 
-		if (!s->timers.scopes[i].held || !w->latency_open)
+		if (!timers_scope(&s->timers, i)->held || !w->latency_open)
 			continue;
 		w->latency_open = false;
 		if (s->rules.mode == MODE_OBSERVE)

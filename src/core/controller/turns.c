@@ -31,7 +31,7 @@ controller_machine_name(const struct controller *s, uint32_t id)
 		return "";
 	if (retries_has(&s->replacements.retries, id))
 		return retries_at(&s->replacements.retries, id)->name;
-	return machines_name(&s->machines, &s->machines.at[id]);
+	return machines_name(&s->machines, machines_at(&s->machines, id));
 }
 
 /* Returns the name of the machine that the last report named, or "" if it is
@@ -74,7 +74,7 @@ cause_of(const struct scope *sc, const struct scope_news *w, int64_t led_ms,
 int64_t
 controller_scope_turned(struct controller *s, uint32_t scope, struct now now)
 {
-	const struct scope *sc = &s->timers.scopes[scope];
+	const struct scope *sc = timers_scope(&s->timers, scope);
 	struct scope_news *w = news_of(&s->news, &s->timers, scope);
 	int64_t led_ms = now.boot_ms - w->since_boot_ms, held_ms = -1;
 	enum turn_what what = sc->held	 ? TURN_HELD
@@ -103,8 +103,8 @@ static bool
 is_held(const struct controller *s, const char *name)
 {
 	for (uint32_t i = 0; i < s->timers.scopes_top; i++)
-		if (s->timers.scopes[i].held &&
-		    strcmp(s->timers.scopes[i].name, name) == 0)
+		if (timers_scope(&s->timers, i)->held &&
+		    strcmp(timers_scope(&s->timers, i)->name, name) == 0)
 			return true;
 	return false;
 }
@@ -138,7 +138,8 @@ controller_turned_ms(const struct controller *s, uint32_t scope)
 	struct turn last;
 
 	if (ms != STAMP_NONE || !s->carried ||
-	    last_of(s, s->timers.scopes[scope].name, false, &last) == 0)
+	    last_of(s, timers_scope(&s->timers, scope)->name, false, &last) ==
+		    0)
 		return ms;
 	return last.at_ms;
 }
@@ -311,7 +312,7 @@ static void
 tell_again(struct controller *s, struct now now)
 {
 	for (uint32_t i = 0; i < s->timers.scopes_top; i++)
-		if (s->timers.scopes[i].held)
+		if (timers_scope(&s->timers, i)->held)
 			(void)controller_scope_turned(s, i, now);
 	for (uint32_t i = 0; i < s->nodepools.top; i++)
 		if (s->nodepools.at[i].name[0] != '\0' &&

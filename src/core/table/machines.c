@@ -560,6 +560,12 @@ machines_restamp(struct machines *m, int64_t now_ms)
 }
 
 void
+machines_shown(struct machines *m, uint32_t id, uint32_t generation)
+{
+	m->at[id].generation = generation;
+}
+
+void
 machines_drop(struct machines *m, uint32_t id, struct touched *t)
 {
 	struct entry *e = &m->at[id];
