@@ -499,6 +499,32 @@ START_TEST(two_scopes)
 }
 END_TEST
 
+/* A scope that takes the place of another has not turned. */
+START_TEST(a_place_that_is_used_again)
+{
+	struct scope_status sc;
+	struct thing *claim;
+
+	world_free(w);
+	rules.scope = SCOPE_NODEPOOL;
+	rules.cap.max_ms = 0;	/* a debt would keep the place */
+	w = world_new(&rules, THINGS, 1);
+	world_open(w);
+	claim = claim_boot(1);
+	world_run(w, SLACK);
+	ck_assert_str_eq(the_scope().name, "web");
+	ck_assert_int_ne(the_scope().since_ms, STAMP_NONE);
+	thing_delete(w, claim);
+	world_run(w, DAY);
+	machine_add(w, 2, "batch", server_ms(w) - DAY);
+	world_run(w, SLACK);
+	sc = the_scope();
+	ck_assert_str_eq(sc.name, "batch");
+	ck_assert(sc.state == SCOPE_QUIET);
+	ck_assert_int_eq(sc.since_ms, STAMP_NONE);
+}
+END_TEST
+
 /* --- what a release waits for ---------------------------------------------------- */
 
 START_TEST(not_seen)
@@ -807,6 +833,7 @@ main(void)
 	tcase_add_test(sc, held_by_hand_alone);
 	tcase_add_test(sc, two_scopes);
 	tcase_add_test(sc, quiet_of_each_scope);
+	tcase_add_test(sc, a_place_that_is_used_again);
 	tcase_add_checked_fixture(r, setup, teardown);
 	tcase_add_test(r, not_seen);
 	tcase_add_test(r, a_list_that_fails);
