@@ -20,9 +20,10 @@ is_set(const char *variable)
 }
 
 bool
-access_in_cluster(void)
+access_in_cluster(const char *file, const char *context)
 {
-	return !is_set("KUBECONFIG") && getenv("KUBERNETES_SERVICE_HOST");
+	return file == NULL && context == NULL && !is_set("KUBECONFIG") &&
+	       getenv("KUBERNETES_SERVICE_HOST") != NULL;
 }
 
 int

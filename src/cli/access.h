@@ -19,9 +19,8 @@ int access_find(const char *file, const char *context, struct kubeconfig *out,
  * come from a credential plugin, and *e says what to use instead. */
 int access_without_plugin(const struct kubeconfig *access, struct err *e);
 
-/* Would access_find use the pod's service account if it got no file and no
- * context? */
-bool access_in_cluster(void);
+/* Does access_find use the pod's service account? */
+bool access_in_cluster(const char *file, const char *context);
 
 /* Checks that the namespace of the Lease and of the Secret is known.  It
  * returns -1 if it is not, and *e says what to set. */

@@ -97,8 +97,8 @@ cmd_check(int argc, char **argv, const struct timing *t)
 	if (r.setup.namespace_flag != NULL && r.setup.namespace_flag[0] == '\0')
 		r.setup.namespace_flag = NULL;
 	r.setup.config = &r.options.config;
-	r.setup.in_cluster = r.options.kubeconfig == NULL &&
-			    r.options.context == NULL && access_in_cluster();
+	r.setup.in_cluster =
+		access_in_cluster(r.options.kubeconfig, r.options.context);
 	findings_init(&findings);
 	rc = doctor_run(&r.setup, &access, t, &findings, &e);
 	if (rc != 0)	/* after a signal it waits for no reader of stderr */

@@ -71,8 +71,8 @@ cmd_uninstall(int argc, char **argv, const struct timing *t)
 				  &access, &e))
 		return fail_code(&e);
 	r.setup.config = &r.options.config;
-	r.setup.in_cluster = r.options.kubeconfig == NULL &&
-			    r.options.context == NULL && access_in_cluster();
+	r.setup.in_cluster =
+		access_in_cluster(r.options.kubeconfig, r.options.context);
 	rc = uninstall_run(&r.setup, &access, t, &e);
 	if (rc != 0)
 		output_tell(PROGRAM ": %s", e.text);

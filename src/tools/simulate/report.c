@@ -7,6 +7,7 @@
 #include "core/base/buf.h"
 #include "core/base/stamp.h"
 #include "core/base/utf8.h"
+#include "wire/json/json_printf.h"
 
 /* --- pieces ----------------------------------------------------------------------- */
 
@@ -48,17 +49,6 @@ count_text(uint64_t n, const char *what, const char *more,
 	(void)snprintf(out, COUNT_BYTES, "%s %s%s", number_text(n, number),
 		       what, n == 1 ? "" : more);
 	return out;
-}
-
-static void
-print_string(const char *s)
-{
-	char storage[6 * NAME_BYTES + 3];
-	struct buf b;
-
-	buf_init(&b, storage, sizeof(storage));
-	buf_json(&b, s);
-	(void)fputs(b.full ? "\"\"" : storage, stdout);
 }
 
 static int64_t
@@ -371,21 +361,29 @@ report_csv(const struct simulate_setup *s, const struct history *h)
 
 /* --- JSON ----------------------------------------------------------------------------- */
 
-static void
-print_time(const char *key, int64_t ms)
-{
-	char text[STAMP_US_BYTES];
+#define JSON_BYTES 65536	/* for more than is written between two flushes */
+#define TIME(ms) time_text(ms, (char[STAMP_US_BYTES]){""})
 
-	if (ms == STAMP_NONE) {
-		(void)printf("\"%s\":null", key);
-		return;
-	}
-	stamp_format_us(ms * 1000, text);
-	(void)printf("\"%s\":\"%s\"", key, text);
+static const char *
+time_text(int64_t ms, char out[STAMP_US_BYTES])
+{
+	if (ms == STAMP_NONE)
+		return NULL;
+	stamp_format_us(ms * 1000, out);
+	return out;
+}
+
+/* Prints all but the last byte, which says whether a comma has to follow. */
+static void
+flush(struct buf *b)
+{
+	(void)fwrite(b->data, 1, b->len - 1, stdout);
+	memmove(b->data, b->data + b->len - 1, 2);
+	b->len = 1;
 }
 
 static void
-print_input(const struct simulate_setup *s, const struct tally *t)
+json_input(struct buf *b, const struct simulate_setup *s, const struct tally *t)
 {
 	const struct {
 		const char *key;
@@ -411,141 +409,135 @@ print_input(const struct simulate_setup *s, const struct tally *t)
 		{"machinesWithoutRoom", t->no_room},
 	};
 
-	(void)printf("\"input\":{\"files\":%zu,\"precisionSeconds\":%.3f",
-		     s->files_n, (double)t->step_ms / 1000);
+	json_printf(b, "'input':{'files':%llu,'precisionSeconds':%.3f",
+		    (unsigned long long)s->files_n, (double)t->step_ms / 1000);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-		(void)printf(",\"%s\":%llu", counts[i].key,
-			     (unsigned long long)counts[i].n);
-	(void)fputs(",\"firstOddTime\":", stdout);
-	if (t->odd_times == 0) {
-		(void)fputs("null", stdout);
-	} else {
-		(void)fputs("{\"file\":", stdout);
-		print_string(t->odd_file);
-		(void)printf(",\"line\":%llu}",
-			     (unsigned long long)t->odd_line);
-	}
-	(void)fputs(",\"messages\":[", stdout);
+		json_printf(b, ",%s:%llu", counts[i].key,
+			    (unsigned long long)counts[i].n);
+	if (t->odd_times == 0)
+		json_printf(b, ",'firstOddTime':null");
+	else
+		json_printf(b, ",'firstOddTime':{'file':%s,'line':%llu}",
+			    t->odd_file, (unsigned long long)t->odd_line);
+	json_printf(b, ",'messages':[");
 	for (size_t i = 0; i < t->messages_n; i++) {
-		(void)fputs(i > 0 ? ",{\"message\":" : "{\"message\":", stdout);
-		print_string(t->messages[i].text);
-		(void)printf(",\"lines\":%llu}",
-			     (unsigned long long)t->messages[i].n);
+		json_printf(b, ",{'message':%s,'lines':%llu}",
+			    t->messages[i].text,
+			    (unsigned long long)t->messages[i].n);
+		flush(b);
 	}
-	(void)printf("],\"messagesBeyond\":%llu}",
-		     (unsigned long long)t->messages_rest);
+	json_printf(b, "],'messagesBeyond':%llu},\n",
+		    (unsigned long long)t->messages_rest);
 }
 
 static void
-print_turns(const struct replay_sums *r)
+json_turns(struct buf *b, const struct replay_sums *r)
 {
-	(void)fputs("\"turns\":[", stdout);
+	json_printf(b, ",'turns':[");
 	for (size_t i = 0; i < r->turns_n; i++) {
 		const struct turn *t = &r->turns[i];
 
-		(void)fputs(i > 0 ? ",\n{\"scope\":" : "\n{\"scope\":", stdout);
-		print_string(t->scope);
-		(void)putchar(',');
-		print_time("from", t->from_ms);
-		(void)putchar(',');
-		print_time("to", t->to_ms);
-		(void)fputs(",\"machine\":", stdout);
-		print_string(t->machine);
-		(void)printf(",\"capped\":%s}", t->capped ? "true" : "false");
+		json_printf(b,
+			    ",\n{'scope':%s,'from':%s,'to':%s,'machine':%s,"
+			    "'capped':%s}",
+			    t->scope, TIME(t->from_ms), TIME(t->to_ms),
+			    t->machine, json_bool(t->capped));
+		flush(b);
 	}
-	(void)putchar(']');
+	buf_puts(b, "]}");
+}
+
+/* What the settings and what happened have in common. */
+static void
+json_holds(struct buf *b, const struct replay_sums *r, double share)
+{
+	json_printf(b,
+		    ",'holds':%llu,'heldSeconds':%.3f,'sharePercent':%.3f,"
+		    "'longestSeconds':%.3f,'caps':%llu",
+		    (unsigned long long)r->holds, (double)r->held_ms / 1000,
+		    share, (double)r->longest_ms / 1000,
+		    (unsigned long long)r->caps);
 }
 
 static void
-print_setting(const struct setting *setting, const struct tally *t,
-	      const struct replay_sums *r)
+json_setting(struct buf *b, const struct setting *setting,
+	     const struct tally *t, const struct replay_sums *r)
 {
 	const struct waits_sums *w = &r->waits;
 
-	(void)fputs("{\"setting\":", stdout);
-	print_string(setting->label);
-	(void)printf(",\"holds\":%llu,\"heldSeconds\":%.3f,\"sharePercent\":"
-		     "%.3f,\"longestSeconds\":%.3f,\"caps\":%llu",
-		     (unsigned long long)r->holds, (double)r->held_ms / 1000,
-		     share_of(t, r), (double)r->longest_ms / 1000,
-		     (unsigned long long)r->caps);
-	(void)printf(",\"wouldHaveWaited\":{\"decisions\":%llu,\"nodes\":%llu,"
-		     "\"pods\":%llu,\"regret\":%llu,\"openAtTheEnd\":%llu,"
-		     "\"longestSeconds\":%.3f}",
-		     (unsigned long long)w->decisions,
-		     (unsigned long long)w->nodes, (unsigned long long)w->pods,
-		     (unsigned long long)w->regret, (unsigned long long)w->open,
-		     (double)w->longest_ms / 1000);
-	(void)printf(",\"nodeHours\":{\"cheapest\":%.4f,\"dearest\":%.4f},"
-		     "\"dollars\":{\"cheapest\":%.4f,\"dearest\":%.4f,"
-		     "\"unpricedDecisions\":%llu},",
-		     w->hours_low, w->hours_high, w->dollars_low,
-		     w->dollars_high, (unsigned long long)w->unpriced);
-	print_turns(r);
-	(void)putchar('}');
+	json_printf(b, ",\n{'setting':%s", setting->label);
+	json_holds(b, r, share_of(t, r));
+	json_printf(b,
+		    ",'wouldHaveWaited':{'decisions':%llu,'nodes':%llu,"
+		    "'pods':%llu,'regret':%llu,'openAtTheEnd':%llu,"
+		    "'longestSeconds':%.3f}",
+		    (unsigned long long)w->decisions,
+		    (unsigned long long)w->nodes, (unsigned long long)w->pods,
+		    (unsigned long long)w->regret, (unsigned long long)w->open,
+		    (double)w->longest_ms / 1000);
+	json_printf(b,
+		    ",'nodeHours':{'cheapest':%.4f,'dearest':%.4f},"
+		    "'dollars':{'cheapest':%.4f,'dearest':%.4f,"
+		    "'unpricedDecisions':%llu}",
+		    w->hours_low, w->hours_high, w->dollars_low,
+		    w->dollars_high, (unsigned long long)w->unpriced);
+	json_turns(b, r);
 }
 
 static void
-json_happened(const struct history *h)
+json_happened(struct buf *b, const struct history *h)
 {
 	struct replay_sums r;
 
-	(void)fputs(",\n\"happened\":", stdout);
 	if (h->watched_from_ms == STAMP_NONE) {
-		(void)fputs("null", stdout);
+		json_printf(b, ",\n'happened':null");
 		return;
 	}
 	history_happened(h, &r);
-	(void)putchar('{');
-	print_time("from", h->watched_from_ms);
-	(void)putchar(',');
-	print_time("to", h->watched_to_ms);
-	(void)printf(",\"holds\":%llu,\"heldSeconds\":%.3f,\"sharePercent\":"
-		     "%.3f,\"longestSeconds\":%.3f,\"caps\":%llu,",
-		     (unsigned long long)r.holds, (double)r.held_ms / 1000,
-		     happened_share(h, &r), (double)r.longest_ms / 1000,
-		     (unsigned long long)r.caps);
-	print_turns(&r);
-	(void)putchar('}');
+	json_printf(b, ",\n'happened':{'from':%s,'to':%s",
+		    TIME(h->watched_from_ms), TIME(h->watched_to_ms));
+	json_holds(b, &r, happened_share(h, &r));
+	json_turns(b, &r);
 }
 
 void
 report_json(const struct simulate_setup *s, const struct history *h)
 {
+	static char storage[JSON_BYTES];
 	const struct tally *t = h->tally;
+	struct buf b;
 
-	(void)fputs("{\"simulate\":\"karpenter-node-holder.io/simulate/v1\",\n"
-		    "\"period\":{",
-		    stdout);
-	print_time("from", t->from_ms);
-	(void)putchar(',');
-	print_time("to", t->to_ms);
-	(void)printf(",\"seconds\":%.3f},\n",
-		     t->from_ms == STAMP_NONE ? 0
-					      : (double)period_ms(t) / 1000);
-	print_input(s, t);
-	(void)printf(",\n\"karpenter\":{\"created\":%llu,\"scaleUps\":%llu,"
-		     "\"replacements\":%llu,\"static\":%llu,\"unknown\":%llu,"
-		     "\"decisions\":%llu,\"nodes\":%llu,\"pods\":%llu},\n"
-		     "\"settings\":[",
-		     (unsigned long long)tally_created(t),
-		     (unsigned long long)t->makers[MAKER_PROVISIONER],
-		     (unsigned long long)t->makers[MAKER_DISRUPTION],
-		     (unsigned long long)t->makers[MAKER_STATIC],
-		     (unsigned long long)t->makers[MAKER_UNKNOWN],
-		     (unsigned long long)t->facts[FACT_DECIDED],
-		     (unsigned long long)t->disrupted,
-		     (unsigned long long)t->pods);
+	buf_init(&b, storage, sizeof(storage));
+	json_printf(&b,
+		    "{'simulate':'karpenter-node-holder.io/simulate/v1',\n"
+		    "'period':{'from':%s,'to':%s,'seconds':%.3f},\n",
+		    TIME(t->from_ms), TIME(t->to_ms),
+		    t->from_ms == STAMP_NONE ? 0
+					     : (double)period_ms(t) / 1000);
+	json_input(&b, s, t);
+	json_printf(&b,
+		    "'karpenter':{'created':%llu,'scaleUps':%llu,"
+		    "'replacements':%llu,'static':%llu,'unknown':%llu,"
+		    "'decisions':%llu,'nodes':%llu,'pods':%llu},\n"
+		    "'settings':[",
+		    (unsigned long long)tally_created(t),
+		    (unsigned long long)t->makers[MAKER_PROVISIONER],
+		    (unsigned long long)t->makers[MAKER_DISRUPTION],
+		    (unsigned long long)t->makers[MAKER_STATIC],
+		    (unsigned long long)t->makers[MAKER_UNKNOWN],
+		    (unsigned long long)t->facts[FACT_DECIDED],
+		    (unsigned long long)t->disrupted,
+		    (unsigned long long)t->pods);
 	for (size_t i = 0; i < s->settings_n; i++) {
 		struct replay_sums r;
 
 		replay_report(h->replays[i], &r);
-		(void)fputs(i > 0 ? ",\n" : "\n", stdout);
-		print_setting(&s->settings[i], t, &r);
+		json_setting(&b, &s->settings[i], t, &r);
 	}
-	(void)putchar(']');
-	json_happened(h);
-	(void)puts("}");
+	buf_puts(&b, "]");
+	json_happened(&b, h);
+	buf_puts(&b, "}\n");
+	(void)fwrite(b.data, 1, b.len, stdout);
 }
 
 /* --- --explain ------------------------------------------------------------------------ */

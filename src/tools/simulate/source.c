@@ -182,6 +182,15 @@ is_odd(int64_t at_ms)
 	return at_ms < SIMULATE_EARLIEST_MS || at_ms >= SIMULATE_LATEST_MS;
 }
 
+/* Is this the time of a fact that does not count? */
+static bool
+refuses(const struct source *s, int64_t at_ms)
+{
+	if (is_odd(at_ms))
+		refuse_time(s->of->tally, s, s->lines);
+	return is_odd(at_ms);
+}
+
 static void
 judge_aside(struct source *s, bool confirmed)
 {
@@ -205,10 +214,8 @@ take(struct source *s, const struct fact *read, struct err *e)
 {
 	struct fact *f;
 
-	if (is_odd(read->at_ms)) {
-		refuse_time(s->of->tally, s, s->lines);
+	if (refuses(s, read->at_ms))
 		return 0;
-	}
 	f = fact_copy(read);
 	if (f == NULL)
 		return err_set(e, ERR_SYSTEM, "out of memory");
@@ -318,18 +325,16 @@ take_snapshot(void *ctx, const struct fact *read, struct err *e)
 	struct source *s = ctx;
 	struct fact *f;
 
-	if (is_odd(read->at_ms)) {
-		refuse_time(s->of->tally, s, s->lines);
+	if (refuses(s, read->at_ms))
 		return 0;
-	}
-	f = fact_copy(read);
-	if (f == NULL)
-		return err_set(e, ERR_SYSTEM, "out of memory");
 	if (merging_is_full(s->of))
 		return err_set(e, ERR_LIMIT,
 			       "%s: more than %d facts in lists of objects or "
 			       "metrics",
 			       name_of(s), SIMULATE_FACTS_MAX);
+	f = fact_copy(read);
+	if (f == NULL)
+		return err_set(e, ERR_SYSTEM, "out of memory");
 	s->of->tally->what[LINE_FACT]++;
 	keep(s, f);
 	return 0;
