@@ -681,27 +681,45 @@ ONE_THREAD = ("test_check", "test_commands", "test_kubeconfig",
               "test_prometheus", "test_refused", "test_simulate")
 
 
+# What looks at memory or time, which under a sanitizer say nothing.
+MEASURES = {"sanitized", "check_memory", "is_no_slower", "peak"}
+
+
+def measures(item):
+    return (item.get_closest_marker("skipif") is not None
+            or MEASURES & set(item.function.__code__.co_names))
+
+
 def needless(items):
     """Yields what shows this build nothing.
 
     A sanitizer sees nothing of scripts.  Commands other than serve and
     uninstall have one thread.  Rows that differ in values only run the same
-    code in the same threads, so every fourth is enough for a thread sanitizer,
-    and wherever another build runs all of them (FEW_VALUES)."""
+    code in the same threads, so every fourth is enough for a thread sanitizer.
+
+    In `make test` (SAMPLE), where ASan with UBSan runs the same sources, the
+    release build runs every fourth of what measures nothing, and the thread
+    sanitizer every second test."""
     program = HOLDER_FAST.read_bytes() if HOLDER_FAST.exists() else b""
     threads = b"__tsan_init" in program
-    few = threads or "FEW_VALUES" in os.environ
-    scripts = SCRIPTS if threads or b"__asan_init" in program else ()
+    memory = b"__asan_init" in program
+    sample = 0 if "SAMPLE" not in os.environ or memory else 2 if threads else 4
+    scripts = SCRIPTS if threads or memory else ()
     one_thread = ONE_THREAD if threads else ()
     seen = collections.Counter()
     for item in items:
+        script = item.path.stem in SCRIPTS
         if item.path.stem in scripts or (
                 item.path.stem in one_thread and "serve" not in item.name):
             yield item
-        elif few and item.get_closest_marker("values"):
+        elif threads and item.get_closest_marker("values"):
             if seen[item.function] % 4:
                 yield item
             seen[item.function] += 1
+        elif sample and not script and not measures(item):
+            if seen["sample"] % sample:
+                yield item
+            seen["sample"] += 1
 
 
 @pytest.hookimpl(tryfirst=True)
