@@ -47,6 +47,7 @@ sight(struct mix *m, const struct holder *h, const struct sight *s)
 	mix_when(m, s->launched_at);
 	mix_when(m, s->ready_at);
 	mix_when(m, s->disrupted_at);
+	mix_when(m, s->deleted_at);
 	mix_when(m, s->gone_at);
 	if (s->at >= 0)
 		mix(m, (uint64_t)(s->clock - s->at - s->shifted +
@@ -119,6 +120,10 @@ mix_truth(struct mix *m, const struct run *r)
 	since(m, w->caused);
 	since(m, w->lease_deleted);
 	mix_server(m, w->lease_left_us / 1000);
-	mix(m, w->quarrel | w->full << 1 | (uint64_t)w->strange << 2);
+	since(m, w->quarrel);
+	since(m, w->failed);
+	since(m, w->lease_failed);
+	since(m, w->large_line);
+	mix(m, w->full | (uint64_t)w->strange << 1);
 	own(m, t, w->machines_n);
 }

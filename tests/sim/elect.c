@@ -143,6 +143,8 @@ answer(struct holder *h, struct lease_call *c)
 				  .retry_after_ms = -1};
 
 	c->answered = h->poked = true;
+	if (o.code == LEASE_FAILED || o.code == LEASE_BUSY)
+		h->w->lease_failed = h->w->now;
 	if (o.code == LEASE_BUSY)
 		o.retry_after_ms = h->w->retry_after_ms;
 	lease_done(&h->lease, &o, holder_now(h));

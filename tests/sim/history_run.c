@@ -9,6 +9,7 @@
 #include "truth.h"
 #include "truth_parts.h"
 
+#define QUARREL_MS 30000	/* as long as two may lead, and a write of theirs */
 #define QUARREL_WRITES 1000	/* writes of two configurations that clear each
 				   other's holds */
 
@@ -210,16 +211,18 @@ on_machines(struct run *r, const struct op *o)
 
 /* There are two configurations at once: what one holds the other clears. */
 static void
-quarrel(struct run *r)
+quarrel(struct run *r, int64_t for_ms)
 {
-	for (int i = 1; i < r->truth.holders_n; i++)
-		r->w.quarrel |= memcmp(&r->holders[i].rules,
-				       &r->holders[0].rules,
-				       sizeof(r->holders[0].rules)) != 0;
 	/* Only one of them may have seen that a claim is ready which is too
 	 * large now. */
-	r->w.quarrel |= r->w.larges;
-	r->w.strange += r->w.quarrel ? QUARREL_WRITES : 2;
+	bool is_one = r->w.larges;
+
+	for (int i = 1; i < r->truth.holders_n; i++)
+		is_one |= memcmp(&r->holders[i].rules, &r->holders[0].rules,
+				 sizeof(r->holders[0].rules)) != 0;
+	if (is_one)
+		r->w.quarrel = r->w.now + for_ms + QUARREL_MS;
+	r->w.strange += is_one ? QUARREL_WRITES : 2;
 }
 
 static void
@@ -231,7 +234,8 @@ deny(struct run *r, const struct op *o)
 	*d = (struct denial){.until = r->w.now + o->for_ms,
 			     .code = atoi(o->value)};
 	memcpy(d->nodepool, o->nodepool, sizeof(d->nodepool));
-	world_trouble(&r->w, d->code == 503 ? d->until : r->w.now);
+	if (d->code == 503)
+		world_trouble(&r->w, d->until);
 }
 
 static void
@@ -300,7 +304,7 @@ on_server(struct run *r, const struct op *o)
 	case OP_LEASE:
 		lease_record_copy(&w->lease, NULL);
 		w->lease_deleted = w->now;
-		quarrel(r);
+		quarrel(r, 0);
 		world_trouble(w, w->now);
 		break;
 	case OP_UNINSTALL:
@@ -309,7 +313,7 @@ on_server(struct run *r, const struct op *o)
 				   by it */
 		/* Only the command looks at the Lease that it takes. */
 		w->lease_deleted = w->now;
-		quarrel(r);
+		quarrel(r, o->for_ms);
 		uninstall_begin(w, o->for_ms);
 		world_trouble(w, w->now + o->for_ms);
 		break;
@@ -318,6 +322,8 @@ on_server(struct run *r, const struct op *o)
 	}
 }
 
+/* The truth looks at the streams of whoever leads, as long as they are not
+ * whole. */
 static void
 on_stream(struct run *r, struct holder *h, const struct op *o)
 {
@@ -325,25 +331,33 @@ on_stream(struct run *r, struct holder *h, const struct op *o)
 
 	if (o->type == OP_CUT) {
 		holder_cut(h, o->kind);
-		world_trouble(&r->w, r->w.now);
 	} else if (o->type == OP_HANG && s->state == STREAM_OPEN) {
 		s->hung_since = r->w.now;
 		s->hung_until = r->w.now + o->for_ms;
-		world_trouble(&r->w, s->hung_until);
 	} else if (o->type == OP_LAG) {
 		s->lag_ms = o->ms;
 		s->lag_until = r->w.now + o->for_ms;
-		world_trouble(&r->w, s->lag_until + o->ms);
 	} else if (o->type == OP_REFUSE) {
 		s->refused_until = r->w.now + o->for_ms;
-		world_trouble(&r->w, s->refused_until);
 	}
+}
+
+/* Does it matter what happens to the replica?  Not while another one leads. */
+static bool
+concerns(const struct run *r, const struct holder *h)
+{
+	for (int i = 0; i < r->truth.holders_n; i++)
+		if (r->holders[i].up && r->holders[i].leads &&
+		    &r->holders[i] != h)
+			return h->up && h->leads;
+	return true;
 }
 
 static void
 on_holder(struct run *r, const struct op *o)
 {
 	struct holder *h = &r->holders[o->holder % r->truth.holders_n];
+	bool matters = concerns(r, h);
 
 	switch (o->type) {
 	case OP_KILL:
@@ -355,8 +369,11 @@ on_holder(struct run *r, const struct op *o)
 		for (int i = 0; i < 3; i++)
 			if (strcmp(scope_names[i], o->scope) == 0)
 				h->rules.scope = (enum scope_kind)i;
-		r->w.quarrel |= r->w.now - r->w.lease_deleted <= 20000;
-		r->w.strange += r->w.quarrel ? QUARREL_WRITES : 2;
+		r->w.strange += 2;
+		if (r->w.now - r->w.lease_deleted <= 20000) {
+			r->w.quarrel = r->w.now + QUARREL_MS;
+			r->w.strange += QUARREL_WRITES;
+		}
 		r->w.reruled = true;
 		holder_start(h);
 		break;
@@ -365,6 +382,8 @@ on_holder(struct run *r, const struct op *o)
 		break;
 	case OP_PAUSE:
 		h->paused_until = r->w.now + o->for_ms;
+		if (!matters)
+			break;
 		/* A process that is stopped may count that time as usable. */
 		truth_lost_count(&r->truth);
 		world_trouble(&r->w, h->paused_until);
@@ -373,12 +392,12 @@ on_holder(struct run *r, const struct op *o)
 		h->skew_ms = o->ms;
 		h->skew_until = r->w.now + o->for_ms;
 		r->w.strange += 2;
-		world_trouble(&r->w, h->skew_until);
 		break;
 	default:
 		on_stream(r, h, o);
 	}
-	world_trouble(&r->w, r->w.now);
+	if (matters)
+		world_trouble(&r->w, r->w.now);
 	h->poked = true;
 }
 

@@ -11,6 +11,9 @@
 #include "elect.h"
 #include "stream.h"
 
+#define SLOW_MS 1000	/* for a call */
+#define REST_MS 10000
+
 /* --- birth and death ------------------------------------------------------ */
 
 void
@@ -72,6 +75,8 @@ look_at_clock(struct holder *h)
 	h->odd_jump |= (by > 4000 && by < 8000) || (by < -4000 && by > -8000);
 	h->offset += by;
 	h->jumped_at = h->w->now;
+	if (h->leads && h->w->now >= h->w->turns_until)
+		world_trouble(h->w, h->w->now);	/* an end of its skew */
 	h->poked = true;
 }
 
@@ -201,8 +206,14 @@ fly(struct holder *h, struct flight *f, const struct action *a)
 	if (f->answer_at - w->now > a->fence_ms - holder_now(h).boot_ms)
 		f->answer_at = w->now + a->fence_ms - holder_now(h).boot_ms;
 	w->seen.faults[f->fault]++;
-	if (f->fault != REPLY_WHOLE)
-		excuse(w, thing_named(w, a->kind, a->name));
+	/* What a slow list does not show yet the next one does. */
+	if (f->answer_at - w->now > SLOW_MS)
+		world_trouble(w, f->answer_at);
+	if (f->fault == REPLY_WHOLE)
+		return;
+	excuse(w, thing_named(w, a->kind, a->name));
+	if (f->answer_at > w->failed)
+		w->failed = f->answer_at;
 }
 
 static void
@@ -393,6 +404,13 @@ answer(struct holder *h, struct flight *f)
 						  : BUSY_MS;
 
 	f->answered = true;
+	/* What is refused to all is looked at object by object (is_denied). */
+	if ((f->out.code == CONTROLLER_FAILED ||
+	     f->out.code == CONTROLLER_BUSY ||
+	     (!act_writes(f->a.act) && f->out.code != CONTROLLER_OK &&
+	      f->out.code != CONTROLLER_GONE)) &&
+	    h->w->now > h->w->failed)
+		h->w->failed = h->w->now;
 	if (f->out.code == CONTROLLER_OK && f->has_read) {
 		(f->read_metadata ? holder_knows_metadata : holder_knows)(
 			h, &h->w->things[f->read_index]);
@@ -479,6 +497,10 @@ take_notes(struct holder *h)
 			tell(h->w, "holder %d   its table is full: %s is left "
 			     "out", h->number, n.name);
 			h->w->full = true;
+			/* Claims that it knows from fresh lists stay in it
+			 * until the next one, though they are gone. */
+			if (h->w->larges)
+				h->w->crowded = h->w->now;
 		}
 		truth_note(h, &n);
 	}
@@ -643,6 +665,17 @@ holder_begins(const struct holder *h)
 	       h->w->now - h->led_since <= 10000;
 }
 
+int64_t
+holder_rest_ends(const struct holder *h)
+{
+	const struct stream *s = &h->streams[KIND_NODECLAIM];
+	int64_t first = h->led_since + 2 * REST_MS, at = s->opened + REST_MS;
+
+	if (!h->w->larges || h->listed_at[KIND_NODECLAIM] > s->opened)
+		return -1;
+	return at > first ? at : first;
+}
+
 static bool
 saw_all(const struct holder *h)
 {
@@ -653,7 +686,7 @@ saw_all(const struct holder *h)
 		    !(s->complete && s->state == STREAM_OPEN))
 			return false;
 	}
-	return h->leads && !holder_begins(h);
+	return h->leads && !holder_begins(h) && h->w->now > holder_rest_ends(h);
 }
 
 /* When the soft state is written anew. */

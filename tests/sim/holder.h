@@ -139,6 +139,9 @@ int64_t holder_step(struct holder *h);
 bool holder_watches(const struct holder *h, enum kind kind);
 /* A lead waits for the first list of Events, for so long at most. */
 bool holder_begins(const struct holder *h);
+/* After a list that left out what is too large, it waits for a fresh one until
+ * then at most; -1: it does not. */
+int64_t holder_rest_ends(const struct holder *h);
 struct now holder_now(const struct holder *h);
 /* What its controller reports of a scope; nothing is held if it has none of
  * this name. */

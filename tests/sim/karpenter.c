@@ -397,6 +397,7 @@ machine_delete(struct world *w, int machine, int64_t drain_ms)
 	    w->now < w->unserved_until[KIND_NODECLAIM])
 		return;
 	claim->deleting = true;
+	claim->was_large = claim->large;
 	claim->deleted_ms = world_stamp(w);
 	claim->deleted_at = w->now;
 	tell(w, "karpenter  NodeClaim %s is being deleted", claim->name);

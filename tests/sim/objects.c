@@ -6,8 +6,6 @@
 
 /* The objects of the API server: versions, the watch log, patches (api.c). */
 
-#define LEFT_OUT_MS 60000	/* from one list to the next, for the sake of
-				   what watches leave out */
 #define JUST_MS 30000	/* watches begin again after an outage */
 
 static void
@@ -16,11 +14,9 @@ log_line(struct world *w, const struct thing *t, bool deleted)
 	size_t *n = &w->lines_n[t->kind], *cap = &w->lines_cap[t->kind];
 
 	w->changes++;
-	/* A leader may make the list that shows what this line says as late as
-	 * that. */
 	w->larges |= t->large;
 	if (t->large)
-		world_trouble(w, w->now + LEFT_OUT_MS);
+		w->large_line = w->now;
 	if (*n == *cap) {
 		*cap = *cap == 0 ? 256 : 2 * *cap;
 		w->lines[t->kind] = realloc(w->lines[t->kind],

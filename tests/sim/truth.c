@@ -6,6 +6,8 @@
 /* If a Lease is deleted under a leader, a replica that never saw it may make a
  * new one.  Both lead for as long as the old one would have lasted. */
 #define DELETED_MS 20000
+#define LEFT_OUT_MS 60000	/* from one list to the next, for the sake of
+				   what watches leave out */
 
 void
 truth_init(struct truth *t, struct world *w, struct holder *holders,
@@ -107,6 +109,13 @@ sees_all(const struct holder *h, bool hung)
 	return h != NULL && h->restored && sees_objects(h, hung);
 }
 
+static bool
+is_usable(const struct holder *h)
+{
+	return sees_all(h, false) && !holder_begins(h) &&
+	       h->w->now > holder_rest_ends(h);
+}
+
 static void
 look_at_leader(struct truth *t)
 {
@@ -117,6 +126,7 @@ look_at_leader(struct truth *t)
 			t->machines[i].judged = JUDGED_NOT;
 			t->machines[i].share = (struct share){.lost = true};
 			t->machines[i].goal_since = t->w->now;
+			t->machines[i].period_since = t->w->now;
 		}
 		/* What the leader before told of, this one has to tell
 		 * again. */
@@ -133,9 +143,48 @@ look_at_leader(struct truth *t)
 		     (!h->streams[KIND_NODEPOOL].complete &&
 		      !h->streams[KIND_NODEPOOL].unserved &&
 		      t->w->now - h->led_since <= 10000));
-	t->usable = sees_all(h, false) && !holder_begins(h);
+	t->usable = is_usable(h);
+	if (h != NULL)
+		turns_at(t, holder_rest_ends(h) + 1);
 	t->maybe_usable = sees_all(h, true);
 	t->clock = h != NULL ? holder_now(h).server_ms : world_server_ms(t->w);
+}
+
+/* Is the leader's view out of date, whatever the reason? */
+static bool
+is_behind(const struct holder *h)
+{
+	const struct world *w = h->w;
+	int64_t large = w->large_line;
+
+	for (int k = 0; k < VIEW_COUNT; k++) {
+		const struct stream *s = &h->streams[k];
+
+		if (holder_watches(h, (enum kind)k) &&
+		    (!sees(h, (enum kind)k, false) ||
+		     (s->unserved && w->now >= w->unserved_until[k]) ||
+		     w->now < s->refused_until ||
+		     w->now < s->lag_until + s->lag_ms))
+			return true;
+	}
+	/* What watches leave out a fresh list shows, after the next list, which
+	 * may be a minute later.  Nobody sees whether it is launched, so it does
+	 * not count before its grace is over. */
+	if (w->now <= large + GRACE_MS + LAG_MS)
+		return true;
+	return w->now <= large + LEFT_OUT_MS &&
+	       (h->streams[KIND_NODECLAIM].opened <= large ||
+		h->listed_at[KIND_NODECLAIM] <=
+			h->streams[KIND_NODECLAIM].opened);
+}
+
+/* When all that a fault has left behind is done: at once, unless a call has
+ * failed that is made again after a backoff. */
+static int64_t
+trouble_ends(const struct world *w)
+{
+	return later_of(w->trouble_until + SLACK_MS,
+			w->failed + TROUBLE_SLACK_MS);
 }
 
 static void
@@ -144,13 +193,14 @@ look_at_trouble(struct truth *t)
 	struct world *w = t->w;
 	bool was_calm = t->calm;
 
-	if (t->leader == NULL || (t->leader->up && !t->leader->restored))
+	if (t->leader == NULL || !t->leader->restored ||
+	    w->now < t->leader->paused_until || is_behind(t->leader))
 		world_trouble(w, w->now);
-	t->calm = w->now > w->trouble_until + TROUBLE_SLACK_MS;
+	t->calm = w->now > trouble_ends(w);
 	if (was_calm && !t->calm)
 		t->trouble_began = w->now;
 	if (!t->calm)
-		turns_at(t, w->trouble_until + TROUBLE_SLACK_MS + 1);
+		turns_at(t, trouble_ends(w) + 1);
 }
 
 /* --- the goals ---- ------------------------------------------------------- */
@@ -231,6 +281,13 @@ is_denied(const struct world *w, const struct thing *o)
 		w->now < w->denied[o->kind].until + 600000 + SLACK_MS);
 }
 
+int64_t
+truth_period_of(const struct truth *t, const struct thing *o)
+{
+	return later_of(t->machines[o->machine].period_since,
+			t->w->machines[o->machine].born);
+}
+
 /* Returns the object on which the machine's hold must stand.  NULL: nobody can
  * tell, or a person decides. */
 static const struct thing *
@@ -256,7 +313,9 @@ to_be_held(const struct truth *t, const struct thing *claim,
 	if (o != NULL && o->kind == KIND_NODE && o->nodepool[0] == '\0' &&
 	    o->other[0] == '\0')
 		return NULL;
-	return o == NULL || o->strips > REHOLDS || t->w->quarrel ||
+	/* Two leaders may have used up the holds of this period. */
+	return o == NULL || o->strips > REHOLDS ||
+			       truth_period_of(t, o) <= t->w->quarrel ||
 			       is_denied(t->w, o)
 		       ? NULL
 		       : o;
@@ -333,6 +392,8 @@ has_turned(struct truth *t, struct machine_truth *x, struct thing *claim,
 	}
 	tell(t->w, "truth      %s is to be %s",
 	     claim != NULL ? claim->name : node->name, words[goal]);
+	if (x->goal == DUE_CLEAR)
+		x->period_since = t->w->now;
 	x->goal = goal;
 	x->goal_since = t->w->now;
 	x->opted_out &= goal != DUE_CLEAR;
@@ -367,6 +428,24 @@ check_stands(struct truth *t, enum due_goal goal, const struct thing *claim,
 	return judged;
 }
 
+/* Does the machine stand as it is to, so that only a write could change that,
+ * and would that be reported? */
+static bool
+is_guarded(const struct truth *t, enum due_goal goal, const struct thing *claim,
+	   const struct thing *node)
+{
+	const struct thing *o;
+
+	if (goal == DUE_HELD) {
+		o = to_be_held(t, claim, node);
+		return o != NULL && truth_held(o, &t->rules) &&
+		       truth_sees_act(t, o, ACT_CLEAR);
+	}
+	return goal == DUE_CLEAR && !truth_marked(claim) &&
+	       !truth_marked(node) &&
+	       truth_sees_act(t, node != NULL ? node : claim, ACT_HOLD);
+}
+
 static void
 check_machine(struct truth *t, int machine)
 {
@@ -376,6 +455,7 @@ check_machine(struct truth *t, int machine)
 	struct thing *node = thing_alive(t->w, m->node);
 	int64_t since, due;
 	enum due_goal goal;
+	bool judged = false;
 
 	if (claim == NULL && node == NULL)
 		return;
@@ -401,10 +481,12 @@ check_machine(struct truth *t, int machine)
 	due = since + SLACK_MS;
 	if (goal == DUE_CLEAR || goal == DUE_HELD) {
 		turns_at(t, due + 1);
-		turns_at(t, t->w->trouble_until + TROUBLE_SLACK_MS + 1);
+		turns_at(t, trouble_ends(t->w) + 1);
 	}
 	if (t->w->now > due && t->calm)
-		t->rates.machines_judged_ms += check_stands(t, goal, claim, node);
+		judged = check_stands(t, goal, claim, node);
+	t->rates.machines_judged_ms +=
+		judged || is_guarded(t, goal, claim, node);
 }
 
 /* I4: nothing is held beyond the cap, whatever else is believed here. */
@@ -519,10 +601,9 @@ truth_check(struct truth *t)
 	bool due = w->now >= t->next ||
 		   t->seen_changes != w->changes + w->sighted ||
 		   leader(t) != t->leader ||
-		   (sees_all(t->leader, false) && !holder_begins(t->leader)) !=
-			   t->usable ||
+		   is_usable(t->leader) != t->usable ||
 		   sees_all(t->leader, true) != t->maybe_usable ||
-		   w->trouble_until + TROUBLE_SLACK_MS >= w->now;
+		   trouble_ends(w) >= w->now;
 
 	check_leaders(t);
 	if (due)	/* more than time has passed, or something turns now */

@@ -17,9 +17,11 @@
  */
 
 #define SLACK_MS 3000		/* fresh lists, patches */
-#define TROUBLE_SLACK_MS 40000	/* the longest backoffs, one after the other */
+#define TROUBLE_SLACK_MS 40000	/* after a call that failed: the longest
+				   backoffs, one after the other */
 #define LAG_MS 1000		/* until a replica knows what has happened */
 #define TURN_MS 1500		/* clock and stamps have whole seconds */
+#define GRACE_MS 5000		/* for a claim without a Launched condition */
 #define WRITES_MAX 6		/* to one object, beside two for each turn: for
 				   what a person does, an Event, a restart */
 #define TRIES_MAX 30		/* calls for one object in a minute of trouble */
@@ -90,6 +92,7 @@ struct share {
 struct machine_truth {
 	enum due_goal goal;
 	int64_t goal_since;
+	int64_t period_since;	/* its last turn away from clear */
 	int64_t due_since;	/* perhaps its hold is to go; -1: not */
 	/* In this lead. */
 	enum judged judged;

@@ -72,7 +72,7 @@ check_lists(struct holder *h, const struct action *a)
 static void
 check_tries(struct world *w, struct thing *o)
 {
-	if (w->quarrel)
+	if (w->now - w->quarrel < 60000)
 		return;
 	if (w->now - o->tries_since >= 60000) {
 		o->tries_since = w->now;
@@ -203,7 +203,8 @@ check_flapping(struct truth *t, struct thing *o, enum act act)
 	memmove(&o->turned[1], &o->turned[0], 2 * sizeof(o->turned[0]));
 	o->turned[0] = t->w->now;
 	if (o->turned[2] >= 0 && t->w->now - o->turned[2] < span &&
-	    o->turned[2] > t->w->caused && !t->w->quarrel &&
+	    o->turned[2] > t->w->caused &&
+	    o->turned[2] > t->w->quarrel &&
 	    t->leader != NULL &&
 	    /* What the last leader wrote of a window may be lost. */
 	    o->turned[2] > t->leader->led_since &&
@@ -239,7 +240,7 @@ truth_written(struct holder *h, const struct flight *f)
 	/* In one period it is held again only so often, whoever strips it. */
 	if (f->a.act == ACT_HOLD && ++o->holds > 1 + REHOLDS +
 				    o->hold_reasons + w->strange &&
-	    !w->quarrel && t->calm)
+	    truth_period_of(t, o) > w->quarrel && t->calm)
 		broken(w, "I10: %s is held %u times in %u periods", o->name,
 		       o->holds, o->hold_reasons);
 }
@@ -290,6 +291,41 @@ touched(const struct world *w, const struct machine *m)
 	if (m->node >= 0)
 		at = later_of(at, w->things[m->node].touched);
 	return at;
+}
+
+/* Can the leader know all of the machine, and has it had the time to? */
+static bool
+is_known(const struct truth *t, const struct holder *h, const struct machine *m,
+	 int64_t late)
+{
+	const struct world *w = t->w;
+
+	return !w->full && h == t->leader && w->now - h->jumped_at >= 10000 &&
+	       w->now - w->lease_deleted > DELETED_MS &&
+	       w->now - touched(w, m) > late;
+}
+
+bool
+truth_sees_act(const struct truth *t, const struct thing *o, enum act act)
+{
+	const struct world *w = t->w;
+	const struct holder *h = t->leader;
+	const struct machine_truth *x = &t->machines[o->machine];
+	int64_t late = h == NULL ? 0 : holder_lag_ms(h) + LAG_MS;
+	const struct stream *s;
+
+	if (h == NULL || !is_known(t, h, &w->machines[o->machine], late) ||
+	    w->now - x->goal_since <= late)
+		return false;
+	/* A Node that does not name its claim yet stands for itself. */
+	if (o->kind == KIND_NODE && o->other[0] == '\0')
+		return false;
+	if (act == ACT_CLEAR)
+		return x->goal == DUE_HELD && !is_as_stamped(h, o);
+	/* So does a Node whose claim is yet to be listed. */
+	s = &h->streams[KIND_NODECLAIM];
+	return x->goal == DUE_CLEAR && late < LAG_MS + 1500 && s->complete &&
+	       s->state == STREAM_OPEN && w->now - s->opened > LAG_MS;
 }
 
 /* The machine was cleared although its scope is busy and its own time is not
@@ -356,27 +392,17 @@ truth_action(struct holder *h, const struct action *a)
 	     is_deleting(thing_alive(w, m->node))))
 		broken(w, "I9: %s is written to, though its machine is being "
 		       "deleted", a->name);
-	if (w->full || h != t->leader || w->now - h->jumped_at < 10000 ||
-	    w->now - w->lease_deleted <= DELETED_MS ||
-	    w->now - touched(w, m) <= late)
+	if (!is_known(t, h, m, late))
 		return;
 	if (release)
 		look_for_window(t, a, o);
-	if (w->now - x->goal_since <= late)
-		return;
-	/* A Node that does not name its claim yet stands for itself. */
-	if (release && x->goal == DUE_HELD && !is_as_stamped(h, o) &&
-	    (o->kind == KIND_NODECLAIM || o->other[0] != '\0'))
+	if (release && truth_sees_act(t, o, ACT_CLEAR))
 		broken(w, "I3: %s is released, though it is to be held",
 		       a->name);
-	/* So does a Node whose claim is yet to be listed. */
-	if (a->act == ACT_HOLD && x->goal == DUE_CLEAR &&
-	    late < LAG_MS + 1500 &&
-	    h->streams[KIND_NODECLAIM].complete &&
-	    h->streams[KIND_NODECLAIM].state == STREAM_OPEN &&
-	    w->now - h->streams[KIND_NODECLAIM].opened > LAG_MS &&
-	    (o->kind == KIND_NODECLAIM || o->other[0] != '\0'))
+	if (a->act == ACT_HOLD && truth_sees_act(t, o, ACT_HOLD))
 		broken(w, "I2: %s is held, though it is to be clear", a->name);
+	if (w->now - x->goal_since <= late)
+		return;
 	/* What people say on a claim that is too large may be heard a minute
 	 * later.  Until then a write on the claim itself fails (thing_patch). */
 	if (a->act == ACT_HOLD && says_no(t, m, o) &&

@@ -9,7 +9,6 @@
  * its scope, and what it replaces (docs/rules.md#replacements).
  */
 
-#define GRACE_MS 5000		/* for a claim without a Launched condition */
 #define SIGN_MS 60000		/* from a disruption to a claim after it */
 #define SUSPECT_MS 10000
 #define SETTLED_MS 5000		/* undecided for so long after it was seen, and
@@ -96,6 +95,9 @@ ready_known(const struct truth *t, const struct thing *claim)
 
 	if (claim->ready_ms == STAMP_NONE)
 		return (struct maybe){false, false};
+	/* It may have been seen as ready only after the deletion was. */
+	if (claim->was_large)
+		return (struct maybe){false, true};
 	return (struct maybe){seen || !claim->large,
 			      seen || !claim->large || t->leader == NULL};
 }
@@ -371,18 +373,26 @@ clocks_apart(const struct truth *t, int64_t since)
 	return by;
 }
 
+/* Returns when the leader saw that the claim was gone: until then it takes it for
+ * one that drains. */
+static int64_t
+seen_gone(const struct truth *t, const struct thing *claim)
+{
+	int64_t at = t->leader == NULL
+			     ? -1
+			     : t->leader->sights[claim->index].gone_at;
+
+	return at >= 0 ? at : INT64_MAX;
+}
+
 bool
 truth_may_match(const struct truth *t, const struct thing *claim,
 		const struct thing *deleted)
 {
 	int64_t age = claim->created_ms - deleted->deleted_ms;
-	/* A leader that was not watching cannot know when the claim was
-	 * gone. */
 	bool draining = deleted->gone_at < 0 ||
-			deleted->gone_at >=
-				claim->born - clocks_apart(t, deleted->gone_at) ||
-			t->w->trouble_until + TROUBLE_SLACK_MS >=
-				deleted->gone_at;
+			seen_gone(t, deleted) >=
+				claim->born - clocks_apart(t, deleted->gone_at);
 
 	if (claim == deleted || was_chosen(deleted).lo || !deleted->deleting ||
 	    !(was_ready(deleted) || was_substitute(t, deleted).hi) ||
@@ -418,6 +428,21 @@ waits_still(const struct truth *t, const struct thing *claim,
 	       t->leader->sights[y->extender].deleted_at >= 0;
 }
 
+/* May the leader take the claim before it knows of the deletion, or for one that
+ * was made while the machine drained, although it was gone? */
+static bool
+was_unseen(const struct truth *t, const struct thing *claim,
+	   const struct thing *deleted)
+{
+	const struct sight *s = &t->leader->sights[deleted->index];
+	int64_t launched = t->leader->sights[claim->index].launched_at;
+
+	return s->deleted_at < 0 ||
+	       (launched >= 0 && s->deleted_at > launched - LAG_MS) ||
+	       (deleted->gone_at >= 0 && deleted->gone_at < claim->born &&
+		seen_gone(t, deleted) >= claim->born);
+}
+
 /* Is the answer unclear, because it is not the same for every leader? */
 static bool
 unclear(const struct truth *t, const struct thing *claim,
@@ -430,7 +455,9 @@ unclear(const struct truth *t, const struct thing *claim,
 	bool near_gone = deleted->gone_at >= 0 && since_gone >= -apart &&
 			 since_gone <= apart;
 
-	return was_chosen(deleted).hi || age < 0 ||
+	/* Nobody sees all of a claim that is too large. */
+	return claim->large || deleted->large || was_chosen(deleted).hi ||
+	       age < 0 ||
 	       (age == 0 && deleted->deleted_at > claim->born) ||
 	       (age > SUBSTITUTE_MS && near_gone) ||
 	       (age > SUBSTITUTE_MS && since_gone > apart &&
@@ -442,8 +469,9 @@ unclear(const struct truth *t, const struct thing *claim,
 				 claim->born) ||
 	       respecified_since(w, &w->machines[deleted->machine],
 				 deleted->deleted_at) ||
-	       w->trouble_until + TROUBLE_SLACK_MS >= deleted->deleted_at ||
-	       t->leader == NULL || t->leader->led_since > deleted->deleted_at;
+	       !t->calm || t->leader == NULL ||
+	       t->leader->led_since > deleted->deleted_at ||
+	       was_unseen(t, claim, deleted);
 }
 
 static bool
@@ -698,7 +726,8 @@ static void
 set_unread_failed(struct truth *t, const struct thing *claim,
 		  struct machine_truth *x)
 {
-	int64_t until = seen_at(t, claim) + FAILED_MS + LAG_MS;
+	int64_t until = seen_at(t, claim) + FAILED_MS +
+			clocks_apart(t, claim->deleted_at);
 
 	turns_at(t, until + 1);
 	x->failed_boot = true;
@@ -723,7 +752,7 @@ set_failed(struct truth *t, const struct past *p, int machine)
 			  seen_at(t, claim) + LAG_MS >=
 				  claim->born + GRACE_MS);
 	x->counted.hi |= decided_late(t, p, claim);
-	if (claim->large && !ready_known(t, claim).lo) {
+	if ((claim->large || claim->was_large) && !ready_known(t, claim).lo) {
 		set_unread_failed(t, claim, x);
 		return;
 	}

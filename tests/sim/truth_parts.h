@@ -8,6 +8,8 @@
 
 /* truth.c: moments */
 int64_t later_of(int64_t a, int64_t b);
+/* Since when the object's machine is surely in its present period. */
+int64_t truth_period_of(const struct truth *t, const struct thing *o);
 /* Something turns at that virtual time, if it is yet to come. */
 void turns_at(struct truth *t, int64_t at);
 /* Has the moment on the leader's clock passed?  If not, something turns then. */
@@ -47,6 +49,9 @@ bool truth_may_match(const struct truth *t, const struct thing *claim,
 /* Has another claim been disrupted that this one may replace? */
 bool truth_disrupted_before(const struct truth *t, const struct thing *claim,
 			    int64_t within_ms);
+
+/* truth_act.c: would it be reported if the leader did that to the object now? */
+bool truth_sees_act(const struct truth *t, const struct thing *o, enum act act);
 
 /* truth_scope.c: debts and windows */
 void truth_pass_time(struct truth *t);

@@ -89,12 +89,12 @@ collapse(struct scope_truth *s)
 	s->early.windows = s->late.windows;
 }
 
-/* Any window that was open has closed by then, and any debt is paid. */
+/* Any window that was open has closed by then, or any debt is paid. */
 static void
 run_unknown(const struct truth *t, struct scope_truth *s, double dt)
 {
 	s->idle_for = s->seems.hi ? 0 : s->idle_for + (t->usable ? dt : 0);
-	if (s->idle_for <= (double)(2 * t->rules.cap.window_ms + LAG_MS))
+	if (s->idle_for <= (double)(t->rules.cap.window_ms + 2 * LAG_MS))
 		return;
 	s->unknown = false;
 	s->early = s->late = (struct bucket){0};
@@ -512,6 +512,19 @@ any_skewed(const struct truth *t)
 	return false;
 }
 
+static bool
+has_machines(const struct truth *t, int scope)
+{
+	const struct world *w = t->w;
+
+	for (int i = 0; i < w->machines_n; i++)
+		if (in_scope(t, scope, w->machines[i].pool_id) &&
+		    thing_alive(w, w->machines[i].claim) != NULL &&
+		    !truth_uncounted(w, &t->rules, &w->machines[i]))
+			return true;
+	return false;
+}
+
 /* A new leader reads the Lease, and believes it up to the renewTime. */
 void
 truth_leads(struct holder *h)
@@ -560,6 +573,11 @@ truth_leads(struct holder *h)
 		struct kept k = most;
 
 		restore_scope(t, &k, i, renewed);
+		/* … if it has a machine by the time when all are listed. */
+		if (!has_machines(t, i)) {
+			t->scopes[i].late = (struct bucket){0};
+			t->scopes[i].gap_over = true;
+		}
 	}
 	for (int i = 0; lost && i < MACHINES; i++)
 		t->machines[i].was_held = false;
@@ -730,8 +748,15 @@ truth_soft(struct truth *t)
 	bool rewritten = t->leader != NULL && !t->leader->elects &&
 			 t->w->now - t->w->lease_deleted < 70000;
 
+	/* … and it is written again only after a backoff. */
+	bool unwritten =
+		t->w->now - t->w->lease_failed <=
+		(t->leader != NULL && t->leader->elects
+			 ? SLACK_MS
+			 : TROUBLE_SLACK_MS);
+
 	if (!t->calm || t->leader == NULL || !t->leader->restored ||
-	    t->w->full || rewritten || t->rules.scope == SCOPE_NODE ||
+	    t->w->full || rewritten || unwritten || t->rules.scope == SCOPE_NODE ||
 	    /* A new leader knows such claims, and what they hold, later. */
 	    t->w->larges ||
 	    soft_fits(t)) {

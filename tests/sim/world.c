@@ -13,6 +13,7 @@ world_init(struct world *w, uint64_t seed)
 		(void)roll(&w->dice, 2);
 	w->rv = 100;
 	w->lease_deleted = w->trouble_until = -1000000;
+	w->quarrel = w->failed = w->lease_failed = w->large_line = -1000000;
 }
 
 void

@@ -76,6 +76,7 @@ struct thing {
 	char class[CLASS_BYTES];	/* claim: our class; Event: its reason */
 	char class_uid[24];		/* claim: whom the class speaks of */
 	bool large;		/* lists and watches leave it out */
+	bool was_large;		/* … and did when it came to be deleted */
 	/* for the invariants */
 	unsigned writes, reasons, tries;
 	int64_t tries_since;
@@ -194,8 +195,9 @@ struct world {
 	int pools_n;
 	bool larges;	/* an object was too large once: fresh lists are made
 			   though nothing is to be released */
-	bool quarrel;	/* two led, with different configurations: what
-			   one strips the other holds again, three times */
+	int64_t quarrel;	/* until then two may lead, with different
+			   configurations: what one strips the other holds
+			   again, three times in a period */
 	bool full;	/* a table was, and left something out … */
 	int64_t crowded;	/* … and last could not but do so */
 	bool is_crowded;
@@ -215,6 +217,10 @@ struct world {
 	int64_t turns_from, turns_until, turns_every, turns_by;
 	struct uninstaller uninstaller;
 	int64_t trouble_until;	/* of any kind: invariants with a slack wait */
+	int64_t failed;		/* a call of a leader was, last: what comes next
+				   waits for a backoff */
+	int64_t lease_failed;	/* a call for the Lease did, last */
+	int64_t large_line;	/* watches left a line out, last */
 	int64_t caused;		/* something happened that is not ours, last */
 	int64_t trouble_began;	/* a fault began, or whoever leads, last */
 	bool reruled;		/* a replica's configuration was changed */
