@@ -63,7 +63,8 @@ TOOLS := $(BUILD)/holderctl
 DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev \
 	libyaml-dev libssl-dev libgnutls28-dev zlib1g-dev check ca-certificates git \
 	openssl python3 python3-pytest python3-yaml python3-venv python3-pytest-xdist \
-	python3-jsonpatch python3-cryptography valgrind shellcheck busybox
+	python3-jsonpatch python3-cryptography valgrind shellcheck clang-format-14 \
+	busybox
 
 .PHONY: all help check unit below computing fuzz fuzz-targets fuzz-corpus \
 	fuzz-coverage edge daemon programs programs-edge sim sim-quick \
@@ -461,8 +462,9 @@ install-plugin:  ## install the kubectl plugin alone, which is a shell script
 krew:  ## the archive and manifest of the plugin for Krew; URL=https://... of the repository
 	@plugin/krew.sh $(VERSION) $(BUILD)/krew $(URL)
 
-format:  ## clang-format on every C file
-	clang-format -i $$(git ls-files '*.c' '*.h')
+format:  ## clang-format on src and include, but for the core
+	@tests/deps.sh clang-format-14
+	git ls-files 'src/*.[ch]' 'include/*.h' | grep -v /core/ | xargs clang-format-14 -i
 
 clean:  ## remove $(BUILD)
 	rm -rf $(BUILD)

@@ -199,6 +199,11 @@ while read -r file; do fault "$file: no SPDX line"; done < <(
 	sources '*.c' '*.h' '*.sh' '*.py' Makefile | xargs grep -L 'SPDX-License-Identifier')
 while read -r where; do fault "$where"; done < <(
 	sources 'src/*' 'include/*' 'tests/*.[ch]' | xargs grep -nE 'TODO|FIXME|\bXXX\b|#if 0|alloca\(')
+# --- form: of src and include, but for the core, as .clang-format has it ----------
+clang-format-14 --version >/dev/null || fault "no clang-format-14: run make deps"
+while read -r where; do fault "$where: clang-format would change it: run make format"; done < <(
+	sources 'src/*.[ch]' 'include/*.h' | grep -v /core/ | xargs -P 2 -n 40 clang-format-14 -n 2>&1 |
+		sed -nE 's/^([^:]+:[0-9]+):.*/\1/p' | sort -u)
 # --- the kubectl plugin, which runs in any shell of POSIX ------------------------
 while read -r text; do fault "$text"; done < <(
 	shellcheck -f gcc plugin/kubectl-karpenter_holder plugin/kubectl_complete-karpenter_holder plugin/krew.sh 2>&1)

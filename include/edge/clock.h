@@ -15,12 +15,12 @@
  */
 struct clock;
 
-struct clock *clock_new(void);	/* NULL: no memory */
-void clock_free(struct clock *c);	/* NULL is allowed */
+struct clock *clock_new(void);	  /* NULL: no memory */
+void clock_free(struct clock *c); /* NULL is allowed */
 
 int64_t clock_boot_ms(void);
 uint64_t clock_boot_us(void);
-int64_t clock_wall_ms(void);	/* CLOCK_REALTIME, for log lines */
+int64_t clock_wall_ms(void); /* CLOCK_REALTIME, for log lines */
 struct now clock_now(const struct clock *c);
 
 /* Takes the Date of an answer.  sent_ms is the boot time when the request was

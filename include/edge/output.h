@@ -16,10 +16,10 @@
  * thread-safe.
  */
 struct output {
-	int fd, given;		/* given: the caller's */
+	int fd, given; /* given: the caller's */
 	char *bytes;
-	size_t first, n, room;	/* n bytes wait, from `first` on */
-	int error;		/* of a write, or ENOMEM; 0: none */
+	size_t first, n, room; /* n bytes wait, from `first` on */
+	int error;	       /* of a write, or ENOMEM; 0: none */
 };
 
 void output_init(struct output *o, int fd);
@@ -42,13 +42,11 @@ bool output_is_full(const struct output *o);
  * one of the signals that the caller has blocked is pending (edge/signals.h),
  * ERR_TIMEOUT if the reader has taken nothing for stall_ms (INT64_MAX: it may
  * take any time), and ERR_SYSTEM if a write has failed. */
-int output_wait(struct output *o, size_t most, int64_t stall_ms,
-		struct err *e);
+int output_wait(struct output *o, size_t most, int64_t stall_ms, struct err *e);
 
 /* Prints such a line on stderr, by the buffer of the log (edge/log.h): it does
  * not wait either.  Any thread. */
-void output_tell(const char *format, ...)
-	__attribute__((format(printf, 1, 2)));
+void output_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* At the end: waits for the reader of stderr, for LOG_END_MS at most. */
 void output_tell_end(void);
 

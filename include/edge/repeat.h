@@ -15,16 +15,19 @@
 #define REPEAT_WINDOW_MS 60000
 
 struct repeat {
-	const char *phrase;	/* a string literal, not copied; NULL: free */
-	int64_t until_ms;	/* the end of its window */
-	unsigned said, kept_back;	/* lines in this window */
+	const char *phrase;	  /* a string literal, not copied; NULL: free */
+	int64_t until_ms;	  /* the end of its window */
+	unsigned said, kept_back; /* lines in this window */
 };
 
 struct repeats {
-	int64_t due_ms;	/* when the first report is due; INT64_MAX: none */
+	int64_t due_ms; /* when the first report is due; INT64_MAX: none */
 	struct repeat at[REPEAT_PHRASES];
 };
-#define REPEATS_INIT {.due_ms = INT64_MAX}
+#define REPEATS_INIT                                                           \
+	{                                                                      \
+		.due_ms = INT64_MAX                                            \
+	}
 
 /* Returns whether the phrase may be logged now.  It may `burst` times in the
  * window that begins with the first time.  A phrase for which the table has no

@@ -18,8 +18,8 @@
  * main thread; threads that start meanwhile have them blocked.
  */
 struct signals {
-	sigset_t before;	/* what was blocked */
-	int taken;		/* the first one; 0: none */
+	sigset_t before; /* what was blocked */
+	int taken;	 /* the first one; 0: none */
 };
 
 /* Makes *set the set of these signals.  Any thread. */

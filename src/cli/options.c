@@ -24,9 +24,9 @@ flags_next(struct flags *f, struct err *e)
 	f->inline_value = NULL;
 	if (strcmp(arg, "-h") == 0)
 		arg = "--help";
-	if (strncmp(arg, "-o", 2) == 0) {	/* also -ojson, -o=json */
+	if (strncmp(arg, "-o", 2) == 0) { /* also -ojson, -o=json */
 		(void)snprintf(f->name, sizeof(f->name), "output");
-		f->inline_value = arg[2] == '\0' ? NULL
+		f->inline_value = arg[2] == '\0'  ? NULL
 				  : arg[2] == '=' ? arg + 3
 						  : arg + 2;
 		return 1;
@@ -110,9 +110,10 @@ print_help(const char *usage)
 	print_flag("context", "''", "context of the kubeconfig");
 	for (size_t i = 0; config_flag_help(i, &name, &help, def); i++)
 		print_flag(name, def[0] ? def : "''", help);
-	(void)printf("    -h, --help:\n        this text\n\n"
-		     "Flags, then the environment (HOLD_DURATION, "
-		     "HOLD_ANNOTATION, MEMORY_LIMIT), then\nthe file, then defaults.\n");
+	(void)printf(
+		"    -h, --help:\n        this text\n\n"
+		"Flags, then the environment (HOLD_DURATION, "
+		"HOLD_ANNOTATION, MEMORY_LIMIT), then\nthe file, then defaults.\n");
 }
 
 /* Returns the variable behind a flag that is not configuration, or NULL if
@@ -215,8 +216,7 @@ options_parse(int argc, char **argv, const char *usage, struct options *o,
 		return rc;
 	if (read_config(o, &places, e) ||
 	    config_env(&o->config, getenv, keep_warning, o, e) ||
-	    apply(f, o, &places, e) ||
-	    config_validate(&o->config, &places, e))
+	    apply(f, o, &places, e) || config_validate(&o->config, &places, e))
 		return -1;
 	config_advise(&o->config, keep_warning, o);
 	return 0;
@@ -229,9 +229,10 @@ options_namespace(struct flags *f, const char **name, struct err *e)
 		return -1;
 	if ((*name)[0] == '\0' || syntax_label(*name))
 		return 1;
-	return err_set(e, ERR_INPUT,
-		       "--namespace: \"%.80s\", expected the name of a namespace",
-		       *name);
+	return err_set(
+		e, ERR_INPUT,
+		"--namespace: \"%.80s\", expected the name of a namespace",
+		*name);
 }
 
 int
@@ -268,10 +269,9 @@ options_parse_with(int argc, char **argv, const char *usage, options_own *own,
 			break;
 		if (rc > 0)
 			continue;
-		rc = !is_known(o, f.name) ? flags_unknown(&f, e)
-		     : strcmp(f.name, "help") == 0
-			     ? 0
-			     : flags_value(&f, &value, e);
+		rc = !is_known(o, f.name)	   ? flags_unknown(&f, e)
+		     : strcmp(f.name, "help") == 0 ? 0
+						   : flags_value(&f, &value, e);
 		if (rc < 0)
 			break;
 		while (first <= f.at)

@@ -20,8 +20,8 @@
 struct flags {
 	int argc;
 	char **argv;
-	int at;			/* 0 before the first flags_next */
-	char name[64];		/* of the flag; "help" for -h, "output" for
+	int at;	       /* 0 before the first flags_next */
+	char name[64]; /* of the flag; "help" for -h, "output" for
 				   -o */
 	const char *inline_value;
 };
@@ -43,7 +43,7 @@ int flags_unknown(const struct flags *f, struct err *e);
 
 struct options {
 	struct config config; /* defaults, file, environment and flags; valid */
-	const char *config_file, *kubeconfig, *context;	/* NULL: not given */
+	const char *config_file, *kubeconfig, *context; /* NULL: not given */
 	char warnings[OPTIONS_WARNINGS_MAX][240];	/* whole sentences */
 	size_t warnings_n;
 };

@@ -20,8 +20,8 @@ struct command {
 
 struct program {
 	const char *name;
-	const char *about;	/* one sentence */
-	const char *see;	/* ends --help: where the rest is */
+	const char *about; /* one sentence */
+	const char *see;   /* ends --help: where the rest is */
 	const struct command *commands;
 	size_t commands_n;
 };

@@ -7,8 +7,8 @@
 /* What every command prints, under the program's name. */
 
 #define CMD_OK 0
-#define CMD_FAILED 1	/* the work failed */
-#define CMD_USAGE 2	/* the input was wrong */
+#define CMD_FAILED 1 /* the work failed */
+#define CMD_USAGE 2  /* the input was wrong */
 
 /* The name has to be set before the others are called. */
 void say_as(const char *program);

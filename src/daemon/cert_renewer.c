@@ -21,7 +21,7 @@
  * other a retry.
  */
 
-#define PATIENCE_READS 3	/* by then a leader would have acted */
+#define PATIENCE_READS 3 /* by then a leader would have acted */
 
 enum role { IDLE, LEADS, STANDS_IN };
 
@@ -30,8 +30,8 @@ struct cert_renewer {
 	struct state *shared;
 	const struct config *config;
 	struct serving_cert *pair;
-	bool unhooked;		/* has been logged */
-	int64_t well_ms;	/* boot time: last led or had a certificate */
+	bool unhooked;	 /* has been logged */
+	int64_t well_ms; /* boot time: last led or had a certificate */
 	struct renewal renewal;
 	struct renewal_call call;
 };
@@ -121,8 +121,8 @@ renewer_run(void *ctx)
 {
 	struct cert_renewer *r = ctx;
 	const struct config *c = r->config;
-	struct renewal_config lives = renewal_config(c->self_signed.ca_ms,
-						     c->self_signed.leaf_ms);
+	struct renewal_config lives =
+		renewal_config(c->self_signed.ca_ms, c->self_signed.leaf_ms);
 	enum role was = IDLE, role;
 	int64_t wait_ms;
 

@@ -20,9 +20,9 @@ struct cert_renewer_setup {
 	struct state *shared;
 	struct kube *kube;
 	const struct config *config;
-	struct serving_cert *pair;	/* what this replica serves */
-	const char *namespace_name;	/* of the Secret and the Service */
-	const struct timing *timing;	/* call_ms is used */
+	struct serving_cert *pair;   /* what this replica serves */
+	const char *namespace_name;  /* of the Secret and the Service */
+	const struct timing *timing; /* call_ms is used */
 };
 
 /* Main calls this.  It returns NULL on failure, and *e says why.  The worker's

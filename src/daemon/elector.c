@@ -73,7 +73,7 @@ log_notes(struct elector *el)
 		[LEASE_NOTE_RELEASED] = {LOG_INFO, "lead given up"},
 		[LEASE_NOTE_BAD_STATE] = {LOG_WARN, "state cannot be read"},
 	};
-	static struct lease_note n;	/* there is only one elector */
+	static struct lease_note n; /* there is only one elector */
 
 	while (state_lease_note(el->shared, &n))
 		LOG(says[n.type].level, says[n.type].phrase,

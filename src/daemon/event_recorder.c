@@ -27,11 +27,11 @@ struct event_recorder {
 	struct kube_stream *stream;
 	int64_t call_ms;
 	char instance[EVENT_INSTANCE_BYTES];
-	uint64_t dropped;	/* as last logged */
+	uint64_t dropped; /* as last logged */
 	char body[EVENT_BYTES];
 
-	pthread_mutex_t lock;	/* protects what follows */
-	pthread_cond_t turn;	/* a new Event, stopping or ended */
+	pthread_mutex_t lock; /* protects what follows */
+	pthread_cond_t turn;  /* a new Event, stopping or ended */
 	bool stopping, ended;
 	struct event_series series;
 };
@@ -65,7 +65,7 @@ event_code_of(const struct kube_reply *r)
 	case ANSWER_INVALID:
 	case ANSWER_REFUSED:
 		return EVENT_SERIES_REFUSED;
-	case ANSWER_CONFLICT:	/* of a quota, which may have room later */
+	case ANSWER_CONFLICT: /* of a quota, which may have room later */
 	case ANSWER_BUSY:
 	case ANSWER_BLOCKED:
 	case ANSWER_FAILED:

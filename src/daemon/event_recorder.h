@@ -17,8 +17,8 @@ struct event_recorder;
 struct event_recorder_setup {
 	const struct clock *clock;
 	struct kube *kube;
-	const char *instance;		/* the name of this replica; copied */
-	const struct timing *timing;	/* call_ms is used */
+	const char *instance;	     /* the name of this replica; copied */
+	const struct timing *timing; /* call_ms is used */
 };
 
 /* Main calls this.  It returns NULL on failure, and *e says why.  Stop the
@@ -27,8 +27,7 @@ struct event_recorder_setup {
  * whichever is shorter.  Then it cuts the call.  Writes that wait for a later
  * try are dropped. */
 struct event_recorder *event_recorder_new(const struct event_recorder_setup *o,
-					  struct worker *worker,
-					  struct err *e);
+					  struct worker *worker, struct err *e);
 /* Main calls this after the join.  NULL is allowed. */
 void event_recorder_free(struct event_recorder *t);
 

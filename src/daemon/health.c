@@ -79,14 +79,10 @@ static const struct check ready_checks[] = {
 };
 
 static const struct check live_checks[] = {
-	{"main", check_main},
-	{"webhook", check_webhook},
-	{"watchers", check_worker},
-	{"sweeper", check_worker},
-	{"elector", check_elector},
-	{"teller", check_worker},
-	{"renewer", check_worker},
-	{NULL, NULL},
+	{"main", check_main},	    {"webhook", check_webhook},
+	{"watchers", check_worker}, {"sweeper", check_worker},
+	{"elector", check_elector}, {"teller", check_worker},
+	{"renewer", check_worker},  {NULL, NULL},
 };
 
 /* --- replies -------------------------------------------------------------- */
@@ -120,7 +116,7 @@ text_reply(struct server_reply *a, int status, const struct buf *b)
 	a->content_type = "text/plain; charset=utf-8";
 	a->body = b->data;
 	a->body_bytes = b->len;
-	a->close = true;	/* a kubelet dials for each probe */
+	a->close = true; /* a kubelet dials for each probe */
 }
 
 static void
@@ -298,7 +294,7 @@ server_time(void *ctx, const struct server_request *q, struct server_reply *a)
 void
 health_beat(struct health *h)
 {
-	if (h->server != NULL)	/* the renewer has none */
+	if (h->server != NULL) /* the renewer has none */
 		recent_look(&h->status.recent, &h->shared->counters,
 			    clock_boot_ms());
 	atomic_store(&h->main_beat_ms, clock_boot_ms());
@@ -308,20 +304,31 @@ int
 health_start(struct health *h, const char *address, struct err *e)
 {
 	static const struct server_route routes[] = {
-		{.path = "/metrics", .method = "GET", .handler = metrics,
+		{.path = "/metrics",
+		 .method = "GET",
+		 .handler = metrics,
 		 .busy = metrics_busy},
 		{.path = "/readyz*", .method = "GET", .handler = readyz},
 		{.path = "/livez*", .method = "GET", .handler = livez},
 		{.path = "/healthz*", .method = "GET", .handler = healthz},
-		{.path = "/status", .method = "GET", .handler = overview,
+		{.path = "/status",
+		 .method = "GET",
+		 .handler = overview,
 		 .busy = status_has_no_room},
-		{.path = "/status/time", .method = "GET",
+		{.path = "/status/time",
+		 .method = "GET",
 		 .handler = server_time},
-		{.path = "/status/machines", .method = "GET",
-		 .handler = all_machines, .busy = status_has_no_room},
-		{.path = STATUS_MACHINES "*", .method = "GET",
-		 .handler = one_machine, .busy = status_has_no_room},
-		{.path = "/", .method = "GET", .handler = page,
+		{.path = "/status/machines",
+		 .method = "GET",
+		 .handler = all_machines,
+		 .busy = status_has_no_room},
+		{.path = STATUS_MACHINES "*",
+		 .method = "GET",
+		 .handler = one_machine,
+		 .busy = status_has_no_room},
+		{.path = "/",
+		 .method = "GET",
+		 .handler = page,
 		 .busy = status_has_no_room},
 	};
 	struct server_options o = {

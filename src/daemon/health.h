@@ -21,7 +21,7 @@ struct health {
 	struct state *shared;
 	struct hook *hook;
 	struct serving_cert *pair;
-	const struct worker *workers;	/* a check of /livez finds its worker by
+	const struct worker *workers; /* a check of /livez finds its worker by
 					   the name of its kind */
 	unsigned workers_n;
 	const struct timing *timing;

@@ -128,7 +128,7 @@ path_of(const struct job *j, struct buf *path, struct kube_request *q)
 	default:
 		buf_printf(path, "%s/%s?fieldManager=karpenter-node-holder",
 			   r->path, j->action.name);
-		q->accept = ACCEPT_METADATA;	/* only its version is needed */
+		q->accept = ACCEPT_METADATA; /* only its version is needed */
 	}
 }
 
@@ -145,7 +145,7 @@ static void
 page_opened(void *ctx)
 {
 	struct job *j = ctx;
-	struct err e;	/* pager_feed fails in the same way */
+	struct err e; /* pager_feed fails in the same way */
 
 	(void)pager_begin(&j->pager, fresh_item, j, &e);
 }
@@ -281,9 +281,8 @@ job_tell(const struct job_env *v, const struct action *a,
 	 struct controller_outcome *out)
 {
 	log_written(v->rules, a);
-	*out = (struct controller_outcome){.code = CONTROLLER_OK,
-					   .action = a,
-					   .retry_after_ms = -1};
+	*out = (struct controller_outcome){
+		.code = CONTROLLER_OK, .action = a, .retry_after_ms = -1};
 }
 
 static void

@@ -17,11 +17,11 @@
 struct job {
 	bool used;
 	struct action action;
-	struct pager pager;	/* of a list */
-	const struct job_env *env;	/* for the items of a page, which is
+	struct pager pager;	   /* of a list */
+	const struct job_env *env; /* for the items of a page, which is
 					   taken as it arrives */
-	bool metadata;		/* of a read: only the metadata is asked for */
-	char why[API_MESSAGE_BYTES];	/* behind outcome.why */
+	bool metadata; /* of a read: only the metadata is asked for */
+	char why[API_MESSAGE_BYTES]; /* behind outcome.why */
 };
 
 struct job_env {

@@ -16,8 +16,8 @@
  * counts take 780 KiB (core/controller/journal.h, status.h).  The text is in two
  * records of the Lease, two of the elector, in the state, and as JSON. */
 #define HEALTH_BYTES                                                           \
-	((int64_t)METRICS_PAGE_BYTES + HEALTH_UNREAD_BYTES_MAX +               \
-	 (780 << 10) + 8 * LEASE_HISTORY_BYTES)
+	((int64_t)METRICS_PAGE_BYTES + HEALTH_UNREAD_BYTES_MAX + (780 << 10) + \
+	 8 * LEASE_HISTORY_BYTES)
 
 /* A value of the tree (wire/json/json.c). */
 #define VALUE_TREE_BYTES 32
@@ -33,7 +33,7 @@
 /* The Node stream and the NodeClaim stream keep all annotations.  The two others
  * keep little of an item. */
 #define STREAMS_BYTES                                                          \
-	(4 * (int64_t)ITEM_BYTES_MAX + 2 * TREE_BYTES(JSON_KEPT_BYTES_MAX) +        \
+	(4 * (int64_t)ITEM_BYTES_MAX + 2 * TREE_BYTES(JSON_KEPT_BYTES_MAX) +   \
 	 2 * 3 * (int64_t)JSON_SMALL_BYTES_MAX)
 
 /* One review is large.  The other threads have small ones. */
@@ -87,8 +87,8 @@ memory_divide(int64_t limit, unsigned lanes, uint32_t machines)
 	int64_t connections =
 		at_least(left / CONNECTIONS_SHARE,
 			 (int64_t)SERVER_CONNECTIONS_LEAST * CONNECTION_BYTES);
-	int64_t max = at_most((left - connections) / MACHINE_BYTES,
-			      MACHINES_MAX);
+	int64_t max =
+		at_most((left - connections) / MACHINE_BYTES, MACHINES_MAX);
 	int64_t bodies;
 
 	left -= at_most((int64_t)machines + MACHINES_SOON, max) * MACHINE_BYTES;

@@ -13,11 +13,11 @@
  * table of machines and to the webhook.
  */
 struct memory {
-	uint32_t machines_max;		/* of each kind, for controller_new */
+	uint32_t machines_max; /* of each kind, for controller_new */
 	/* Of the webhook.  The room that the table does not use goes to
 	 * them. */
 	unsigned connections_max;
-	size_t bodies_max;		/* bytes */
+	size_t bodies_max; /* bytes */
 };
 
 /* Divides `limit` bytes, at least MEMORY_MIN.  `lanes` is how many patches may

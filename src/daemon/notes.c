@@ -53,7 +53,8 @@ moment_of(const struct note *n, char moment[MOMENT_BYTES])
 	else
 		stamp_format(n->type == NOTE_SCOPE_CAPPED
 				     ? n->as.capped.until_ms
-				     : n->as.held.until_ms, moment);
+				     : n->as.held.until_ms,
+			     moment);
 }
 
 static void
@@ -96,11 +97,15 @@ static void
 put_until(struct buf *b, const struct note *n, const char *moment)
 {
 	if (n->as.held.capped)
-		buf_printf(b, "until %s at the latest, when its "
-			   "maxHoldDuration is used up", moment);
+		buf_printf(b,
+			   "until %s at the latest, when its "
+			   "maxHoldDuration is used up",
+			   moment);
 	else if (n->as.held.earliest)
-		buf_printf(b, "until %s at the earliest, as machines are still "
-			   "booting", moment);
+		buf_printf(b,
+			   "until %s at the earliest, as machines are still "
+			   "booting",
+			   moment);
 	else
 		buf_printf(b, "until %s if nothing is added", moment);
 }
@@ -146,7 +151,8 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 		return EVENT_HOLD_RELEASED;
 	default:
 		duration_format(n->as.capped.max_ms, cap);
-		buf_printf(b, " has used up its maxHoldDuration of %s: until "
+		buf_printf(b,
+			   " has used up its maxHoldDuration of %s: until "
 			   "%s at the earliest its nodes %s released, but for "
 			   "machines whose own holdDuration has not passed",
 			   cap, moment, are(r));
@@ -174,10 +180,10 @@ report_scope(struct state *s, const struct note *n, const struct rules *r,
 	what.reason = reason_of(r, describe_scope(n, r, moment, &b));
 	for (uint32_t i = 0; state_nodepool_at(s, &i, &nodepool);) {
 		if (nodepool.out || (r->scope == SCOPE_NODEPOOL &&
-				 strcmp(nodepool.name, n->name) != 0))
+				     strcmp(nodepool.name, n->name) != 0))
 			continue;
 		if (nodepool.hand_ms != STAMP_NONE && !starts)
-			continue;	/* its nodes stay held */
+			continue; /* its nodes stay held */
 		what.nodepool = nodepool.name;
 		what.nodepool_uid = nodepool.uid;
 		event_recorder_say(rec, &what);
@@ -196,13 +202,15 @@ report_blocked(struct state *s, const struct note *n, const struct rules *r,
 	struct nodepool_report nodepool;
 	struct buf b;
 
-	LOG(LOG_WARN, PHRASE(r, "holds cannot be released"), LS("unseen", n->name),
-	    LI("objects", n->as.objects));
+	LOG(LOG_WARN, PHRASE(r, "holds cannot be released"),
+	    LS("unseen", n->name), LI("objects", n->as.objects));
 	/* The text has no number, so that all these Events form one series. */
 	begin(&b, r, text, sizeof(text));
-	buf_printf(&b, "Nothing %s released, whatever is due: %ss cannot be "
+	buf_printf(&b,
+		   "Nothing %s released, whatever is due: %ss cannot be "
 		   "listed or watched; the log of the holder that leads says "
-		   "why", r->mode == MODE_OBSERVE ? "would be" : "is", n->name);
+		   "why",
+		   r->mode == MODE_OBSERVE ? "would be" : "is", n->name);
 	for (uint32_t i = 0; state_nodepool_at(s, &i, &nodepool);) {
 		if (nodepool.out)
 			continue;
@@ -250,10 +258,10 @@ report_manual(const struct note *n, const struct rules *r,
 {
 	char stamp[STAMP_BYTES], text[EVENT_SERIES_NOTE_BYTES];
 	struct event_series_what what = {
-				 .reason = reason_of(r, EVENT_MANUAL_HOLD),
-				 .nodepool = n->name,
-				 .nodepool_uid = n->as.manual.uid,
-				 .note = text};
+		.reason = reason_of(r, EVENT_MANUAL_HOLD),
+		.nodepool = n->name,
+		.nodepool_uid = n->as.manual.uid,
+		.note = text};
 	struct buf b;
 
 	stamp_format(n->as.manual.until_ms, stamp);
@@ -278,12 +286,11 @@ report_invalid(const struct note *n, struct event_recorder *rec)
 	const char *key = nodepool_key_name(n->as.invalid.key);
 	const char *expected = nodepool_expected(n->as.invalid.key);
 	char action[EVENT_SERIES_ACTION_BYTES], text[EVENT_SERIES_NOTE_BYTES];
-	struct event_series_what what = {
-		.reason = EVENT_INVALID_ANNOTATION,
-		.nodepool = n->name,
-		.nodepool_uid = n->as.invalid.uid,
-		.action = action,
-		.note = text};
+	struct event_series_what what = {.reason = EVENT_INVALID_ANNOTATION,
+					 .nodepool = n->name,
+					 .nodepool_uid = n->as.invalid.uid,
+					 .action = action,
+					 .note = text};
 	struct buf a, b;
 
 	LOG(LOG_WARN, "annotation does not count", LS("pool", n->name),

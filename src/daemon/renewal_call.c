@@ -24,8 +24,7 @@ static void
 call_json(struct renewal_call *r, struct kube_request *q,
 	  const struct buf *body, struct renewal_call_result *c)
 {
-	int64_t left_ms = r->stands_in ? r->call_ms
-				       : state_lead_ms(r->shared);
+	int64_t left_ms = r->stands_in ? r->call_ms : state_lead_ms(r->shared);
 
 	*c = none;
 	/* No call of a leader may be under way when another replica may
@@ -39,8 +38,7 @@ call_json(struct renewal_call *r, struct kube_request *q,
 		q->body = body->data;
 		q->body_bytes = body->len;
 	}
-	if (kube_stream_run(r->stream, q, NULL, NULL, NULL, &c->reply,
-			    &c->err))
+	if (kube_stream_run(r->stream, q, NULL, NULL, NULL, &c->reply, &c->err))
 		return;
 	c->err = (struct err){0};
 	c->status = c->reply.status;

@@ -27,12 +27,12 @@ struct renewal_call {
 	struct kube_stream *stream;
 	const struct config *config;
 	int64_t call_ms;
-	char namespace_name[64];	/* of the Secret and the Service */
+	char namespace_name[64]; /* of the Secret and the Service */
 	char names_text[2][2 * NAME_BYTES];
 	struct certs_names names;
-	bool stands_in;		/* acts without the lead */
+	bool stands_in; /* acts without the lead */
 
-	struct renewal_view view;	/* what the last read showed */
+	struct renewal_view view; /* what the last read showed */
 	struct secret secret;
 	struct webhooks webhooks;
 	char pem[WEBHOOKS_BUNDLE_MAX];
@@ -40,9 +40,9 @@ struct renewal_call {
 };
 
 struct renewal_call_result {
-	struct renewal_outcome outcome;	/* view: struct renewal_call's */
+	struct renewal_outcome outcome; /* view: struct renewal_call's */
 	enum answer_class answer;
-	int status;		/* HTTP; 0: no reply, see err */
+	int status; /* HTTP; 0: no reply, see err */
 	struct kube_reply reply;
 	struct err err;
 };

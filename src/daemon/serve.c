@@ -29,7 +29,7 @@
 
 /* The workers, in the order in which they start. */
 enum {
-	WORKER_WATCHERS,	/* VIEW_COUNT of them, one a kind */
+	WORKER_WATCHERS, /* VIEW_COUNT of them, one a kind */
 	WORKER_SWEEPER = WORKER_WATCHERS + VIEW_COUNT,
 	WORKER_EVENT_RECORDER,
 	WORKER_RENEWER,
@@ -47,18 +47,18 @@ struct serve {
 	struct health health;
 	struct kube *kube;
 	struct worker workers[WORKER_COUNT];
-	struct watcher *watchers[VIEW_COUNT];	/* NULL: not needed */
+	struct watcher *watchers[VIEW_COUNT]; /* NULL: not needed */
 	struct sweeper *sweeper;
-	struct elector *elector;	/* NULL: no Lease is kept */
+	struct elector *elector; /* NULL: no Lease is kept */
 	struct event_recorder *recorder;
-	struct cert_renewer *renewer;	/* NULL: others renew the pair */
+	struct cert_renewer *renewer; /* NULL: others renew the pair */
 	char namespace_name[64];
-	unsigned connections_max;	/* of the webhook, at most ever */
-	bool renews_only;	/* `certs --renew`: the one worker is the
+	unsigned connections_max; /* of the webhook, at most ever */
+	bool renews_only;	  /* `certs --renew`: the one worker is the
 				   renewer, and there is no server */
-	bool serves;		/* the servers have started */
-	int64_t stopping_ms;	/* boot time at which the stop began */
-	unsigned cut;		/* connections open at the end */
+	bool serves;		  /* the servers have started */
+	int64_t stopping_ms;	  /* boot time at which the stop began */
+	unsigned cut;		  /* connections open at the end */
 };
 
 static void
@@ -101,8 +101,8 @@ start_servers(struct serve *v, struct err *e)
 {
 	const struct config *c = v->config;
 
-	if (hook_start(&v->hook, v->shared, c, v->timing,
-		       v->connections_max, e))
+	if (hook_start(&v->hook, v->shared, c, v->timing, v->connections_max,
+		       e))
 		return err_wrap(e, "webhook.address %s", c->webhook.address);
 	serving_cert_init(&v->pair, c, v->shared->clock, &v->shared->counters,
 			  v->hook.server);
@@ -283,8 +283,8 @@ start(struct serve *v, struct kubeconfig *access, struct err *e)
 		return -1;
 	v->serves = true;
 	LOG(LOG_INFO, "serving", LS("version", HOLDER_VERSION),
-	    LS("mode", v->config->rules.mode == MODE_OBSERVE ? "observe"
-							     : "enforce"),
+	    LS("mode",
+	       v->config->rules.mode == MODE_OBSERVE ? "observe" : "enforce"),
 	    LI("webhookPort", server_port(v->hook.server)),
 	    LI("metricsPort", server_port(v->health.server)),
 	    LI("machinesMax", m.machines_max),
@@ -341,15 +341,15 @@ static void
 stop(struct serve *v)
 {
 	if (v->shared == NULL)
-		return;		/* nothing has been made */
+		return; /* nothing has been made */
 	v->stopping_ms = clock_boot_ms();
 	if (v->serves)
-		server_drain(v->hook.server);	/* before /readyz fails */
-	state_stop(v->shared);		/* the sweeper takes no new action */
+		server_drain(v->hook.server); /* before /readyz fails */
+	state_stop(v->shared); /* the sweeper takes no new action */
 	worker_stop(&v->workers[WORKER_RENEWER]);
 	await(v, writers_ended);
 	worker_stop(&v->workers[WORKER_ELECTOR]);
-	await(v, elector_ended);	/* the Lease is given up */
+	await(v, elector_ended); /* the Lease is given up */
 	if (v->serves) {
 		await(v, reviews_ended);
 		/* If this is not 0, drainTimeout is too short. */
@@ -388,8 +388,7 @@ divide_memory(struct serve *v)
 	struct memory m;
 
 	state_report(v->shared, &r);
-	m = memory_divide(v->config->memory_limit,
-			  v->config->patch_concurrency,
+	m = memory_divide(v->config->memory_limit, v->config->patch_concurrency,
 			  r.objects[KIND_NODE] > r.objects[KIND_NODECLAIM]
 				  ? r.objects[KIND_NODE]
 				  : r.objects[KIND_NODECLAIM]);

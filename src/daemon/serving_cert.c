@@ -22,11 +22,11 @@ serving_cert_init(struct serving_cert *p, const struct config *c,
 		  struct server *server)
 {
 	*p = (struct serving_cert){.cert_file = c->webhook.cert_file,
-			   .key_file = c->webhook.key_file,
-			   .clock = clock,
-			   .counters = counters,
-			   .server = server,
-			   .read_ms = INT64_MIN / 2};
+				   .key_file = c->webhook.key_file,
+				   .clock = clock,
+				   .counters = counters,
+				   .server = server,
+				   .read_ms = INT64_MIN / 2};
 }
 
 static bool
@@ -116,9 +116,9 @@ load(struct serving_cert *p, int64_t now_ms, struct certs_pair *c,
 {
 	int rc = certs_load(p->cert_file, p->key_file, now_ms, c, e);
 
-	return rc != 0 && changed(p) ? certs_load(p->cert_file, p->key_file,
-						  now_ms, c, e)
-				     : rc;
+	return rc != 0 && changed(p)
+		       ? certs_load(p->cert_file, p->key_file, now_ms, c, e)
+		       : rc;
 }
 
 /* Logs that the files contain the served pair again, after an unusable one. */

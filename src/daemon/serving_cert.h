@@ -22,13 +22,13 @@ struct serving_cert {
 	struct clock *clock;
 	struct counters *counters;
 	struct server *server;
-	struct stat cert_stat, key_stat;	/* as last read */
-	int64_t read_ms;			/* boot time */
+	struct stat cert_stat, key_stat; /* as last read */
+	int64_t read_ms;		 /* boot time */
 	char serial[64];
-	uint64_t digest;	/* of both files as served */
-	char refused[240];	/* the last error, logged once */
-	_Atomic int64_t not_before_ms, not_after_ms;	/* 0: none served */
-	_Atomic uint64_t authority;	/* as in struct certs_pair */
+	uint64_t digest;   /* of both files as served */
+	char refused[240]; /* the last error, logged once */
+	_Atomic int64_t not_before_ms, not_after_ms; /* 0: none served */
+	_Atomic uint64_t authority; /* as in struct certs_pair */
 };
 
 void serving_cert_init(struct serving_cert *p, const struct config *c,

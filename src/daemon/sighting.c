@@ -21,9 +21,8 @@ static int
 too_large(const char *bytes, size_t n, struct err *e)
 {
 	return bytes != NULL ? 0
-			     : err_set(e, ERR_LIMIT,
-				       "%zu bytes, more than %u", n,
-				       ITEM_BYTES_MAX);
+			     : err_set(e, ERR_LIMIT, "%zu bytes, more than %u",
+				       n, ITEM_BYTES_MAX);
 }
 
 static int
@@ -54,7 +53,7 @@ any_line_decode(const char *bytes, size_t n, const struct hold_key *hold,
 {
 	if (out->kind == KIND_NODEPOOL)
 		return nodepool_watch_decode(bytes, n, type, &out->as.nodepool,
-					 status_code, e);
+					     status_code, e);
 	if (out->kind == KIND_EVENT)
 		return disruption_event_watch_decode(
 			bytes, n, type, &out->as.event, status_code, e);

@@ -12,9 +12,9 @@
  * watcher decodes it here and passes it to the state.  Each watcher's thread
  * calls these functions with sightings of its own. */
 struct sighting {
-	enum kind kind;		/* says which member of `as` is set */
+	enum kind kind; /* says which member of `as` is set */
 	union {
-		struct object object;	/* Node, NodeClaim */
+		struct object object; /* Node, NodeClaim */
 		struct nodepool nodepool;
 		struct disruption_event event;
 	} as;
@@ -29,8 +29,8 @@ struct sighting {
 int sighting_item(const char *bytes, size_t n, const struct hold_key *hold,
 		  struct sighting *out, struct err *e);
 int sighting_line(const char *bytes, size_t n, const struct hold_key *hold,
-		  enum watch_type *type, struct sighting *out,
-		  int *status_code, struct err *e);
+		  enum watch_type *type, struct sighting *out, int *status_code,
+		  struct err *e);
 
 /* Returns the object's resourceVersion, which belongs to *o. */
 const char *sighting_rv(const struct sighting *o);

@@ -31,11 +31,11 @@
  * change what there is to do wake the sweeper.
  */
 struct state {
-	struct clock *clock;		/* has its own contract: edge/clock.h */
-	struct counters counters;	/* atomic */
-	_Atomic bool stopping;		/* state_stop was called */
-	struct disabled_nodepools *disabled_nodepools;	/* has its own lock */
-	struct state_table *table;	/* behind the mutex: state_parts.h */
+	struct clock *clock;	  /* has its own contract: edge/clock.h */
+	struct counters counters; /* atomic */
+	_Atomic bool stopping;	  /* state_stop was called */
+	struct disabled_nodepools *disabled_nodepools; /* has its own lock */
+	struct state_table *table; /* behind the mutex: state_parts.h */
 };
 
 /* --- main: start and stop ------------------------------------------------- */
@@ -44,14 +44,14 @@ struct state {
  * freed all.  They take no lock.  state_new returns NULL if memory is short. */
 struct state *state_new(const struct rules *rules, uint32_t machines_max,
 			struct err *e);
-void state_free(struct state *s);	/* NULL: nothing */
+void state_free(struct state *s); /* NULL: nothing */
 
 /* Turns the Lease on.  Main calls this before any thread starts; it takes no
  * lock.  If c->enabled is false, this replica always leads, and the soft state
  * is written again every soft_ms.  Without this call it always leads and keeps
  * no Lease.  Returns -1 if memory is short. */
-int state_elect(struct state *s, const struct lease_config *c,
-		int64_t soft_ms, struct err *e);
+int state_elect(struct state *s, const struct lease_config *c, int64_t soft_ms,
+		struct err *e);
 
 /* Sets the lanes to wake when there may be something to do; NULL: none.  Main
  * calls this before the watchers start and after they have ended.  It takes no
@@ -134,7 +134,7 @@ struct state_lead {
 	bool electing, here;
 	char identity[LEASE_HOLDER_BYTES], holder[LEASE_HOLDER_BYTES];
 	int64_t since_ms;
-	bool restarted;	/* nobody leads: the Lease names this pod as it was
+	bool restarted; /* nobody leads: the Lease names this pod as it was
 			   before it restarted */
 };
 void state_lead(struct state *s, struct state_lead *out);

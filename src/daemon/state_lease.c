@@ -83,7 +83,7 @@ state_elect(struct state *s, const struct lease_config *c, int64_t soft_ms,
 	t->soft_ms = soft_ms;
 	lease_init(t->lease, c, clock_boot_us());
 	state_follow(s, clock_now(s->clock));
-	memset(t->turned, 0, sizeof(t->turned));	/* nobody led before */
+	memset(t->turned, 0, sizeof(t->turned)); /* nobody led before */
 	return 0;
 }
 
@@ -169,8 +169,8 @@ state_leads(struct state *s)
 	(void)lock(s);
 	/* The Lease may have run out before any thread called state_follow, for
 	 * example right after the machine slept. */
-	leads = t->leads && (t->lease == NULL ||
-			     lease_leads(t->lease, clock_boot_ms()));
+	leads = t->leads &&
+		(t->lease == NULL || lease_leads(t->lease, clock_boot_ms()));
 	unlock(s);
 	return leads;
 }

@@ -16,16 +16,16 @@ struct state_table {
 	pthread_mutex_t lock;
 	pthread_cond_t stop, turn; /* turn: the lead changed, or lease_stop */
 	struct controller *controller;
-	struct lease *lease;		/* NULL: no Lease is kept */
-	bool restored, recalled;	/* soft state, history: for this lead */
+	struct lease *lease;	 /* NULL: no Lease is kept */
+	bool restored, recalled; /* soft state, history: for this lead */
 	char soft[LEASE_STATE_BYTES], history[LEASE_HISTORY_BYTES];
 	/* Without leader election: the period of writes, and the time of the
 	 * last. */
 	int64_t soft_ms, soft_boot_ms;
 	bool leads, lease_stopped;
-	bool nodepools_skipped;		/* since the last list of NodePools
+	bool nodepools_skipped;	 /* since the last list of NodePools
 					   began, one was left out */
-	bool turned[VIEW_COUNT];	/* list or watch of another lead */
+	bool turned[VIEW_COUNT]; /* list or watch of another lead */
 	_Atomic(struct kube_lanes *) lanes;
 	_Atomic bool awake;
 };

@@ -7,7 +7,8 @@
 /* The reports for /status.  Each call of the controller looks at a bounded
  * number of objects, and the mutex is given away after it. */
 
-#define SLICES_A_REST 16	/* the mutex is not fair: whoever gives it away
+#define SLICES_A_REST                                                          \
+	16 /* the mutex is not fair: whoever gives it away
 				   and takes it again at once gets it */
 #define REST_NS 50000
 

@@ -10,7 +10,8 @@
 #include "wire/status/query.h"
 #include "wire/status/status.h"
 
-#define SHORT_BYTES 8192	/* a refusal, as HTML with its style; or a
+#define SHORT_BYTES                                                            \
+	8192 /* a refusal, as HTML with its style; or a
 				   time */
 
 int
@@ -24,9 +25,9 @@ status_init(struct status *t, struct state *s, struct serving_cert *pair,
 	(void)gethostname(t->host, sizeof(t->host) - 1);
 	recent_init(&t->recent, clock_boot_ms());
 	t->figures = figures_new();
-	return t->figures == NULL ? err_set(e, ERR_SYSTEM,
-					    "no memory for /status")
-				  : 0;
+	return t->figures == NULL
+		       ? err_set(e, ERR_SYSTEM, "no memory for /status")
+		       : 0;
 }
 
 void
@@ -39,10 +40,15 @@ status_done(struct status *t)
 /* --- answers -------------------------------------------------------------------- */
 
 #define PLAIN_FIELDS                                                           \
-	{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}
+	{"Cache-Control", "no-store"},                                         \
+	{                                                                      \
+		"X-Content-Type-Options", "nosniff"                            \
+	}
 #define HTML_FIELDS                                                            \
 	PLAIN_FIELDS, {"Content-Security-Policy", status_policy},              \
-		{"Referrer-Policy", "no-referrer"}
+	{                                                                      \
+		"Referrer-Policy", "no-referrer"                               \
+	}
 static const struct server_field plain_fields[] = {PLAIN_FIELDS, {NULL, NULL}};
 static const struct server_field html_fields[] = {HTML_FIELDS, {NULL, NULL}};
 static const struct server_field page_fields[] = {
@@ -138,7 +144,7 @@ refuse_busy(struct server_reply *a, enum status_format f)
 {
 	refuse(a, 503, f, "too many ask at once: try again");
 	if (f == STATUS_HTML)
-		a->fields = page_fields;	/* a page tries again, too */
+		a->fields = page_fields; /* a page tries again, too */
 }
 
 /* Makes room for an answer of STATUS_PAGE_BYTES.  Returns NULL, and has refused
@@ -251,8 +257,7 @@ next_turn(void *ctx, uint64_t *before, struct turn *out)
 	struct status *t = ctx;
 
 	return state_turn(t->shared, before, out) &&
-	       out->at_ms >
-		       clock_now(t->shared->clock).server_ms - JOURNAL_MS;
+	       out->at_ms > clock_now(t->shared->clock).server_ms - JOURNAL_MS;
 }
 
 static void
@@ -308,9 +313,9 @@ status_browse(struct status *t, const struct server_request *q,
 	v.still = params[1].found;
 	if (v.still && strcmp(refresh, "off") != 0)
 		refuse(a, 400, STATUS_HTML, "refresh: expected off");
-	else if (params[0].found && (duration_parse(last, &v.last_ms) ||
-				     v.last_ms < STATUS_LAST_MS ||
-				     v.last_ms > JOURNAL_MS))
+	else if (params[0].found &&
+		 (duration_parse(last, &v.last_ms) ||
+		  v.last_ms < STATUS_LAST_MS || v.last_ms > JOURNAL_MS))
 		refuse(a, 400, STATUS_HTML,
 		       "last: expected a duration from 5m to 24h");
 	else
@@ -391,8 +396,9 @@ status_machine(struct status *t, const struct server_request *q,
 	if (format_of(q, a, &f))
 		return;
 	if (name[0] == '\0') {
-		refuse(a, 400, f, "expected " STATUS_MACHINES
-				  "NAME, the name of a Node or NodeClaim");
+		refuse(a, 400, f,
+		       "expected " STATUS_MACHINES
+		       "NAME, the name of a Node or NodeClaim");
 		return;
 	}
 	fill_head(t, &h);
@@ -402,8 +408,9 @@ status_machine(struct status *t, const struct server_request *q,
 		answer_machine(t, a, f, &h, name, &m);
 	else if (!h.report.listed[KIND_NODE] ||
 		 !h.report.listed[KIND_NODECLAIM])
-		refuse(a, 503, f, "the Nodes and NodeClaims are not all known "
-				  "yet: try again");
+		refuse(a, 503, f,
+		       "the Nodes and NodeClaims are not all known "
+		       "yet: try again");
 	else
 		refuse_unknown(a, f, name);
 }
@@ -499,8 +506,7 @@ status_time(struct status *t, const struct server_request *q,
 	if (query_read(q->query, params, 2, &e))
 		refuse(a, 400, f, e.text);
 	else if (params[0].found && params[1].found)
-		refuse(a, 400, f,
-		       "for, until: expected one of the two");
+		refuse(a, 400, f, "for, until: expected one of the two");
 	else if (params[0].found && (duration_parse(span, &ms) || ms <= 0))
 		refuse(a, 400, f,
 		       "for: expected a duration above 0, such as 2h or 1h30m, "
@@ -510,8 +516,7 @@ status_time(struct status *t, const struct server_request *q,
 		       "until: expected an RFC 3339 time such as "
 		       "2026-01-02T03:04:05Z");
 	else if (params[1].found && ms <= now_ms)
-		refuse(a, 400, f,
-		       "until: expected a time that lies ahead");
+		refuse(a, 400, f, "until: expected a time that lies ahead");
 	else
 		answer_time(a, params[1].found ? ms : now_ms + ms);
 }

@@ -20,8 +20,8 @@ struct status {
 	struct state *shared;
 	struct serving_cert *pair;
 	const struct rules *rules;
-	struct recent recent;	/* admission reviews */
-	char host[65];		/* stands for the identity if there is no
+	struct recent recent; /* admission reviews */
+	char host[65];	      /* stands for the identity if there is no
 				   Lease */
 	/* The figures, when they were counted, and how many turns there had
 	 * been. */

@@ -22,7 +22,7 @@ struct sweeper {
 	struct watcher *const *watchers;
 	struct event_recorder *recorder;
 	unsigned concurrency, in_flight;
-	struct job *jobs;	/* `concurrency` jobs; the tag is the index */
+	struct job *jobs; /* `concurrency` jobs; the tag is the index */
 };
 
 static void
@@ -92,7 +92,7 @@ take_actions(struct sweeper *w)
 		w->in_flight++;
 		job_begin(w, j);
 	}
-	return WORKER_BEAT_MS;	/* no room: a reply comes first */
+	return WORKER_BEAT_MS; /* no room: a reply comes first */
 }
 
 static void
@@ -163,8 +163,8 @@ sweeper_new(const struct sweeper_setup *o, struct worker *worker, struct err *e)
 		return NULL;
 	}
 	w->worker = worker;
-	w->env = (struct job_env){.shared = o->shared, .rules = o->rules,
-				  .timing = o->timing};
+	w->env = (struct job_env){
+		.shared = o->shared, .rules = o->rules, .timing = o->timing};
 	w->watchers = o->watchers;
 	w->recorder = o->recorder;
 	w->concurrency = o->concurrency;

@@ -23,7 +23,7 @@ struct watcher {
 	/* The level of routine lines.  A watch of Events expires often because
 	 * it has no bookmarks, so it is logged at debug level. */
 	enum log_level usual;
-	unsigned items;		/* of the current list */
+	unsigned items; /* of the current list */
 };
 
 /* Leaves out an object that is too large or cannot be decoded.  Without memory

@@ -24,12 +24,12 @@
  * itself.  A zeroed worker is one that the configuration does not need: it
  * stays NEW, and every call ignores it.
  */
-#define WORKER_BEAT_MS 1000	/* the longest sleep between two beats */
+#define WORKER_BEAT_MS 1000 /* the longest sleep between two beats */
 
 /* What all workers of one kind share. */
 struct worker_kind {
 	const char *name;	/* of its check at /livez */
-	void (*run)(void *ctx);	/* the body of the thread */
+	void (*run)(void *ctx); /* the body of the thread */
 	/* Asks the body to return.  Main calls it once at most, and it may wait
 	 * for a bounded time.  NULL: state_stop suffices. */
 	void (*stop)(void *ctx);
@@ -43,14 +43,14 @@ enum worker_state {
 };
 
 struct worker {
-	const struct worker_kind *kind;	/* NULL: not needed */
+	const struct worker_kind *kind; /* NULL: not needed */
 	void *ctx;
-	const struct kube_stream *stream;	/* of its calls, or NULL */
+	const struct kube_stream *stream; /* of its calls, or NULL */
 	pthread_t thread;
 	_Atomic enum worker_state state;
-	_Atomic int64_t beat_ms;	/* boot time */
-	bool asked;	/* to stop; main's */
-	bool troubled;	/* the log says so; the thread's */
+	_Atomic int64_t beat_ms; /* boot time */
+	bool asked;		 /* to stop; main's */
+	bool troubled;		 /* the log says so; the thread's */
 };
 
 /* Main calls this before the start.  ctx and stream outlive the join. */

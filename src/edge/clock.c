@@ -20,7 +20,7 @@
 #include "core/base/limits.h"
 
 #define SAMPLES 8
-#define SLOW_MS 1000	/* a Date is no more exact than this */
+#define SLOW_MS 1000 /* a Date is no more exact than this */
 
 struct clock {
 	_Atomic int64_t sample[SAMPLES]; /* STAMP_NONE: none yet */

@@ -159,8 +159,8 @@ file_place(const char *path, const char *const *others, size_t n, struct err *e)
 			       S_ISLNK(place.st_mode) ? "a symbolic link"
 						      : "no regular file");
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		same = same || (fstat(fd, &other) == 0 &&
-				is_same(&place, &other));
+		same = same ||
+		       (fstat(fd, &other) == 0 && is_same(&place, &other));
 	for (size_t i = 0; i < n; i++)
 		same = same || (stat(others[i], &other) == 0 &&
 				is_same(&place, &other));
@@ -176,8 +176,9 @@ static int
 folder_stat(const char *path, const char **name, struct stat *st)
 {
 	const char *slash = strrchr(path, '/');
-	char *folder = slash == NULL ? strdup(".")
-				     : strndup(path, (size_t)(slash + 1 - path));
+	char *folder = slash == NULL
+			       ? strdup(".")
+			       : strndup(path, (size_t)(slash + 1 - path));
 	int rc = folder == NULL ? -1 : stat(folder, st);
 
 	*name = slash == NULL ? path : slash + 1;
@@ -192,6 +193,6 @@ file_same_place(const char *a, const char *b)
 	struct stat in_a, in_b;
 
 	return folder_stat(a, &name_a, &in_a) == 0 &&
-	       folder_stat(b, &name_b, &in_b) == 0 &&
-	       is_same(&in_a, &in_b) && strcmp(name_a, name_b) == 0;
+	       folder_stat(b, &name_b, &in_b) == 0 && is_same(&in_a, &in_b) &&
+	       strcmp(name_a, name_b) == 0;
 }

@@ -113,7 +113,7 @@ write_piece(void)
 	if (n == 0)
 		return true;
 	done = unblocked_write(out_fd, bytes, n);
-	if (done < 0)	/* perhaps of the only line that says why we end */
+	if (done < 0) /* perhaps of the only line that says why we end */
 		done = unblocked_write(out_fd, bytes, n);
 	if (done < 0)
 		waiting_lose();

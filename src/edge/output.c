@@ -16,7 +16,7 @@
 #include "log_sink.h"
 #include "unblocked.h"
 
-#define LOOK_MS 50	/* how often a wait looks for signals */
+#define LOOK_MS 50 /* how often a wait looks for signals */
 
 void
 output_init(struct output *o, int fd)

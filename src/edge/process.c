@@ -30,7 +30,8 @@ read_stat(struct metrics_process *out)
 		   "%*d %*d %*d %*d %*d %llu %llu %lld",
 		   &start, &vsize, &rss) == 3) {
 		out->virtual_bytes = vsize;
-		out->resident_bytes = (uint64_t)rss * (uint64_t)sysconf(_SC_PAGESIZE);
+		out->resident_bytes =
+			(uint64_t)rss * (uint64_t)sysconf(_SC_PAGESIZE);
 		(void)clock_gettime(CLOCK_BOOTTIME, &boot);
 		(void)clock_gettime(CLOCK_REALTIME, &real);
 		out->start_time_seconds =
@@ -51,7 +52,7 @@ count_fds(void)
 	while (readdir(d) != NULL)
 		n++;
 	(void)closedir(d);
-	return n >= 3 ? n - 3 : 0;	/* ".", ".." and our own */
+	return n >= 3 ? n - 3 : 0; /* ".", ".." and our own */
 }
 
 void

@@ -218,8 +218,7 @@ FAULTS = [
     ("each release has a window", SAID, TIMELINE,
      "if (p->capped && p->to_ms < now_from)", "if (p->to_ms < now_from)"),
     ("a window outlasts the next hold", SAID, TIMELINE,
-     "p->to_ms + window_ms < later ? p->to_ms + window_ms\n"
-     "\t\t\t\t\t\t\t : later, 12);", "p->to_ms + window_ms, 12);"),
+     "p->to_ms + window_ms < later ?", "1 ?"),
     ("a box that cannot be seen", SAID, TIMELINE,
      "if (wide < SEEN)\n\t\twide = SEEN;", ""),
     ("a box beyond the right end", SAID, TIMELINE,

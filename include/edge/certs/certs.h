@@ -20,7 +20,7 @@
 
 /* The names that a certificate is good for.  The strings are borrowed. */
 struct certs_names {
-	const char *dns[CERTS_NAMES_MAX];	/* "*." in front is allowed */
+	const char *dns[CERTS_NAMES_MAX]; /* "*." in front is allowed */
 	size_t dns_n;
 	const char *ip[CERTS_NAMES_MAX];
 	size_t ip_n;
@@ -42,19 +42,19 @@ int certs_mint(const char *dir, const struct certs_names *names, int days,
  * The API server accepts it, so it is served, with this advice.  It is the end
  * of a sentence that begins with the certificate. */
 #define CERTS_CA_ADVICE                                                        \
-	"is a CA, whose key can sign other certificates; make it with "       \
+	"is a CA, whose key can sign other certificates; make it with "        \
 	"`-addext basicConstraints=critical,CA:FALSE`"
 
 /* A pair as read from its files, and checked. */
 struct certs_pair {
-	char *cert_pem, *key_pem;	/* NUL-terminated; certs_pair_done */
+	char *cert_pem, *key_pem; /* NUL-terminated; certs_pair_done */
 	size_t cert_bytes, key_bytes;
-	int64_t not_before_ms, not_after_ms;	/* of the leaf */
-	bool is_ca;			/* of the leaf: CERTS_CA_ADVICE */
-	uint64_t authority;		/* who signed it: certs_signed_by; 0:
+	int64_t not_before_ms, not_after_ms; /* of the leaf */
+	bool is_ca;			     /* of the leaf: CERTS_CA_ADVICE */
+	uint64_t authority; /* who signed it: certs_signed_by; 0:
 					   it does not say */
-	char serial[64];		/* hex, of the leaf */
-	char names[512];		/* SANs, "DNS:a, IP:b"; as many as
+	char serial[64];    /* hex, of the leaf */
+	char names[512];    /* SANs, "DNS:a, IP:b"; as many as
 					   fit */
 };
 /* Wipes the key and frees both texts.  A zeroed struct is allowed. */

@@ -18,7 +18,7 @@
  * thread may call them.
  */
 struct certs_own {
-	char *cert, *key;	/* PEM, owned */
+	char *cert, *key; /* PEM, owned */
 	struct renewal_cert facts;
 };
 /* Wipes the key and frees both texts.  A zeroed struct is allowed. */

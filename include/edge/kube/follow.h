@@ -27,15 +27,15 @@ struct follow;
 /* What a line of a watch says.  The owner's function fills it in. */
 struct follow_line {
 	enum watch_type type;
-	char rv[RV_BYTES];	/* of the object or bookmark; "": unknown */
-	int code;		/* WATCH_ERROR: the Status' code */
+	char rv[RV_BYTES]; /* of the object or bookmark; "": unknown */
+	int code;	   /* WATCH_ERROR: the Status' code */
 };
 
-enum follow_end {	/* why a watch has ended */
-	FOLLOW_ENDED,	/* the API server ended it, as it does after a while */
-	FOLLOW_EXPIRED,	/* 410: a list follows */
-	FOLLOW_SILENT,	/* nothing came for too long */
-	FOLLOW_FAILED,
+enum follow_end {		/* why a watch has ended */
+		  FOLLOW_ENDED, /* the API server ended it, as it does after a while */
+		  FOLLOW_EXPIRED, /* 410: a list follows */
+		  FOLLOW_SILENT,  /* nothing came for too long */
+		  FOLLOW_FAILED,
 };
 
 /* The owner's functions.  ctx is that of struct follow_setup. */
@@ -79,7 +79,7 @@ struct follow_setup {
 
 /* Returns NULL on failure, and *e says why. */
 struct follow *follow_new(const struct follow_setup *s, struct err *e);
-void follow_free(struct follow *f);	/* NULL is allowed */
+void follow_free(struct follow *f); /* NULL is allowed */
 
 /* Makes the next call, and returns 0 when it has ended; or returns for how many
  * milliseconds there is nothing to do. */

@@ -62,22 +62,22 @@ struct kube_options {
 	/* Which API server, and as whom.  If kube_new succeeds, it takes the
 	 * contents over and zeroes this; otherwise they remain the caller's. */
 	struct kubeconfig access;
-	struct clock *clock;		/* gets the Date headers; NULL: none;
+	struct clock *clock;	   /* gets the Date headers; NULL: none;
 					   borrowed */
-	struct counters *counters;	/* for rest_client_requests_total; NULL:
+	struct counters *counters; /* for rest_client_requests_total; NULL:
 					   none; borrowed */
-	const char *user_agent;		/* not "curl…", which gets pretty
+	const char *user_agent;	   /* not "curl…", which gets pretty
 					   JSON */
-	int64_t connect_ms;		/* for name, TCP and TLS; 0 =
+	int64_t connect_ms;	   /* for name, TCP and TLS; 0 =
 					   libcurl's */
 	int keepalive_idle_s, keepalive_probe_s;
-	int64_t token_ms;		/* a token file is read again this
+	int64_t token_ms;	     /* a token file is read again this
 					   often */
-	kube_plugin_new *plugin_new;	/* NULL: no plugin is run, and access
+	kube_plugin_new *plugin_new; /* NULL: no plugin is run, and access
 					   that needs one is ERR_INPUT */
-	int64_t exec_ms;		/* how long a plugin may run; 0 = 60
+	int64_t exec_ms;	     /* how long a plugin may run; 0 = 60
 					   s */
-	int64_t rest_ms;		/* lanes that are idle for so long close
+	int64_t rest_ms;	     /* lanes that are idle for so long close
 					   their connections; 0 =
 					   LANES_REST_MS */
 };
@@ -86,7 +86,7 @@ struct kube;
 /* Returns NULL on failure, and *e says why.  It makes no call, but may run the
  * plugin. */
 struct kube *kube_new(struct kube_options *o, struct err *e);
-void kube_free(struct kube *k);	/* NULL is allowed */
+void kube_free(struct kube *k); /* NULL is allowed */
 
 /* The caller's function for the body of a 2xx answer, which gets it in pieces as
  * it arrives.  If it returns -1 with *e set, the call ends with that error.  All
@@ -97,29 +97,29 @@ typedef int kube_sink(void *ctx, const char *bytes, size_t n, struct err *e);
 
 /* One call.  All strings are copied when the call starts. */
 struct kube_request {
-	const char *method;	/* "GET", "PATCH", "POST", "DELETE" */
-	const char *path;	/* "/api/v1/nodes?limit=500" */
-	const char *accept;	/* NULL: application/json */
-	const char *content_type;	/* needed with a body */
-	const char *body;	/* NULL: none */
+	const char *method;	  /* "GET", "PATCH", "POST", "DELETE" */
+	const char *path;	  /* "/api/v1/nodes?limit=500" */
+	const char *accept;	  /* NULL: application/json */
+	const char *content_type; /* needed with a body */
+	const char *body;	  /* NULL: none */
 	size_t body_bytes;
-	size_t answer_max;	/* of a body that is kept; 0 = ITEM_BYTES_MAX */
-	int64_t timeout_ms;	/* for the whole call; 0 = no limit, as for a
+	size_t answer_max;  /* of a body that is kept; 0 = ITEM_BYTES_MAX */
+	int64_t timeout_ms; /* for the whole call; 0 = no limit, as for a
 				   watch */
-	int64_t silent_ms;	/* the call ends if no byte comes for so long; 0
+	int64_t silent_ms;  /* the call ends if no byte comes for so long; 0
 				   = no limit */
-	int64_t gather_ms;	/* streams only: after a few bytes of an answer
+	int64_t gather_ms;  /* streams only: after a few bytes of an answer
 				   the next ones may wait for so long, so that
 				   one wake-up takes them all; 0 = they do not
 				   wait */
-	int64_t fence_ms;	/* boot time from which the request is not sent
+	int64_t fence_ms;   /* boot time from which the request is not sent
 				   any more, even if this process slept between
 				   start and sending; 0 = no such time */
 
 	/* Only for lanes, in kube_lanes_wait; kube_stream_run has arguments for
 	 * them.  opened (may be NULL) is called when the head of a 2xx answer
 	 * is there, once for each time that the call is made. */
-	kube_sink *sink;	/* NULL: the body is kept */
+	kube_sink *sink; /* NULL: the body is kept */
 	void (*opened)(void *ctx);
 	void *ctx;
 };
@@ -127,7 +127,7 @@ struct kube_request {
 struct kube_reply {
 	int status;		/* HTTP; 0 = no answer, and the error says
 				   why */
-	int64_t retry_after_ms;	/* from seconds or a date (RFC 9110), at most 5
+	int64_t retry_after_ms; /* from seconds or a date (RFC 9110), at most 5
 				   minutes; -1 = none */
 	const char *body;	/* never NULL; NUL-terminated, valid until the
 				   next run or finished, or the free */
@@ -184,7 +184,7 @@ int kube_lanes_start(struct kube_lanes *p, const struct kube_request *q,
 /* Makes progress with the calls, and waits until one of them may have ended,
  * kube_lanes_wake is called, or wait_ms have passed. */
 void kube_lanes_wait(struct kube_lanes *p, int64_t wait_ms);
-void kube_lanes_wake(struct kube_lanes *p);	/* any thread */
+void kube_lanes_wake(struct kube_lanes *p); /* any thread */
 
 /* Gets the next call that has ended, and its tag.  Returns false if there is
  * none.  *err_out is ERR_NONE if an HTTP answer came whole; otherwise it says

@@ -16,11 +16,11 @@
  */
 struct session_setup {
 	struct kube *kube;
-	const char *program;		/* before what is told on stderr */
+	const char *program; /* before what is told on stderr */
 	const struct timing *timing;
-	struct output *out;		/* of the command; NULL: none */
-	int64_t until_ms;		/* boot time; INT64_MAX: no end */
-	unsigned calls;			/* at most so many in flight */
+	struct output *out; /* of the command; NULL: none */
+	int64_t until_ms;   /* boot time; INT64_MAX: no end */
+	unsigned calls;	    /* at most so many in flight */
 
 	/* What else the thread has to do while it waits; NULL: nothing.  `turn`
 	 * does what is due now and returns for how many milliseconds nothing
@@ -32,7 +32,7 @@ struct session_setup {
 	void *ctx;
 };
 #define SESSION_OTHER UINT64_MAX
-#define SESSION_LOOK_MS 100	/* how often it looks for signals and until_ms */
+#define SESSION_LOOK_MS 100 /* how often it looks for signals and until_ms */
 
 struct session {
 	struct session_setup s;
@@ -65,19 +65,19 @@ bool session_turn(struct session *n, int64_t wait_ms, uint64_t *tag,
 /* Makes one call and waits for the reply.  No other call may be in flight.  It
  * tries again if there is no reply or the API server is busy, and says so once.
  * *r stays valid until the next call. */
-int session_ask(struct session *n, struct kube_request *q,
-		struct kube_reply *r, struct err *e);
+int session_ask(struct session *n, struct kube_request *q, struct kube_reply *r,
+		struct err *e);
 /* Waits for `ms`.  The reply of a call that ends meanwhile is lost, so the
  * caller should have no call in flight. */
 int session_sleep(struct session *n, int64_t ms, struct err *e);
 
 /* What session_list lists, and the functions that it calls. */
 struct session_list {
-	const char *path, *accept;	/* path ends where limit= may follow;
+	const char *path, *accept; /* path ends where limit= may follow;
 					   accept NULL: application/json */
-	void (*begin)(void *ctx);	/* may be NULL */
+	void (*begin)(void *ctx);  /* may be NULL */
 	int (*item)(void *ctx, const char *bytes, size_t n,
-		    struct err *e);	/* a split_item_fn: bytes is NULL for
+		    struct err *e); /* a split_item_fn: bytes is NULL for
 					   an item that is too large */
 	void *ctx;
 };

@@ -29,12 +29,12 @@
  * returns. */
 
 struct server_request {
-	const char *method;	/* that of the route, so "GET" for a HEAD */
+	const char *method; /* that of the route, so "GET" for a HEAD */
 	const char *path;
-	const char *query;	/* not decoded; "" if there is none */
-	const char *content_type;	/* NULL if there is none */
-	const char *accept;	/* NULL if there is none */
-	const char *body;	/* not NUL-terminated; NULL if 0 */
+	const char *query;	  /* not decoded; "" if there is none */
+	const char *content_type; /* NULL if there is none */
+	const char *accept;	  /* NULL if there is none */
+	const char *body;	  /* not NUL-terminated; NULL if 0 */
 	size_t body_bytes;
 };
 
@@ -45,9 +45,9 @@ struct server_field {
 
 /* A reply.  The handler fills it in, and the server sends it. */
 struct server_reply {
-	int status;		/* 200 to 599; the server answers 500 to
+	int status;		  /* 200 to 599; the server answers 500 to
 				   anything else */
-	const char *content_type;	/* static */
+	const char *content_type; /* static */
 	/* More fields of the head, up to one without a name; static.  NULL:
 	 * none. */
 	const struct server_field *fields;
@@ -56,19 +56,19 @@ struct server_reply {
 	/* If it is not NULL, the server takes the body over and frees it by
 	 * this function.  If it is NULL, the server copies the body. */
 	void (*body_free)(void *);
-	bool close;		/* Connection: close */
+	bool close; /* Connection: close */
 };
 
 typedef void server_handler(void *ctx, const struct server_request *q,
 			    struct server_reply *a);
 
 struct server_route {
-	const char *path;	/* an exact path, or a prefix if it ends in '*';
+	const char *path;   /* an exact path, or a prefix if it ends in '*';
 				   the first route that fits counts */
-	const char *method;	/* "GET" answers HEAD as well */
-	const char *content_type;	/* required (415); parameters are
+	const char *method; /* "GET" answers HEAD as well */
+	const char *content_type; /* required (415); parameters are
 					   ignored; NULL: any */
-	size_t body_max;	/* 413 above it; 0: any body is refused */
+	size_t body_max;	  /* 413 above it; 0: any body is refused */
 	server_handler *handler;
 	/* If it is not NULL, `handler` may take its time: it runs on the
 	 * server's worker, one after another, and the thread that serves the
@@ -80,29 +80,29 @@ struct server_route {
 
 /* Why the server answered by itself; for counters. */
 enum server_event {
-	SERVER_REFUSED,		/* 4xx by the server, or an overlong body */
-	SERVER_SHED,		/* 503: bodies over their bound */
-	SERVER_REAPED,		/* closed at a deadline */
+	SERVER_REFUSED, /* 4xx by the server, or an overlong body */
+	SERVER_SHED,	/* 503: bodies over their bound */
+	SERVER_REAPED,	/* closed at a deadline */
 };
 
 struct server_options {
-	const char *address;	/* "host:port", ":port" or "[v6]:port"; port 0
+	const char *address; /* "host:port", ":port" or "[v6]:port"; port 0
 				   means any free one */
-	bool tls;		/* handshakes fail until server_rotate has set a
+	bool tls;	     /* handshakes fail until server_rotate has set a
 				   pair */
-	const struct server_route *routes;	/* borrowed; they outlive the
+	const struct server_route *routes; /* borrowed; they outlive the
 						   server */
 	size_t routes_n;
-	void *ctx;		/* passed to the handlers and to on_event */
+	void *ctx; /* passed to the handlers and to on_event */
 	/* May be NULL.  The threads of the pool and the reaper call it. */
 	void (*on_event)(void *ctx, enum server_event event);
 	unsigned threads;
-	unsigned connections_max;	/* above three quarters of them, each
+	unsigned connections_max; /* above three quarters of them, each
 					   new one ends the one that has waited
 					   longest for its client, if that is
 					   SERVER_FRESH_MS or all are taken */
-	size_t bytes_max;	/* of bodies held at once; beyond it: 503 */
-	size_t big_bytes;	/* bodies above this size take at most half of
+	size_t bytes_max;	  /* of bodies held at once; beyond it: 503 */
+	size_t big_bytes;	  /* bodies above this size take at most half of
 				   bytes_max, and at most big_max of them are
 				   handled at once; others get 503.  Once they
 				   take a quarter, the one that has kept most

@@ -29,14 +29,14 @@
 /* A request that has been understood.  It owns nothing and does not point into
  * the body. */
 struct admission_request {
-	char uid[REVIEW_UID_BYTES];	/* request.uid; the reply repeats it */
-	char name[NAME_BYTES];	/* request.name or object.metadata.name; "" for
+	char uid[REVIEW_UID_BYTES]; /* request.uid; the reply repeats it */
+	char name[NAME_BYTES]; /* request.name or object.metadata.name; "" for
 				   generateName */
 	bool dry_run;
 	/* What the patch depends on: metadata.annotations is a map (neither
 	 * missing nor null), and the held-key is in it. */
 	bool has_annotations, has_held_key;
-	struct review review;	/* `disabled` is false: the caller sets it */
+	struct review review; /* `disabled` is false: the caller sets it */
 };
 
 /*

@@ -25,11 +25,11 @@
  */
 struct disruption_event {
 	char claim_uid[UID_BYTES];
-	char claim_name[NAME_BYTES];	/* for people; "" if it has none */
-	char rv[RV_BYTES];	/* the Event's */
-	char reason[32];	/* "underutilized", "drifted", "empty", or
+	char claim_name[NAME_BYTES]; /* for people; "" if it has none */
+	char rv[RV_BYTES];	     /* the Event's */
+	char reason[32];	     /* "underutilized", "drifted", "empty", or
 				   another single word; "unknown" without one */
-	bool replacement;	/* false: it is another Event, and only rv is
+	bool replacement; /* false: it is another Event, and only rv is
 				   set */
 };
 

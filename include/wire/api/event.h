@@ -14,12 +14,13 @@
  * because a NodePool has no namespace.  The deprecated fields are left out.
  * The functions append to b, keep no state, and may be called by any thread.
  */
-#define EVENT_BYTES 16384	/* any body below fits, even if every byte of a
+#define EVENT_BYTES                                                            \
+	16384 /* any body below fits, even if every byte of a
 				   text came out as \u00XX */
 #define EVENT_PATH "/apis/events.k8s.io/v1/namespaces/default/events"
-#define EVENT_PATH_BYTES 384	/* EVENT_PATH, '/', and a name of 253 */
+#define EVENT_PATH_BYTES 384 /* EVENT_PATH, '/', and a name of 253 */
 #define EVENT_CONTROLLER "karpenter-node-holder.io/karpenter-node-holder"
-#define EVENT_INSTANCE_BYTES 129	/* Kubernetes: 128 bytes */
+#define EVENT_INSTANCE_BYTES 129 /* Kubernetes: 128 bytes */
 
 /* Writes the body of a POST to EVENT_PATH.  instance: this replica's name; it
  * is cut if it is longer than Kubernetes accepts. */

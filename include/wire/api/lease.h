@@ -26,18 +26,20 @@
  * not ours.  The rights needed are get, create and patch on leases.
  */
 #define LEASE_PATH "/apis/coordination.k8s.io/v1/namespaces/%s/leases"
-#define LEASE_ITEM_PATH LEASE_PATH "/%s"	/* namespace, name */
+#define LEASE_ITEM_PATH LEASE_PATH "/%s" /* namespace, name */
 #define LEASE_CREATE_TYPE "application/json"
 #define LEASE_UPDATE_TYPE PATCH_MERGE_TYPE
 #define LEASE_STATE_KEY OWN_PREFIX "state"
 #define LEASE_OBSERVED_KEY OWN_PREFIX "observed-state"
-#define LEASE_HISTORY_KEY OWN_PREFIX "history"	/* of either mode: it says of
+#define LEASE_HISTORY_KEY                                                      \
+	OWN_PREFIX "history" /* of either mode: it says of
 						   which it is */
 
 /* Either body fits, even if every byte came out as \u00XX. */
 #define LEASE_BODY_BYTES                                                       \
 	(6 * (LEASE_STATE_BYTES + LEASE_HISTORY_BYTES + LEASE_HOLDER_BYTES +   \
-	      2 * NAME_BYTES) + 1024)
+	      2 * NAME_BYTES) +                                                \
+	 1024)
 
 /* Decodes a Lease in an answer of the API server.  observes: whose state to
  * read.  Missing and null fields become zero, as in client-go.  ERR_INPUT: it is

@@ -26,6 +26,7 @@ int nodepool_decode(const char *bytes, size_t n, struct nodepool *out,
  * where *status_code and e are set and out is untouched.  Of a BOOKMARK only
  * out->rv is set. */
 int nodepool_watch_decode(const char *bytes, size_t n, enum watch_type *type,
-		      struct nodepool *out, int *status_code, struct err *e);
+			  struct nodepool *out, int *status_code,
+			  struct err *e);
 
 #endif

@@ -23,14 +23,14 @@
  * thread.
  */
 struct pager {
-	unsigned limit;	/* objects a page */
+	unsigned limit; /* objects a page */
 	bool streams;	/* the pages from here on are to be fed as they
 			   arrive: pager_streams */
-	unsigned pages;	/* so far */
-	char cont[CONTINUE_BYTES];	/* of the next page; "": the first, or
+	unsigned pages; /* so far */
+	char cont[CONTINUE_BYTES]; /* of the next page; "": the first, or
 					   after a turn: none */
-	char rv[RV_BYTES];	/* the list's version, after a turn */
-	struct split *split;	/* of the page under way; or NULL */
+	char rv[RV_BYTES];	   /* the list's version, after a turn */
+	struct split *split;	   /* of the page under way; or NULL */
 };
 
 /* Begins a list with `limit` objects a page.  It does not free an earlier page:

@@ -14,10 +14,11 @@
  * values may contain any byte; they are escaped (RFC 6901, RFC 8259).  The
  * functions append to b, keep no state, and may be called by any thread.
  */
-#define PATCH_BYTES 8192	/* any body below fits, even if every byte of a
+#define PATCH_BYTES                                                            \
+	8192 /* any body below fits, even if every byte of a
 				   key and a value came out as \u00XX */
 
-#define PATCH_MERGE_TYPE "application/merge-patch+json"	/* RFC 7396 */
+#define PATCH_MERGE_TYPE "application/merge-patch+json" /* RFC 7396 */
 #define PATCH_JSON_TYPE "application/json-patch+json"	/* RFC 6902 */
 
 /* Writes a merge patch that adds hold and mark at metadata.resourceVersion rv.
@@ -40,13 +41,13 @@ void patch_declassify(struct buf *b, const char *uid);
 /* What a clear tests before it removes anything. */
 struct patch_clear {
 	const char *uid;
-	const char *rv;		/* tested unless mark_exact */
-	bool mark_exact;	/* the mark's own text is tested
+	const char *rv;		     /* tested unless mark_exact */
+	bool mark_exact;	     /* the mark's own text is tested
 				   (entry_mark_exact) */
-	int64_t mark_ms;	/* the mark's time, if mark_exact */
-	const struct hold_key *hold;	/* the hold that the mark stands for;
+	int64_t mark_ms;	     /* the mark's time, if mark_exact */
+	const struct hold_key *hold; /* the hold that the mark stands for;
 					   NULL: remove the mark alone */
-	bool has_held_key;	/* the held-key annotation is removed as well */
+	bool has_held_key; /* the held-key annotation is removed as well */
 };
 
 /* Writes a JSON Patch that tests uid, hold, and mark or resourceVersion, and

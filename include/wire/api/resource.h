@@ -9,19 +9,18 @@
 /* Where the API server has each kind, and in which form we ask for it.  All of
  * this is constant or pure; any thread may use it. */
 struct resource {
-	const char *name;	/* for logs and metrics */
+	const char *name; /* for logs and metrics */
 	const char *path;
-	const char *list_accept, *item_accept;	/* NULL: all types */
-	enum counter restarts;	/* the first of the four counters of
+	const char *list_accept, *item_accept; /* NULL: all types */
+	enum counter restarts; /* the first of the four counters of
 				   watch_restarts_total: COUNTER_WATCH_…_END */
-	const char *selector;	/* a query such as "fieldSelector=…"; NULL: list
+	const char *selector; /* a query such as "fieldSelector=…"; NULL: list
 				   and watch all objects */
 };
 
 /* Writes the path of one page of a list; cont: "" for the first.  PATH_BYTES
  * are enough. */
-void list_path(struct buf *b, enum kind kind, unsigned limit,
-	       const char *cont);
+void list_path(struct buf *b, enum kind kind, unsigned limit, const char *cont);
 /* Writes the end of such a path, from "limit=" on. */
 void list_query(struct buf *b, unsigned limit, const char *cont);
 /* Appends text with everything escaped that may not stand in a query (RFC 3986

@@ -19,11 +19,11 @@
  *		else is in it stays
  */
 #define SECRET_PATH "/api/v1/namespaces/%s/secrets"
-#define SECRET_ITEM_PATH SECRET_PATH "/%s"	/* namespace, name */
+#define SECRET_ITEM_PATH SECRET_PATH "/%s" /* namespace, name */
 #define SECRET_BODY_BYTES (3 * SECRET_PEM_MAX + 4 * NAME_BYTES)
 
 struct secret {
-	char rv[RV_BYTES];	/* "": there is no Secret */
+	char rv[RV_BYTES]; /* "": there is no Secret */
 	/* PEM, owned.  NULL if it is missing, over SECRET_PEM_MAX, or no base64
 	 * of text. */
 	char *ca_cert, *ca_key, *cert, *key;
@@ -40,9 +40,9 @@ int secret_decode(const char *bytes, size_t n, struct secret *out,
  * "ca.crt" and "ca.key", or "tls.crt" and "tls.key". */
 struct secret_pair {
 	const char *cert_name, *key_name;
-	const char *cert, *key;	/* PEM */
+	const char *cert, *key; /* PEM */
 };
-extern const struct secret_pair secret_ca, secret_tls;	/* with names only */
+extern const struct secret_pair secret_ca, secret_tls; /* with names only */
 
 /* Appends a whole Secret with this pair. */
 void secret_create(struct buf *b, const char *namespace_name, const char *name,

@@ -18,7 +18,7 @@ enum watch_type {
 	WATCH_ADDED,
 	WATCH_MODIFIED,
 	WATCH_DELETED,
-	WATCH_BOOKMARK,	/* only its version is set */
+	WATCH_BOOKMARK, /* only its version is set */
 	WATCH_ERROR,	/* status_code is the Status' code (0: none), e has its
 			   message, and what is decoded stays untouched */
 };
@@ -29,9 +29,16 @@ enum watch_type {
  * *status_code to the Status' code and *e to its message.  `keep` is what is
  * looked at: WATCH_LINE_KEEP of a list that has WATCH_STATUS_KEEP, metadata with
  * its resourceVersion, and what `decode` needs. */
-#define WATCH_LINE_KEEP(object) {"type", NULL}, {"object", object}
+#define WATCH_LINE_KEEP(object)                                                \
+	{"type", NULL},                                                        \
+	{                                                                      \
+		"object", object                                               \
+	}
 #define WATCH_STATUS_KEEP                                                      \
-	{"kind", NULL}, {"code", NULL}, {"reason", NULL}, {"message", NULL}
+	{"kind", NULL}, {"code", NULL}, {"reason", NULL},                      \
+	{                                                                      \
+		"message", NULL                                                \
+	}
 typedef int watch_object_fn(void *ctx, const struct json *object,
 			    struct err *e);
 int watch_line_decode(const char *bytes, size_t n, const struct json_keep *keep,
@@ -41,10 +48,9 @@ int watch_line_decode(const char *bytes, size_t n, const struct json_keep *keep,
 
 /* Decodes an item of a list with the same function: that much of it as `keep`
  * says. */
-int watch_item_decode(const char *bytes, size_t n,
-		      const struct json_keep *keep,
-		      const struct json_bounds *bounds,
-		      watch_object_fn *decode, void *ctx, struct err *e);
+int watch_item_decode(const char *bytes, size_t n, const struct json_keep *keep,
+		      const struct json_bounds *bounds, watch_object_fn *decode,
+		      void *ctx, struct err *e);
 
 /* Decode a metav1.Status, from bytes or from JSON.  What the Status does not
  * have becomes 0 or "", and long texts are cut.  They return false, with *out

@@ -22,7 +22,7 @@
  */
 #define CONFIG_PATH_BYTES 512
 #define CONFIG_ADDRESS_BYTES 300
-#define CONFIG_PRINT_BYTES 65536	/* enough for any configuration */
+#define CONFIG_PRINT_BYTES 65536 /* enough for any configuration */
 
 struct config {
 	struct rules rules;
@@ -46,9 +46,9 @@ struct config {
 		int64_t ca_ms, leaf_ms;
 	} self_signed;
 	unsigned patch_concurrency;
-	int64_t memory_limit;	/* bytes */
+	int64_t memory_limit; /* bytes */
 	bool log_text;
-	int log_level;		/* as enum log_level: 0 error to 3 debug */
+	int log_level; /* as enum log_level: 0 error to 3 debug */
 };
 
 void config_defaults(struct config *c);
@@ -58,10 +58,10 @@ void config_defaults(struct config *c);
  * and config_flag, which may pass NULL instead of such a struct. */
 #define CONFIG_KEY_ROOM 40
 struct config_places {
-	const char *file;	/* NULL: none */
+	const char *file; /* NULL: none */
 	struct {
-		struct yaml_place at;	/* in the file; line 0: not there */
-		const char *flag;	/* a flag counts more than the file */
+		struct yaml_place at; /* in the file; line 0: not there */
+		const char *flag;     /* a flag counts more than the file */
 	} key[CONFIG_KEY_ROOM];
 };
 

@@ -62,7 +62,7 @@ int budget_facts_decode(const char *bytes, size_t n, bool *ours, struct err *e);
 struct carried {
 	char name[NAME_BYTES], nodepool[NODEPOOL_BYTES];
 	bool marked;
-	bool left[LEFT_COUNT];	/* as in struct leftover_facts */
+	bool left[LEFT_COUNT]; /* as in struct leftover_facts */
 };
 int carried_decode(const char *bytes, size_t n, const struct hold_key *hold,
 		   struct carried *out, struct err *e);

@@ -11,6 +11,7 @@
 	(FINDINGS_MAX * 3 * (FINDING_WHAT_BYTES + FINDING_MEND_BYTES + 600) +  \
 	 DOCTOR_CHECKS * 3 * (FINDING_NOTE_BYTES + 200) + 1024)
 void findings_text(struct buf *b, const struct findings *f);
-void findings_json(struct buf *b, const struct findings *f, const char *version);
+void findings_json(struct buf *b, const struct findings *f,
+		   const char *version);
 
 #endif

@@ -25,13 +25,13 @@
 struct json;
 
 struct json_bounds {
-	unsigned depth_max;	/* of arrays and objects */
-	unsigned values_max;	/* of any kind; keys do not count */
-	bool nul_ok;	/* \u0000 is allowed, and the string ends before it */
-	unsigned kept_values_max;	/* of those that json_pick keeps */
-	size_t kept_bytes_max;		/* the same, of their text */
+	unsigned depth_max;  /* of arrays and objects */
+	unsigned values_max; /* of any kind; keys do not count */
+	bool nul_ok; /* \u0000 is allowed, and the string ends before it */
+	unsigned kept_values_max; /* of those that json_pick keeps */
+	size_t kept_bytes_max;	  /* the same, of their text */
 };
-extern const struct json_bounds json_bounds_default;	/* limits.h */
+extern const struct json_bounds json_bounds_default; /* limits.h */
 /* For what the API server stores: any annotation or message may hold \u0000,
  * and its object has to be seen all the same. */
 extern const struct json_bounds json_bounds_stored;
@@ -49,7 +49,7 @@ struct json *json_parse(const char *bytes, size_t n,
  * or array is kept. */
 struct json_keep {
 	const char *key;
-	const struct json_keep *members;	/* NULL: the whole value */
+	const struct json_keep *members; /* NULL: the whole value */
 };
 
 /* The same for the members in `keep` only.  All of the text is checked.  A
@@ -71,15 +71,15 @@ const struct json *json_path(const struct json *object, const char *const *keys,
 			     size_t n);
 const struct json *json_first(const struct json *array_or_object);
 const struct json *json_next(const struct json *value);
-const char *json_key(const struct json *member);	/* of json_first/next */
-const char *json_string(const struct json *v);	/* NULL unless a string */
+const char *json_key(const struct json *member); /* of json_first/next */
+const char *json_string(const struct json *v);	 /* NULL unless a string */
 /* Returns whether the member `key` is the string `text`. */
 bool json_says(const struct json *object, const char *key, const char *text);
 bool json_is_object(const struct json *v);
 bool json_is_array(const struct json *v);
-bool json_is_null(const struct json *v);	/* the value null, not
+bool json_is_null(const struct json *v);  /* the value null, not
 						   absence */
-bool json_is_unset(const struct json *v);	/* missing or null */
+bool json_is_unset(const struct json *v); /* missing or null */
 bool json_is_true(const struct json *v);
 /* Returns -1, with *out untouched, unless v is a whole number between -2^53 and
  * 2^53. */

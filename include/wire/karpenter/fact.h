@@ -25,9 +25,9 @@ enum fact_kind {
 	FACT_NODE_GONE,	 /* node, perhaps claim */
 	FACT_GONE,	 /* claim */
 	/* What a holder did (docs/what-if.md#what-a-holder-did): */
-	FACT_HELD,	 /* a scope: pool, perhaps claim and reason */
-	FACT_RELEASED,	 /* the same; action "cap": by its cap */
-	FACT_WATCHED,	 /* the turns are known from the first such fact to the
+	FACT_HELD,     /* a scope: pool, perhaps claim and reason */
+	FACT_RELEASED, /* the same; action "cap": by its cap */
+	FACT_WATCHED,  /* the turns are known from the first such fact to the
 			    last */
 	FACT_COUNT,
 };
@@ -47,19 +47,19 @@ struct fact_node {
 };
 
 struct fact {
-	int64_t at_ms;	/* since 1970, UTC */
+	int64_t at_ms; /* since 1970, UTC */
 	enum fact_kind kind;
 	enum fact_maker maker;
 	const char *claim, *node, *pool;
 
 	/* FACT_DECIDED only, but for action and reason. */
-	const char *action;	/* "delete", "replace", from 1.15 on "reboot" and
+	const char *action; /* "delete", "replace", from 1.15 on "reboot" and
 				   "terminate-first" */
-	const char *reason;	/* "drifted", "empty", "underutilized",
+	const char *reason; /* "drifted", "empty", "underutilized",
 				   "unhealthy", …: lower case */
-	long long pods;		/* that have to move; -1: unknown */
-	int64_t savings;	/* millionths of a dollar an hour; -1: unknown */
-	int64_t price;		/* of one of the machines, the same */
+	long long pods;	    /* that have to move; -1: unknown */
+	int64_t savings;    /* millionths of a dollar an hour; -1: unknown */
+	int64_t price;	    /* of one of the machines, the same */
 	const struct fact_node *nodes;
 	size_t nodes_n;
 };

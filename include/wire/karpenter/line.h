@@ -20,20 +20,20 @@
  * thread-safe.
  */
 enum line_what {
-	LINE_FACT,	/* one or, of an audit log, more: line_more */
-	LINE_NOTHING,	/* empty, the head of a record, or a piece of a line
+	LINE_FACT,	 /* one or, of an audit log, more: line_more */
+	LINE_NOTHING,	 /* empty, the head of a record, or a piece of a line
 			   that goes on in the next one */
-	LINE_OTHER,	/* another message; *message is the message */
-	LINE_INCOMPLETE,	/* the message is one of ours, but what we need
+	LINE_OTHER,	 /* another message; *message is the message */
+	LINE_INCOMPLETE, /* the message is one of ours, but what we need
 				   is missing or odd; *message */
-	LINE_BARE,	/* an audit log's event of a machine, whose level leaves
+	LINE_BARE,    /* an audit log's event of a machine, whose level leaves
 			   the object out */
-	LINE_TEXT,	/* zap's text format */
-	LINE_BROKEN,	/* not JSON, or beyond the bounds of limits.h */
-	LINE_UNTIL,	/* the end of a record */
-	LINE_REFUSED,	/* an answer of /status that nothing can be made of;
+	LINE_TEXT,    /* zap's text format */
+	LINE_BROKEN,  /* not JSON, or beyond the bounds of limits.h */
+	LINE_UNTIL,   /* the end of a record */
+	LINE_REFUSED, /* an answer of /status that nothing can be made of;
 			   *message says why */
-	LINE_VERSION,	/* the head of a record of another version; *message is
+	LINE_VERSION, /* the head of a record of another version; *message is
 			   that version */
 	LINE_WHATS,
 };
@@ -41,7 +41,7 @@ enum line_what {
 struct line;
 
 struct line *line_new(void);	/* NULL: no memory */
-void line_free(struct line *l);	/* NULL: nothing */
+void line_free(struct line *l); /* NULL: nothing */
 
 /* Reads one line of n bytes, without its newline.  *f is set for LINE_FACT
  * only, and *message where the kind says so.  Both are valid until the next

@@ -24,8 +24,8 @@
  */
 struct matrix;
 
-struct matrix *matrix_new(void);	/* NULL: no memory */
-void matrix_free(struct matrix *m);	/* NULL: nothing */
+struct matrix *matrix_new(void);    /* NULL: no memory */
+void matrix_free(struct matrix *m); /* NULL: nothing */
 
 /* Takes one series, an element of "result".  SNAPSHOT_FAILED: *e is set, and
  * there is no memory or no room. */
@@ -33,7 +33,7 @@ enum snapshot_what matrix_series(struct matrix *m, const char *bytes, size_t n,
 				 struct err *e);
 
 struct matrix_sums {
-	int64_t from_ms, to_ms;	/* of all samples; STAMP_NONE: there are none */
+	int64_t from_ms, to_ms; /* of all samples; STAMP_NONE: there are none */
 	int64_t step_ms;	/* between two samples, so how exact all times
 				   are; 0: no series has two */
 	uint64_t lost;		/* disruptions of Nodes that are not known */
@@ -46,9 +46,9 @@ int matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
 /* What stands around the series of an answer, or an answer without any. */
 #define MATRIX_TEXT_BYTES 160
 struct matrix_answer {
-	bool matrix;	/* it is that of a range query, and no error */
-	uint64_t warnings;	/* it may be partial */
-	char text[MATRIX_TEXT_BYTES];	/* what Prometheus says: its error, or
+	bool matrix;	   /* it is that of a range query, and no error */
+	uint64_t warnings; /* it may be partial */
+	char text[MATRIX_TEXT_BYTES]; /* what Prometheus says: its error, or
 					   else its first warning; "": nothing */
 };
 void matrix_answer(const char *bytes, size_t n, struct matrix_answer *out);
@@ -58,7 +58,7 @@ void matrix_answer(const char *bytes, size_t n, struct matrix_answer *out);
  * Returns -1 if fn fails, or with another *e. */
 struct matrix_asked {
 	uint64_t answers, bytes, warnings;
-	char warning[MATRIX_TEXT_BYTES];	/* the first; "": none */
+	char warning[MATRIX_TEXT_BYTES]; /* the first; "": none */
 };
 typedef int matrix_item_fn(void *to, const char *bytes, size_t n,
 			   struct err *e);

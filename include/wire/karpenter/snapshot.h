@@ -21,9 +21,9 @@ typedef int snapshot_fn(void *ctx, const struct fact *f, struct err *e);
 
 enum snapshot_what {
 	SNAPSHOT_TAKEN,
-	SNAPSHOT_OTHER,		/* it says nothing to us */
-	SNAPSHOT_BROKEN,	/* not JSON, or beyond the bounds of limits.h */
-	SNAPSHOT_FAILED,	/* fn has failed, and set *e */
+	SNAPSHOT_OTHER,	 /* it says nothing to us */
+	SNAPSHOT_BROKEN, /* not JSON, or beyond the bounds of limits.h */
+	SNAPSHOT_FAILED, /* fn has failed, and set *e */
 };
 
 /* Calls fn for each fact of one item, in any order.  The fact is valid during

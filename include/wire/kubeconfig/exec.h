@@ -19,17 +19,17 @@
  */
 #define EXEC_INFO "KUBERNETES_EXEC_INFO"
 
-struct exec {	/* strings are owned (malloc) */
-	const char *api_version;	/* static */
-	char *command;	/* relative to the kubeconfig's folder if it has a '/',
+struct exec {			 /* strings are owned (malloc) */
+	const char *api_version; /* static */
+	char *command; /* relative to the kubeconfig's folder if it has a '/',
 			   else found by $PATH */
-	char *args[EXEC_ARGS_MAX + 1];	/* NULL at the end; the command is not
+	char *args[EXEC_ARGS_MAX + 1]; /* NULL at the end; the command is not
 					   in it */
-	char *env[EXEC_ENV_MAX + 1];	/* "NAME=VALUE", NULL at the end */
-	char *install_hint;	/* on one line; NULL: none */
-	char *place;	/* "FILE:LINE:COL: user NAME", for messages; NULL: it
+	char *env[EXEC_ENV_MAX + 1];   /* "NAME=VALUE", NULL at the end */
+	char *install_hint;	       /* on one line; NULL: none */
+	char *place;	   /* "FILE:LINE:COL: user NAME", for messages; NULL: it
 			   is not from a file */
-	bool cluster_info;	/* it wants to be told about the cluster */
+	bool cluster_info; /* it wants to be told about the cluster */
 };
 /* Frees x and its strings.  NULL is allowed. */
 void exec_free(struct exec *x);
@@ -53,16 +53,15 @@ void exec_info(struct buf *b, const struct exec *x,
 bool token_is_printable(const char *s);
 
 struct exec_credential {
-	char *token;		/* owned */
-	int64_t expires_ms;	/* since 1970; STAMP_NONE: not said */
+	char *token;	    /* owned */
+	int64_t expires_ms; /* since 1970; STAMP_NONE: not said */
 };
 /* Wipes the token and frees it. */
 void exec_credential_done(struct exec_credential *c);
 
 /* Decodes what the plugin printed.  ERR_INPUT: it is no ExecCredential of that
  * version, or one without a token.  No error quotes a token. */
-int exec_credential_decode(const char *bytes, size_t n,
-			   const char *api_version,
+int exec_credential_decode(const char *bytes, size_t n, const char *api_version,
 			   struct exec_credential *out, struct err *e);
 
 #endif

@@ -15,20 +15,20 @@
  * (auth-provider, username and password, proxy-url, impersonation), the error
  * says so.  The functions keep no state; any thread may call them.
  */
-struct kubeconfig {	/* strings are owned (malloc) or NULL */
-	char *server;		/* http(s)://host[:port][/path], no last '/' */
+struct kubeconfig {   /* strings are owned (malloc) or NULL */
+	char *server; /* http(s)://host[:port][/path], no last '/' */
 	char *tls_server_name;
 	/* Of PEM and file at most one is set.  If the kubeconfig has both, the
 	 * PEM counts. */
 	char *ca_pem, *ca_file;
-	bool insecure;		/* do not verify the server's certificate */
+	bool insecure; /* do not verify the server's certificate */
 	char *cert_pem, *key_pem, *cert_file, *key_file;
 	/* If both are set, the file counts.  It is read again from time to
 	 * time. */
 	char *token, *token_file;
-	struct exec *exec;	/* owned; to be run if there is neither token
+	struct exec *exec; /* owned; to be run if there is neither token
 				   nor token_file */
-	char *namespace_;	/* the context's namespace */
+	char *namespace_;  /* the context's namespace */
 };
 /* Wipes and frees everything, and zeroes *k. */
 void kubeconfig_done(struct kubeconfig *k);

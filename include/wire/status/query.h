@@ -16,7 +16,7 @@
 /* A parameter that the path knows. */
 struct query_param {
 	const char *key;
-	char *out;	/* its value, decoded; the caller's storage */
+	char *out; /* its value, decoded; the caller's storage */
 	size_t cap;
 	bool found;
 };

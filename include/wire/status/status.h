@@ -24,18 +24,18 @@ enum status_format {
 const char *status_type(enum status_format f);
 /* The Content-Security-Policy that each answer in HTML needs. */
 extern const char status_policy[];
-#define STATUS_REFRESH "15"	/* seconds, as the field Refresh has them */
+#define STATUS_REFRESH "15" /* seconds, as the field Refresh has them */
 
 /* Who leads. */
 struct status_lead {
-	bool electing;		/* there is an election; without one each
+	bool electing;	/* there is an election; without one each
 				   replica leads */
-	bool here;		/* this replica leads */
-	bool restarted;		/* nobody leads: the Lease names this pod as it
+	bool here;	/* this replica leads */
+	bool restarted; /* nobody leads: the Lease names this pod as it
 				   was before it restarted */
-	char identity[NAME_BYTES];	/* the Lease's holder; "": nobody, or
+	char identity[NAME_BYTES]; /* the Lease's holder; "": nobody, or
 					   not known */
-	int64_t since_ms;	/* STAMP_NONE: not known */
+	int64_t since_ms;	   /* STAMP_NONE: not known */
 };
 
 /* What follows then on "This replica stands by and knows no machines". */
@@ -47,33 +47,33 @@ struct status_lead {
 struct status_admissions {
 	unsigned seconds;
 	uint64_t held;
-	uint64_t would_hold;	/* with MODE_OBSERVE */
+	uint64_t would_hold; /* with MODE_OBSERVE */
 	uint64_t unchanged, refused, failed, shed;
 };
 
 /* What the page shows; the other formats ignore it. */
 struct status_view {
-	int64_t last_ms;	/* how much of the past the timeline has, up to
+	int64_t last_ms; /* how much of the past the timeline has, up to
 				   JOURNAL_MS */
-	bool still;		/* the page does not renew itself */
+	bool still;	 /* the page does not renew itself */
 };
 
 /* Everything but what there are many of. */
 struct status_head {
-	int64_t now_ms;		/* the API server's time */
+	int64_t now_ms; /* the API server's time */
 	const char *version;
-	char replica[NAME_BYTES];	/* the identity of the one that answers */
-	bool observe;		/* MODE_OBSERVE: each hold is one that would be
+	char replica[NAME_BYTES]; /* the identity of the one that answers */
+	bool observe; /* MODE_OBSERVE: each hold is one that would be
 				   there */
 	struct status_lead lead;
-	int64_t cert_not_after_ms;	/* 0: none is served */
+	int64_t cert_not_after_ms; /* 0: none is served */
 	bool cert_valid;
-	uint64_t cert_authority;	/* the beginning of the key identifier of who
+	uint64_t cert_authority; /* the beginning of the key identifier of who
 					   signed it; 0: not known */
 	struct status_admissions admissions;
 	const struct rules *rules;
-	struct status_report report;	/* if lead.here */
-	int64_t known_ms;	/* since when the history is whole */
+	struct status_report report; /* if lead.here */
+	int64_t known_ms;	     /* since when the history is whole */
 	struct status_view view;
 };
 
@@ -89,7 +89,8 @@ struct status_items {
 /* Appends the page.  Of the items as many are written as have room, and the
  * page says how many were left out.  b->full: not even the rest has room. */
 void status_write(struct buf *b, enum status_format f,
-		  const struct status_head *h, const struct status_items *items);
+		  const struct status_head *h,
+		  const struct status_items *items);
 
 /* Appends the answer about the machine that was asked for as `name`.  scope:
  * that of the machine; NULL: none. */
@@ -104,7 +105,7 @@ struct status_machines {
 	void *ctx;
 	bool (*next)(void *ctx, enum machine_rank rank, uint32_t *i,
 		     struct machine_status *m, struct scope_status *scope);
-	uint32_t total;		/* how many there are */
+	uint32_t total; /* how many there are */
 };
 
 /* Appends the list, those worth a look first.  As many are written as have room,

@@ -15,7 +15,7 @@
  *
  * The name is yaml_tree_free because libyaml exports a yaml_free of its own.
  */
-struct yaml;	/* one value; owned by its root */
+struct yaml; /* one value; owned by its root */
 
 /* Returns the root, a map, a list or a scalar, which the caller frees with
  * yaml_tree_free, or NULL with *e set.  `file` is the name for messages.  file
@@ -32,11 +32,11 @@ void yaml_tree_freep(struct yaml **root);
 bool yaml_is_map(const struct yaml *v);
 bool yaml_is_list(const struct yaml *v);
 bool yaml_is_scalar(const struct yaml *v);
-bool yaml_is_null(const struct yaml *v);	/* null, ~ or no text at all */
+bool yaml_is_null(const struct yaml *v); /* null, ~ or no text at all */
 const struct yaml *yaml_member(const struct yaml *map, const char *key);
 const struct yaml *yaml_first(const struct yaml *map_or_list);
 const struct yaml *yaml_next(const struct yaml *value);
-const char *yaml_key(const struct yaml *member);	/* of a map; NULL
+const char *yaml_key(const struct yaml *member); /* of a map; NULL
 							   otherwise */
 
 /* The text of a scalar without quotes and escapes; NULL if v is no scalar.  It
@@ -53,7 +53,7 @@ const char *yaml_string(const struct yaml *v);
 
 /* The place of a value. */
 struct yaml_place {
-	size_t line, col;	/* from 1 */
+	size_t line, col; /* from 1 */
 };
 struct yaml_place yaml_at(const struct yaml *v);
 

@@ -80,7 +80,7 @@ print_report(const struct findings *f, bool json)
 int
 cmd_check(int argc, char **argv, const struct timing *t)
 {
-	static struct cluster_request r;	/* too large for a stack */
+	static struct cluster_request r; /* too large for a stack */
 	static struct findings findings;
 	struct kubeconfig access = {0};
 	struct err e = {0};
@@ -91,8 +91,8 @@ cmd_check(int argc, char **argv, const struct timing *t)
 				&e);
 	if (rc == 1)
 		return output_code();
-	if (rc < 0 || access_find(r.options.kubeconfig, r.options.context,
-				  &access, &e))
+	if (rc < 0 ||
+	    access_find(r.options.kubeconfig, r.options.context, &access, &e))
 		return fail_code(&e);
 	if (r.setup.namespace_flag != NULL && r.setup.namespace_flag[0] == '\0')
 		r.setup.namespace_flag = NULL;
@@ -101,7 +101,7 @@ cmd_check(int argc, char **argv, const struct timing *t)
 		access_in_cluster(r.options.kubeconfig, r.options.context);
 	findings_init(&findings);
 	rc = doctor_run(&r.setup, &access, t, &findings, &e);
-	if (rc != 0)	/* after a signal it waits for no reader of stderr */
+	if (rc != 0) /* after a signal it waits for no reader of stderr */
 		output_tell("%s: %s", program_name(), e.text);
 	output_tell_end();
 	return rc != 0 ? CMD_FAILED : print_report(&findings, r.json);

@@ -6,7 +6,8 @@ static const struct command commands[] = {
 	 cmd_check},
 	{"uninstall", "take all holds and marks of the holder off the cluster",
 	 cmd_uninstall},
-	{"simulate", "say what the holder would have held, from Karpenter's log",
+	{"simulate",
+	 "say what the holder would have held, from Karpenter's log",
 	 cmd_simulate},
 	{"record", "write down what happens to NodeClaims, for simulate",
 	 cmd_record},
@@ -15,7 +16,8 @@ static const struct command commands[] = {
 
 const struct program tools_program = {
 	.name = PROGRAM,
-	.about = "Looks after karpenter-node-holder, and says what it would do.",
+	.about =
+		"Looks after karpenter-node-holder, and says what it would do.",
 	.see = "",
 	.commands = commands,
 	.commands_n = sizeof(commands) / sizeof(commands[0]),

@@ -15,7 +15,7 @@ struct prometheus_flags {
 /* Takes a flag.  Returns false if it is another one. */
 bool prometheus_flag(struct prometheus_flags *f, const char *name,
 		     const char *value);
-void prometheus_help(void);	/* prints them */
+void prometheus_help(void); /* prints them */
 /* Sets all of *out but its timing.  Returns 1; 0 if no Prometheus is to be
  * asked; -1 with *e set. */
 int prometheus_flags_end(const struct prometheus_flags *f, int64_t now_ms,

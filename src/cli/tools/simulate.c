@@ -44,11 +44,11 @@ static const struct {
 };
 #define KEYS_N (sizeof(keys) / sizeof(keys[0]))
 #define VALUE_ROOM 64
-#define FILE_SHOWN 60	/* bytes of the name of a configuration */
+#define FILE_SHOWN 60 /* bytes of the name of a configuration */
 
 struct values {
 	char at[SIMULATE_SETTINGS_MAX][VALUE_ROOM];
-	size_t n;		/* 0: the flag is not given */
+	size_t n; /* 0: the flag is not given */
 };
 
 struct request {
@@ -127,10 +127,11 @@ take_price(struct request *q, const char *text, struct err *e)
 	if (dollars_parse(text, strlen(text), &q->setup.waits.price) == 0 &&
 	    q->setup.waits.price >= 0)
 		return 0;
-	return err_set(e, ERR_INPUT,
-		       "--price-per-node-hour: \"%.60s\", expected dollars such "
-		       "as 0.192",
-		       text);
+	return err_set(
+		e, ERR_INPUT,
+		"--price-per-node-hour: \"%.60s\", expected dollars such "
+		"as 0.192",
+		text);
 }
 
 /* The flags whose value is taken as it is. */
@@ -173,9 +174,9 @@ take_flag(struct request *q, const char *name, const char *value, struct err *e)
 static bool
 is_flag(const char *name)
 {
-	static const char *const others[] = {"config", "output", "regret",
-					     "price-per-node-hour", "explain",
-					     "svg", "html"};
+	static const char *const others[] = {
+		"config",  "output", "regret", "price-per-node-hour",
+		"explain", "svg",    "html"};
 
 	for (size_t i = 0; i < KEYS_N; i++)
 		if (strcmp(name, keys[i].flag) == 0)
@@ -339,13 +340,12 @@ static int
 add_setting(struct request *q, const char *file, const size_t chosen[KEYS_N],
 	    struct err *e)
 {
-	static struct config c;	/* too large for a stack */
+	static struct config c; /* too large for a stack */
 	struct config_places places = {.file = NULL};
 	bool known;
 
 	if (q->setup.settings_n == SIMULATE_SETTINGS_MAX)
-		return err_set(e, ERR_LIMIT,
-			       "more than %d settings to compare",
+		return err_set(e, ERR_LIMIT, "more than %d settings to compare",
 			       SIMULATE_SETTINGS_MAX);
 	if (read_config(file, &c, &places, e))
 		return -1;
@@ -356,7 +356,7 @@ add_setting(struct request *q, const char *file, const size_t chosen[KEYS_N],
 			return -1;
 	if (config_validate(&c, &places, e))
 		return -1;
-	c.rules.mode = MODE_ENFORCE;	/* what would be if it wrote */
+	c.rules.mode = MODE_ENFORCE; /* what would be if it wrote */
 	describe(&q->settings[q->setup.settings_n++], q, &c, file, chosen);
 	return 0;
 }
@@ -453,7 +453,7 @@ check_places(const struct request *q, struct err *e)
 int
 cmd_simulate(int argc, char **argv, const struct timing *t)
 {
-	static struct request q;	/* too large for a stack */
+	static struct request q; /* too large for a stack */
 	struct flags f = {.argc = argc, .argv = argv};
 	struct err e = {0};
 	int rc;
@@ -473,9 +473,10 @@ cmd_simulate(int argc, char **argv, const struct timing *t)
 			     "--output");
 	if (rc == 0 && q.setup.output == SIMULATE_RECORD &&
 	    (q.setup.svg != NULL || q.setup.html != NULL))
-		rc = err_set(&e, ERR_INPUT,
-			     "--svg and --html: not with --output=record, which "
-			     "replays nothing");
+		rc = err_set(
+			&e, ERR_INPUT,
+			"--svg and --html: not with --output=record, which "
+			"replays nothing");
 	if (rc < 0 || check_places(&q, &e) || make_settings(&q, &e))
 		return fail_code(&e);
 	q.setup.compares = q.configs_n > 0;

@@ -57,7 +57,7 @@ own_flag(void *ctx, struct flags *f, struct err *e)
 int
 cmd_uninstall(int argc, char **argv, const struct timing *t)
 {
-	static struct uninstall_request r;	/* too large for a stack */
+	static struct uninstall_request r; /* too large for a stack */
 	struct kubeconfig access = {0};
 	struct err e = {0};
 	int rc;
@@ -67,8 +67,8 @@ cmd_uninstall(int argc, char **argv, const struct timing *t)
 				&e);
 	if (rc == 1)
 		return output_code();
-	if (rc < 0 || access_find(r.options.kubeconfig, r.options.context,
-				  &access, &e))
+	if (rc < 0 ||
+	    access_find(r.options.kubeconfig, r.options.context, &access, &e))
 		return fail_code(&e);
 	r.setup.config = &r.options.config;
 	r.setup.in_cluster =

@@ -202,8 +202,7 @@ certs_cn(const struct certs_names *names)
 /* --- PEM ------------------------------------------------------------------ */
 
 int
-certs_write_pem(const struct certs_signer *s, BIO *key, BIO *crt,
-		struct err *e)
+certs_write_pem(const struct certs_signer *s, BIO *key, BIO *crt, struct err *e)
 {
 	if (key == NULL || crt == NULL ||
 	    !PEM_write_bio_PrivateKey(key, s->key, NULL, NULL, 0, NULL, NULL) ||

@@ -120,8 +120,9 @@ verify(X509 *x, X509 *ca)
 	    X509_STORE_add_cert(store, ca) == 1 &&
 	    X509_STORE_CTX_init(ctx, store, x, NULL) == 1 &&
 	    X509_STORE_CTX_set_default(ctx, "ssl_server") == 1) {
-		X509_STORE_CTX_set_flags(ctx, X509_V_FLAG_PARTIAL_CHAIN |
-						      X509_V_FLAG_NO_CHECK_TIME);
+		X509_STORE_CTX_set_flags(ctx,
+					 X509_V_FLAG_PARTIAL_CHAIN |
+						 X509_V_FLAG_NO_CHECK_TIME);
 		rc = X509_verify_cert(ctx) == 1 ? X509_V_OK
 						: X509_STORE_CTX_get_error(ctx);
 	}
@@ -178,15 +179,14 @@ certs_is_leaf(const char *cert, const char *key, const char *ca_cert,
 	AUTO_X509 ca = first_of(ca_cert);
 
 	return ca != NULL && read_pair(cert, key, &s) &&
-	       serves(s.cert, names) &&
-	       verify(s.cert, ca) == X509_V_OK &&
+	       serves(s.cert, names) && verify(s.cert, ca) == X509_V_OK &&
 	       facts_of(s.cert, out) == 0;
 }
 
 int
 certs_own_leaf(const char *ca_cert, const char *ca_key,
-	       const struct certs_names *names, int64_t now_ms,
-	       int64_t life_ms, struct certs_own *out, struct err *e)
+	       const struct certs_names *names, int64_t now_ms, int64_t life_ms,
+	       struct certs_own *out, struct err *e)
 {
 	AUTO_SIGNER ca = {0};
 	AUTO_SIGNER leaf = {0};
@@ -298,9 +298,9 @@ certs_signed_by(const char *pem, uint64_t authority)
 {
 	for (const char *p = block(pem, pem); *p != '\0';) {
 		AUTO_X509 x = take(pem, &p);
-		uint64_t id = x == NULL ? 0
-					: certs_key_id(
-						X509_get0_subject_key_id(x));
+		uint64_t id =
+			x == NULL ? 0
+				  : certs_key_id(X509_get0_subject_key_id(x));
 
 		if (x != NULL && (id == 0 || id == authority))
 			return true;

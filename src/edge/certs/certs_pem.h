@@ -43,7 +43,7 @@ certs_bio_freep(BIO **b)
 void certs_wipe(char *bytes, size_t n);
 
 struct certs_chain {
-	X509 *at[CERTS_CHAIN_MAX];	/* leaf first */
+	X509 *at[CERTS_CHAIN_MAX]; /* leaf first */
 	int n;
 };
 void certs_chain_done(struct certs_chain *c);
@@ -53,8 +53,8 @@ void certs_chain_done(struct certs_chain *c);
  * alone. */
 int certs_parse_chain(const char *file, const char *pem, size_t n,
 		      struct certs_chain *out, struct err *e);
-int certs_parse_key(const char *file, const char *pem, size_t n,
-		    EVP_PKEY **out, struct err *e);
+int certs_parse_key(const char *file, const char *pem, size_t n, EVP_PKEY **out,
+		    struct err *e);
 
 /* Reads the next certificate and never asks for a passphrase, which a PEM block
  * of any kind may need.  Returns NULL if there is none that can be read. */

@@ -14,7 +14,7 @@
  */
 struct certs_file {
 	const char *name;
-	mode_t mode;		/* exact, whatever the umask */
+	mode_t mode; /* exact, whatever the umask */
 	const char *bytes;
 	size_t n;
 };

@@ -17,13 +17,13 @@
  */
 
 struct plugin {
-	struct kube_plugin base;	/* first: what the client knows */
+	struct kube_plugin base; /* first: what the client knows */
 	const struct kubeconfig *access;
 	int64_t ms;
 	pthread_mutex_t lock;
-	char *token;		/* NULL: none, and `why` says why */
-	unsigned version;	/* counts the changes of token */
-	int64_t expires_ms, renew_ms;	/* Unix time of this machine's clock */
+	char *token;		      /* NULL: none, and `why` says why */
+	unsigned version;	      /* counts the changes of token */
+	int64_t expires_ms, renew_ms; /* Unix time of this machine's clock */
 	/* Boot time before which the plugin is not run again, because its last
 	 * run brought nothing new. */
 	int64_t quiet_ms;
@@ -145,8 +145,8 @@ plugin_refused(struct kube_plugin *base, const atomic_bool *cancelled,
 	 * token to be had, the next call reports why, instead of another
 	 * 401. */
 	if (p->token != NULL && p->version == version &&
-	    clock_boot_ms() >= p->quiet_ms &&
-	    renew(p, cancelled, &why) != 0 && why.code != ERR_CANCELLED)
+	    clock_boot_ms() >= p->quiet_ms && renew(p, cancelled, &why) != 0 &&
+	    why.code != ERR_CANCELLED)
 		drop(p);
 	other = p->token != NULL && p->version != version;
 	(void)pthread_mutex_unlock(&p->lock);

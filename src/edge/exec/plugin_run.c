@@ -28,12 +28,12 @@
 
 struct run {
 	const struct exec *exec;
-	const atomic_bool *cancelled;	/* as in plugin_run */
+	const atomic_bool *cancelled; /* as in plugin_run */
 	pid_t pid;
-	int out[2], err[2];	/* pipes: read end, write end */
-	char *bytes;		/* EXEC_OUT_MAX + 1 */
+	int out[2], err[2]; /* pipes: read end, write end */
+	char *bytes;	    /* EXEC_OUT_MAX + 1 */
 	size_t n;
-	char line[LINE_BYTES];	/* the first of stderr that is not blank */
+	char line[LINE_BYTES]; /* the first of stderr that is not blank */
 	size_t line_n;
 	bool line_whole;
 	int status;
@@ -152,9 +152,9 @@ spawn(struct run *r, char *info)
 		free(env);
 		return ENOMEM;
 	}
-	rc = set_spawn(r, &f, &a) ? ENOMEM
-				  : posix_spawnp(&r->pid, argv[0], &f, &a,
-						 argv, env);
+	rc = set_spawn(r, &f, &a)
+		     ? ENOMEM
+		     : posix_spawnp(&r->pid, argv[0], &f, &a, argv, env);
 	(void)posix_spawnattr_destroy(&a);
 	(void)posix_spawn_file_actions_destroy(&f);
 	free(env);
@@ -165,8 +165,7 @@ static int
 not_started(const struct exec *x, int no, struct err *e)
 {
 	if (no != ENOENT)
-		return err_set(e, ERR_INPUT, "cannot be run: %s",
-			       strerror(no));
+		return err_set(e, ERR_INPUT, "cannot be run: %s", strerror(no));
 	return err_set(e, ERR_INPUT, "not found%s%s",
 		       x->install_hint == NULL ? "" : "; ",
 		       x->install_hint == NULL ? "" : x->install_hint);
@@ -291,8 +290,8 @@ judge(struct run *r, struct exec_credential *out, struct err *e)
 		return err_set(e, ERR_INPUT, "exit code %d%s%s",
 			       WEXITSTATUS(r->status), r->line_n ? ": " : "",
 			       r->line);
-	return exec_credential_decode(r->bytes, r->n, r->exec->api_version,
-				      out, e);
+	return exec_credential_decode(r->bytes, r->n, r->exec->api_version, out,
+				      e);
 }
 
 static void
@@ -339,7 +338,9 @@ plugin_run(const struct kubeconfig *access, int64_t ms,
 	   const atomic_bool *cancelled, struct exec_credential *out,
 	   struct err *e)
 {
-	struct run r = {.exec = access->exec, .out = {-1, -1}, .err = {-1, -1},
+	struct run r = {.exec = access->exec,
+			.out = {-1, -1},
+			.err = {-1, -1},
 			.cancelled = cancelled};
 	sigset_t ends, before;
 	int rc;

@@ -16,13 +16,13 @@ struct follow {
 	struct kube_stream *stream;
 	struct reflect reflect;
 	_Atomic bool restart;
-	struct pager pager;	/* of the current list */
-	struct split *split;	/* of the current watch */
-	bool listing;		/* the pages of a list are being taken */
-	bool expired;		/* 410 in the stream */
-	bool brought;		/* the current watch brought a line */
-	bool in_doubt;		/* the watch before it ended at once */
-	int64_t line_ms, silent_ms;	/* time of the last line; limit */
+	struct pager pager;	    /* of the current list */
+	struct split *split;	    /* of the current watch */
+	bool listing;		    /* the pages of a list are being taken */
+	bool expired;		    /* 410 in the stream */
+	bool brought;		    /* the current watch brought a line */
+	bool in_doubt;		    /* the watch before it ended at once */
+	int64_t line_ms, silent_ms; /* time of the last line; limit */
 };
 
 static int
@@ -122,7 +122,7 @@ list_failed(struct follow *f, const struct kube_reply *r, const char *why)
 		o.code = REFLECT_UNSERVED;
 		f->calls->listed(f->setup.ctx, false);
 		tell_trouble(f, "resource is not served", r->status,
-			"the CRD is not installed; asking again");
+			     "the CRD is not installed; asking again");
 	} else {
 		tell_trouble(f, "list failed", r->status, why);
 	}
@@ -200,7 +200,7 @@ watch_done(struct follow *f, int rc, const struct kube_reply *r,
 					    rc == 0 ? r->retry_after_ms : -1};
 	char text[ANSWER_TEXT];
 
-	if (e->code == ERR_CANCELLED)	/* cut by us: do not wait */
+	if (e->code == ERR_CANCELLED) /* cut by us: do not wait */
 		return;
 	f->in_doubt = r->status == 200 && !f->brought &&
 		      reflect_short(&f->reflect, clock_now(f->setup.clock));
@@ -210,9 +210,10 @@ watch_done(struct follow *f, int rc, const struct kube_reply *r,
 		o.code = REFLECT_ENDED;
 	if (o.code == REFLECT_FAILED)
 		tell_trouble(f, "watch failed", r->status,
-			rc != 0		   ? e->text
-			: r->status == 200 ? "ended at once, without a line"
-					   : answer_text(r, text));
+			     rc != 0 ? e->text
+			     : r->status == 200
+				     ? "ended at once, without a line"
+				     : answer_text(r, text));
 	f->calls->ended(f->setup.ctx, end_of(o.code, e));
 	step_done(f, &o);
 }

@@ -25,7 +25,7 @@
  */
 
 #define BUFFER_BYTES 16384L /* one TLS record */
-#define SOCKETS 64	/* looked at in one go */
+#define SOCKETS 64	    /* looked at in one go */
 
 static_assert(sizeof(((struct kube_call *)0)->detail) >= CURL_ERROR_SIZE,
 	      "libcurl writes that much");
@@ -79,8 +79,8 @@ on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 #define SET(bad, easy, option, value)                                          \
 	((bad) |= curl_easy_setopt((easy), (option), (value)) != CURLE_OK)
 #define SET_MULTI(bad, lane, option, value)                                    \
-	((bad) |= curl_multi_setopt((lane)->multi, (option), (value)) !=       \
-		  CURLM_OK)
+	((bad) |=                                                              \
+	 curl_multi_setopt((lane)->multi, (option), (value)) != CURLM_OK)
 
 static bool
 set_transport(CURL *h, const struct kube *k)
@@ -438,7 +438,7 @@ pass_on(struct kube_lane *l)
 					       &running);
 	}
 	if (l->due_ms <= clock_boot_ms()) {
-		l->due_ms = INT64_MAX;	/* on_timer sets the next one */
+		l->due_ms = INT64_MAX; /* on_timer sets the next one */
 		(void)curl_multi_socket_action(l->multi, CURL_SOCKET_TIMEOUT, 0,
 					       &running);
 	}

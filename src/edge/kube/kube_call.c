@@ -49,8 +49,8 @@ kube_call_init(struct kube_call *c, const struct kube *k,
 		.silent_ms = q->silent_ms,
 		.gather_ms = q->gather_ms,
 		.fence_ms = q->fence_ms,
-		.answer_max = q->answer_max > 0 ? q->answer_max
-						: ITEM_BYTES_MAX,
+		.answer_max =
+			q->answer_max > 0 ? q->answer_max : ITEM_BYTES_MAX,
 		.sink = q->sink,
 		.opened = q->opened,
 		.ctx = q->ctx,
@@ -130,7 +130,8 @@ count(const struct kube_call *c, int status)
 		status = 0;
 	atomic_fetch_add_explicit(&at[status], 1, memory_order_relaxed);
 	if (c->method != REST_GET && status > 0)
-		counters_write_duration(n, (uint64_t)(c->last_ms - c->start_ms));
+		counters_write_duration(n,
+					(uint64_t)(c->last_ms - c->start_ms));
 }
 
 void

@@ -20,7 +20,7 @@
 struct kube {
 	struct kubeconfig access;
 	struct kube_url url;
-	struct kube_plugin *plugin;	/* has a lock; NULL: no exec */
+	struct kube_plugin *plugin; /* has a lock; NULL: no exec */
 	struct clock *clock;
 	struct counters *counters;
 	char *user_agent;
@@ -28,40 +28,40 @@ struct kube {
 	int keepalive_idle_s, keepalive_probe_s;
 };
 
-#define KUBE_LINES 4	/* Accept, Content-Type, Host, Authorization */
+#define KUBE_LINES 4 /* Accept, Content-Type, Host, Authorization */
 
 struct kube_call {
 	const struct kube *kube;
-	void *easy;		/* libcurl's, as are headers and connect_to */
+	void *easy; /* libcurl's, as are headers and connect_to */
 	void *headers, *connect_to;
-	char detail[256];	/* libcurl's text for what went wrong */
+	char detail[256]; /* libcurl's text for what went wrong */
 	char *url;
-	char *lines[KUBE_LINES];	/* of the request's head */
+	char *lines[KUBE_LINES]; /* of the request's head */
 	unsigned lines_n, lines_fixed;
 	enum rest_method method;
-	uint64_t tag;		/* the caller's */
+	uint64_t tag; /* the caller's */
 
 	int64_t timeout_ms, silent_ms, gather_ms, fence_ms;
-	int64_t start_ms, last_ms;	/* boot time; of the last byte */
+	int64_t start_ms, last_ms; /* boot time; of the last byte */
 	unsigned token_version;
-	bool again;		/* sent once more after a 401 */
-	bool active;		/* in a lane */
-	bool ended;		/* err says how */
+	bool again;  /* sent once more after a 401 */
+	bool active; /* in a lane */
+	bool ended;  /* err says how */
 	struct err err;
 
 	struct kube_head head;
-	kube_sink *sink;	/* of a 2xx body; NULL: the body is kept */
+	kube_sink *sink; /* of a 2xx body; NULL: the body is kept */
 	void (*opened)(void *ctx);
 	void *ctx;
-	bool fed;		/* bytes came since the stream last paused */
-	char *body;		/* NULL while empty */
+	bool fed;   /* bytes came since the stream last paused */
+	char *body; /* NULL while empty */
 	size_t body_bytes, body_cap, answer_max;
 };
 
 /* These functions are in kube.c.  kube_call_new copies the request. */
 struct kube_call *kube_call_new(const struct kube *k,
 				const struct kube_request *q, struct err *e);
-void kube_call_free(struct kube_call *c);	/* not while in a lane */
+void kube_call_free(struct kube_call *c); /* not while in a lane */
 int kube_library_init(void);
 void kube_library_done(void);
 
@@ -70,7 +70,7 @@ int kube_call_init(struct kube_call *c, const struct kube *k,
 		   const struct kube_request *q);
 void kube_call_done(struct kube_call *c);
 int kube_call_authorize(struct kube_call *c, const char *token);
-void kube_call_reset(struct kube_call *c);	/* for a new attempt */
+void kube_call_reset(struct kube_call *c); /* for a new attempt */
 
 /* These functions of kube_call.c take what arrives.  They return -1 to end the
  * call, with the reason in c->err. */
@@ -91,18 +91,18 @@ void kube_call_unanswered(const struct kube_call *c);
 
 /* Belongs to one thread, except for kube_lane_wake. */
 struct kube_lane {
-	void *multi;		/* libcurl's; NULL while resting */
-	int poll_fd, wake_fd;	/* an epoll of its sockets and of the eventfd */
-	int64_t due_ms;		/* libcurl wants to know when this boot time
+	void *multi;	      /* libcurl's; NULL while resting */
+	int poll_fd, wake_fd; /* an epoll of its sockets and of the eventfd */
+	int64_t due_ms;	      /* libcurl wants to know when this boot time
 				   has come; INT64_MAX: no time */
-	unsigned connections, active;	/* the maximum; calls in flight */
-	bool refused;		/* by a 401 since connections were opened */
+	unsigned connections, active; /* the maximum; calls in flight */
+	bool refused; /* by a 401 since connections were opened */
 };
 
 /* These functions are in kube_lane.c. */
 int kube_lane_init(struct kube_lane *l, unsigned connections, struct err *e);
-void kube_lane_done(struct kube_lane *l);	/* no call may be in it */
-void kube_lane_wake(struct kube_lane *l);	/* any thread */
+void kube_lane_done(struct kube_lane *l); /* no call may be in it */
+void kube_lane_wake(struct kube_lane *l); /* any thread */
 
 /* Sleeps until there is something to do, a wake-up (true), or wait_ms have
  * passed. */

@@ -81,18 +81,18 @@ await(const struct kube_lane *l, int fd, int64_t wait_ms)
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	uint64_t wakes;
 
-	(void)poll(&p, 1, wait_ms < 0	      ? 0
-			  : wait_ms > SLEEP_MS ? SLEEP_MS
-					       : (int)wait_ms);
+	(void)poll(&p, 1,
+		   wait_ms < 0		? 0
+		   : wait_ms > SLEEP_MS ? SLEEP_MS
+					: (int)wait_ms);
 	return read(l->wake_fd, &wakes, sizeof(wakes)) > 0;
 }
 
 bool
 kube_lane_sleep(struct kube_lane *l, int64_t wait_ms)
 {
-	int64_t due_ms = l->due_ms == INT64_MAX
-				 ? INT64_MAX
-				 : l->due_ms - clock_boot_ms();
+	int64_t due_ms = l->due_ms == INT64_MAX ? INT64_MAX
+						: l->due_ms - clock_boot_ms();
 
 	return await(l, l->poll_fd, due_ms < wait_ms ? due_ms : wait_ms);
 }

@@ -14,7 +14,6 @@
 
 /* The parts of edge/kube that need no library. */
 
-
 /* --- kube_url.c: the kubeconfig's `server` -------------------------------- */
 
 /* Where requests go.  If there is a tls_server_name, it takes the place of the
@@ -22,11 +21,11 @@
  * then redirects to the real address, and the Host header carries the real
  * host. */
 struct kube_url {
-	char *base;		/* "https://host:port/prefix"; no '/' at end */
-	char *peer;		/* "host:port", for messages */
-	char *connect_to;	/* NULL without tls_server_name */
+	char *base;	  /* "https://host:port/prefix"; no '/' at end */
+	char *peer;	  /* "host:port", for messages */
+	char *connect_to; /* NULL without tls_server_name */
 	bool tls;
-	bool loopback;		/* never through a proxy */
+	bool loopback; /* never through a proxy */
 };
 
 int kube_url_init(struct kube_url *u, const char *server,
@@ -39,12 +38,12 @@ void kube_url_done(struct kube_url *u);
  * so that none waits for a lock or for another's file.  They share what a
  * plugin printed. */
 struct kube_token {
-	const char *fixed, *file;	/* borrowed; the file wins */
-	struct kube_plugin *plugin;	/* borrowed; NULL: none */
-	const atomic_bool *cancelled;	/* ends a wait for it; or NULL */
-	int64_t every_ms, read_ms;	/* read again after every_ms */
-	char *text;			/* NULL: none yet */
-	unsigned version;		/* counts the changes of text */
+	const char *fixed, *file;     /* borrowed; the file wins */
+	struct kube_plugin *plugin;   /* borrowed; NULL: none */
+	const atomic_bool *cancelled; /* ends a wait for it; or NULL */
+	int64_t every_ms, read_ms;    /* read again after every_ms */
+	char *text;		      /* NULL: none yet */
+	unsigned version;	      /* counts the changes of text */
 };
 
 void kube_token_init(struct kube_token *t, const struct kubeconfig *access,
@@ -71,11 +70,11 @@ int kube_file_read(const char *path, size_t max, char **out, struct err *e);
 /* --- kube_head.c: the head of a reply ------------------------------------- */
 
 struct kube_head {
-	int status;		/* 0: no status line yet */
-	bool whole;		/* of a final reply, not of a 1xx */
+	int status; /* 0: no status line yet */
+	bool whole; /* of a final reply, not of a 1xx */
 	size_t bytes;
 	int64_t date_ms;	/* STAMP_NONE without a Date */
-	int64_t retry_after_ms;	/* -1: none; from seconds */
+	int64_t retry_after_ms; /* -1: none; from seconds */
 	int64_t retry_at_ms;	/* STAMP_NONE: none; from a date */
 };
 
@@ -83,8 +82,7 @@ void kube_head_init(struct kube_head *h);
 
 /* Takes one line with its end.  ERR_LIMIT: the head has more than
  * HEAD_BYTES_MAX bytes. */
-int kube_head_line(struct kube_head *h, const char *s, size_t n,
-		   struct err *e);
+int kube_head_line(struct kube_head *h, const char *s, size_t n, struct err *e);
 
 /* Returns the Retry-After in milliseconds from now, or -1 if there is none. */
 int64_t kube_head_retry(const struct kube_head *h, int64_t server_ms);

@@ -20,7 +20,7 @@ struct kube_stream {
 	_Atomic int64_t beat_ms;
 };
 
-#define BEAT_MS 1000	/* however long the call waits */
+#define BEAT_MS 1000 /* however long the call waits */
 
 struct kube_stream *
 kube_stream_new(struct kube *k, struct err *e)

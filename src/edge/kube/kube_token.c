@@ -103,7 +103,7 @@ kube_token_get(struct kube_token *t, int64_t boot_ms, const char **out,
 
 	if (t->plugin != NULL) {
 		if (t->plugin->get(t->plugin, t->cancelled, &t->text,
-				    &t->version, e))
+				   &t->version, e))
 			return -1;
 		*out = t->text;
 		return 0;

@@ -60,8 +60,8 @@ lease_code_of(const struct kube_reply *r)
 
 void
 lease_call_answered(const struct kube_reply *r, const struct err *no_answer,
-		    bool observes, struct lease_record *record, struct lease_outcome *o,
-		    struct err *why)
+		    bool observes, struct lease_record *record,
+		    struct lease_outcome *o, struct err *why)
 {
 	char text[ANSWER_TEXT];
 

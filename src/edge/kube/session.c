@@ -83,9 +83,8 @@ session_sleep(struct session *n, int64_t ms, struct err *e)
 }
 
 int
-session_finished(struct session *n, uint64_t *tag,
-		       struct kube_reply *r, struct err *no_answer,
-		       struct err *e)
+session_finished(struct session *n, uint64_t *tag, struct kube_reply *r,
+		 struct err *no_answer, struct err *e)
 {
 	do
 		if (over(n, e))
@@ -116,8 +115,8 @@ is_passing(const struct kube_reply *r, const struct err *no_answer)
 }
 
 int
-session_ask(struct session *n, struct kube_request *q,
-		  struct kube_reply *r, struct err *e)
+session_ask(struct session *n, struct kube_request *q, struct kube_reply *r,
+	    struct err *e)
 {
 	struct err no_answer;
 	uint64_t tag;
@@ -154,9 +153,9 @@ session_ask(struct session *n, struct kube_request *q,
 struct page {
 	struct pager pager;
 	const struct session_list *list;
-	bool wanted;		/* there is a page to ask for */
-	bool opened, again;	/* an answer began; another one after it */
-	struct err bad;		/* what is wrong with the answer */
+	bool wanted;	    /* there is a page to ask for */
+	bool opened, again; /* an answer began; another one after it */
+	struct err bad;	    /* what is wrong with the answer */
 };
 
 static void
@@ -172,7 +171,7 @@ static void
 page_opened(void *ctx)
 {
 	struct page *g = ctx;
-	struct err e;	/* pager_feed fails in the same way */
+	struct err e; /* pager_feed fails in the same way */
 
 	g->again = g->opened;
 	g->opened = true;
@@ -230,13 +229,11 @@ page_take(struct page *g, const struct kube_reply *r, struct err *e)
 }
 
 static int
-page_ask(struct session *n, struct page *g, struct kube_reply *r,
-	 struct err *e)
+page_ask(struct session *n, struct page *g, struct kube_reply *r, struct err *e)
 {
 	char path[PATH_BYTES];
-	struct kube_request q = {.method = "GET",
-				 .path = path,
-				 .accept = g->list->accept};
+	struct kube_request q = {
+		.method = "GET", .path = path, .accept = g->list->accept};
 	struct buf b;
 
 	buf_init(&b, path, sizeof(path));
@@ -251,8 +248,7 @@ page_ask(struct session *n, struct page *g, struct kube_reply *r,
 }
 
 int
-session_list(struct session *n,
-		   const struct session_list *list, struct err *e)
+session_list(struct session *n, const struct session_list *list, struct err *e)
 {
 	struct page g = {.list = list, .wanted = true};
 	struct kube_reply r;

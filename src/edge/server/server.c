@@ -290,9 +290,12 @@ on_request(void *cls, struct MHD_Connection *con, const char *path,
 	if (r == NULL || conn_of(con) == NULL)
 		return MHD_NO; /* no place, or no memory */
 	if (!r->begun)
-		return take_head(cls, con, r, (struct head){
-			.path = path, .method = method,
-			.http10 = strcmp(version, "HTTP/1.0") == 0});
+		return take_head(
+			cls, con, r,
+			(struct head){.path = path,
+				      .method = method,
+				      .http10 = strcmp(version, "HTTP/1.0") ==
+						0});
 	*n = 0;
 	if (came > 0)
 		return take_piece(cls, conn_of(con), r, bytes, came);
@@ -370,9 +373,9 @@ start(struct server *s, int fd)
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG;
 	struct MHD_OptionItem more[4] = {{MHD_OPTION_END, 0, NULL}}, *m = more;
 
-	if (s->o.deferred)	/* without it, it serves as well */
-		(void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT,
-				 &deferred_s, sizeof(deferred_s));
+	if (s->o.deferred) /* without it, it serves as well */
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &deferred_s,
+				 sizeof(deferred_s));
 	if (s->work.runs)
 		flags |= MHD_ALLOW_SUSPEND_RESUME;
 	if (s->o.threads > 1)
@@ -398,9 +401,8 @@ start(struct server *s, int fd)
 		MHD_OPTION_CONNECTION_LIMIT,
 		s->o.connections_max * (s->o.threads + 1),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)SERVER_CONNECTION_BYTES,
-		MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+		(size_t)SERVER_CONNECTION_BYTES, MHD_OPTION_URI_LOG_CALLBACK,
+		on_uri, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
 		MHD_OPTION_ARRAY, more, MHD_OPTION_END);
 }

@@ -32,8 +32,7 @@ budget_take(struct budget *g, size_t from, size_t to)
 
 	if (!share_take(&g->big_held, big, atomic_load(&g->max) / 2))
 		return false;
-	if (share_take(&g->held, to - from,
-		       atomic_load(&g->max)))
+	if (share_take(&g->held, to - from, atomic_load(&g->max)))
 		return true;
 	atomic_fetch_sub(&g->big_held, big);
 	return false;

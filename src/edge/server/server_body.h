@@ -14,13 +14,13 @@
  */
 
 struct budget {
-	_Atomic size_t max;	/* bytes allocated for bodies at once … */
-	size_t big_bytes;	/* … of which those that have more room than
+	_Atomic size_t max; /* bytes allocated for bodies at once … */
+	size_t big_bytes;   /* … of which those that have more room than
 				   this take at most half, so that small ones
 				   always find some; 0: no such limit */
-	unsigned big_max;	/* big ones handled at once */
+	unsigned big_max;   /* big ones handled at once */
 	_Atomic size_t held;
-	_Atomic size_t big_held;	/* … by big ones */
+	_Atomic size_t big_held; /* … by big ones */
 	_Atomic unsigned big;
 };
 
@@ -32,7 +32,7 @@ void budget_big_give(struct budget *g);
 struct body {
 	char *data;
 	size_t bytes, cap;
-	uint64_t seen;		/* of the message, kept or not */
+	uint64_t seen; /* of the message, kept or not */
 };
 
 /* Appends n bytes.  `size` is the length of the whole body if it is known, else

@@ -25,12 +25,12 @@
 #include "edge/log.h"
 
 #define TICK_MS 500
-#define SHED_A_TICK 256	/* connections in a tick */
+#define SHED_A_TICK 256 /* connections in a tick */
 
 static const char *const wait_names[CONN_WAITS] = {
-	[CONN_HEAD] = "head",	      [CONN_FIRST] = "first head",
-	[CONN_BODY] = "body",	      [CONN_HANDLER] = "handler",
-	[CONN_REPLY] = "reply read",  [CONN_IDLE] = "next head",
+	[CONN_HEAD] = "head",	     [CONN_FIRST] = "first head",
+	[CONN_BODY] = "body",	     [CONN_HANDLER] = "handler",
+	[CONN_REPLY] = "reply read", [CONN_IDLE] = "next head",
 };
 
 static void
@@ -219,7 +219,8 @@ shut_biggest(struct conns *t, const struct conn *newcomer, size_t above)
 		if (!waits_for_client(c) || c == newcomer ||
 		    body_room(c) <= above)
 			continue;
-		cost = (double)body_room(c) * (double)(now_us - since_us(c) + 1);
+		cost = (double)body_room(c) *
+		       (double)(now_us - since_us(c) + 1);
 		if (cost > most) {
 			worst = c;
 			most = cost;
@@ -239,7 +240,7 @@ conn_body(struct conn *c, size_t room, size_t above)
 	if (above == SIZE_MAX)
 		return;
 	pthread_mutex_lock(&t->lock);
-	if (t->shut_bodies == 0)	/* else its room is free soon */
+	if (t->shut_bodies == 0) /* else its room is free soon */
 		shut_biggest(t, c, above);
 	pthread_mutex_unlock(&t->lock);
 }
@@ -259,8 +260,8 @@ conns_cut_unread(struct conns *t)
 	for (int fd = 0; fd < t->slots; fd++) {
 		struct conn *c = t->at[fd];
 
-		if (c == NULL || !atomic_load_explicit(&c->unread,
-						       memory_order_relaxed))
+		if (c == NULL ||
+		    !atomic_load_explicit(&c->unread, memory_order_relaxed))
 			continue;
 		/* Its room is free soon, so it stands for all others. */
 		if (oldest == NULL || c->shut_ms != 0 ||
@@ -287,8 +288,8 @@ conns_add(struct conns *t, int fd)
 	/* In a burst of connections the oldest may be one that was not even
 	 * looked at yet. */
 	if (is_crowded(t))
-		shut_oldest(t, taken(t) < atomic_load(&t->max) ?
-				       SERVER_FRESH_MS : 0);
+		shut_oldest(t, taken(t) < atomic_load(&t->max) ? SERVER_FRESH_MS
+							       : 0);
 	full = taken(t) >= atomic_load(&t->max) || make_slot(t, fd);
 	if (!full) {
 		t->at[fd] = c;

@@ -18,18 +18,18 @@
  */
 
 enum conn_wait {
-	CONN_HEAD,	/* handshake, request line, fields */
-	CONN_FIRST,	/* handshake done; no byte of a head yet */
+	CONN_HEAD,  /* handshake, request line, fields */
+	CONN_FIRST, /* handshake done; no byte of a head yet */
 	CONN_BODY,
-	CONN_HANDLER,	/* in our handler: no deadline */
+	CONN_HANDLER, /* in our handler: no deadline */
 	CONN_REPLY,
-	CONN_IDLE,	/* the next head */
+	CONN_IDLE, /* the next head */
 	CONN_WAITS,
 };
 
 /* A certificate pair in use.  Whoever embeds this struct provides `free`. */
 struct tls_credentials {
-	unsigned refs;	/* under the table's lock */
+	unsigned refs; /* under the table's lock */
 	void (*free)(struct tls_credentials *p);
 };
 
@@ -39,45 +39,45 @@ struct request;
 struct conn {
 	struct conns *table;
 	int fd;
-	_Atomic int wait;	/* enum conn_wait */
-	_Atomic int64_t deadline_ms;	/* boot time; INT64_MAX: none */
+	_Atomic int wait;	     /* enum conn_wait */
+	_Atomic int64_t deadline_ms; /* boot time; INT64_MAX: none */
 	/* Boot time since which it waits.  A crowd comes within milliseconds,
 	 * and who of it came first has to be known. */
 	_Atomic int64_t since_us;
-	int64_t shut_ms;	/* boot time at which it was shut down; 0: it
+	int64_t shut_ms;     /* boot time at which it was shut down; 0: it
 				   was not.  Under the table's lock … */
-	bool shut_body;		/* … as is this: a body was arriving then */
-	bool greeted;		/* the handshake is done */
-	size_t silent;		/* bytes since HTTP got on, before that of the
+	bool shut_body;	     /* … as is this: a body was arriving then */
+	bool greeted;	     /* the handshake is done */
+	size_t silent;	     /* bytes since HTTP got on, before that of the
 				   handshake … */
-	unsigned records;	/* … and how many records have begun since */
-	_Atomic size_t room;	/* of a body that is arriving; 0: none is */
-	_Atomic bool unread;	/* it has yet to read a reply that may be cut */
-	struct tls_credentials *pair;	/* NULL before the handshake */
-	struct request *request;	/* begun and not yet completed */
+	unsigned records;    /* … and how many records have begun since */
+	_Atomic size_t room; /* of a body that is arriving; 0: none is */
+	_Atomic bool unread; /* it has yet to read a reply that may be cut */
+	struct tls_credentials *pair; /* NULL before the handshake */
+	struct request *request;      /* begun and not yet completed */
 };
 
 struct conns {
 	pthread_mutex_t lock;
 	pthread_t reaper;
-	int stop_fd;	/* eventfd */
-	struct conn **at;	/* by descriptor */
+	int stop_fd;	  /* eventfd */
+	struct conn **at; /* by descriptor */
 	int slots;
 	struct tls_credentials *current;
-	int64_t allowed_ms[CONN_WAITS];	/* 0: no deadline */
+	int64_t allowed_ms[CONN_WAITS]; /* 0: no deadline */
 	int tick_ms;
 	_Atomic unsigned max;
-	unsigned shut;	/* shut down and not yet dropped; under the lock */
-	unsigned shut_bodies;	/* … of them those with a body */
+	unsigned shut; /* shut down and not yet dropped; under the lock */
+	unsigned shut_bodies; /* … of them those with a body */
 	/* The most open at once since memory was last given back. */
 	unsigned most;
 	void (*reaped)(void *ctx, unsigned n);
 	void *ctx;
 	_Atomic unsigned open;
-	_Atomic unsigned records;	/* those of all, without the first of
+	_Atomic unsigned records;  /* those of all, without the first of
 					   each */
-	_Atomic int64_t closed_ms;	/* boot time of the last close */
-	_Atomic int64_t beat_ms; /* boot time of the reaper's last round */
+	_Atomic int64_t closed_ms; /* boot time of the last close */
+	_Atomic int64_t beat_ms;   /* boot time of the reaper's last round */
 	/* Since when a serving thread owes something: a handler runs, or a
 	 * connection that was shut down is yet to be closed.  Boot time as of
 	 * the reaper's last round; INT64_MAX: nothing is owed. */
@@ -88,8 +88,7 @@ struct conns {
  * the number of connections that it shut down.  It returns -1 on failure, and
  * *e says why. */
 int conns_init(struct conns *t, const struct server_options *o,
-	       void (*reaped)(void *ctx, unsigned n), void *ctx,
-	       struct err *e);
+	       void (*reaped)(void *ctx, unsigned n), void *ctx, struct err *e);
 /* Ends the reaper.  No connection may be open any more. */
 void conns_done(struct conns *t);
 

@@ -15,9 +15,9 @@ request_new(const char *uri, struct budget *g)
 
 	if (r == NULL)
 		return NULL;
-	*r = (struct request){
-		.budget = g,
-		.nul = memmem(uri, strcspn(uri, "?"), "%00", 3) != NULL};
+	*r = (struct request){.budget = g,
+			      .nul = memmem(uri, strcspn(uri, "?"), "%00", 3) !=
+				     NULL};
 	memcpy(r->query, query, n);
 	return r;
 }
@@ -74,8 +74,7 @@ request_piece(struct request *r, const char *bytes, size_t n)
 }
 
 static void
-call(struct request *r, const struct server_options *o,
-     server_handler *handler)
+call(struct request *r, const struct server_options *o, server_handler *handler)
 {
 	const struct server_request q = {
 		.method = r->route->method,

@@ -14,22 +14,22 @@
  * belongs to one thread.
  */
 struct request {
-	const struct server_route *route;	/* NULL: none */
+	const struct server_route *route; /* NULL: none */
 	struct budget *budget;
 	struct body body;
-	size_t promised;	/* Content-Length; 0: none */
-	int refusal;		/* the status of our refusal; 0: go on */
-	const char *why;	/* of a 400: a constant */
+	size_t promised; /* Content-Length; 0: none */
+	int refusal;	 /* the status of our refusal; 0: go on */
+	const char *why; /* of a 400: a constant */
 	/* What is asked, beside the query.  The strings are the caller's. */
 	const char *path, *content_type, *accept;
-	struct server_reply reply;	/* until it is sent */
-	struct request *next;	/* in the worker's queue (server_work.h) */
-	size_t unread;		/* bytes of a reply that the worker has made */
-	void *connection;	/* the library's, while the worker has this */
-	bool handled;		/* by the worker: there is a reply or a
+	struct server_reply reply; /* until it is sent */
+	struct request *next;	   /* in the worker's queue (server_work.h) */
+	size_t unread;	  /* bytes of a reply that the worker has made */
+	void *connection; /* the library's, while the worker has this */
+	bool handled;	  /* by the worker: there is a reply or a
 				   refusal */
-	bool begun;		/* the head has come */
-	bool nul;		/* the path has a %00, which would end it for
+	bool begun;	  /* the head has come */
+	bool nul;	  /* the path has a %00, which would end it for
 				   us alone */
 	char query[];
 };

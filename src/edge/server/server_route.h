@@ -16,18 +16,18 @@
 /* The fields of a head that matter here.  The strings remain the caller's. */
 struct head {
 	const char *path, *method;
-	const char *content_type;	/* NULL: none */
+	const char *content_type;		 /* NULL: none */
 	unsigned lengths, codings, types, hosts; /* number of such fields */
-	uint64_t length;	/* of the last Content-Length */
-	bool chunked;		/* the last Transfer-Encoding is "chunked" */
-	bool expects;		/* 100-continue */
-	const char *host;	/* the last Host; NULL: none */
-	bool browser;		/* it has Accept-Language, which browsers send
+	uint64_t length;  /* of the last Content-Length */
+	bool chunked;	  /* the last Transfer-Encoding is "chunked" */
+	bool expects;	  /* 100-continue */
+	const char *host; /* the last Host; NULL: none */
+	bool browser;	  /* it has Accept-Language, which browsers send
 				   and no script can keep them from sending */
-	bool trusted;		/* it has Sec-Fetch-Site, which browsers send to
+	bool trusted;	  /* it has Sec-Fetch-Site, which browsers send to
 				   localhost and over TLS alone, and no script
 				   can set */
-	bool no_token; /* a field's name is no token (RFC 9110 §5.6.2) */
+	bool no_token;	  /* a field's name is no token (RFC 9110 §5.6.2) */
 	bool http10;
 };
 
@@ -59,8 +59,8 @@ int route_check(const struct server_route *r, const struct head *h);
 
 #define ALLOW_BYTES 128
 /* Writes the value of Allow for a path (RFC 9110 §10.2.1). */
-void route_allow(const struct server_route *routes, size_t n,
-		 const char *path, char out[ALLOW_BYTES]);
+void route_allow(const struct server_route *routes, size_t n, const char *path,
+		 char out[ALLOW_BYTES]);
 
 #define REFUSAL_BYTES 160
 /* Writes one line for people, with its newline.  r may be NULL (404, 405).

@@ -12,14 +12,14 @@
 
 #include "core/base/limits.h"
 
-#define RECORD_HEAD 5	/* bytes: type, version, length */
+#define RECORD_HEAD 5 /* bytes: type, version, length */
 
 struct tls_pair {
 	struct tls_credentials pair;
 	gnutls_privkey_t key;
 	gnutls_pcert_st chain[CERTS_CHAIN_MAX];
 	unsigned chain_n;
-	gnutls_datum_t tickets;	/* the key that they are encrypted with */
+	gnutls_datum_t tickets; /* the key that they are encrypted with */
 };
 
 static void

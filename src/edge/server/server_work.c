@@ -143,9 +143,8 @@ work_init(struct work *w, struct conns *conns, size_t unread_max,
 {
 	int rc;
 
-	*w = (struct work){.calls = *calls,
-			   .conns = conns,
-			   .unread_max = unread_max};
+	*w = (struct work){
+		.calls = *calls, .conns = conns, .unread_max = unread_max};
 	w->last = &w->first;
 	(void)pthread_mutex_init(&w->lock, NULL);
 	(void)pthread_cond_init(&w->turn, NULL);

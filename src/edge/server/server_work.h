@@ -25,7 +25,7 @@
  * is called.
  */
 struct work_calls {
-	void (*run)(void *ctx, struct request *r);	/* sets r->reply */
+	void (*run)(void *ctx, struct request *r); /* sets r->reply */
 	void (*ready)(void *ctx, struct request *r);
 	void *ctx;
 };
@@ -36,10 +36,10 @@ struct work {
 	size_t unread_max;
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t turn;	/* there is a request, a change, or the stop */
-	struct request *first, **last;	/* that wait */
-	size_t unread;		/* bytes of replies */
-	unsigned changes;	/* of what is unread */
+	pthread_cond_t turn; /* there is a request, a change, or the stop */
+	struct request *first, **last; /* that wait */
+	size_t unread;		       /* bytes of replies */
+	unsigned changes;	       /* of what is unread */
 	bool runs, stop;
 };
 

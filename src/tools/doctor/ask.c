@@ -106,10 +106,10 @@ doctor_list(struct doctor *d, const struct doctor_list *list)
 {
 	struct listing ctx = {.d = d, .list = list};
 	struct session_list l = {.path = list->path,
-				       .accept = list->accept,
-				       .begin = list_begin_again,
-				       .item = list_item,
-				       .ctx = &ctx};
+				 .accept = list->accept,
+				 .begin = list_begin_again,
+				 .item = list_item,
+				 .ctx = &ctx};
 	struct err e = {0};
 	char text[100];
 	int rc = session_list(d->session, &l, &e);

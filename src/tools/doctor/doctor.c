@@ -17,16 +17,16 @@ doctor_open(struct doctor *d, struct session *calls, struct kubeconfig *access,
 	if (d->kube == NULL)
 		return -1;
 	d->session = calls;
-	return session_open(calls,
-			    &(struct session_setup){
-				    .kube = d->kube,
-				    .program = "holderctl",
-				    .timing = d->timing,
-				    .until_ms = d->begin_ms +
-						d->setup->wait_ms + DOCTOR_MS,
-				    .calls = 1,
-			    },
-			    e);
+	return session_open(
+		calls,
+		&(struct session_setup){
+			.kube = d->kube,
+			.program = "holderctl",
+			.timing = d->timing,
+			.until_ms = d->begin_ms + d->setup->wait_ms + DOCTOR_MS,
+			.calls = 1,
+		},
+		e);
 }
 
 static void
@@ -58,8 +58,8 @@ doctor_look(struct doctor *d)
 static bool
 is_settled(const struct findings *f)
 {
-	static const enum doctor_check at[] = {
-		DOCTOR_API, DOCTOR_BUNDLE, DOCTOR_DRY_RUN, DOCTOR_HOLDER};
+	static const enum doctor_check at[] = {DOCTOR_API, DOCTOR_BUNDLE,
+					       DOCTOR_DRY_RUN, DOCTOR_HOLDER};
 
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
 		if (f->of[at[i]].worst == FINDING_ERROR)
@@ -80,7 +80,7 @@ int
 doctor_run(const struct doctor_setup *setup, struct kubeconfig *access,
 	   const struct timing *t, struct findings *f, struct err *e)
 {
-	static struct doctor d, empty;	/* too large for a stack */
+	static struct doctor d, empty; /* too large for a stack */
 	struct session calls;
 	struct err over = {0};
 	int rc;

@@ -13,10 +13,10 @@
 /* What the command line asks for.  It is borrowed while doctor_run runs. */
 struct doctor_setup {
 	const struct config *config;
-	const char *namespace_flag;	/* of the installation; NULL: not
+	const char *namespace_flag; /* of the installation; NULL: not
 					   given */
-	bool in_cluster;	/* access is the pod's service account */
-	int64_t wait_ms;	/* for the API server, and for a dry run that
+	bool in_cluster;	    /* access is the pod's service account */
+	int64_t wait_ms; /* for the API server, and for a dry run that
 				   comes back held */
 };
 

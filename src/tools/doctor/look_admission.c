@@ -13,7 +13,7 @@ static int
 take_nodepool(struct doctor *d, const char *bytes, size_t n, struct err *e)
 {
 	const struct rules *rules = &d->config.rules;
-	static struct nodepool_facts p;	/* too large for a stack */
+	static struct nodepool_facts p; /* too large for a stack */
 
 	if (nodepool_facts_decode(bytes, n, &rules->hold, &p, e))
 		return -1;
@@ -106,8 +106,7 @@ dry_run_kind(struct doctor *d, enum kind kind, struct dry_run_facts *out)
 void
 look_dry_run(struct doctor *d)
 {
-	if (!rules_nodepool_included(&d->config.rules,
-				     d->tried[0].pool.name)) {
+	if (!rules_nodepool_included(&d->config.rules, d->tried[0].pool.name)) {
 		findings_partly(d->f, DOCTOR_DRY_RUN,
 				"not made: the configuration includes no "
 				"NodePool that is there");
@@ -146,7 +145,7 @@ take_hook(struct doctor *d, const char *bytes, size_t n, struct err *e)
 void
 look_admission(struct doctor *d)
 {
-	static struct registered r;	/* too large for a stack */
+	static struct registered r; /* too large for a stack */
 	struct err e = {0};
 
 	if (doctor_list(d, &(struct doctor_list){

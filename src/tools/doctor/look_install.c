@@ -4,7 +4,8 @@
 
 #include "parts.h"
 
-#define POLICIES "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+#define POLICIES                                                               \
+	"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
 
 /* --- the webhook's Service ---------------------------------------------------- */
 

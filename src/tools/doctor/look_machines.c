@@ -18,7 +18,7 @@ place_pods(struct doctor *d, const struct carried *node)
 		if (strcmp(p->node, node->name) != 0)
 			continue;
 		memcpy(p->nodepool, node->nodepool, sizeof(p->nodepool));
-		p->grace = true;	/* unless it is known to have none */
+		p->grace = true; /* unless it is known to have none */
 		for (unsigned k = 0; k < d->pools_n; k++)
 			if (strcmp(d->pool_names[k], p->nodepool) == 0)
 				p->grace = d->pools[k].grace;
@@ -43,8 +43,8 @@ take_machine(struct doctor *d, const char *bytes, size_t n, struct err *e)
 	if (carried_decode(bytes, n, &d->config.rules.hold, &c, e))
 		return -1;
 	if (c.marked && d->holder.marked[0] == '\0')
-		(void)snprintf(d->holder.marked, sizeof(d->holder.marked),
-			       "%s", c.name);
+		(void)snprintf(d->holder.marked, sizeof(d->holder.marked), "%s",
+			       c.name);
 	d->holder.marks[d->listing] += c.marked;
 	if (d->listing != KIND_NODE)
 		return 0;
@@ -97,16 +97,16 @@ look_machines(struct doctor *d)
 	d->holder.marks_known = true;
 	for (int k = 0; k < KIND_COUNT; k++) {
 		d->listing = (enum kind)k;
-		rc = doctor_list(d, &(struct doctor_list){
-					    .check = DOCTOR_HOLDER,
-					    .what = k == KIND_NODE
-							    ? "Nodes"
-							    : "NodeClaims",
-					    .path = resources[k].path,
-					    .accept = ACCEPT_METADATA_LIST,
-					    .begin = begin_machines,
-					    .item = take_machine,
-				    });
+		rc = doctor_list(
+			d,
+			&(struct doctor_list){
+				.check = DOCTOR_HOLDER,
+				.what = k == KIND_NODE ? "Nodes" : "NodeClaims",
+				.path = resources[k].path,
+				.accept = ACCEPT_METADATA_LIST,
+				.begin = begin_machines,
+				.item = take_machine,
+			});
 		if (rc < 0)
 			d->holder.marks_known = false;
 		if (k == KIND_NODE && rc == 0 && d->pods_known)
@@ -134,8 +134,8 @@ look_leftovers(struct doctor *d)
 {
 	d->left.role = is_there(d, RBAC "/clusterroles/" DOCTOR_NAME "-role",
 				"the Go program's ClusterRole");
-	d->left.binding =
-		is_there(d, RBAC "/clusterrolebindings/" DOCTOR_NAME "-rolebinding",
-			 "the Go program's ClusterRoleBinding");
+	d->left.binding = is_there(
+		d, RBAC "/clusterrolebindings/" DOCTOR_NAME "-rolebinding",
+		"the Go program's ClusterRoleBinding");
 	judge_leftovers(&d->left, d->config.rules.hold.key, d->f);
 }

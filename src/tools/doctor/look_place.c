@@ -24,7 +24,8 @@ site_of(struct doctor *d, const char *namespace_name)
 	if (i == DOCTOR_SITES_MAX)
 		return &d->sites[DOCTOR_SITES_MAX - 1];
 	if (i == d->sites_n) {
-		d->sites[d->sites_n++] = (struct doctor_site){.deployed = false};
+		d->sites[d->sites_n++] =
+			(struct doctor_site){.deployed = false};
 		(void)str_copy(d->sites[i].namespace_,
 			       sizeof(d->sites[i].namespace_), namespace_name);
 	}
@@ -82,7 +83,7 @@ is_live(const struct lease_record *r, int64_t now_ms)
 static int
 take_lease(struct doctor *d, const char *bytes, size_t n, struct err *e)
 {
-	static struct lease_record record;	/* too large for a stack */
+	static struct lease_record record; /* too large for a stack */
 	char namespace_name[NODEPOOL_BYTES];
 	struct doctor_site *s;
 
@@ -98,7 +99,7 @@ static int
 take_karpenter_lease(struct doctor *d, const char *bytes, size_t n,
 		     struct err *e)
 {
-	static struct lease_record record;	/* too large for a stack */
+	static struct lease_record record; /* too large for a stack */
 	int64_t now_ms = clock_now(d->clock).server_ms;
 	char namespace_name[NODEPOOL_BYTES];
 	struct karpenter_facts *k = &d->karpenter;
@@ -118,7 +119,7 @@ take_karpenter_lease(struct doctor *d, const char *bytes, size_t n,
 static void
 begin_leases(struct doctor *d)
 {
-	(void)d;	/* sites are found again */
+	(void)d; /* sites are found again */
 }
 
 static bool
@@ -182,8 +183,8 @@ choose_site(struct doctor *d)
 		given = d->hooks[0].namespace_;
 	for (unsigned i = 0; i < d->sites_n; i++) {
 		const struct doctor_site *s = &d->sites[i];
-		bool wanted = given != NULL &&
-			      strcmp(s->namespace_, given) == 0;
+		bool wanted =
+			given != NULL && strcmp(s->namespace_, given) == 0;
 
 		if (is_site(s) && (d->here == NULL || wanted))
 			d->here = s;
@@ -205,28 +206,29 @@ look_place(struct doctor *d)
 {
 	struct doctor_place *p = &d->place;
 
-	d->sites_known = doctor_list(
-		d, &(struct doctor_list){
-			   .check = DOCTOR_HOLDER,
-			   .what = "Deployments",
-			   .path = DEPLOYMENTS
-			   "?labelSelector=app.kubernetes.io%2Fname"
-			   "%20in%20%28karpenter%2C" DOCTOR_NAME "%29",
-			   .begin = begin_deployments,
-			   .item = take_deployment,
-		   }) == 0;
-	(void)doctor_list(d, &(struct doctor_list){
-				     .check = DOCTOR_LEFTOVERS,
-				     .what = "Deployments",
-				     .path = DEPLOYMENTS
-				     "?fieldSelector=metadata.name%3D"
-				     DOCTOR_NAME "-watcher",
-				     .begin = begin_go_program,
-				     .item = take_go_program,
-			     });
-	d->leases_known = list_leases(d, DOCTOR_HOLDER,
-				      d->setup->config->leader.name,
-				      take_lease);
+	d->sites_known =
+		doctor_list(d,
+			    &(struct doctor_list){
+				    .check = DOCTOR_HOLDER,
+				    .what = "Deployments",
+				    .path = DEPLOYMENTS
+				    "?labelSelector=app.kubernetes.io%2Fname"
+				    "%20in%20%28karpenter%2C" DOCTOR_NAME "%29",
+				    .begin = begin_deployments,
+				    .item = take_deployment,
+			    }) == 0;
+	(void)doctor_list(d,
+			  &(struct doctor_list){
+				  .check = DOCTOR_LEFTOVERS,
+				  .what = "Deployments",
+				  .path = DEPLOYMENTS
+				  "?fieldSelector=metadata.name%3D" DOCTOR_NAME
+				  "-watcher",
+				  .begin = begin_go_program,
+				  .item = take_go_program,
+			  });
+	d->leases_known = list_leases(
+		d, DOCTOR_HOLDER, d->setup->config->leader.name, take_lease);
 	(void)list_leases(d, DOCTOR_KARPENTER, KARPENTER_LEASE,
 			  take_karpenter_lease);
 	choose_site(d);
@@ -300,7 +302,7 @@ look_pods(struct doctor *d)
 void
 look_lease(struct doctor *d)
 {
-	static struct lease_record record;	/* too large for a stack */
+	static struct lease_record record; /* too large for a stack */
 	struct holder_facts *h = &d->holder;
 	char path[120 + 2 * NAME_BYTES];
 	struct kube_reply r;
@@ -376,7 +378,7 @@ take_configuration(struct doctor *d, const struct leader_facts *l)
 void
 look_leader(struct doctor *d)
 {
-	static struct leader_facts l;	/* too large for a stack */
+	static struct leader_facts l; /* too large for a stack */
 	const struct pod_facts *p = pod_to_ask(d);
 	char path[120 + 2 * NAME_BYTES], what[40 + NAME_BYTES];
 	struct kube_reply r;

@@ -13,7 +13,7 @@
 struct doctor_site {
 	char namespace_[NODEPOOL_BYTES];
 	bool deployed, renews, has_lease;
-	struct deployment_facts holder, renewer;	/* if deployed, if
+	struct deployment_facts holder, renewer; /* if deployed, if
 							   renews */
 	bool lease_live;
 };
@@ -32,19 +32,19 @@ struct doctor {
 	struct kube *kube;
 	struct session *session;
 	struct findings *f;
-	int64_t begin_ms;	/* boot time, of the first look */
+	int64_t begin_ms; /* boot time, of the first look */
 	struct doctor_place place;
-	struct config config;	/* the setup's, and what the leader says */
-	uint64_t authority;	/* who signed what it serves; 0: not known */
+	struct config config; /* the setup's, and what the leader says */
+	uint64_t authority;   /* who signed what it serves; 0: not known */
 
 	struct webhook_facts hooks[DOCTOR_WEBHOOKS_MAX];
-	char *bundles[DOCTOR_WEBHOOKS_MAX];	/* owned */
+	char *bundles[DOCTOR_WEBHOOKS_MAX]; /* owned */
 	unsigned hooks_n;
 	bool admission_known, policy, binding;
 
 	struct doctor_site sites[DOCTOR_SITES_MAX];
 	unsigned sites_n;
-	const struct doctor_site *here;	/* NULL: nowhere */
+	const struct doctor_site *here; /* NULL: nowhere */
 	bool sites_known, leases_known;
 
 	struct pod_facts pods[DOCTOR_PODS_MAX];
@@ -65,8 +65,8 @@ struct doctor {
 	struct karpenter_facts karpenter;
 	struct holder_facts holder;
 	struct leftover_facts left;
-	unsigned endpoints;	/* ready ones of the Service */
-	bool budget;		/* a PodDisruptionBudget is there */
+	unsigned endpoints; /* ready ones of the Service */
+	bool budget;	    /* a PodDisruptionBudget is there */
 
 	/* Of the list under way: what could not be decoded. */
 	unsigned unread;
@@ -89,8 +89,8 @@ int doctor_post(struct doctor *d, const char *path, const struct buf *body,
  * Returns as session_list does. */
 struct doctor_list {
 	enum doctor_check check;
-	const char *what;	/* "Nodes" */
-	const char *path, *accept;	/* as in struct session_list */
+	const char *what;	   /* "Nodes" */
+	const char *path, *accept; /* as in struct session_list */
 	void (*begin)(struct doctor *d);
 	int (*item)(struct doctor *d, const char *bytes, size_t n,
 		    struct err *e);

@@ -31,13 +31,13 @@ struct page {
 	matrix_item_fn *fn;
 	void *to;
 	uint64_t bytes;
-	bool stopped;	/* fn has failed: to ask again does not help */
+	bool stopped; /* fn has failed: to ask again does not help */
 };
 
 enum page_end {
 	PAGE_DONE,
-	PAGE_LOST,	/* it may come the next time */
-	PAGE_TOO_MUCH,	/* a shorter stretch may come */
+	PAGE_LOST,     /* it may come the next time */
+	PAGE_TOO_MUCH, /* a shorter stretch may come */
 	PAGE_REFUSED,
 };
 
@@ -46,7 +46,7 @@ struct asking {
 	struct kube_stream *stream;
 	struct page page;
 	const char *metric;
-	int64_t points;	/* that an answer may have; fewer after a refusal */
+	int64_t points; /* that an answer may have; fewer after a refusal */
 	struct matrix_asked *out;
 };
 
@@ -113,7 +113,7 @@ judge_status(const struct kube_reply *r, struct err *e)
 		      said.text[0] != '\0' ? ", " : "", said.text,
 		      advice_for(r->status));
 	switch (r->status) {
-	case 400:	/* too many samples, or too long a time, for this server */
+	case 400: /* too many samples, or too long a time, for this server */
 		return strstr(said.text, "exceed") != NULL ? PAGE_TOO_MUCH
 							   : PAGE_REFUSED;
 	case 413:
@@ -214,8 +214,8 @@ ask_metric(struct asking *a, struct err *e)
 	while (at_ms <= s->to_ms) {
 		int64_t left = (s->to_ms - at_ms) / s->step_ms + 1;
 		int64_t n = left < a->points ? left : a->points;
-		enum page_end end = ask_page(
-			a, at_ms, at_ms + (n - 1) * s->step_ms, e);
+		enum page_end end =
+			ask_page(a, at_ms, at_ms + (n - 1) * s->step_ms, e);
 
 		if (end == PAGE_REFUSED || (end == PAGE_LOST && lost) ||
 		    (end == PAGE_TOO_MUCH && n < PROMETHEUS_POINTS_LEAST))
@@ -271,9 +271,8 @@ prometheus_ask(void *setup, matrix_item_fn *fn, void *to,
 	       struct matrix_asked *out, struct err *e)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
-	struct asking a = {.setup = setup,
-			   .page = {.fn = fn, .to = to},
-			   .out = out};
+	struct asking a = {
+		.setup = setup, .page = {.fn = fn, .to = to}, .out = out};
 	struct kube *k = open_kube(setup, e);
 	int rc = -1;
 

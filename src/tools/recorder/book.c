@@ -8,7 +8,7 @@
 #include "edge/clock.h"
 #include "wire/karpenter/record.h"
 
-#define FACT_BYTES 8192	/* of one fact of a NodeClaim or Event as a line */
+#define FACT_BYTES 8192 /* of one fact of a NodeClaim or Event as a line */
 
 int
 book_init(struct book *b)
@@ -84,8 +84,7 @@ keep_early(struct book *b, const struct fact *f, struct err *e)
 
 	free(*place);
 	*place = fact_copy(f);
-	return *place != NULL ? 0
-			      : err_set(e, ERR_SYSTEM, "out of memory");
+	return *place != NULL ? 0 : err_set(e, ERR_SYSTEM, "out of memory");
 }
 
 int

@@ -17,13 +17,13 @@
  */
 struct book {
 	struct told told;
-	struct fact **at;	/* to be printed */
+	struct fact **at; /* to be printed */
 	size_t n, room;
-	int64_t since_ms;	/* boot time of the oldest of them */
-	struct fact **early;	/* a ring */
+	int64_t since_ms;    /* boot time of the oldest of them */
+	struct fact **early; /* a ring */
 	uint32_t early_next;
-	bool begun;		/* the head is printed */
-	bool full;		/* there was no room for a NodeClaim */
+	bool begun; /* the head is printed */
+	bool full;  /* there was no room for a NodeClaim */
 };
 
 /* Returns -1 if there is no memory. */
@@ -34,8 +34,7 @@ void book_done(struct book *b);
  * is left out, and sets `full`. */
 int book_take(struct book *b, const struct fact *f, struct err *e);
 /* The NodeClaim of that name is gone. */
-int book_gone(struct book *b, const char *claim, int64_t now_ms,
-	      struct err *e);
+int book_gone(struct book *b, const char *claim, int64_t now_ms, struct err *e);
 /* Lists of the NodeClaims: what a whole one did not show is gone. */
 void book_listing(struct book *b);
 int book_listed(struct book *b, int64_t now_ms, struct err *e);

@@ -16,22 +16,22 @@
 #include "wire/api/resource.h"
 #include "wire/karpenter/snapshot.h"
 
-#define RELIST_MS 60000	/* between two lists because of lines left out */
+#define RELIST_MS 60000 /* between two lists because of lines left out */
 
 /* One of the two watches, and its thread. */
 struct side {
 	struct recorder *recorder;
 	enum kind kind;
-	const char *items;	/* the kind of its objects */
+	const char *items; /* the kind of its objects */
 	struct follow *follow;
 	pthread_t thread;
-	bool running;		/* main's */
-	bool troubled;		/* stderr says so; the thread's */
-	bool left_out;		/* likewise, that an object is left out */
-	bool partial;		/* the list under way leaves one out */
-	int64_t relist_ms;	/* boot time from which a line that is left out
+	bool running;	   /* main's */
+	bool troubled;	   /* stderr says so; the thread's */
+	bool left_out;	   /* likewise, that an object is left out */
+	bool partial;	   /* the list under way leaves one out */
+	int64_t relist_ms; /* boot time from which a line that is left out
 				   brings another list */
-	bool listed, open;	/* under the lock: once, and now */
+	bool listed, open; /* under the lock: once, and now */
 };
 
 enum { CLAIMS, EVENTS, SIDES };
@@ -43,13 +43,13 @@ struct recorder {
 	struct signals signals;
 	struct side sides[SIDES];
 	pthread_mutex_t lock;
-	pthread_cond_t turn;	/* the NodeClaims are listed, or stopping */
+	pthread_cond_t turn; /* the NodeClaims are listed, or stopping */
 	/* Under the lock. */
 	struct book book;
 	struct output out;
-	bool warned_full;	/* stderr says that the book is */
+	bool warned_full; /* stderr says that the book is */
 	bool stopping;
-	struct err failed;	/* ERR_NONE, or why it cannot go on */
+	struct err failed; /* ERR_NONE, or why it cannot go on */
 };
 
 /* --- what the watches bring ------------------------------------------------------ */
@@ -63,8 +63,8 @@ now_ms(const struct recorder *r)
 static void
 warn(const struct side *s, const char *what, const char *why, const char *then)
 {
-	output_tell("holderctl: warning: %s: %s: %s%s",
-		    resources[s->kind].name, what, why, then);
+	output_tell("holderctl: warning: %s: %s: %s%s", resources[s->kind].name,
+		    what, why, then);
 }
 
 static int
@@ -281,7 +281,7 @@ static const struct follow_calls calls = {
 
 /* --- its thread ----------------------------------------------------------------------- */
 
-#define PAUSE_MS 60000	/* a watch may have nothing to do for any time */
+#define PAUSE_MS 60000 /* a watch may have nothing to do for any time */
 
 /* Returns false when the recorder stops. */
 static bool
@@ -375,12 +375,12 @@ look(struct recorder *r, struct err *e)
 		book_begin(&r->book, &r->out);
 	if (r->failed.code != ERR_NONE)
 		*e = r->failed;
-	else if (listed && ((s[CLAIMS].open && s[EVENTS].open) ||
-			    clock_boot_ms() >=
-				    r->book.since_ms + RECORD_PATIENCE_MS))
+	else if (listed &&
+		 ((s[CLAIMS].open && s[EVENTS].open) ||
+		  clock_boot_ms() >= r->book.since_ms + RECORD_PATIENCE_MS))
 		(void)book_print(&r->book, &r->out, INT64_MAX, e);
 	(void)pthread_mutex_unlock(&r->lock);
-	if (e->code == ERR_CANCELLED)	/* the signal is taken next */
+	if (e->code == ERR_CANCELLED) /* the signal is taken next */
 		*e = (struct err){0};
 	return listed;
 }
@@ -421,16 +421,15 @@ open_sides(struct recorder *r, const struct timing *t, struct err *e)
 	for (int i = 0; i < SIDES; i++) {
 		struct side *s = &r->sides[i];
 
-		*s = (struct side){.recorder = r, .kind = kinds[i],
-				   .items = items[i]};
-		s->follow = follow_new(
-			&(struct follow_setup){.kube = r->kube,
-					       .clock = r->clock,
-					       .timing = t,
-					       .kind = kinds[i],
-					       .calls = &calls,
-					       .ctx = s},
-			e);
+		*s = (struct side){
+			.recorder = r, .kind = kinds[i], .items = items[i]};
+		s->follow = follow_new(&(struct follow_setup){.kube = r->kube,
+							      .clock = r->clock,
+							      .timing = t,
+							      .kind = kinds[i],
+							      .calls = &calls,
+							      .ctx = s},
+				       e);
 		if (s->follow == NULL)
 			return -1;
 	}

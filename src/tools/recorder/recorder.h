@@ -18,7 +18,7 @@
  * until SIGINT, SIGTERM or SIGHUP comes; a second one ends the process at once.
  */
 struct recorder_setup {
-	int64_t for_ms;		/* when to stop, from the first complete lists
+	int64_t for_ms; /* when to stop, from the first complete lists
 				   on; 0: at a signal */
 };
 

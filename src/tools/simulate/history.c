@@ -50,8 +50,8 @@ history_setting(struct history *h, const struct rules *rules,
 		const struct waits_setup *waits, int64_t start_ms)
 {
 	/* A stamp of the first fact has whole seconds. */
-	struct replay *r = replay_new(rules, &h->roster, waits,
-				      stamp_of(start_ms) - 1000);
+	struct replay *r =
+		replay_new(rules, &h->roster, waits, stamp_of(start_ms) - 1000);
 
 	if (r == NULL)
 		return -1;
@@ -95,7 +95,7 @@ static uint32_t
 add_new(struct history *h, const struct fact *f)
 {
 	uint32_t id = roster_add(&h->roster, f->claim, "", f->pool,
-				  stamp_of(f->at_ms));
+				 stamp_of(f->at_ms));
 
 	if (id == NO_ID) {
 		h->tally->no_room++;
@@ -373,7 +373,10 @@ history_take(struct history *h, const struct fact *f)
 void
 history_end(struct history *h, int64_t at_ms)
 {
-	EACH(h, { replay_pass(r, at_ms); replay_end(r); });
+	EACH(h, {
+		replay_pass(r, at_ms);
+		replay_end(r);
+	});
 	if (at_ms != STAMP_NONE)
 		story_count(&h->story, at_ms, 0, 0, 0);
 	turns_end(&h->happened, h->watched_to_ms);

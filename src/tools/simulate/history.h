@@ -17,11 +17,11 @@ struct history {
 	size_t replays_n;
 	struct story story;
 	struct tally *tally;
-	struct turns happened;	/* what a holder did */
-	int64_t watched_from_ms, watched_to_ms;	/* STAMP_NONE: there was none */
-	int64_t unwatched_ms;	/* between them */
+	struct turns happened;			/* what a holder did */
+	int64_t watched_from_ms, watched_to_ms; /* STAMP_NONE: there was none */
+	int64_t unwatched_ms;			/* between them */
 	uint64_t decisions;
-	uint32_t *ids;		/* the machines of the latest decision, each
+	uint32_t *ids; /* the machines of the latest decision, each
 				   once */
 	size_t ids_n, ids_room;
 };

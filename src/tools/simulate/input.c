@@ -16,11 +16,11 @@ struct input {
 	const char *name;
 	gzFile file;
 	char *data;
-	size_t room, from, to, looked;	/* [from, to) is read and not given out;
+	size_t room, from, to, looked; /* [from, to) is read and not given out;
 					   there is no newline before looked */
-	bool skips;	/* the line is too long */
+	bool skips;		       /* the line is too long */
 	bool ended;
-	struct err trouble;	/* met while it peeked */
+	struct err trouble; /* met while it peeked */
 	uint64_t bytes;
 };
 
@@ -220,8 +220,8 @@ enum input_got
 input_line(struct input *in, const char **line, size_t *n, struct err *e)
 {
 	for (;;) {
-		const char *newline =
-			memchr(in->data + in->looked, '\n', in->to - in->looked);
+		const char *newline = memchr(in->data + in->looked, '\n',
+					     in->to - in->looked);
 
 		if (newline != NULL)
 			return give(in, (size_t)(newline - in->data),

@@ -15,13 +15,13 @@ struct input;
 
 /* name: a file, or "-" for stdin.  Borrowed.  Returns NULL with *e set. */
 struct input *input_open(const char *name, struct err *e);
-void input_close(struct input *in);	/* NULL: nothing */
+void input_close(struct input *in); /* NULL: nothing */
 
 enum input_got {
 	INPUT_END,
 	INPUT_LINE,
-	INPUT_LONG,	/* a line that was too long and is left out */
-	INPUT_DAMAGED,	/* the file cannot be read any further; *e says why */
+	INPUT_LONG,    /* a line that was too long and is left out */
+	INPUT_DAMAGED, /* the file cannot be read any further; *e says why */
 };
 /* Gets the next line, without its newline.  It is valid until the next call. */
 enum input_got input_line(struct input *in, const char **line, size_t *n,
@@ -36,6 +36,6 @@ enum input_got input_piece(struct input *in, const char **bytes, size_t *n,
 			   struct err *e);
 
 const char *input_name(const struct input *in);
-uint64_t input_bytes(const struct input *in);	/* read so far, out of gzip */
+uint64_t input_bytes(const struct input *in); /* read so far, out of gzip */
 
 #endif

@@ -9,7 +9,7 @@
 struct merge {
 	struct source **sources;
 	size_t n;
-	struct fact *out;	/* the latest that was given out */
+	struct fact *out; /* the latest that was given out */
 	struct merging all;
 };
 
@@ -21,8 +21,8 @@ slowest(const struct merge *m)
 
 	for (size_t i = 0; i < m->n; i++)
 		if (!source_ended(m->sources[i]) &&
-		    (least == NULL || source_newest_ms(m->sources[i]) <
-					      source_newest_ms(least)))
+		    (least == NULL ||
+		     source_newest_ms(m->sources[i]) < source_newest_ms(least)))
 			least = m->sources[i];
 	return least;
 }
@@ -35,9 +35,8 @@ earliest(const struct merge *m)
 
 	for (size_t i = 0; i < m->n; i++)
 		if (source_first(m->sources[i]) != NULL &&
-		    (least == NULL ||
-		     fact_compare(source_first(m->sources[i]),
-				  source_first(least)) < 0))
+		    (least == NULL || fact_compare(source_first(m->sources[i]),
+						   source_first(least)) < 0))
 			least = m->sources[i];
 	return least;
 }
@@ -81,7 +80,7 @@ give_out(struct merge *m, struct fact *next)
 	return next;
 }
 
-#define STRETCH 4096	/* lines */
+#define STRETCH 4096 /* lines */
 
 int
 merge_next(struct merge *m, const struct fact **f, struct err *e)

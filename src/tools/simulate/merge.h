@@ -23,7 +23,7 @@ struct merge *merge_open(const char *const *names, size_t n, struct tally *t,
 /* Adds another one, of series that are asked for, before the first merge_next.
  * Call it once.  Returns -1 with *e set. */
 int merge_ask(struct merge *m, matrix_ask_fn *ask, void *ctx, struct err *e);
-void merge_close(struct merge *m);	/* NULL: nothing */
+void merge_close(struct merge *m); /* NULL: nothing */
 
 /* Returns 1 with *f, which is valid until the next call, or with *f NULL after a
  * long stretch without a fact; 0 at the end; -1 with *e set. */

@@ -17,8 +17,8 @@
 #define LEFT 40
 #define RIGHT 20
 #define TOP 64
-#define LINE 140	/* of the machines */
-#define BAND 56		/* of one setting */
+#define LINE 140 /* of the machines */
+#define BAND 56	 /* of one setting */
 #define BAR 16
 
 /* The colours are those of the picture of make demo. */
@@ -87,8 +87,8 @@ draw_machines(const struct picture *p)
 		      TOP + LINE);
 	for (uint32_t i = 0; i < s->steps_n; i++) {
 		int64_t at_ms = s->from_ms + i * s->step_ms;
-		double y = TOP + LINE -
-			   (double)LINE * story_machines(s, i) / most;
+		double y =
+			TOP + LINE - (double)LINE * story_machines(s, i) / most;
 
 		(void)fprintf(p->out, " %.1f,%.1f %.1f,%.1f", x_of(p, at_ms), y,
 			      x_of(p, at_ms + s->step_ms), y);

@@ -116,7 +116,9 @@ is_inert(const struct replay *r, const char *name)
 static void
 admit(struct replay *r, uint32_t id, enum kind kind)
 {
-	struct review v = {.create = true, .kind_known = true, .kind = kind,
+	struct review v = {.create = true,
+			   .kind_known = true,
+			   .kind = kind,
 			   .has_nodepool = true};
 	struct copy *c = &r->at[id];
 	struct verdict verdict;
@@ -225,8 +227,9 @@ disrupt(struct replay *r, uint32_t id, const struct fact *f)
 	struct copy *c = &r->at[id];
 
 	c->disrupted = true;
-	c->disrupted_ms = strcmp(f->reason, "empty") == 0 ? STAMP_NONE
-							  : replay_stamp(f->at_ms);
+	c->disrupted_ms = strcmp(f->reason, "empty") == 0
+				  ? STAMP_NONE
+				  : replay_stamp(f->at_ms);
 	copy_track(r, id, KIND_NODECLAIM);
 }
 
@@ -275,9 +278,8 @@ replay_why(const struct replay *r, uint32_t id, int64_t *since_ms)
 const char *
 replay_because(const struct replay *r, uint32_t id)
 {
-	const char *scope = r->rules.scope == SCOPE_NODEPOOL
-				    ? r->roster->at[id].pool
-				    : "";
+	const char *scope =
+		r->rules.scope == SCOPE_NODEPOOL ? r->roster->at[id].pool : "";
 
 	return turns_machine(&r->turns, scope);
 }
@@ -306,7 +308,8 @@ replay_new(const struct rules *rules, struct roster *roster,
 	}
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		controller_listing(r->controller, (enum kind)k);
-		controller_listed(r->controller, (enum kind)k, true, replay_now(r));
+		controller_listed(r->controller, (enum kind)k, true,
+				  replay_now(r));
 		controller_watch(r->controller, (enum kind)k, true);
 	}
 	controller_restore(r->controller, "none", STAMP_NONE, replay_now(r));

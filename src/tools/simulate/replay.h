@@ -27,21 +27,21 @@ struct replay;
  * was. */
 struct turn {
 	char scope[NODEPOOL_BYTES];
-	char machine[NAME_BYTES];	/* the one that kept it busy last; "":
+	char machine[NAME_BYTES]; /* the one that kept it busy last; "":
 					   unknown */
-	int64_t from_ms, to_ms;	/* to_ms: STAMP_NONE while it lasts */
-	bool capped;		/* its cap ended it */
+	int64_t from_ms, to_ms;	  /* to_ms: STAMP_NONE while it lasts */
+	bool capped;		  /* its cap ended it */
 };
 
 /* What came of a setting. */
 struct replay_sums {
 	struct waits_sums waits;
-	uint64_t holds;		/* turns */
-	uint64_t caps;		/* those that a cap ended */
-	int64_t held_ms;	/* time in which any scope was held */
-	int64_t longest_ms;	/* of the turns */
-	uint64_t no_room;	/* objects that had no room in the table */
-	const struct turn *turns;	/* the first SIMULATE_TURNS_MAX, in the
+	uint64_t holds;		  /* turns */
+	uint64_t caps;		  /* those that a cap ended */
+	int64_t held_ms;	  /* time in which any scope was held */
+	int64_t longest_ms;	  /* of the turns */
+	uint64_t no_room;	  /* objects that had no room in the table */
+	const struct turn *turns; /* the first SIMULATE_TURNS_MAX, in the
 					   order in which they began */
 	size_t turns_n;
 };
@@ -50,25 +50,26 @@ struct replay_sums {
  * Returns NULL if there is no memory. */
 struct replay *replay_new(const struct rules *rules, struct roster *roster,
 			  const struct waits_setup *setup, int64_t start_ms);
-void replay_free(struct replay *r);	/* NULL: nothing */
+void replay_free(struct replay *r); /* NULL: nothing */
 
 /* Time passes until then. */
 void replay_pass(struct replay *r, int64_t to_ms);
 
 /* What the log shows at this moment, after it has been taken into the roster.
  * replay_pass comes before each. */
-void replay_created(struct replay *r, uint32_t id);	/* also for one that
+void replay_created(struct replay *r, uint32_t id); /* also for one that
 			was there before the log */
-void replay_changed(struct replay *r, uint32_t id);	/* launched, ready */
+void replay_changed(struct replay *r, uint32_t id); /* launched, ready */
 void replay_registered(struct replay *r, uint32_t id);
 void replay_deleting(struct replay *r, uint32_t id);
 void replay_node_gone(struct replay *r, uint32_t id);
 void replay_gone(struct replay *r, uint32_t id);
-void replay_static(struct replay *r, const char *pool);	/* it has spec.replicas */
+void replay_static(struct replay *r,
+		   const char *pool); /* it has spec.replicas */
 /* Karpenter decides to disrupt the machines ids[0] to ids[n - 1].  Returns
  * whether some of them are held, so that it would have waited. */
-bool replay_decided(struct replay *r, const struct fact *f,
-		    const uint32_t *ids, size_t n);
+bool replay_decided(struct replay *r, const struct fact *f, const uint32_t *ids,
+		    size_t n);
 
 /* Why the machine is held: the reason of the last write as the log of the
  * daemon has it, and since when.  NULL: it is not held. */

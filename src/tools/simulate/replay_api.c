@@ -7,7 +7,7 @@
 
 #include "core/base/buf.h"
 
-#define BOOT_MS 1000000000	/* any moment, for CLOCK_BOOTTIME */
+#define BOOT_MS 1000000000 /* any moment, for CLOCK_BOOTTIME */
 
 struct now
 replay_now(const struct replay *r)
@@ -251,9 +251,8 @@ apply(struct replay *r, uint32_t id, const struct action *a)
 void
 replay_serve(struct replay *r, const struct action *a)
 {
-	struct controller_outcome out = {.code = CONTROLLER_OK,
-					 .action = a,
-					 .retry_after_ms = -1};
+	struct controller_outcome out = {
+		.code = CONTROLLER_OK, .action = a, .retry_after_ms = -1};
 	uint32_t id = NO_ID;
 	struct object o;
 

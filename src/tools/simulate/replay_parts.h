@@ -15,15 +15,15 @@ struct copy {
 		bool there, held;
 		int64_t mark_ms;
 		uint64_t rv;
-		const char *why;	/* of the last hold */
+		const char *why; /* of the last hold */
 	} half[KIND_COUNT];
-	char *class;		/* what the controller found it to replace, or
+	char *class; /* what the controller found it to replace, or
 				   NULL */
 	bool deleting;
 	bool disrupted;
-	int64_t disrupted_ms;	/* whole seconds */
+	int64_t disrupted_ms; /* whole seconds */
 	bool waits;
-	uint32_t wait;		/* the decision that waits for it */
+	uint32_t wait; /* the decision that waits for it */
 };
 
 struct replay {
@@ -33,12 +33,12 @@ struct replay {
 	struct counters counters;
 	struct waits *waits;
 	struct turns turns;
-	struct copy *at;	/* by id of the roster */
+	struct copy *at; /* by id of the roster */
 	struct nodepool *pools;
 	uint32_t pools_n;
 	uint64_t rv;
 	int64_t now_ms, start_ms, wake_ms;
-	uint32_t held;		/* machines */
+	uint32_t held; /* machines */
 	uint64_t no_room;
 };
 

@@ -23,8 +23,8 @@ static const char *
 number_text(uint64_t n, char out[32])
 {
 	char digits[24];
-	int len = snprintf(digits, sizeof(digits), "%llu",
-			   (unsigned long long)n);
+	int len =
+		snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
 	char *to = out;
 
 	for (int i = 0; i < len; i++) {
@@ -37,7 +37,7 @@ number_text(uint64_t n, char out[32])
 }
 
 #define COUNT_BYTES 64
-#define HAPPENED "happened"	/* the row of what a holder did */
+#define HAPPENED "happened" /* the row of what a holder did */
 
 /* "1 node", "2 nodes". */
 static const char *
@@ -73,8 +73,8 @@ share_of(const struct tally *t, const struct replay_sums *r)
 static double
 happened_share(const struct history *h, const struct replay_sums *r)
 {
-	return percent(r->held_ms, h->watched_to_ms - h->watched_from_ms -
-					   h->unwatched_ms);
+	return percent(r->held_ms,
+		       h->watched_to_ms - h->watched_from_ms - h->unwatched_ms);
 }
 
 static uint64_t
@@ -104,38 +104,41 @@ print_head(FILE *out, const struct simulate_setup *s, const struct tally *t)
 	stamp_format(t->from_ms, from);
 	stamp_format(t->to_ms, to);
 	(void)fprintf(out, "%s to %s (%s)", from, to,
-		     seconds_text(period_ms(t), text));
+		      seconds_text(period_ms(t), text));
 	if (s->files_n > 0)
 		(void)fprintf(out, ", %s of %s",
-			     count_text(t->lines, "line", "s", a),
-			     count_text(s->files_n, "file", "s", b));
+			      count_text(t->lines, "line", "s", a),
+			      count_text(s->files_n, "file", "s", b));
 	if (t->answers > 0)
 		(void)fprintf(out, ", %s of Prometheus",
-			     count_text(t->answers, "answer", "s", a));
+			      count_text(t->answers, "answer", "s", a));
 	(void)fputc('\n', out);
-	(void)fprintf(out, "Karpenter created %s: %s, %s, %s of static "
-			   "NodePools.\n",
-		     count_text(tally_created(t), "machine", "s", a),
-		     count_text(t->makers[MAKER_PROVISIONER] +
-					t->makers[MAKER_UNKNOWN],
-				"scale-up", "s", b),
-		     count_text(t->makers[MAKER_DISRUPTION], "replacement", "s",
-				c),
-		     number_text(t->makers[MAKER_STATIC], d));
+	(void)fprintf(
+		out,
+		"Karpenter created %s: %s, %s, %s of static "
+		"NodePools.\n",
+		count_text(tally_created(t), "machine", "s", a),
+		count_text(t->makers[MAKER_PROVISIONER] +
+				   t->makers[MAKER_UNKNOWN],
+			   "scale-up", "s", b),
+		count_text(t->makers[MAKER_DISRUPTION], "replacement", "s", c),
+		number_text(t->makers[MAKER_STATIC], d));
 	if (t->makers[MAKER_UNKNOWN] > 0)
-		(void)fprintf(out, "Whether a machine replaced another is not "
-				   "known of %s: they count as scale-ups.\n",
-			     number_text(t->makers[MAKER_UNKNOWN], a));
+		(void)fprintf(out,
+			      "Whether a machine replaced another is not "
+			      "known of %s: they count as scale-ups.\n",
+			      number_text(t->makers[MAKER_UNKNOWN], a));
 	if (t->step_ms > 0)
-		(void)fprintf(out, "The times of Prometheus are good to %s. "
-				   "Which Nodes a counter counted is "
-				   "concluded from what came\nand went next.\n",
+		(void)fprintf(out,
+			      "The times of Prometheus are good to %s. "
+			      "Which Nodes a counter counted is "
+			      "concluded from what came\nand went next.\n",
 			      seconds_text(t->step_ms, text));
 	(void)fprintf(out, "It decided %s to disrupt nodes: %s with %s%s.\n\n",
-		     count_text(t->facts[FACT_DECIDED], "time", "s", a),
-		     count_text(t->disrupted, "node", "s", b),
-		     count_text(t->pods, "pod", "s", c),
-		     t->podless > 0 ? ", as far as is known" : "");
+		      count_text(t->facts[FACT_DECIDED], "time", "s", a),
+		      count_text(t->disrupted, "node", "s", b),
+		      count_text(t->pods, "pod", "s", c),
+		      t->podless > 0 ? ", as far as is known" : "");
 }
 
 static int
@@ -162,14 +165,15 @@ print_row(FILE *out, const struct setting *setting, int width,
 		(void)snprintf(dollars, sizeof(dollars), "$%.2f to %.2f%s",
 			       w->dollars_low, w->dollars_high,
 			       w->unpriced > 0 ? " *" : "");
-	(void)fprintf(out, "%-*s %7llu %6.1f%% %9s %5llu  %9llu %6llu %6llu %6llu  "
-		     "%18s  %s\n",
-		     width, setting->label, (unsigned long long)r->holds,
-		     share_of(t, r), seconds_text(r->longest_ms, longest),
-		     (unsigned long long)r->caps,
-		     (unsigned long long)w->decisions,
-		     (unsigned long long)w->nodes, (unsigned long long)w->pods,
-		     (unsigned long long)w->regret, hours, dollars);
+	(void)fprintf(out,
+		      "%-*s %7llu %6.1f%% %9s %5llu  %9llu %6llu %6llu %6llu  "
+		      "%18s  %s\n",
+		      width, setting->label, (unsigned long long)r->holds,
+		      share_of(t, r), seconds_text(r->longest_ms, longest),
+		      (unsigned long long)r->caps,
+		      (unsigned long long)w->decisions,
+		      (unsigned long long)w->nodes, (unsigned long long)w->pods,
+		      (unsigned long long)w->regret, hours, dollars);
 }
 
 /* The row of what a holder did, below those of the settings. */
@@ -205,7 +209,7 @@ explain_happened(FILE *out, const struct history *h)
 }
 
 #define ODD_BYTES 200
-#define FILE_BYTES 120	/* of a file's name that is shown */
+#define FILE_BYTES 120 /* of a file's name that is shown */
 
 /* Says which line has a time that was not believed. */
 static void
@@ -253,7 +257,8 @@ print_rest(FILE *out, const struct tally *t)
 		 "files that are damaged at their end"},
 		{t->unknown, "machine was there before the log, or it has gaps",
 		 "machines were there before the log, or it has gaps"},
-		{t->warnings, "warning of Prometheus: its answer may be partial",
+		{t->warnings,
+		 "warning of Prometheus: its answer may be partial",
 		 "warnings of Prometheus: its answers may be partial"},
 		{t->lost, "disruption of a Node that Prometheus does not show",
 		 "disruptions of Nodes that Prometheus does not show"},
@@ -263,18 +268,18 @@ print_rest(FILE *out, const struct tally *t)
 
 	tell_odd(t, odd);
 	(void)fprintf(out, "\n%s told %s.",
-		     t->lines > 0 || t->answers == 0
-			     ? count_text(t->lines, "line", "s", lines)
-			     : count_text(t->answers, "answer", "s", lines),
-		     count_text(facts_of(t), "fact", "s", facts));
+		      t->lines > 0 || t->answers == 0
+			      ? count_text(t->lines, "line", "s", lines)
+			      : count_text(t->answers, "answer", "s", lines),
+		      count_text(facts_of(t), "fact", "s", facts));
 	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
 		bool one = rest[i].n == 1 || rest[i].many == NULL;
 
 		if (rest[i].n == 0)
 			continue;
 		(void)fprintf(out, "%s  %s %s\n", any ? "" : " Not used:\n",
-			     number_text(rest[i].n, lines),
-			     one ? rest[i].one : rest[i].many);
+			      number_text(rest[i].n, lines),
+			      one ? rest[i].one : rest[i].many);
 		any = true;
 	}
 	if (!any)
@@ -290,11 +295,11 @@ report_table(FILE *out, const struct simulate_setup *s, const struct history *h)
 
 	print_head(out, s, t);
 	(void)fprintf(out, "%-*s %-31s  %-30s  %s\n", width, "", "held",
-		     "would have waited", "beyond the decision");
-	(void)fprintf(out, "%-*s %7s %7s %9s %5s  %9s %6s %6s %6s  %18s  %s\n", width,
-		     "setting", "holds", "share", "longest", "caps",
-		     "decisions", "nodes", "pods", "regret", "node-hours",
-		     "price");
+		      "would have waited", "beyond the decision");
+	(void)fprintf(out, "%-*s %7s %7s %9s %5s  %9s %6s %6s %6s  %18s  %s\n",
+		      width, "setting", "holds", "share", "longest", "caps",
+		      "decisions", "nodes", "pods", "regret", "node-hours",
+		      "price");
 	for (size_t i = 0; i < s->settings_n; i++) {
 		struct replay_sums r;
 
@@ -315,7 +320,8 @@ report_table(FILE *out, const struct simulate_setup *s, const struct history *h)
 		explain_happened(out, h);
 	if (partly)
 		(void)fputs("* without the decisions whose price is unknown; "
-			   "see --price-per-node-hour\n", out);
+			    "see --price-per-node-hour\n",
+			    out);
 	print_rest(out, t);
 }
 
@@ -335,25 +341,24 @@ report_csv(const struct simulate_setup *s, const struct history *h)
 		(void)putchar('"');
 		for (const char *c = s->settings[i].label; *c != '\0'; c++)
 			(void)printf(*c == '"' ? "\"\"" : "%c", *c);
-		(void)printf("\",%llu,%.3f,%.3f,%llu,%llu,%llu,%llu,%llu,%.4f,"
-			     "%.4f,%.4f,%.4f,%llu\n",
-			     (unsigned long long)r.holds, share_of(h->tally, &r),
-			     (double)r.longest_ms / 1000,
-			     (unsigned long long)r.caps,
-			     (unsigned long long)w->decisions,
-			     (unsigned long long)w->nodes,
-			     (unsigned long long)w->pods,
-			     (unsigned long long)w->regret, w->hours_low,
-			     w->hours_high, w->dollars_low, w->dollars_high,
-			     (unsigned long long)w->unpriced);
+		(void)printf(
+			"\",%llu,%.3f,%.3f,%llu,%llu,%llu,%llu,%llu,%.4f,"
+			"%.4f,%.4f,%.4f,%llu\n",
+			(unsigned long long)r.holds, share_of(h->tally, &r),
+			(double)r.longest_ms / 1000, (unsigned long long)r.caps,
+			(unsigned long long)w->decisions,
+			(unsigned long long)w->nodes,
+			(unsigned long long)w->pods,
+			(unsigned long long)w->regret, w->hours_low,
+			w->hours_high, w->dollars_low, w->dollars_high,
+			(unsigned long long)w->unpriced);
 	}
 	if (h->watched_from_ms != STAMP_NONE) {
 		struct replay_sums r;
 
 		history_happened(h, &r);
 		(void)printf("\"" HAPPENED "\",%llu,%.3f,%.3f,%llu,,,,,,,,,\n",
-			     (unsigned long long)r.holds,
-			     happened_share(h, &r),
+			     (unsigned long long)r.holds, happened_share(h, &r),
 			     (double)r.longest_ms / 1000,
 			     (unsigned long long)r.caps);
 	}
@@ -361,7 +366,7 @@ report_csv(const struct simulate_setup *s, const struct history *h)
 
 /* --- JSON ----------------------------------------------------------------------------- */
 
-#define JSON_BYTES 65536	/* for more than is written between two flushes */
+#define JSON_BYTES 65536 /* for more than is written between two flushes */
 #define TIME(ms) time_text(ms, (char[STAMP_US_BYTES]){""})
 
 static const char *
@@ -512,8 +517,7 @@ report_json(const struct simulate_setup *s, const struct history *h)
 		    "{'simulate':'karpenter-node-holder.io/simulate/v1',\n"
 		    "'period':{'from':%s,'to':%s,'seconds':%.3f},\n",
 		    TIME(t->from_ms), TIME(t->to_ms),
-		    t->from_ms == STAMP_NONE ? 0
-					     : (double)period_ms(t) / 1000);
+		    t->from_ms == STAMP_NONE ? 0 : (double)period_ms(t) / 1000);
 	json_input(&b, s, t);
 	json_printf(&b,
 		    "'karpenter':{'created':%llu,'scaleUps':%llu,"
@@ -573,9 +577,10 @@ explain_setting(const struct setting *setting, const struct replay *r,
 		(void)fputs(", its scope because of ", stdout);
 		print_name(machine);
 	}
-	(void)puts(heeds_hold ? ": would have waited"
-			      : ", but Karpenter repairs held nodes, too: would "
-				"not have waited");
+	(void)puts(heeds_hold
+			   ? ": would have waited"
+			   : ", but Karpenter repairs held nodes, too: would "
+			     "not have waited");
 }
 
 bool

@@ -97,7 +97,7 @@ guess_pool(const char *claim, char pool[NODEPOOL_BYTES])
 
 uint32_t
 roster_add(struct roster *c, const char *claim, const char *node,
-	    const char *pool, int64_t created_ms)
+	   const char *pool, int64_t created_ms)
 {
 	struct logged m = {.used = true,
 			   .serial = ++c->serials,

@@ -15,26 +15,26 @@
  * its id until roster_drop.  Not thread-safe.
  */
 struct logged {
-	char *claim, *node;	/* "" if the log has not named it */
+	char *claim, *node; /* "" if the log has not named it */
 	char pool[NODEPOOL_BYTES];
-	uint64_t serial;	/* never used again, for its uids */
-	int64_t created_ms;	/* whole seconds, as an object's stamps are */
-	int64_t ready_ms;	/* whole seconds; STAMP_NONE: it is not ready */
-	int64_t registered_ms;	/* the same */
-	int64_t deleted_ms;	/* the same, of its deletion */
+	uint64_t serial;       /* never used again, for its uids */
+	int64_t created_ms;    /* whole seconds, as an object's stamps are */
+	int64_t ready_ms;      /* whole seconds; STAMP_NONE: it is not ready */
+	int64_t registered_ms; /* the same */
+	int64_t deleted_ms;    /* the same, of its deletion */
 	enum fact_maker maker;
 	bool used, launched;
-	bool rebooted;		/* it was ready before ready_ms */
-	bool counted;		/* among those that Karpenter created */
-	bool node_gone, gone;	/* so the log says; a replay may keep it */
-	uint64_t decision;	/* the latest that names it; 0: none */
-	uint32_t waits;		/* how many replays keep it: its decision waits
+	bool rebooted;	      /* it was ready before ready_ms */
+	bool counted;	      /* among those that Karpenter created */
+	bool node_gone, gone; /* so the log says; a replay may keep it */
+	uint64_t decision;    /* the latest that names it; 0: none */
+	uint32_t waits;	      /* how many replays keep it: its decision waits
 				   there */
 };
 
 struct roster {
 	struct logged *at;
-	uint32_t max, top;	/* ids from top on were never used */
+	uint32_t max, top; /* ids from top on were never used */
 	uint32_t free_n, *free;
 	uint64_t serials;
 	struct index by_claim, by_node;
@@ -47,12 +47,12 @@ void roster_done(struct roster *c);
 /* Returns the machine with this claim or, if that is "" or unknown, with this
  * node; NO_ID if there is none. */
 uint32_t roster_find(const struct roster *c, const char *claim,
-		      const char *node);
+		     const char *node);
 /* Adds a machine; claim and node may be "", but not both.  pool: "" is the
  * claim's name without what the API server added to it.  Returns NO_ID if there
  * is no room. */
 uint32_t roster_add(struct roster *c, const char *claim, const char *node,
-		     const char *pool, int64_t created_ms);
+		    const char *pool, int64_t created_ms);
 /* Says which Node the machine has.  Returns -1 if there is no memory. */
 int roster_name_node(struct roster *c, uint32_t id, const char *node);
 /* The machine is gone, but a replay keeps it: roster_find does not find it any

@@ -11,17 +11,17 @@
 #include "report.h"
 #include "wire/karpenter/record.h"
 
-#define RECORD_BYTES (2u * ITEM_BYTES_MAX)	/* of a fact as a line */
+#define RECORD_BYTES (2u * ITEM_BYTES_MAX) /* of a fact as a line */
 
 struct run {
 	const struct simulate_setup *setup;
 	struct tally tally;
 	struct history history;
 	struct merge *merge;
-	char *record;		/* RECORD_BYTES */
+	char *record; /* RECORD_BYTES */
 	time_t told;
-	uint64_t explained;	/* decisions */
-	bool known;		/* a fact names the machine to explain */
+	uint64_t explained; /* decisions */
+	bool known;	    /* a fact names the machine to explain */
 };
 
 /* --- while it reads ------------------------------------------------------------ */
@@ -105,7 +105,8 @@ take_fact(struct run *r, const struct fact *f, struct err *e)
 		write_line(r, f, false);
 		return 0;
 	}
-	if (r->history.replays_n == 0 && f->kind < FACT_HELD && begin(r, f->at_ms, e))
+	if (r->history.replays_n == 0 && f->kind < FACT_HELD &&
+	    begin(r, f->at_ms, e))
 		return -1;
 	if (history_take(&r->history, f))
 		return err_set(e, ERR_SYSTEM, "out of memory");
@@ -142,12 +143,13 @@ static int
 refuse_nothing(const struct tally *t, struct err *e)
 {
 	if (t->what[LINE_TEXT] > 0)
-		return err_set(e, ERR_INPUT,
-			       "%llu line%s in zap's text format, expected "
-			       "Karpenter's log as it writes it: lines of JSON, "
-			       "as from kubectl logs",
-			       (unsigned long long)t->what[LINE_TEXT],
-			       t->what[LINE_TEXT] == 1 ? "" : "s");
+		return err_set(
+			e, ERR_INPUT,
+			"%llu line%s in zap's text format, expected "
+			"Karpenter's log as it writes it: lines of JSON, "
+			"as from kubectl logs",
+			(unsigned long long)t->what[LINE_TEXT],
+			t->what[LINE_TEXT] == 1 ? "" : "s");
 	if (t->what[LINE_BARE] > 0)
 		return err_set(e, ERR_INPUT,
 			       "an audit log without objects in %llu writes of "
@@ -168,14 +170,14 @@ refuse_nothing(const struct tally *t, struct err *e)
 			       "karpenter_nodes_current_lifetime_seconds of it "
 			       "(Karpenter 1.2 or newer)?");
 	if (t->what[LINE_INCOMPLETE] > 0)
-		return err_set(e, ERR_INPUT,
-			       "nothing of use in %llu line%s, %llu of them "
-			       "with messages of Karpenter's, but incomplete or "
-			       "odd: expected its log as it writes it, with "
-			       "\"time\" in RFC 3339",
-			       (unsigned long long)t->lines,
-			       t->lines == 1 ? "" : "s",
-			       (unsigned long long)t->what[LINE_INCOMPLETE]);
+		return err_set(
+			e, ERR_INPUT,
+			"nothing of use in %llu line%s, %llu of them "
+			"with messages of Karpenter's, but incomplete or "
+			"odd: expected its log as it writes it, with "
+			"\"time\" in RFC 3339",
+			(unsigned long long)t->lines, t->lines == 1 ? "" : "s",
+			(unsigned long long)t->what[LINE_INCOMPLETE]);
 	return err_set(e, ERR_INPUT,
 		       "nothing of Karpenter's in %llu line%s, expected its "
 		       "log (lines of JSON with messages such as \"created "
@@ -243,10 +245,11 @@ run(struct run *r, struct err *e)
 	    !history_replays(&r->history) && refuse_happened(r->setup, e))
 		return -1;
 	if (r->setup->explain != NULL && !r->known)
-		return err_set(e, ERR_INPUT,
-			       "--explain: nothing is about \"%.253s\", expected "
-			       "the name of a Node or NodeClaim of the input",
-			       r->setup->explain);
+		return err_set(
+			e, ERR_INPUT,
+			"--explain: nothing is about \"%.253s\", expected "
+			"the name of a Node or NodeClaim of the input",
+			r->setup->explain);
 	if (r->setup->explain != NULL && r->explained == 0) {
 		(void)err_set(&none, ERR_INPUT,
 			      "--explain: no decision is about \"%.200s\"",

@@ -24,20 +24,20 @@ enum simulate_output {
 	SIMULATE_TABLE,
 	SIMULATE_JSON,
 	SIMULATE_CSV,
-	SIMULATE_RECORD,	/* no replay: the facts, as a record */
+	SIMULATE_RECORD, /* no replay: the facts, as a record */
 };
 
 struct simulate_setup {
-	const char *const *files;	/* "-": stdin */
+	const char *const *files; /* "-": stdin */
 	size_t files_n;
-	matrix_ask_fn *ask;	/* for Prometheus' series; NULL: nobody */
+	matrix_ask_fn *ask; /* for Prometheus' series; NULL: nobody */
 	void *ask_ctx;
 	const struct setting *settings;
 	size_t settings_n;
-	bool compares;		/* somebody has asked for these settings */
+	bool compares; /* somebody has asked for these settings */
 	struct waits_setup waits;
 	enum simulate_output output;
-	const char *svg, *html;	/* files for pictures; NULL: none */
+	const char *svg, *html; /* files for pictures; NULL: none */
 	const char *explain;	/* a Node or NodeClaim; NULL: none */
 	bool progress;		/* tell on stderr how far it is */
 };

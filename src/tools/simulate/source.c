@@ -15,25 +15,25 @@
 
 struct source {
 	struct merging *of;
-	int (*read)(struct source *s, struct err *e);	/* as its kind is read */
-	struct input *in;	/* NULL: somebody is asked */
+	int (*read)(struct source *s, struct err *e); /* as its kind is read */
+	struct input *in; /* NULL: somebody is asked */
 	matrix_ask_fn *ask;
 	void *ask_ctx;
 	struct line *line;
-	bool is_aside;	/* a line is so far ahead that the next one has to
+	bool is_aside;	     /* a line is so far ahead that the next one has to
 			   confirm it */
-	int64_t aside_ms;	/* its time */
-	uint64_t aside_line;	/* its number */
-	struct fact *aside;	/* what it says; NULL: no fact */
-	int64_t newest_ms;	/* STAMP_NONE: nothing with a time so far */
-	struct split *items;	/* of a list of objects, or of an answer of
+	int64_t aside_ms;    /* its time */
+	uint64_t aside_line; /* its number */
+	struct fact *aside;  /* what it says; NULL: no fact */
+	int64_t newest_ms;   /* STAMP_NONE: nothing with a time so far */
+	struct split *items; /* of a list of objects, or of an answer of
 				   Prometheus.  They are in no order: nothing of
 				   them is given out before the end */
 	struct matrix *matrix;
 	uint64_t lines;
 	bool ended;
 
-	struct fact **facts;	/* n of them wait, from `first` on, in order */
+	struct fact **facts; /* n of them wait, from `first` on, in order */
 	size_t first, n;
 };
 
@@ -431,10 +431,11 @@ read_list(struct source *s, struct err *e)
 	if (got == INPUT_LONG)
 		return 0;
 	if (got == INPUT_END && is_status(s))
-		return err_set(e, ERR_INPUT,
-			       "%s: a holder's /status, expected on one line as "
-			       "it comes (jq -c . makes it one)",
-			       input_name(s->in));
+		return err_set(
+			e, ERR_INPUT,
+			"%s: a holder's /status, expected on one line as "
+			"it comes (jq -c . makes it one)",
+			input_name(s->in));
 	if (got == INPUT_END && split_end(s->items, &damage)) {
 		(void)err_wrap(&damage, "%s", input_name(s->in));
 		warn(s, &damage);
@@ -481,11 +482,12 @@ static int
 begin_matrix(struct source *s, struct err *e)
 {
 	if (!input_begins(s->in, "\"matrix\""))
-		return err_set(e, ERR_INPUT,
-			       "%s: an answer of Prometheus, expected that of a "
-			       "range query (/api/v1/query_range, resultType "
-			       "matrix)",
-			       input_name(s->in));
+		return err_set(
+			e, ERR_INPUT,
+			"%s: an answer of Prometheus, expected that of a "
+			"range query (/api/v1/query_range, resultType "
+			"matrix)",
+			input_name(s->in));
 	s->matrix = matrix_new();
 	s->items = split_new(SPLIT_MATRIX, take_series, s);
 	return s->matrix == NULL || s->items == NULL
@@ -590,12 +592,12 @@ source_new(struct merging *m, int (*read)(struct source *, struct err *),
 	struct source *s = calloc(1, sizeof(*s));
 
 	if (s != NULL) {
-		*s = (struct source){.of = m,
-				     .read = read,
-				     .newest_ms = STAMP_NONE,
-				     .line = line_new(),
-				     .facts = calloc(FACTS_ROOM,
-						     sizeof(struct fact *))};
+		*s = (struct source){
+			.of = m,
+			.read = read,
+			.newest_ms = STAMP_NONE,
+			.line = line_new(),
+			.facts = calloc(FACTS_ROOM, sizeof(struct fact *))};
 		if (s->line != NULL && s->facts != NULL)
 			return s;
 	}

@@ -30,10 +30,10 @@ struct source;
 /* What all of them share. */
 struct merging {
 	struct tally *tally;
-	size_t waiting, waiting_bytes;	/* facts of all sources */
-	int64_t given_ms;	/* of the latest fact that the merge gave out:
+	size_t waiting, waiting_bytes; /* facts of all sources */
+	int64_t given_ms;  /* of the latest fact that the merge gave out:
 				   one before it is late.  STAMP_NONE: none */
-	int64_t ticked_ms;	/* the latest time of any other line */
+	int64_t ticked_ms; /* the latest time of any other line */
 	char warning[240];
 	bool warns;
 };
@@ -42,11 +42,10 @@ struct merging {
 bool merging_is_full(const struct merging *m);
 
 /* name: borrowed; "-" is stdin.  Both return NULL with *e set. */
-struct source *source_open(const char *name, struct merging *m,
-			   struct err *e);
+struct source *source_open(const char *name, struct merging *m, struct err *e);
 struct source *source_ask(matrix_ask_fn *ask, void *ctx, struct merging *m,
 			  struct err *e);
-void source_close(struct source *s);	/* NULL: nothing */
+void source_close(struct source *s); /* NULL: nothing */
 
 /* Reads on: a line, or a piece.  Returns -1 with *e set. */
 int source_read(struct source *s, struct err *e);

@@ -15,30 +15,29 @@
 struct story_mark {
 	int64_t at_ms;
 	uint32_t nodes;
-	uint32_t waits;	/* a bit for each setting in which it would have
+	uint32_t waits; /* a bit for each setting in which it would have
 			   waited */
 };
 
 struct story {
-	int64_t from_ms, step_ms;	/* from_ms: STAMP_NONE before the first
+	int64_t from_ms, step_ms; /* from_ms: STAMP_NONE before the first
 					   fact */
 	uint32_t steps_n;
 	/* The most machines in each step, without those that were there before
 	 * the log and had not been named by then. */
 	int32_t steps[SIMULATE_STEPS_MAX];
-	int32_t now, before;	/* machines that are there; of all that the log
+	int32_t now, before; /* machines that are there; of all that the log
 				   has named, those that were there before it */
 	struct story_mark marks[SIMULATE_MARKS_MAX];
 	uint32_t marks_n;
-	uint64_t marks_beyond;	/* decisions for which there was no room */
+	uint64_t marks_beyond; /* decisions for which there was no room */
 };
 
 void story_init(struct story *s);
 /* Time has come to at_ms, and `born` machines were created, `found` were found
  * to have been there before the log, and `gone` are gone. */
 void story_count(struct story *s, int64_t at_ms, int born, int found, int gone);
-void story_mark(struct story *s, int64_t at_ms, uint32_t nodes,
-		uint32_t waits);
+void story_mark(struct story *s, int64_t at_ms, uint32_t nodes, uint32_t waits);
 /* The most machines in step i of s->steps_n. */
 int32_t story_machines(const struct story *s, uint32_t i);
 

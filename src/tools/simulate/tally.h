@@ -18,22 +18,22 @@ struct tally_message {
 
 struct tally {
 	uint64_t lines, bytes;
-	uint64_t what[LINE_WHATS];	/* lines by what they are */
-	uint64_t too_long;	/* lines over ITEM_BYTES_MAX */
-	uint64_t late;		/* facts that came after a later one by more
+	uint64_t what[LINE_WHATS]; /* lines by what they are */
+	uint64_t too_long;	   /* lines over ITEM_BYTES_MAX */
+	uint64_t late;		   /* facts that came after a later one by more
 				   than SIMULATE_DISORDER_MS */
-	uint64_t odd_times;	/* facts whose time nothing confirms */
-	const char *odd_file;	/* the first of them: its file, borrowed, and
+	uint64_t odd_times;	   /* facts whose time nothing confirms */
+	const char *odd_file;	   /* the first of them: its file, borrowed, and
 				   line; 0: the answer of Prometheus */
 	uint64_t odd_line;
-	uint64_t duplicates;	/* facts that stood in several files */
-	uint64_t damaged;	/* files that could not be read to the end */
-	uint64_t facts[FACT_COUNT];	/* that were replayed */
-	uint64_t makers[MAKER_COUNT];	/* machines that were created, or were
+	uint64_t duplicates; /* facts that stood in several files */
+	uint64_t damaged;    /* files that could not be read to the end */
+	uint64_t facts[FACT_COUNT];   /* that were replayed */
+	uint64_t makers[MAKER_COUNT]; /* machines that were created, or were
 					   seen first while they booted */
-	uint64_t disrupted;	/* nodes of all decisions */
-	uint64_t pods;		/* of all decisions … */
-	uint64_t podless;	/* … but of those that do not say */
+	uint64_t disrupted;	      /* nodes of all decisions */
+	uint64_t pods;		      /* of all decisions … */
+	uint64_t podless;	      /* … but of those that do not say */
 	uint64_t unknown;	/* facts about machines that were not seen being
 				   created: they were there before the log, or
 				   the log has gaps */
@@ -43,18 +43,18 @@ struct tally {
 				   show */
 	int64_t step_ms;	/* how exact its times are; 0: there is none */
 	uint64_t no_room;	/* machines beyond SIMULATE_MACHINES_MAX */
-	int64_t from_ms, to_ms;	/* of the lines that have a time; STAMP_NONE:
+	int64_t from_ms, to_ms; /* of the lines that have a time; STAMP_NONE:
 				   none */
 	/* Lines with a message that says nothing to us, by message. */
 	struct tally_message messages[SIMULATE_MESSAGES_MAX];
 	size_t messages_n;
-	uint64_t messages_rest;	/* lines for which there was no room */
+	uint64_t messages_rest; /* lines for which there was no room */
 };
 
 void tally_init(struct tally *t);
 void tally_message(struct tally *t, const char *message);
 /* Sorts the messages, the most frequent one first. */
 void tally_sort(struct tally *t);
-uint64_t tally_created(const struct tally *t);	/* of all makers */
+uint64_t tally_created(const struct tally *t); /* of all makers */
 
 #endif

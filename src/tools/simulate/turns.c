@@ -118,8 +118,7 @@ close_turn(struct turns *t, struct open_turn *o, int64_t now_ms)
 	t->open_n--;
 	if ((size_t)(o - t->open) < t->looked)
 		t->looked--;
-	memmove(o, o + 1,
-		(size_t)(&t->open[t->open_n] - o) * sizeof(*o));
+	memmove(o, o + 1, (size_t)(&t->open[t->open_n] - o) * sizeof(*o));
 	if (t->open_n == 0)
 		t->held_ms += now_ms - t->since_ms;
 }

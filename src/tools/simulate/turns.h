@@ -11,18 +11,18 @@
  */
 struct open_turn {
 	struct turn t;
-	size_t kept;	/* where it is in the list; SIZE_MAX: there was no
+	size_t kept; /* where it is in the list; SIZE_MAX: there was no
 			   room */
 };
 
 struct turns {
-	struct open_turn *open;	/* the first `looked` of them have been named in
+	struct open_turn *open; /* the first `looked` of them have been named in
 				   this look */
 	size_t open_n, open_room, looked;
 	struct turn *list;
 	size_t n, room;
 	uint64_t holds, caps;
-	int64_t since_ms, held_ms, longest_ms;	/* since_ms: any is held */
+	int64_t since_ms, held_ms, longest_ms; /* since_ms: any is held */
 };
 
 void turns_done(struct turns *t);

@@ -12,18 +12,18 @@
 
 struct wait {
 	bool used, followed, replaces;
-	int64_t at_ms, waited_ms;	/* waited_ms: of all its machines */
+	int64_t at_ms, waited_ms; /* waited_ms: of all its machines */
 	int64_t savings, price;
-	uint32_t nodes, open;	/* that wait at all, and still */
+	uint32_t nodes, open; /* that wait at all, and still */
 	size_t total;
-	uint32_t next;	/* the next one that is not used, or that a scale-up of
+	uint32_t next; /* the next one that is not used, or that a scale-up of
 			   the NodePool may still follow */
 };
 
 /* A NodePool's decisions that a scale-up may still follow. */
 struct hope {
 	char pool[NODEPOOL_BYTES];
-	uint32_t first;	/* UINT32_MAX: none */
+	uint32_t first; /* UINT32_MAX: none */
 };
 
 struct waits {
@@ -169,8 +169,7 @@ find_hope(const struct waits *w, const char *pool)
 static struct hope *
 add_hope(struct waits *w, const char *pool)
 {
-	struct hope *more = realloc(w->hopes,
-				    (w->hopes_n + 1) * sizeof(*more));
+	struct hope *more = realloc(w->hopes, (w->hopes_n + 1) * sizeof(*more));
 
 	if (more == NULL)
 		return NULL;

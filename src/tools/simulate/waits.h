@@ -24,25 +24,25 @@
  */
 struct waits_setup {
 	int64_t regret_ms;
-	int64_t price;	/* millionths of a dollar for a node and hour, where a
+	int64_t price; /* millionths of a dollar for a node and hour, where a
 			   decision has no savings; -1: that of the decision */
 };
 
 struct waits_sums {
-	uint64_t decisions, nodes;	/* that would have waited */
-	uint64_t pods;	/* of these nodes, as far as the log says */
-	uint64_t regret;	/* decisions that a scale-up followed */
-	uint64_t open;	/* decisions that still waited at the end */
-	int64_t longest_ms;	/* the longest that a machine waited */
-	double hours_low, hours_high;	/* node-hours beyond the decision */
+	uint64_t decisions, nodes; /* that would have waited */
+	uint64_t pods;		   /* of these nodes, as far as the log says */
+	uint64_t regret;	   /* decisions that a scale-up followed */
+	uint64_t open;		   /* decisions that still waited at the end */
+	int64_t longest_ms;	   /* the longest that a machine waited */
+	double hours_low, hours_high; /* node-hours beyond the decision */
 	double dollars_low, dollars_high;
-	uint64_t unpriced;	/* decisions without a price */
+	uint64_t unpriced; /* decisions without a price */
 };
 
 struct waits;
 
 struct waits *waits_new(const struct waits_setup *setup);
-void waits_free(struct waits *w);	/* NULL: nothing */
+void waits_free(struct waits *w); /* NULL: nothing */
 
 /* Of the decision *f, which is about `total` machines of this NodePool, `nodes`
  * (at least one) wait.  Returns its number, or UINT32_MAX if there is no

@@ -9,7 +9,7 @@
 #include "wire/api/patch.h"
 #include "wire/api/resource.h"
 
-#define READER_MS 100	/* how often to see whether stdout takes something */
+#define READER_MS 100 /* how often to see whether stdout takes something */
 
 static const char *const kubectl_names[KIND_COUNT] = {
 	[KIND_NODE] = "node",
@@ -34,7 +34,7 @@ item(void *ctx, const char *bytes, size_t n, struct err *e)
 	struct object o;
 	struct err bad;
 
-	(void)e;	/* stays clear: the list goes on */
+	(void)e; /* stays clear: the list goes on */
 	if (bytes == NULL) {
 		(void)err_set(&bad, ERR_LIMIT, "one of %zu bytes, too large",
 			      n);
@@ -57,10 +57,10 @@ cleanup_call_list(struct cleanup_call *c, enum kind kind, struct err *e)
 {
 	const struct resource *r = &resources[kind];
 	struct session_list list = {.path = r->path,
-					  .accept = r->list_accept,
-					  .begin = list_begin,
-					  .item = item,
-					  .ctx = c};
+				    .accept = r->list_accept,
+				    .begin = list_begin,
+				    .item = item,
+				    .ctx = c};
 	struct cleanup_outcome o = {.code = CLEANUP_OK};
 	int rc;
 
@@ -68,7 +68,7 @@ cleanup_call_list(struct cleanup_call *c, enum kind kind, struct err *e)
 	rc = session_list(lease_session_calls(c->session), &list, e);
 	if (rc != 0)
 		o.code = rc < 0 ? CLEANUP_FAILED : CLEANUP_UNSERVED;
-	if (rc > 0)	/* the reason, should the command end with this */
+	if (rc > 0) /* the reason, should the command end with this */
 		(void)err_set(e, ERR_SYSTEM, "404");
 	if (rc != 0)
 		(void)err_wrap(e, "list %s", r->name);
@@ -184,7 +184,8 @@ next_answer(struct cleanup_call *c, struct err *e)
 	struct err no_answer;
 	uint64_t id;
 
-	if (session_finished(lease_session_calls(c->session), &id, &r, &no_answer, e))
+	if (session_finished(lease_session_calls(c->session), &id, &r,
+			     &no_answer, e))
 		return -1;
 	c->under_way--;
 	answered(c, (uint32_t)id, &r, &no_answer);
@@ -198,12 +199,13 @@ cleanup_call_write(struct cleanup_call *c, const struct cleanup_write *w,
 	static const struct kube_reply done = {.status = 200, .body = ""};
 	struct err no_answer = {0};
 
-	while (c->under_way > 0 && (lease_session_room(c->session) == 0 ||
-				    output_is_full(c->out)))
+	while (c->under_way > 0 &&
+	       (lease_session_room(c->session) == 0 || output_is_full(c->out)))
 		if (next_answer(c, e))
 			return -1;
 	while (output_is_full(c->out))
-		if (session_sleep(lease_session_calls(c->session), READER_MS, e))
+		if (session_sleep(lease_session_calls(c->session), READER_MS,
+				  e))
 			return -1;
 	if (c->dry_run) {
 		answered(c, w->id, &done, &no_answer);
@@ -221,5 +223,6 @@ int
 cleanup_call_wait(struct cleanup_call *c, int64_t wait_ms, struct err *e)
 {
 	return c->under_way > 0 ? next_answer(c, e)
-				: session_sleep(lease_session_calls(c->session), wait_ms, e);
+				: session_sleep(lease_session_calls(c->session),
+						wait_ms, e);
 }

@@ -16,11 +16,11 @@ struct cleanup_call {
 	struct lease_session *session;
 	const struct clock *clock;
 	struct cleanup *cleanup;
-	struct output *out;		/* the session's, too */
-	const struct hold_key *hold;	/* of the configuration */
-	bool dry_run;		/* only prints the writes */
+	struct output *out;	     /* the session's, too */
+	const struct hold_key *hold; /* of the configuration */
+	bool dry_run;		     /* only prints the writes */
 	enum kind listing;
-	unsigned under_way;	/* writes in flight */
+	unsigned under_way; /* writes in flight */
 };
 
 /* Performs a LIST.  It returns -1 on failure, and *e says why.

@@ -20,10 +20,10 @@ struct lease_session {
 	struct lease_session_setup s;
 	struct session calls;
 	char namespace_name[64];
-	bool elects;		/* there is a Lease to take */
-	bool calling;		/* a call for the Lease is in flight */
-	bool ended;		/* the Lease is given up */
-	bool troubled;		/* the trouble has been printed */
+	bool elects;   /* there is a Lease to take */
+	bool calling;  /* a call for the Lease is in flight */
+	bool ended;    /* the Lease is given up */
+	bool troubled; /* the trouble has been printed */
 	struct lease lease;
 	struct lease_record want, answer;
 	struct lease_call call;
@@ -34,14 +34,14 @@ struct lease_session {
 static void
 say(const struct lease_session *l, const char *what, const char *more)
 {
-	output_tell("%s: lease %s/%s: %s%s", l->s.program,
-		    l->namespace_name, l->s.config->leader.name, what, more);
+	output_tell("%s: lease %s/%s: %s%s", l->s.program, l->namespace_name,
+		    l->s.config->leader.name, what, more);
 }
 
 static void
 session_tell(struct lease_session *l)
 {
-	static struct lease_note n;	/* too large for a stack */
+	static struct lease_note n; /* too large for a stack */
 
 	while (lease_note(&l->lease, &n)) {
 		switch (n.type) {
@@ -237,12 +237,12 @@ lease_session_start(struct lease_session *l, struct kube_request *q,
 	int64_t left_ms = INT64_MAX;
 
 	if (strcmp(q->method, "PATCH") == 0 && l->elects)
-		left_ms = lease_session_holds(l) ? lease_fence_ms(&l->lease) -
-						  clock_boot_ms()
-					: 0;
+		left_ms = lease_session_holds(l)
+				  ? lease_fence_ms(&l->lease) - clock_boot_ms()
+				  : 0;
 	if (left_ms <= 0)
 		return err_set(e, ERR_TIMEOUT, "the lead is over");
-	q->timeout_ms = left_ms < l->s.timing->call_ms ? left_ms
-						       : l->s.timing->call_ms;
+	q->timeout_ms =
+		left_ms < l->s.timing->call_ms ? left_ms : l->s.timing->call_ms;
 	return session_start(&l->calls, q, tag, e);
 }

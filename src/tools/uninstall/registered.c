@@ -14,7 +14,7 @@ add(struct registered *r, enum registered_kind kind, const char *base,
 {
 	unsigned i = r->n;
 
-	if (i >= REGISTERED_MAX)	/* the next look shows the rest */
+	if (i >= REGISTERED_MAX) /* the next look shows the rest */
 		return;
 	r->at[i].kind = kind;
 	r->at[i].shared = shared;
@@ -30,7 +30,8 @@ take_webhook(void *ctx, const char *bytes, size_t n, struct err *e)
 	struct registration g;
 
 	if (bytes == NULL)
-		return err_set(e, ERR_LIMIT, "one of %zu bytes is too large", n);
+		return err_set(e, ERR_LIMIT, "one of %zu bytes is too large",
+			       n);
 	if (registration_decode(bytes, n, &g, e))
 		return -1;
 	if (g.ours)
@@ -48,8 +49,8 @@ registered_begin(void *ctx)
 /* Looks for a policy or binding in whichever version is served.  A binding
  * without its policy has no effect, but it may be left over. */
 static int
-look_policy(struct session *l, enum registered_kind kind,
-	    const char *resource, struct registered *out, struct err *e)
+look_policy(struct session *l, enum registered_kind kind, const char *resource,
+	    struct registered *out, struct err *e)
 {
 	static const char *const versions[] = {"v1", "v1beta1", "v1alpha1"};
 	char base[100], path[200], text[ANSWER_TEXT];
@@ -79,9 +80,9 @@ int
 registered_look(struct session *l, struct registered *out, struct err *e)
 {
 	struct session_list list = {.path = REGISTRATION_PATH,
-				 .begin = registered_begin,
-				 .item = take_webhook,
-				 .ctx = out};
+				    .begin = registered_begin,
+				    .item = take_webhook,
+				    .ctx = out};
 
 	int rc = session_list(l, &list, e);
 
@@ -123,18 +124,18 @@ registered_remove(struct session *l, const struct registered *r,
 	for (unsigned i = 0; i < r->n; i++) {
 		(void)registered_text(r, i, name);
 		if (r->at[i].shared)
-			return err_set(e, ERR_SYSTEM,
-				       "%s has other webhooks, too: take "
-				       REGISTRATION_WEBHOOK " out of it by "
-				       "hand",
-				       name);
+			return err_set(
+				e, ERR_SYSTEM,
+				"%s has other webhooks, too: take " REGISTRATION_WEBHOOK
+				" out of it by "
+				"hand",
+				name);
 		q.path = r->at[i].path;
 		if (session_ask(l, &q, &reply, e))
 			return err_wrap(e, "delete %s", name);
 		if (reply.status / 100 != 2 && reply.status != 404)
 			return err_set(e, ERR_SYSTEM, "delete %s: %d: %s", name,
-				       reply.status,
-				       answer_text(&reply, text));
+				       reply.status, answer_text(&reply, text));
 		output_line(out, "%s deleted", name);
 	}
 	return 0;

@@ -14,7 +14,7 @@
 
 enum registered_kind {
 	REGISTERED_WEBHOOK,
-	REGISTERED_BINDING,	/* deleted before its policy */
+	REGISTERED_BINDING, /* deleted before its policy */
 	REGISTERED_POLICY,
 };
 
@@ -24,14 +24,13 @@ struct registered {
 		enum registered_kind kind;
 		char path[300 + NAME_BYTES];
 		char name[NAME_BYTES];
-		bool shared;	/* has other webhooks as well */
+		bool shared; /* has other webhooks as well */
 	} at[REGISTERED_MAX];
 };
 
 /* Lists what is registered, up to REGISTERED_MAX of them.  It returns -1 if a
  * list or GET failed, for example for lack of a right. */
-int registered_look(struct session *l, struct registered *out,
-		    struct err *e);
+int registered_look(struct session *l, struct registered *out, struct err *e);
 
 /* Writes "mutatingwebhookconfiguration/NAME", as kubectl takes it.  Returns
  * text. */

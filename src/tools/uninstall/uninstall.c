@@ -30,7 +30,7 @@ struct uninstall {
 	struct cleanup *cleanup;
 	struct cleanup_call call;
 	struct output out;
-	bool leads;		/* the Lease was taken once */
+	bool leads; /* the Lease was taken once */
 	char namespace_name[LEASE_NAMESPACE_BYTES];
 };
 
@@ -102,10 +102,10 @@ leases_begin(void *ctx)
 static int
 lease_item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
-	static struct lease_record r;	/* too large for a stack */
+	static struct lease_record r; /* too large for a stack */
 	char name[LEASE_NAMESPACE_BYTES];
 
-	if (bytes == NULL)	/* no holder's: those have a kilobyte */
+	if (bytes == NULL) /* no holder's: those have a kilobyte */
 		return 0;
 	if (lease_item_decode(bytes, n, name, &r, e))
 		return -1;
@@ -123,9 +123,9 @@ look_for_lease(struct uninstall *u, const char *given, struct err *e)
 				.server_ms = clock_now(u->clock).server_ms};
 	char path[100 + NAME_BYTES];
 	struct session_list list = {.path = path,
-					  .begin = leases_begin,
-					  .item = lease_item,
-					  .ctx = &w};
+				    .begin = leases_begin,
+				    .item = lease_item,
+				    .ctx = &w};
 	int rc;
 
 	(void)snprintf(path, sizeof(path),
@@ -137,7 +137,7 @@ look_for_lease(struct uninstall *u, const char *given, struct err *e)
 		       e->code == ERR_CANCELLED))
 		return err_wrap(e, "lease %s", name);
 	*e = (struct err){0};
-	if (rc != 0)	/* what was seen until then says nothing */
+	if (rc != 0) /* what was seen until then says nothing */
 		lease_where_begin(&w);
 	if (lease_where_choose(&w, u->namespace_name, e))
 		return err_wrap(e, "lease %s", name);
@@ -202,7 +202,8 @@ unregister(struct uninstall *u, bool remove, struct cleanup_outcome *o,
 	if (registered_look(lease_session_calls(u->session), &r, e))
 		return -1;
 	if (remove)
-		return registered_remove(lease_session_calls(u->session), &r, &u->out, e);
+		return registered_remove(lease_session_calls(u->session), &r,
+					 &u->out, e);
 	for (unsigned i = 0; i < r.n; i++)
 		output_tell("holderctl: still registered, new "
 			    "nodes come held: kubectl delete %s",
@@ -295,8 +296,8 @@ work(struct uninstall *u, struct err *e)
 
 /* out NULL: on stderr. */
 static void
-say_names(struct output *out,
-	  const char names[CLEANUP_NAMED][NAME_BYTES + 16], unsigned n)
+say_names(struct output *out, const char names[CLEANUP_NAMED][NAME_BYTES + 16],
+	  unsigned n)
 {
 	char more[20];
 
@@ -379,8 +380,8 @@ say(struct uninstall *u, bool clean)
 static int
 finish(struct uninstall *u, int rc, struct err *e)
 {
-	bool hurry = rc != 0 &&
-		     (e->code == ERR_CANCELLED || e->code == ERR_TIMEOUT);
+	bool hurry =
+		rc != 0 && (e->code == ERR_CANCELLED || e->code == ERR_TIMEOUT);
 	struct err why;
 
 	if (output_wait(&u->out, 0, hurry ? OUTPUT_END_MS : INT64_MAX, &why)) {

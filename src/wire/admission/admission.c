@@ -13,32 +13,26 @@
 /* What is looked at: it is a small part of a Node. */
 static const struct json_keep resource_keep[] = {
 	{"group", NULL}, {"resource", NULL}, {NULL, NULL}};
-static const struct json_keep labels_keep[] = {
-	{NODEPOOL_LABEL, NULL}, {NULL, NULL}};
-static const struct json_keep metadata_keep[] = {
-	{"name", NULL},
-	{"labels", labels_keep},
-	{"annotations", NULL},
-	{NULL, NULL}};
+static const struct json_keep labels_keep[] = {{NODEPOOL_LABEL, NULL},
+					       {NULL, NULL}};
+static const struct json_keep metadata_keep[] = {{"name", NULL},
+						 {"labels", labels_keep},
+						 {"annotations", NULL},
+						 {NULL, NULL}};
 static const struct json_keep taint_keep[] = {{"key", NULL}, {NULL, NULL}};
-static const struct json_keep spec_keep[] = {
-	{"taints", taint_keep}, {NULL, NULL}};
+static const struct json_keep spec_keep[] = {{"taints", taint_keep},
+					     {NULL, NULL}};
 static const struct json_keep object_keep[] = {
 	{"metadata", metadata_keep}, {"spec", spec_keep}, {NULL, NULL}};
 static const struct json_keep request_keep[] = {
-	{"uid", NULL},
-	{"resource", resource_keep},
-	{"subResource", NULL},
-	{"name", NULL},
-	{"operation", NULL},
-	{"dryRun", NULL},
-	{"object", object_keep},
-	{NULL, NULL}};
-static const struct json_keep review_keep[] = {
-	{"kind", NULL},
-	{"apiVersion", NULL},
-	{"request", request_keep},
-	{NULL, NULL}};
+	{"uid", NULL},		 {"resource", resource_keep},
+	{"subResource", NULL},	 {"name", NULL},
+	{"operation", NULL},	 {"dryRun", NULL},
+	{"object", object_keep}, {NULL, NULL}};
+static const struct json_keep review_keep[] = {{"kind", NULL},
+					       {"apiVersion", NULL},
+					       {"request", request_keep},
+					       {NULL, NULL}};
 
 /* --- decode --------------------------------------------------------------- */
 
@@ -147,8 +141,7 @@ bytes_of(const struct json *annotations)
 
 /* `held` is the text of the held-key, or NULL. */
 static int
-mark_hold_read(const struct json *annotations, const char *held,
-	       enum hold *out)
+mark_hold_read(const struct json *annotations, const char *held, enum hold *out)
 {
 	struct hold_key k = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE};
 
@@ -232,7 +225,8 @@ admission_decode(const char *body, size_t n, const struct hold_key *today,
 	if (n == 0)
 		return err_set(e, ERR_INPUT, "empty body");
 
-	AUTO_JSON root = json_pick(body, n, review_keep, &json_bounds_default, e);
+	AUTO_JSON root =
+		json_pick(body, n, review_keep, &json_bounds_default, e);
 
 	if (root == NULL || request_read(root, &request, &uid, e))
 		return -1;
@@ -258,8 +252,7 @@ put_patch(struct buf *b, const struct admission_request *q,
 	struct buf patch;
 
 	buf_init(&patch, storage, sizeof(storage));
-	patch_admit(&patch, hold, mark_ms, q->has_annotations,
-		    q->has_held_key);
+	patch_admit(&patch, hold, mark_ms, q->has_annotations, q->has_held_key);
 	b->full |= patch.full;
 	json_printf(b, ",'patchType':'JSONPatch','patch':'");
 	base64_encode(b, patch.data, patch.len);

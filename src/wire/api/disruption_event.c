@@ -64,10 +64,10 @@ event_read(void *out, const struct json *root, struct err *e)
 	if (rv == NULL || *rv == '\0' || str_copy(s.rv, sizeof(s.rv), rv))
 		return err_set(e, ERR_INPUT,
 			       "an Event without a resourceVersion");
-	s.replacement = (json_says(root, "reason", "DisruptionLaunching") ||
-			 json_says(root, "reason",
-				   "DisruptionWaitingReadiness")) &&
-			claim_read(json_member(root, "involvedObject"), &s);
+	s.replacement =
+		(json_says(root, "reason", "DisruptionLaunching") ||
+		 json_says(root, "reason", "DisruptionWaitingReadiness")) &&
+		claim_read(json_member(root, "involvedObject"), &s);
 	if (s.replacement)
 		reason_read(json_string(json_member(root, "message")), &s);
 	*(struct disruption_event *)out = s;
@@ -75,21 +75,20 @@ event_read(void *out, const struct json *root, struct err *e)
 }
 
 /* What is looked at. */
-static const struct json_keep claim_keep[] = {
-	{"apiVersion", NULL},
-	{"kind", NULL},
-	{"name", NULL},
-	{"uid", NULL},
-	{NULL, NULL}};
-static const struct json_keep metadata_keep[] = {
-	{"resourceVersion", NULL}, {NULL, NULL}};
+static const struct json_keep claim_keep[] = {{"apiVersion", NULL},
+					      {"kind", NULL},
+					      {"name", NULL},
+					      {"uid", NULL},
+					      {NULL, NULL}};
+static const struct json_keep metadata_keep[] = {{"resourceVersion", NULL},
+						 {NULL, NULL}};
 static const struct json_keep event_keep[] = {
 	WATCH_STATUS_KEEP, /* an Event has a reason and a message as well */
 	{"metadata", metadata_keep},
 	{"involvedObject", claim_keep},
 	{NULL, NULL}};
-static const struct json_keep line_keep[] = {
-	WATCH_LINE_KEEP(event_keep), {NULL, NULL}};
+static const struct json_keep line_keep[] = {WATCH_LINE_KEEP(event_keep),
+					     {NULL, NULL}};
 
 int
 disruption_event_decode(const char *bytes, size_t n,

@@ -31,9 +31,9 @@ is_name(const char *s)
 	char before = '.';
 
 	for (; *s != '\0'; before = *s++)
-		if (!is_alnum(*s) && ((*s != '-' && *s != '.') ||
-				      before == '.' ||
-				      (*s == '.' && before == '-')))
+		if (!is_alnum(*s) &&
+		    ((*s != '-' && *s != '.') || before == '.' ||
+		     (*s == '.' && before == '-')))
 			return false;
 	return is_alnum(before);
 }

@@ -8,7 +8,8 @@
 #include "core/base/limits.h"
 #include "wire/json/json_text.h"
 
-#define ITEM_ROOM (64u << 10) /* a larger buffer is not kept for the next item */
+#define ITEM_ROOM                                                              \
+	(64u << 10) /* a larger buffer is not kept for the next item */
 
 struct bytes {
 	char *data;

@@ -26,8 +26,8 @@ text_need(const struct json *map, const char *key, char *dst, size_t cap,
 {
 	if (text_copy(map, key, dst, cap, what, e))
 		return -1;
-	return dst[0] != '\0'
-		       ? 0 : err_set(e, ERR_INPUT, "%s is missing", what);
+	return dst[0] != '\0' ? 0
+			      : err_set(e, ERR_INPUT, "%s is missing", what);
 }
 
 int

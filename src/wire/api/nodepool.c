@@ -85,19 +85,18 @@ static const struct json_keep metadata_keep[] = {
 	{"generation", NULL},
 	{"annotations", annotations_keep},
 	{NULL, NULL}};
-static const struct json_keep disruption_keep[] = {
-	{"consolidateAfter", NULL}, {NULL, NULL}};
+static const struct json_keep disruption_keep[] = {{"consolidateAfter", NULL},
+						   {NULL, NULL}};
 static const struct json_keep spec_keep[] = {
 	{"replicas", NULL}, {"disruption", disruption_keep}, {NULL, NULL}};
 static const struct json_keep nodepool_keep[] = {
 	{"metadata", metadata_keep}, {"spec", spec_keep}, {NULL, NULL}};
-static const struct json_keep line_object_keep[] = {
-	WATCH_STATUS_KEEP,
-	{"metadata", metadata_keep},
-	{"spec", spec_keep},
-	{NULL, NULL}};
-static const struct json_keep line_keep[] = {
-	WATCH_LINE_KEEP(line_object_keep), {NULL, NULL}};
+static const struct json_keep line_object_keep[] = {WATCH_STATUS_KEEP,
+						    {"metadata", metadata_keep},
+						    {"spec", spec_keep},
+						    {NULL, NULL}};
+static const struct json_keep line_keep[] = {WATCH_LINE_KEEP(line_object_keep),
+					     {NULL, NULL}};
 
 int
 nodepool_decode(const char *bytes, size_t n, struct nodepool *out,

@@ -297,17 +297,15 @@ object_read(void *ctx, const struct json *root, struct err *e)
 }
 
 /* What is looked at. */
-static const struct json_keep labels_keep[] = {
-	{NODEPOOL_LABEL, NULL},
-	{CAPACITY_LABEL, NULL},
-	{REGISTERED_LABEL, NULL},
-	{NULL, NULL}};
-static const struct json_keep owner_keep[] = {
-	{"apiVersion", NULL},
-	{"kind", NULL},
-	{"name", NULL},
-	{"uid", NULL},
-	{NULL, NULL}};
+static const struct json_keep labels_keep[] = {{NODEPOOL_LABEL, NULL},
+					       {CAPACITY_LABEL, NULL},
+					       {REGISTERED_LABEL, NULL},
+					       {NULL, NULL}};
+static const struct json_keep owner_keep[] = {{"apiVersion", NULL},
+					      {"kind", NULL},
+					      {"name", NULL},
+					      {"uid", NULL},
+					      {NULL, NULL}};
 static const struct json_keep metadata_keep[] = {
 	{"name", NULL},
 	{"uid", NULL},
@@ -318,26 +316,23 @@ static const struct json_keep metadata_keep[] = {
 	{"annotations", NULL},
 	{"ownerReferences", owner_keep},
 	{NULL, NULL}};
-static const struct json_keep condition_keep[] = {
-	{"type", NULL},
-	{"status", NULL},
-	{"reason", NULL},
-	{"lastTransitionTime", NULL},
-	{NULL, NULL}};
-static const struct json_keep status_keep[] = {
-	{"providerID", NULL},
-	{"nodeName", NULL},
-	{"conditions", condition_keep},
-	{NULL, NULL}};
+static const struct json_keep condition_keep[] = {{"type", NULL},
+						  {"status", NULL},
+						  {"reason", NULL},
+						  {"lastTransitionTime", NULL},
+						  {NULL, NULL}};
+static const struct json_keep status_keep[] = {{"providerID", NULL},
+					       {"nodeName", NULL},
+					       {"conditions", condition_keep},
+					       {NULL, NULL}};
 static const struct json_keep object_keep[] = {
 	{"metadata", metadata_keep}, {"status", status_keep}, {NULL, NULL}};
-static const struct json_keep line_object_keep[] = {
-	WATCH_STATUS_KEEP,
-	{"metadata", metadata_keep},
-	{"status", status_keep},
-	{NULL, NULL}};
-static const struct json_keep line_keep[] = {
-	WATCH_LINE_KEEP(line_object_keep), {NULL, NULL}};
+static const struct json_keep line_object_keep[] = {WATCH_STATUS_KEEP,
+						    {"metadata", metadata_keep},
+						    {"status", status_keep},
+						    {NULL, NULL}};
+static const struct json_keep line_keep[] = {WATCH_LINE_KEEP(line_object_keep),
+					     {NULL, NULL}};
 
 int
 object_decode(const char *bytes, size_t n, enum kind kind,

@@ -20,7 +20,7 @@ pager_drop(struct pager *p)
 	p->split = NULL;
 }
 
-_Static_assert(LIST_PAGES_MAX * LIST_METADATA_PAGE >= MACHINES_MAX,
+_Static_assert(LIST_PAGES_MAX *LIST_METADATA_PAGE >= MACHINES_MAX,
 	       "a list may show as many objects as the table can have");
 
 /* Counts a page that is still to come. */

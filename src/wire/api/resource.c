@@ -64,7 +64,9 @@ void
 watch_path(struct buf *b, enum kind kind, int timeout_s, const char *rv)
 {
 	resource_path(b, kind);
-	buf_printf(b, "watch=1&allowWatchBookmarks=true&timeoutSeconds=%d"
-		   "&resourceVersion=", timeout_s);
+	buf_printf(b,
+		   "watch=1&allowWatchBookmarks=true&timeoutSeconds=%d"
+		   "&resourceVersion=",
+		   timeout_s);
 	query_text(b, rv);
 }

@@ -94,14 +94,15 @@ void
 secret_create(struct buf *b, const char *namespace_name, const char *name,
 	      const struct secret_pair *p)
 {
-	json_printf(b,
-		    "{'apiVersion':'v1','kind':'Secret',"
-		    "'type':'kubernetes.io/tls',"
-		    "'metadata':{'namespace':%s,'name':%s,"
-		    "'labels':{'app.kubernetes.io/name':'karpenter-node-holder',"
-		    "'app.kubernetes.io/managed-by':'karpenter-node-holder'}},"
-		    "'data':{",
-		    namespace_name, name);
+	json_printf(
+		b,
+		"{'apiVersion':'v1','kind':'Secret',"
+		"'type':'kubernetes.io/tls',"
+		"'metadata':{'namespace':%s,'name':%s,"
+		"'labels':{'app.kubernetes.io/name':'karpenter-node-holder',"
+		"'app.kubernetes.io/managed-by':'karpenter-node-holder'}},"
+		"'data':{",
+		namespace_name, name);
 	/* Secrets of this type must have the two keys of a serving pair, which
 	 * is written after the CA. */
 	if (strcmp(p->cert_name, secret_tls.cert_name) != 0)

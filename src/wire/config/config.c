@@ -317,9 +317,10 @@ env_memory_limit(struct config *c, const char *value, config_warn *warn,
 	config_defaults(&defaults);
 	if (before != defaults.memory_limit && before != c->memory_limit &&
 	    warn != NULL)
-		warn(ctx, "memoryLimit of the file has no effect: MEMORY_LIMIT, "
-			  "which is the container's memory limit, counts "
-			  "instead.");
+		warn(ctx,
+		     "memoryLimit of the file has no effect: MEMORY_LIMIT, "
+		     "which is the container's memory limit, counts "
+		     "instead.");
 	return 0;
 }
 
@@ -332,13 +333,13 @@ config_env(struct config *c, char *(*get)(const char *), config_warn *warn,
 	const char *memory = env_value(get, "MEMORY_LIMIT");
 	struct config next = *c;
 
-	if (memory != NULL &&
-	    env_memory_limit(&next, memory, warn, ctx, e))
+	if (memory != NULL && env_memory_limit(&next, memory, warn, ctx, e))
 		return -1;
 	if (duration != NULL && env_hold_duration(&next, duration, e))
 		return -1;
 	if (annotation != NULL &&
-	    config_set(&next, config_key_of_path("holdAnnotation.key"), annotation, e))
+	    config_set(&next, config_key_of_path("holdAnnotation.key"),
+		       annotation, e))
 		return err_wrap(e, "HOLD_ANNOTATION");
 	if (env_value(get, "INITIAL_DELAY") != NULL && warn != NULL)
 		warn(ctx, "INITIAL_DELAY is not needed: machines are held when "

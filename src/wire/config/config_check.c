@@ -49,7 +49,7 @@ conflict(const struct config_places *places, const char *path, const char *at,
 struct exceeds {
 	const char *path;
 	int64_t ms;
-	const char *words, *other;	/* other NULL: a constant */
+	const char *words, *other; /* other NULL: a constant */
 	int64_t least_ms;
 };
 

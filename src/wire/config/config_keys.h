@@ -11,30 +11,30 @@
 /* The table of keys, shared by the files that make up wire/config. */
 
 enum config_type {
-	TYPE_DURATION,	/* int64_t, ms */
-	TYPE_COUNT,	/* unsigned */
-	TYPE_SHARE,	/* two of them: a count and, where it is a share of what
+	TYPE_DURATION, /* int64_t, ms */
+	TYPE_COUNT,    /* unsigned */
+	TYPE_SHARE,    /* two of them: a count and, where it is a share of what
 			   there is, percent; the count is 1 then */
-	TYPE_BYTES,	/* int64_t */
+	TYPE_BYTES,    /* int64_t */
 	TYPE_BOOL,
-	TYPE_WORD,	/* bool or int: the index in `words` */
-	TYPE_TEXT,	/* any printable text */
-	TYPE_PATH,	/* not empty */
-	TYPE_ADDRESS,	/* host:port */
-	TYPE_ANNOTATION,	/* an annotation key */
-	TYPE_LABEL,	/* a DNS label, or empty */
-	TYPE_NAME,	/* a DNS subdomain */
-	TYPE_PATTERNS,	/* a list of shell patterns; has no flag */
+	TYPE_WORD,	 /* bool or int: the index in `words` */
+	TYPE_TEXT,	 /* any printable text */
+	TYPE_PATH,	 /* not empty */
+	TYPE_ADDRESS,	 /* host:port */
+	TYPE_ANNOTATION, /* an annotation key */
+	TYPE_LABEL,	 /* a DNS label, or empty */
+	TYPE_NAME,	 /* a DNS subdomain */
+	TYPE_PATTERNS,	 /* a list of shell patterns; has no flag */
 };
 
 #define CONFIG_UNSTORED SIZE_MAX
 
 struct config_key {
-	const char *path;	/* "webhook.certFile" */
-	const char *flag;	/* "webhook-cert-file"; NULL: none */
+	const char *path; /* "webhook.certFile" */
+	const char *flag; /* "webhook-cert-file"; NULL: none */
 	enum config_type type;
-	size_t offset, bytes;	/* in struct config, or CONFIG_UNSTORED */
-	const char *def;	/* the default as people write it; for a list,
+	size_t offset, bytes; /* in struct config, or CONFIG_UNSTORED */
+	const char *def;      /* the default as people write it; for a list,
 				   its only element */
 	/* The feature is for a later version: config_set accepts only the value
 	 * that means off, and config_add accepts nothing. */

@@ -21,8 +21,8 @@
  */
 
 enum {
-	LABEL_BEGINS = 1,	/* at the start, or after '.' */
-	AFTER_ALNUM = 2,	/* a name may end here */
+	LABEL_BEGINS = 1, /* at the start, or after '.' */
+	AFTER_ALNUM = 2,  /* a name may end here */
 	AFTER_DASH = 4,
 	ANYWHERE = LABEL_BEGINS | AFTER_ALNUM | AFTER_DASH,
 };
@@ -60,7 +60,7 @@ bracket_bytes(const char *p)
 	size_t i = p[1] == '!' || p[1] == '^' ? 2 : 1, class;
 
 	if (p[i] == ']' && p[1] == '^')
-		return 0;	/* without '^' for "not" it ends here */
+		return 0; /* without '^' for "not" it ends here */
 	i += p[i] == ']';
 	for (; p[i] != '\0' && p[i] != ']'; i++) {
 		if (p[i] == '\\')

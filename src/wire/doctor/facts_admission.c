@@ -162,7 +162,7 @@ hook_read(const struct json *hook, struct webhook_facts *w, char **bundle,
 	w->fails = !json_says(hook, "failurePolicy", "Ignore");
 	w->exact = json_says(hook, "matchPolicy", "Exact");
 	w->once = !json_says(hook, "reinvocationPolicy", "IfNeeded");
-	w->timeout_s = 10;	/* the API server's default */
+	w->timeout_s = 10; /* the API server's default */
 	(void)json_integer(json_member(hook, "timeoutSeconds"), &w->timeout_s);
 	if (address_read(client, w, e))
 		return -1;

@@ -20,15 +20,13 @@ const char *const told_flags[TOLD_N] = {
 	"hold-annotation-value",
 };
 
-static const struct json_keep nodepool_keep[] = {{"name", NULL},
-						 {"waiting", NULL},
-						 {NULL, NULL}};
+static const struct json_keep nodepool_keep[] = {
+	{"name", NULL}, {"waiting", NULL}, {NULL, NULL}};
 static const struct json_keep status_keep[] = {
-	{"kind", NULL},		 {"replica", NULL},
-	{"mode", NULL},		 {"leader", NULL},
-	{"certificate", NULL},
-	{"configuration", NULL}, {"views", NULL},
-	{"nodePools", nodepool_keep},
+	{"kind", NULL},	       {"replica", NULL},
+	{"mode", NULL},	       {"leader", NULL},
+	{"certificate", NULL}, {"configuration", NULL},
+	{"views", NULL},       {"nodePools", nodepool_keep},
 	{NULL, NULL}};
 
 /* What is missing or too long was not told. */
@@ -71,7 +69,8 @@ patterns_read(const struct json *list, struct patterns *out)
 static void
 waits_read(const struct json *nodepools, struct leader_facts *l)
 {
-	for (const struct json *v = json_first(nodepools); v; v = json_next(v)) {
+	for (const struct json *v = json_first(nodepools); v;
+	     v = json_next(v)) {
 		const char *name = json_string(json_member(v, "name"));
 		long long n = 0;
 
@@ -102,8 +101,7 @@ authority_read(const struct json *v)
 {
 	const char *s = json_string(v);
 
-	if (s == NULL || strlen(s) != 16 ||
-	    strspn(s, "0123456789abcdef") != 16)
+	if (s == NULL || strlen(s) != 16 || strspn(s, "0123456789abcdef") != 16)
 		return 0;
 	return strtoull(s, NULL, 16);
 }
@@ -112,8 +110,8 @@ int
 leader_facts_decode(const char *bytes, size_t n, struct leader_facts *out,
 		    struct err *e)
 {
-	AUTO_JSON root = json_pick(bytes, n, status_keep, &json_bounds_stored,
-				   e);
+	AUTO_JSON root =
+		json_pick(bytes, n, status_keep, &json_bounds_stored, e);
 	const struct json *c = json_member(root, "configuration");
 	const struct json *cert = json_member(root, "certificate");
 	const struct json *pools = json_member(c, "nodePools");
@@ -135,11 +133,10 @@ leader_facts_decode(const char *bytes, size_t n, struct leader_facts *out,
 		out->not_after_ms = STAMP_NONE;
 	out->authority = authority_read(json_member(cert, "authority"));
 	told_read(root, out);
-	out->patterns_told =
-		patterns_read(json_member(pools, "include"),
-			      &out->include) == 0 &&
-		patterns_read(json_member(pools, "exclude"),
-			      &out->exclude) == 0;
+	out->patterns_told = patterns_read(json_member(pools, "include"),
+					   &out->include) == 0 &&
+			     patterns_read(json_member(pools, "exclude"),
+					   &out->exclude) == 0;
 	waits_read(json_member(root, "nodePools"), out);
 	views_read(json_member(root, "views"), out);
 	return 0;
@@ -191,8 +188,8 @@ policy_facts_decode(const char *bytes, size_t n, const char *namespace_name,
 
 	if (root == NULL)
 		return -1;
-	(void)snprintf(account, sizeof(account), "serviceaccount:%s:",
-		       namespace_name);
+	(void)snprintf(account, sizeof(account),
+		       "serviceaccount:%s:", namespace_name);
 	out->policy = true;
 	out->here = any_has(json_member(spec, "matchConditions"), "expression",
 			    account);
@@ -206,8 +203,8 @@ policy_binding_decode(const char *bytes, size_t n, struct policy_facts *out,
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 	const struct json *spec = json_member(root, "spec");
-	const struct json *v = json_first(
-		json_member(spec, "validationActions"));
+	const struct json *v =
+		json_first(json_member(spec, "validationActions"));
 
 	if (root == NULL)
 		return -1;

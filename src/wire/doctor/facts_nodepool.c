@@ -58,8 +58,8 @@ spec_read_facts(const struct json *spec, const struct hold_key *hold,
 	unsigned blocked = 0;
 	long long replicas;
 
-	out->fixed = json_integer(json_member(spec, "replicas"), &replicas) ==
-		     0;
+	out->fixed =
+		json_integer(json_member(spec, "replicas"), &replicas) == 0;
 	out->never = json_says(disruption, "consolidateAfter", "Never");
 	out->template_holds = json_member(json_member(meta, "annotations"),
 					  hold->key) != NULL;
@@ -87,9 +87,8 @@ nodepool_facts_decode(const char *bytes, size_t n, const struct hold_key *hold,
 		{"terminationGracePeriod", NULL},
 		{"nodeClassRef", NULL},
 		{NULL, NULL}};
-	const struct json_keep template_keep[] = {{"metadata", meta_keep},
-						  {"spec", machine_keep},
-						  {NULL, NULL}};
+	const struct json_keep template_keep[] = {
+		{"metadata", meta_keep}, {"spec", machine_keep}, {NULL, NULL}};
 	const struct json_keep disruption_keep[] = {
 		{"consolidateAfter", NULL}, {"budgets", NULL}, {NULL, NULL}};
 	const struct json_keep spec_keep[] = {{"replicas", NULL},

@@ -42,9 +42,9 @@ carried_decode(const char *bytes, size_t n, const struct hold_key *hold,
 	c.marked = json_member(map, MARK_KEY) != NULL;
 	c.left[LEFT_CONSOLIDATE] = json_member(map, CONSOLIDATE_KEY) != NULL;
 	c.left[LEFT_EVICT] = json_member(map, EVICT_KEY) != NULL;
-	c.left[LEFT_HOLD] =
-		!c.marked && json_says(map, hold->key, hold->value) &&
-		hold_is_unowned(bytes, n, hold);
+	c.left[LEFT_HOLD] = !c.marked &&
+			    json_says(map, hold->key, hold->value) &&
+			    hold_is_unowned(bytes, n, hold);
 	*out = c;
 	return 0;
 }

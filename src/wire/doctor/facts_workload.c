@@ -20,21 +20,18 @@ static const struct json_keep labels_keep[] = {{APP_LABEL, NULL},
 					       {NULL, NULL}};
 static const struct json_keep release_keep[] = {{RELEASE_KEY, NULL},
 						{NULL, NULL}};
-static const struct json_keep workload_keep[] = {{"name", NULL},
-						 {"namespace", NULL},
-						 {"generation", NULL},
-						 {"annotations", release_keep},
-						 {"labels", labels_keep},
-						 {NULL, NULL}};
+static const struct json_keep workload_keep[] = {
+	{"name", NULL},		 {"namespace", NULL},
+	{"generation", NULL},	 {"annotations", release_keep},
+	{"labels", labels_keep}, {NULL, NULL}};
 static const struct json_keep container_keep[] = {{"image", NULL},
 						  {NULL, NULL}};
 static const struct json_keep volume_keep[] = {{"configMap", NULL},
 					       {NULL, NULL}};
-static const struct json_keep account_keep[] = {
-	{"serviceAccountName", NULL},
-	{"containers", container_keep},
-	{"volumes", volume_keep},
-	{NULL, NULL}};
+static const struct json_keep account_keep[] = {{"serviceAccountName", NULL},
+						{"containers", container_keep},
+						{"volumes", volume_keep},
+						{NULL, NULL}};
 static const struct json_keep pods_keep[] = {{"spec", account_keep},
 					     {NULL, NULL}};
 static const struct json_keep deployment_spec_keep[] = {
@@ -56,8 +53,8 @@ tag_read(const char *image, struct version *out)
 {
 	char tag[VERSION_BYTES];
 	const char *slash = image == NULL ? NULL : strrchr(image, '/');
-	const char *colon = image == NULL ? NULL
-					  : strchr(slash ? slash : image, ':');
+	const char *colon =
+		image == NULL ? NULL : strchr(slash ? slash : image, ':');
 	size_t n;
 
 	if (colon == NULL)
@@ -76,14 +73,13 @@ counts_read(const struct json *root, struct deployment_facts *d)
 	const struct json *status = json_member(root, "status");
 	const struct json *meta = json_member(root, "metadata");
 
-	d->replicas = 1;	/* the API server's default */
+	d->replicas = 1; /* the API server's default */
 	(void)json_integer(json_member(json_member(root, "spec"), "replicas"),
 			   &d->replicas);
 	(void)json_integer(json_member(meta, "generation"), &d->generation);
 	(void)json_integer(json_member(status, "observedGeneration"),
 			   &d->observed);
-	(void)json_integer(json_member(status, "updatedReplicas"),
-			   &d->updated);
+	(void)json_integer(json_member(status, "updatedReplicas"), &d->updated);
 	(void)json_integer(json_member(status, "readyReplicas"), &d->ready);
 	(void)json_integer(json_member(status, "availableReplicas"),
 			   &d->available);
@@ -107,8 +103,8 @@ int
 deployment_facts_decode(const char *bytes, size_t n,
 			struct deployment_facts *out, struct err *e)
 {
-	AUTO_JSON root = json_pick(bytes, n, deployment_keep,
-				   &json_bounds_stored, e);
+	AUTO_JSON root =
+		json_pick(bytes, n, deployment_keep, &json_bounds_stored, e);
 	const struct json *meta = json_member(root, "metadata");
 	const struct json *labels = json_member(meta, "labels");
 	const struct json *pod = json_member(
@@ -151,12 +147,10 @@ static const struct json_keep pod_meta_keep[] = {{"name", NULL},
 						 {"annotations", hold_keep},
 						 {NULL, NULL}};
 static const struct json_keep ports_keep[] = {{"ports", NULL}, {NULL, NULL}};
-static const struct json_keep pod_spec_keep[] = {{"nodeName", NULL},
-						 {"containers", ports_keep},
-						 {NULL, NULL}};
-static const struct json_keep state_keep[] = {{"state", NULL},
-					      {"lastState", NULL},
-					      {NULL, NULL}};
+static const struct json_keep pod_spec_keep[] = {
+	{"nodeName", NULL}, {"containers", ports_keep}, {NULL, NULL}};
+static const struct json_keep state_keep[] = {
+	{"state", NULL}, {"lastState", NULL}, {NULL, NULL}};
 static const struct json_keep pod_status_keep[] = {
 	{"phase", NULL},
 	{"conditions", NULL},
@@ -209,10 +203,10 @@ trouble_read(const struct json *status, char *out, size_t cap)
 	const struct json *unscheduled;
 	const struct json *one =
 		json_first(json_member(status, "containerStatuses"));
-	const struct json *waits = json_member(json_member(one, "state"),
-					       "waiting");
-	const struct json *ended = json_member(json_member(one, "lastState"),
-					       "terminated");
+	const struct json *waits =
+		json_member(json_member(one, "state"), "waiting");
+	const struct json *ended =
+		json_member(json_member(one, "lastState"), "terminated");
 	long long code = 0;
 	struct buf b;
 
@@ -269,8 +263,8 @@ pod_facts_decode(const char *bytes, size_t n, struct pod_facts *out,
 		      e) ||
 	    text_copy(json_member(meta, "labels"), COMPONENT_LABEL, p.component,
 		      sizeof(p.component), "label " COMPONENT_LABEL, e) ||
-	    text_copy(spec, "nodeName", p.node, sizeof(p.node),
-		      "spec.nodeName", e))
+	    text_copy(spec, "nodeName", p.node, sizeof(p.node), "spec.nodeName",
+		      e))
 		return -1;
 	p.kept = json_says(json_member(meta, "annotations"), DEFAULT_HOLD_KEY,
 			   "true");
@@ -318,8 +312,9 @@ selector_read(const struct json *selector, struct service_facts *out)
 		for (int i = 0; i < 2; i++)
 			if (strcmp(json_key(v), ours[i][0]) == 0)
 				has = has || strcmp(value, ours[i][1]) == 0;
-		if (!has && (strcmp(json_key(v), "app.kubernetes.io/instance") &&
-			     strcmp(json_key(v), "app.kubernetes.io/part-of")))
+		if (!has &&
+		    (strcmp(json_key(v), "app.kubernetes.io/instance") &&
+		     strcmp(json_key(v), "app.kubernetes.io/part-of")))
 			buf_printf(&b, "%s%.70s=%.60s", b.len > 0 ? "," : "",
 				   json_key(v), value);
 	}
@@ -361,8 +356,8 @@ slice_facts_decode(const char *bytes, size_t n, unsigned *ready, struct err *e)
 	if (root == NULL)
 		return -1;
 	for (; v != NULL; v = json_next(v)) {
-		const struct json *is = json_member(
-			json_member(v, "conditions"), "ready");
+		const struct json *is =
+			json_member(json_member(v, "conditions"), "ready");
 
 		*ready += json_is_unset(is) || json_is_true(is);
 	}
@@ -375,9 +370,9 @@ int
 budget_facts_decode(const char *bytes, size_t n, bool *ours, struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
-	const struct json *labels = json_member(
-		json_member(json_member(root, "spec"), "selector"),
-		"matchLabels");
+	const struct json *labels =
+		json_member(json_member(json_member(root, "spec"), "selector"),
+			    "matchLabels");
 
 	if (root == NULL)
 		return -1;

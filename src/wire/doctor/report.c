@@ -67,11 +67,10 @@ findings_json(struct buf *b, const struct findings *f, const char *version)
 		    "'warnings':%u,'checks':[",
 		    version, f->errors, f->warnings);
 	for (int c = 0; c < DOCTOR_CHECKS; c++)
-		json_printf(b, ",{'check':%s,'outcome':%s,'saw':%s}",
-			    doctor_check_name((enum doctor_check)c),
-			    outcome(f, c),
-			    f->of[c].worst == FINDING_NONE ? f->of[c].note
-							   : "");
+		json_printf(
+			b, ",{'check':%s,'outcome':%s,'saw':%s}",
+			doctor_check_name((enum doctor_check)c), outcome(f, c),
+			f->of[c].worst == FINDING_NONE ? f->of[c].note : "");
 	json_printf(b, "],'findings':[");
 	for (unsigned i = 0; i < f->n; i++) {
 		const struct finding *x = &f->at[i];

@@ -180,7 +180,8 @@ build_value(struct build *b, struct json *v)
 static struct json *
 tree_new(char *text, const struct json_tally *kept, struct err *e)
 {
-	struct tree *t = malloc(sizeof(*t) + kept->values * sizeof(t->values[0]));
+	struct tree *t =
+		malloc(sizeof(*t) + kept->values * sizeof(t->values[0]));
 	struct build b = {
 		.p = text,
 		.end = text + kept->bytes,

@@ -10,12 +10,12 @@ struct scan {
 	const char *start, *p, *end;
 	const struct json_bounds *bounds;
 	unsigned depth;
-	size_t values;	/* kept or not */
-	bool drops;	/* what is scanned now is not kept */
-	bool escaped;	/* a string had a backslash */
-	size_t key_bytes;	/* of the last key, with its quotes */
+	size_t values;	  /* kept or not */
+	bool drops;	  /* what is scanned now is not kept */
+	bool escaped;	  /* a string had a backslash */
+	size_t key_bytes; /* of the last key, with its quotes */
 	struct json_tally kept;
-	char *out;	/* the kept text */
+	char *out; /* the kept text */
 	size_t out_bytes;
 	struct err *e;
 };
@@ -33,10 +33,11 @@ scan_astray(const struct scan *s)
 {
 	if (s->p >= s->end)
 		return scan_refuse(s, s->p == s->start ? "nothing"
-						      : "unfinished document");
+						       : "unfinished document");
 	if (s->depth == 0 && (*s->p == '}' || *s->p == ']'))
 		return scan_refuse(s, "unexpected bracket");
-	if (*s->p == '\0' || strchr("{}[],:\"-0123456789trufalsen", *s->p) == NULL)
+	if (*s->p == '\0' ||
+	    strchr("{}[],:\"-0123456789trufalsen", *s->p) == NULL)
 		return scan_refuse(s, "unexpected byte");
 	return scan_refuse(s, "syntax error");
 }

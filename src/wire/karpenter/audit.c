@@ -18,13 +18,13 @@
  * told as if it had happened later.
  */
 #define BEHIND_MS (SIMULATE_DISORDER_MS / 2)
-#define STAMP_MS 1000	/* stamps of objects are cut to seconds */
+#define STAMP_MS 1000 /* stamps of objects are cut to seconds */
 
 struct audit {
 	struct told told;
-	struct batch *to;	/* of this event */
-	int64_t begin_ms, at_ms;	/* of the first event, and of this one */
-	bool claims;		/* the log has NodeClaims, and not only Nodes */
+	struct batch *to;	 /* of this event */
+	int64_t begin_ms, at_ms; /* of the first event, and of this one */
+	bool claims; /* the log has NodeClaims, and not only Nodes */
 };
 
 struct audit *
@@ -243,9 +243,9 @@ is_write(const struct json *line)
 	while (i < 4 && !json_says(line, "verb", verbs[i]))
 		i++;
 	return i < 4 && json_says(line, "stage", "ResponseComplete") &&
-	       json_integer(json_member(json_member(line, "responseStatus"),
-					"code"),
-			    &code) == 0 &&
+	       json_integer(
+		       json_member(json_member(line, "responseStatus"), "code"),
+		       &code) == 0 &&
 	       code >= 200 && code < 300 &&
 	       (uri == NULL || strstr(uri, "dryRun=") == NULL);
 }

@@ -5,11 +5,16 @@
 #include <string.h>
 
 static const char *const fact_names[FACT_COUNT] = {
-	[FACT_CREATED] = "created",	  [FACT_LAUNCHED] = "launched",
-	[FACT_REGISTERED] = "registered", [FACT_READY] = "ready",
-	[FACT_DECIDED] = "decided",	  [FACT_DELETING] = "deleting",
-	[FACT_NODE_GONE] = "node-gone",	  [FACT_GONE] = "gone",
-	[FACT_HELD] = "held",		  [FACT_RELEASED] = "released",
+	[FACT_CREATED] = "created",
+	[FACT_LAUNCHED] = "launched",
+	[FACT_REGISTERED] = "registered",
+	[FACT_READY] = "ready",
+	[FACT_DECIDED] = "decided",
+	[FACT_DELETING] = "deleting",
+	[FACT_NODE_GONE] = "node-gone",
+	[FACT_GONE] = "gone",
+	[FACT_HELD] = "held",
+	[FACT_RELEASED] = "released",
 	[FACT_WATCHED] = "watched",
 };
 static const char *const maker_names[MAKER_COUNT] = {
@@ -64,7 +69,8 @@ put_text(char **to, const char **text)
 
 #define TEXTS(f)                                                               \
 	{                                                                      \
-		&(f)->claim, &(f)->node, &(f)->pool, &(f)->action, &(f)->reason \
+		&(f)->claim, &(f)->node, &(f)->pool, &(f)->action,             \
+			&(f)->reason                                           \
 	}
 #define TEXTS_N 5
 
@@ -77,7 +83,8 @@ fact_bytes(const struct fact *f)
 	for (int i = 0; i < TEXTS_N; i++)
 		size += strlen(*of[i]) + 1;
 	for (size_t i = 0; i < f->nodes_n; i++)
-		size += strlen(f->nodes[i].node) + strlen(f->nodes[i].claim) + 2;
+		size += strlen(f->nodes[i].node) + strlen(f->nodes[i].claim) +
+			2;
 	return size;
 }
 
@@ -117,9 +124,12 @@ fact_compare(const struct fact *a, const struct fact *b)
 	const char *const *of_a[TEXTS_N] = TEXTS(a);
 	const char *const *of_b[TEXTS_N] = TEXTS(b);
 	const int64_t numbers[][2] = {
-		{a->at_ms, b->at_ms},	  {a->kind, b->kind},
-		{a->maker, b->maker},	  {a->pods, b->pods},
-		{a->savings, b->savings}, {a->price, b->price},
+		{a->at_ms, b->at_ms},
+		{a->kind, b->kind},
+		{a->maker, b->maker},
+		{a->pods, b->pods},
+		{a->savings, b->savings},
+		{a->price, b->price},
 		{(int64_t)a->nodes_n, (int64_t)b->nodes_n},
 	};
 	int rc = 0;
@@ -138,7 +148,7 @@ fact_compare(const struct fact *a, const struct fact *b)
 }
 
 #define DOLLAR 1000000
-#define DOLLARS_TOP 1000000000	/* an hour */
+#define DOLLARS_TOP 1000000000 /* an hour */
 
 int
 dollars_parse(const char *s, size_t n, int64_t *out)
@@ -152,12 +162,14 @@ dollars_parse(const char *s, size_t n, int64_t *out)
 			dot = true;
 			continue;
 		}
-		if (s[i] < '0' || s[i] > '9' || v > DOLLARS_TOP * (int64_t)DOLLAR)
+		if (s[i] < '0' || s[i] > '9' ||
+		    v > DOLLARS_TOP * (int64_t)DOLLAR)
 			return -1;
 		digits = true;
 		if (dot)
 			unit /= 10;
-		v = dot ? v + (s[i] - '0') * unit : v * 10 + (s[i] - '0') * (int64_t)DOLLAR;
+		v = dot ? v + (s[i] - '0') * unit
+			: v * 10 + (s[i] - '0') * (int64_t)DOLLAR;
 	}
 	if (!digits)
 		return -1;

@@ -18,8 +18,8 @@ holder_is(const struct json *line)
 {
 	const char *version = json_string(json_member(line, "apiVersion"));
 
-	return version != NULL && strncmp(version, STATUS_GROUP,
-					  sizeof(STATUS_GROUP) - 1) == 0;
+	return version != NULL &&
+	       strncmp(version, STATUS_GROUP, sizeof(STATUS_GROUP) - 1) == 0;
 }
 
 /* The turns are known from then on: the history has a day, if the replica has
@@ -74,13 +74,15 @@ holder_read(const struct json *line, struct batch *to, const char **message)
 	struct fact f;
 	int64_t since_ms;
 
-	*message = "a status of another version, expected a HolderStatus of "
-		   STATUS_GROUP "v1";
+	*message =
+		"a status of another version, expected a HolderStatus of " STATUS_GROUP
+		"v1";
 	if (!json_says(line, "apiVersion", STATUS_GROUP "v1") ||
 	    !json_says(line, "kind", "HolderStatus"))
 		return LINE_REFUSED;
-	*message = "a status of a replica that does not lead has no history: ask "
-		   "the leader";
+	*message =
+		"a status of a replica that does not lead has no history: ask "
+		"the leader";
 	if (!json_is_true(json_member(leader, "thisReplica")) ||
 	    !json_is_array(turns))
 		return LINE_REFUSED;

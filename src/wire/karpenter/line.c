@@ -11,16 +11,16 @@
 #include "wire/karpenter/record.h"
 
 struct line {
-	struct json *root;	/* the latest line; its fact points into it */
+	struct json *root; /* the latest line; its fact points into it */
 	struct pieces pieces;
-	struct batch batch;	/* the facts of a line that tells several */
-	struct audit *audit;	/* NULL: no line was of an audit log */
+	struct batch batch;  /* the facts of a line that tells several */
+	struct audit *audit; /* NULL: no line was of an audit log */
 	/* Of lines that a container runtime has cut.  Those of stdout and stderr
 	 * may come in turns. */
 	struct part {
 		char *bytes;
 		size_t n, room;
-		bool over;	/* it is too long: its rest is left out */
+		bool over; /* it is too long: its rest is left out */
 	} parts[2];
 };
 
@@ -54,32 +54,48 @@ static const struct json_keep machine[] = {
 static const struct json_keep leader[] = {
 	{"since", NULL}, {"thisReplica", NULL}, {NULL, NULL}};
 static const struct json_keep turn[] = {
-	{"time", NULL},	   {"what", NULL},	  {"cause", NULL},
-	{"scope", NULL},   {"machine", NULL}, {"heldFor", NULL},
-	{NULL, NULL}};
+	{"time", NULL},	   {"what", NULL},    {"cause", NULL}, {"scope", NULL},
+	{"machine", NULL}, {"heldFor", NULL}, {NULL, NULL}};
 static const struct json_keep wanted[] = {
-	{"time", NULL},	      {"message", NULL},
-	{"controller", NULL}, {"logger", NULL},
-	{"NodePool", name_only}, {"NodeClaim", name_only},
-	{"Node", name_only},  {"decision", NULL},
-	{"reason", NULL},     {"command", NULL},
-	{"pod-count", NULL},  {"disrupted-nodes", machine},
-	{"log", NULL},	      {"line", NULL},
-	{"record", NULL},     {"until", NULL},
+	{"time", NULL},
+	{"message", NULL},
+	{"controller", NULL},
+	{"logger", NULL},
+	{"NodePool", name_only},
+	{"NodeClaim", name_only},
+	{"Node", name_only},
+	{"decision", NULL},
+	{"reason", NULL},
+	{"command", NULL},
+	{"pod-count", NULL},
+	{"disrupted-nodes", machine},
+	{"log", NULL},
+	{"line", NULL},
+	{"record", NULL},
+	{"until", NULL},
 	{"at", NULL},
-	{"what", NULL},	      {"claim", NULL},
-	{"node", NULL},	      {"pool", NULL},
-	{"maker", NULL},      {"action", NULL},
-	{"pods", NULL},	      {"savings", NULL},
+	{"what", NULL},
+	{"claim", NULL},
+	{"node", NULL},
+	{"pool", NULL},
+	{"maker", NULL},
+	{"action", NULL},
+	{"pods", NULL},
+	{"savings", NULL},
 	{"price", NULL},
-	{"nodes", NULL},      {"properties", log_only},
-	{"kind", NULL},	      {"apiVersion", NULL},
-	{"stage", NULL},      {"verb", NULL},
-	{"requestURI", NULL}, {"objectRef", NULL},
+	{"nodes", NULL},
+	{"properties", log_only},
+	{"kind", NULL},
+	{"apiVersion", NULL},
+	{"stage", NULL},
+	{"verb", NULL},
+	{"requestURI", NULL},
+	{"objectRef", NULL},
 	{"responseStatus", code_only},
 	{"responseObject", snapshot_keep},
 	{"stageTimestamp", NULL},
-	{"leader", leader},   {"history", turn},
+	{"leader", leader},
+	{"history", turn},
 	{NULL, NULL},
 };
 
@@ -131,8 +147,8 @@ find_text(const char *bytes, size_t n, const char *text)
 static bool
 is_zap_text(const char *bytes, size_t n)
 {
-	static const char *const levels[] = {"\tINFO\t", "\tDEBUG\t", "\tWARN\t",
-					     "\tERROR\t"};
+	static const char *const levels[] = {"\tINFO\t", "\tDEBUG\t",
+					     "\tWARN\t", "\tERROR\t"};
 	const char *brace = memchr(bytes, '{', n);
 
 	if (brace != NULL)
@@ -152,7 +168,7 @@ static const char *
 cri_rest(const char *bytes, size_t n, int *stream, bool *more)
 {
 	static const char *const streams[] = {" stdout ", " stderr "};
-	size_t head = n < 48 ? n : 48;	/* RFC 3339 with nanoseconds: 35 */
+	size_t head = n < 48 ? n : 48; /* RFC 3339 with nanoseconds: 35 */
 
 	for (int i = 0; i < 2; i++) {
 		const char *p = find_text(bytes, head, streams[i]);
@@ -216,7 +232,8 @@ join(struct line *l, const char **bytes, size_t *n, enum line_what *what)
 
 /* --- objects around the line -------------------------------------------------- */
 
-#define WRAPPERS 3	/* Fluent Bit's around Docker's around the line, and one
+#define WRAPPERS                                                               \
+	3 /* Fluent Bit's around Docker's around the line, and one
 			   more */
 
 /* Returns the line in an object that a log shipper made of it, or NULL. */
@@ -339,8 +356,8 @@ int64_t
 line_time(const struct line *l)
 {
 	const char *key = json_member(l->root, "record") != NULL ? "until"
-			  : audit_is(l->root)			 ? "stageTimestamp"
-								 : "time";
+			  : audit_is(l->root) ? "stageTimestamp"
+					      : "time";
 	int64_t at;
 
 	return take_log_time(json_member(l->root, key), &at) ? at : STAMP_NONE;

@@ -150,7 +150,8 @@ read_decision(const struct json *line, struct pieces *p, struct fact *f)
 		return -1;
 	return take_name(json_member(line, "decision"), NODEPOOL_BYTES,
 			 &f->action) ||
-		       read_reason(line, p, f) || read_disrupted(line, p, f)
+			       read_reason(line, p, f) ||
+			       read_disrupted(line, p, f)
 		       ? -1
 		       : 0;
 }
@@ -225,7 +226,8 @@ take_log_time(const struct json *v, int64_t *out)
 
 	if (n == 0 || stamp_parse(s, out) == 0)
 		return n > 0;
-	if (n < 5 || n + 2 > sizeof(text) || (s[n - 5] != '+' && s[n - 5] != '-'))
+	if (n < 5 || n + 2 > sizeof(text) ||
+	    (s[n - 5] != '+' && s[n - 5] != '-'))
 		return false;
 	memcpy(text, s, n - 2);
 	text[n - 2] = ':';

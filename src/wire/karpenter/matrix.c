@@ -17,8 +17,8 @@
 #define PODS "karpenter_pods_disruption_initiated_total"
 #define COST "karpenter_nodepools_cost_total"
 
-#define SAME_MS 60000	/* two births of one Node differ by less */
-#define LATEST_S 253402300799.0	/* the end of the year 9999 */
+#define SAME_MS 60000		/* two births of one Node differ by less */
+#define LATEST_S 253402300799.0 /* the end of the year 9999 */
 
 static uint32_t
 counter_hash(const void *ctx, uint32_t id)
@@ -158,8 +158,7 @@ read_sample(const struct json *v, struct sample *out)
 static void *
 too_many(struct err *e)
 {
-	(void)err_set(e, ERR_LIMIT,
-		      "more than %d Nodes or steps of counters",
+	(void)err_set(e, ERR_LIMIT, "more than %d Nodes or steps of counters",
 		      SIMULATE_FACTS_MAX);
 	return NULL;
 }
@@ -254,8 +253,8 @@ static int
 add_grown(struct matrix *m, const struct grown *like, const struct sample *s,
 	  double by, struct err *e)
 {
-	struct grown *grown = more(m->grown, m->grown_n, &m->grown_room,
-				   sizeof(*grown), e);
+	struct grown *grown =
+		more(m->grown, m->grown_n, &m->grown_room, sizeof(*grown), e);
 
 	if (grown == NULL)
 		return -1;
@@ -312,8 +311,8 @@ find_counter(struct matrix *m, const struct json *metric, struct err *e)
 		return NULL;
 	m->counters = counters;
 	id = (uint32_t)m->counters_n++;
-	counters[id] = (struct counter){.labels = labels,
-					.last_ms = STAMP_NONE};
+	counters[id] =
+		(struct counter){.labels = labels, .last_ms = STAMP_NONE};
 	index_add(&m->by_labels, id);
 	return &counters[id];
 }

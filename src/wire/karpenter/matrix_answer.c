@@ -8,8 +8,8 @@
 
 static const struct json_keep kind[] = {{"resultType", NULL}, {NULL, NULL}};
 static const struct json_keep envelope[] = {
-	{"status", NULL}, {"errorType", NULL}, {"error", NULL},
-	{"warnings", NULL}, {"data", kind}, {NULL, NULL}};
+	{"status", NULL},   {"errorType", NULL}, {"error", NULL},
+	{"warnings", NULL}, {"data", kind},	 {NULL, NULL}};
 
 /* A proxy's refusal: its first line, unless that is HTML. */
 static void
@@ -30,8 +30,8 @@ take_plain(const char *bytes, size_t n, struct matrix_answer *out)
 void
 matrix_answer(const char *bytes, size_t n, struct matrix_answer *out)
 {
-	AUTO_JSON root = json_pick(bytes, n, envelope, &json_bounds_stored,
-				   NULL);
+	AUTO_JSON root =
+		json_pick(bytes, n, envelope, &json_bounds_stored, NULL);
 	const char *type = json_string(json_member(root, "errorType"));
 	const char *error = json_string(json_member(root, "error"));
 	const struct json *warning = json_member(root, "warnings");

@@ -20,7 +20,7 @@ struct life {
 	char pool[NODEPOOL_BYTES];
 	int64_t birth_ms, first_ms, last_ms;
 	enum fact_maker maker;
-	bool made, decided;	/* a counter's step was for it */
+	bool made, decided; /* a counter's step was for it */
 };
 
 enum counted { COUNTED_CREATED, COUNTED_DISRUPTED, COUNTED_PODS };
@@ -31,12 +31,12 @@ struct grown {
 	char pool[NODEPOOL_BYTES], reason[NODEPOOL_BYTES];
 	int64_t at_ms;
 	long long by;
-	bool first;	/* the first sample of its series */
+	bool first; /* the first sample of its series */
 };
 
 /* How far a counter is known: its series goes on in the next answer. */
 struct counter {
-	uint64_t labels;	/* a hash of all of them */
+	uint64_t labels; /* a hash of all of them */
 	int64_t last_ms;
 	double last;
 };
@@ -47,16 +47,16 @@ struct matrix {
 	struct counter *counters;
 	size_t lives_n, lives_room, grown_n, grown_room, counters_n,
 		counters_room;
-	struct index by_labels;	/* the counters */
+	struct index by_labels; /* the counters */
 	struct prices prices;
-	struct pieces pieces;	/* the machines of a decision */
-	int64_t pods_ms;	/* the first sample of pods; STAMP_NONE: none */
+	struct pieces pieces; /* the machines of a decision */
+	int64_t pods_ms;      /* the first sample of pods; STAMP_NONE: none */
 	struct matrix_sums sums;
 };
 
 /* Makes one of what was said about a Node several times: it has several series
  * if several replicas were scraped, or if several answers have it. */
 void matrix_join(struct matrix *m);
-int matrix_order(int64_t a, int64_t b);	/* for qsort */
+int matrix_order(int64_t a, int64_t b); /* for qsort */
 
 #endif

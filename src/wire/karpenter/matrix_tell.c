@@ -6,8 +6,8 @@
 #include "core/base/stamp.h"
 #include "matrix_parts.h"
 
-#define BOOT_MS 900000	/* a Node joins so soon after its NodeClaim */
-#define DRAIN_MS 3600000	/* … and goes so soon after the decision */
+#define BOOT_MS 900000	 /* a Node joins so soon after its NodeClaim */
+#define DRAIN_MS 3600000 /* … and goes so soon after the decision */
 
 static int
 by_birth(const void *a, const void *b)
@@ -116,8 +116,8 @@ count_nodes(struct matrix *m)
 		const struct life *l = &m->lives[i];
 
 		if (prices_node(&m->prices, l->pool, l->birth_ms, 1) ||
-		    (has_ended(m, l) && prices_node(&m->prices, l->pool,
-						    l->last_ms + 1, -1)))
+		    (has_ended(m, l) &&
+		     prices_node(&m->prices, l->pool, l->last_ms + 1, -1)))
 			return -1;
 	}
 	prices_sort(&m->prices);
@@ -160,8 +160,8 @@ tell_decision(struct matrix *m, const struct grown *g, size_t *from,
 	       (m->lives[*from].decided ||
 		m->lives[*from].last_ms < g->at_ms - 2 * m->sums.step_ms))
 		++*from;
-	for (size_t i = *from;
-	     i < m->lives_n && (long long)f.nodes_n < g->by; i++) {
+	for (size_t i = *from; i < m->lives_n && (long long)f.nodes_n < g->by;
+	     i++) {
 		struct life *l = &m->lives[i];
 
 		if (l->last_ms > g->at_ms + DRAIN_MS || !has_ended(m, l))
@@ -217,8 +217,8 @@ tell_life(const struct matrix *m, const struct life *l, snapshot_fn *fn,
 	f.node = l->node;
 	if (!has_ended(m, l))
 		return 0;
-	return tell(&f, FACT_DELETING, l->last_ms, fn, ctx, e) ||
-			       tell(&f, FACT_NODE_GONE, l->last_ms, fn, ctx, e) ||
+	return tell(&f, FACT_DELETING, l->last_ms, fn, ctx,
+		    e) || tell(&f, FACT_NODE_GONE, l->last_ms, fn, ctx, e) ||
 			       tell(&f, FACT_GONE, l->last_ms, fn, ctx, e)
 		       ? -1
 		       : 0;
@@ -246,8 +246,7 @@ matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
 	for (size_t i = 0; rc == 0 && i < m->grown_n; i++)
 		if (m->grown[i].of == COUNTED_DISRUPTED &&
 		    is_voluntary(m->grown[i].reason))
-			rc = tell_decision(m, &m->grown[i], &from, fn, ctx,
-					   e);
+			rc = tell_decision(m, &m->grown[i], &from, fn, ctx, e);
 	for (size_t i = 0; rc == 0 && i < m->lives_n; i++)
 		rc = tell_life(m, &m->lives[i], fn, ctx, e);
 	*out = m->sums;

@@ -29,7 +29,7 @@ int pieces_text(struct pieces *p, const char *text);
 struct batch {
 	struct fact *facts[LINE_FACTS_MAX];
 	size_t n, given;
-	bool failed;	/* no memory */
+	bool failed; /* no memory */
 };
 void batch_clear(struct batch *b);
 /* Adds a fact if it is whole, and if there is room. */
@@ -67,8 +67,8 @@ const struct json *true_condition(const struct json *object, const char *type,
 /* Events of the audit log: what the objects in them say that was not told
  * before. */
 struct audit;
-struct audit *audit_new(void);	/* NULL: no memory */
-void audit_free(struct audit *a);	/* NULL: nothing */
+struct audit *audit_new(void);	  /* NULL: no memory */
+void audit_free(struct audit *a); /* NULL: nothing */
 /* Returns whether the line is an event of an audit log. */
 bool audit_is(const struct json *line);
 /* LINE_FACT: the batch, which is empty before, has one fact or more.  Or

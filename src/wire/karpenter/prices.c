@@ -7,7 +7,7 @@
 #include "core/base/buf.h"
 
 #define DOLLAR 1000000.0
-#define DOLLARS_TOP 1000000.0	/* an hour; no Node costs that much */
+#define DOLLARS_TOP 1000000.0 /* an hour; no Node costs that much */
 
 void
 prices_done(struct prices *p)

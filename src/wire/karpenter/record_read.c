@@ -94,7 +94,7 @@ static int
 read_decision_of(const struct json *line, struct pieces *p, struct fact *f)
 {
 	return read_why(line, f) || read_numbers(line, f) ||
-		       read_nodes(json_member(line, "nodes"), p, f)
+			       read_nodes(json_member(line, "nodes"), p, f)
 		       ? -1
 		       : 0;
 }

@@ -34,12 +34,17 @@ static const struct json_keep taint[] = {{"key", NULL}, {NULL, NULL}};
 static const struct json_keep spec[] = {{"taints", taint}, {NULL, NULL}};
 static const struct json_keep involved[] = {
 	{"kind", NULL}, {"name", NULL}, {NULL, NULL}};
-const struct json_keep snapshot_keep[] = {
-	{"kind", NULL},		  {"metadata", metadata}, {"spec", spec},
-	{"status", status},	  {"involvedObject", involved},
-	{"reason", NULL},	  {"message", NULL},
-	{"firstTimestamp", NULL}, {"eventTime", NULL},	  {"code", NULL},
-	{NULL, NULL}};
+const struct json_keep snapshot_keep[] = {{"kind", NULL},
+					  {"metadata", metadata},
+					  {"spec", spec},
+					  {"status", status},
+					  {"involvedObject", involved},
+					  {"reason", NULL},
+					  {"message", NULL},
+					  {"firstTimestamp", NULL},
+					  {"eventTime", NULL},
+					  {"code", NULL},
+					  {NULL, NULL}};
 
 struct teller {
 	snapshot_fn *fn;
@@ -189,8 +194,8 @@ enum snapshot_what
 snapshot_item(const char *bytes, size_t n, const char *kind, snapshot_fn *fn,
 	      void *ctx, struct err *e)
 {
-	AUTO_JSON root = json_pick(bytes, n, snapshot_keep, &json_bounds_stored,
-				   NULL);
+	AUTO_JSON root =
+		json_pick(bytes, n, snapshot_keep, &json_bounds_stored, NULL);
 
 	return root == NULL ? SNAPSHOT_BROKEN
 			    : snapshot_object(root, kind, fn, ctx, e);

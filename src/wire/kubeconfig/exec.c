@@ -134,8 +134,7 @@ check_token(const char *s, struct err *e)
 }
 
 static int
-read_status(const struct json *status, struct exec_credential *c,
-	    struct err *e)
+read_status(const struct json *status, struct exec_credential *c, struct err *e)
 {
 	const char *token = json_string(json_member(status, "token"));
 
@@ -148,8 +147,7 @@ read_status(const struct json *status, struct exec_credential *c,
 	if (check_token(token, e) || read_expiry(status, &c->expires_ms, e))
 		return -1;
 	c->token = strdup(token);
-	return c->token != NULL ? 0
-				: err_set(e, ERR_SYSTEM, "out of memory");
+	return c->token != NULL ? 0 : err_set(e, ERR_SYSTEM, "out of memory");
 }
 
 /* Wipes the text in the tree, so that no secret stays behind in memory. */

@@ -52,7 +52,7 @@ read_server(const struct yaml *cluster, char **out, struct err *e)
 				 "server: missing, expected an http(s) URL");
 	if (field_string(cluster, "server", out, e))
 		return -1;
-	if (strchr(*out, '@') != NULL)	/* a password may stand before it */
+	if (strchr(*out, '@') != NULL) /* a password may stand before it */
 		return yaml_fail(v, e,
 				 "server: a user is in it, expected a URL "
 				 "such as https://host:6443");

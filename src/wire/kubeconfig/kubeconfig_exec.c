@@ -200,8 +200,8 @@ check_mode(const struct yaml *exec, const char *version, struct err *e)
 				 "interactiveMode: Always needs a terminal, "
 				 "which is not in this version, expected Never "
 				 "or IfAvailable");
-	if (mode == NULL || (strcmp(mode, "Never") != 0 &&
-			     strcmp(mode, "IfAvailable") != 0))
+	if (mode == NULL ||
+	    (strcmp(mode, "Never") != 0 && strcmp(mode, "IfAvailable") != 0))
 		return yaml_fail(v, e,
 				 "interactiveMode: expected Never or "
 				 "IfAvailable");

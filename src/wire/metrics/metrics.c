@@ -87,8 +87,7 @@ label_value(struct buf *b, const char *s)
 			buf_add(b, s, n);
 		else
 			for (size_t i = 0; i < n; i++)
-				buf_printf(b, "\\\\x%02x",
-					   (unsigned char)s[i]);
+				buf_printf(b, "\\\\x%02x", (unsigned char)s[i]);
 	}
 	buf_puts(b, "\"");
 }
@@ -191,7 +190,8 @@ static void
 write_scopes(struct buf *b, const struct metrics_gauges *g,
 	     metrics_scope_fn *scopes, void *ctx)
 {
-	const char *held = "?scope_held", *at = "?scope_quiet_timestamp_seconds";
+	const char *held = "?scope_held",
+		   *at = "?scope_quiet_timestamp_seconds";
 	bool observes = g->controller.observes;
 	struct scope_report r;
 
@@ -326,7 +326,8 @@ write_table(struct buf *b, const struct metrics_gauges *g)
 	label_value(b, g->lease_name);
 	buf_printf(b, "} %d\n", g->leads);
 
-	family(b, false, "build_info", "gauge", "Always 1; the version is a label.");
+	family(b, false, "build_info", "gauge",
+	       "Always 1; the version is a label.");
 	buf_puts(b, METRICS_PREFIX "build_info{version=");
 	label_value(b, g->version);
 	buf_puts(b, "} 1\n");

@@ -6,7 +6,7 @@
 
 #include "core/base/buf.h"
 
-#define SHOWN_BYTES 40	/* of what is wrong, in a sentence about it */
+#define SHOWN_BYTES 40 /* of what is wrong, in a sentence about it */
 
 /* --- the query ---------------------------------------------------------------- */
 
@@ -78,7 +78,7 @@ unknown(const char *s, size_t n, const struct query_param *params, size_t known,
 
 static int
 take_param(const char *s, size_t n, struct query_param *params, size_t known,
-     struct err *e)
+	   struct err *e)
 {
 	const char *equals = memchr(s, '=', n);
 	size_t key = equals != NULL ? (size_t)(equals - s) : n;
@@ -88,7 +88,8 @@ take_param(const char *s, size_t n, struct query_param *params, size_t known,
 			continue;
 		if (p->found)
 			return err_set(e, ERR_INPUT,
-				       "%s: given twice, expected once", p->key);
+				       "%s: given twice, expected once",
+				       p->key);
 		if (key + 1 >= n)
 			return err_set(e, ERR_INPUT, "%s: expected a value",
 				       p->key);
@@ -127,7 +128,7 @@ query_read(const char *query, struct query_param *params, size_t n,
 /* --- the format ----------------------------------------------------------------- */
 
 static const struct {
-	const char *name, *type;	/* of a media type */
+	const char *name, *type; /* of a media type */
 	enum status_format f;
 } formats[] = {
 	/* In the order in which they are taken where all weigh the same. */

@@ -10,49 +10,49 @@
 
 /* The page may load and run nothing, and apply no style but this one: STYLE_HASH
  * is the SHA-256 of STYLE, which tests/edge/test_daemon_page.py compares. */
-#define STYLE                                                                  \
-	":root{color-scheme:light dark;--bg:#fff;--fg:#24292f;--dim:#57606a;"  \
-	"--line:#d8dee4;--free:#7590a8;--held:#2f7d5b;--hand:#c07f16;"         \
-	"--bad:#b3261e;--link:#0a58a6;--none:#e9edf1}"                         \
-	"@media(prefers-color-scheme:dark){:root{--bg:#0d1117;--fg:#e6edf3;"   \
-	"--dim:#a3acb6;--line:#30363d;--free:#5c7083;--held:#46a67c;"          \
-	"--hand:#d9a03c;--bad:#ff8f84;--link:#79b8ff;--none:#21272f}}"         \
-	"body{margin:0 auto;max-width:62rem;padding:1rem;background:var(--bg);" \
-	"color:var(--fg);font:15px/1.45 system-ui,sans-serif;"                 \
-	"overflow-wrap:anywhere}"                                              \
-	"h1{font-size:1rem;margin:0;color:var(--dim)}"                         \
-	"h2{font-size:1.1rem;margin:2rem 0 .5rem}h3{font-size:1rem;margin:0}"  \
-	"p{margin:.2rem 0}a{color:var(--link)}ul,ol{list-style:none;margin:0;" \
-	"padding:0}pre{white-space:pre-wrap}code{font-size:.9em}"              \
-	".v{font-size:1.35rem;line-height:1.3;margin:.4rem 0;"                 \
-	"border-left:.35rem solid var(--free);padding-left:.6rem}"             \
+#define STYLE                                                                    \
+	":root{color-scheme:light dark;--bg:#fff;--fg:#24292f;--dim:#57606a;"    \
+	"--line:#d8dee4;--free:#7590a8;--held:#2f7d5b;--hand:#c07f16;"           \
+	"--bad:#b3261e;--link:#0a58a6;--none:#e9edf1}"                           \
+	"@media(prefers-color-scheme:dark){:root{--bg:#0d1117;--fg:#e6edf3;"     \
+	"--dim:#a3acb6;--line:#30363d;--free:#5c7083;--held:#46a67c;"            \
+	"--hand:#d9a03c;--bad:#ff8f84;--link:#79b8ff;--none:#21272f}}"           \
+	"body{margin:0 auto;max-width:62rem;padding:1rem;background:var(--bg);"  \
+	"color:var(--fg);font:15px/1.45 system-ui,sans-serif;"                   \
+	"overflow-wrap:anywhere}"                                                \
+	"h1{font-size:1rem;margin:0;color:var(--dim)}"                           \
+	"h2{font-size:1.1rem;margin:2rem 0 .5rem}h3{font-size:1rem;margin:0}"    \
+	"p{margin:.2rem 0}a{color:var(--link)}ul,ol{list-style:none;margin:0;"   \
+	"padding:0}pre{white-space:pre-wrap}code{font-size:.9em}"                \
+	".v{font-size:1.35rem;line-height:1.3;margin:.4rem 0;"                   \
+	"border-left:.35rem solid var(--free);padding-left:.6rem}"               \
 	".v.held{border-color:var(--held)}.v.released{border-color:var(--hand)}" \
-	".d{color:var(--dim)}.x{color:var(--bad)}"                             \
-	".s{border-top:1px solid var(--line);padding:.5rem 0}"                 \
-	".b{font-weight:400;font-size:.85rem;border:1px solid var(--free);"    \
-	"border-radius:1rem;padding:0 .5rem}.b.held{border-color:var(--held);" \
-	"background:var(--held);color:var(--bg)}"                              \
-	".b.released{border:1px dashed var(--held)}"                           \
-	".k{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;font-size:.85rem}"    \
-	".k svg{width:26px;height:14px;vertical-align:-2px}"                   \
-	".t li{padding:.35rem 0}.t svg{display:block;height:30px;"             \
-	"width:calc(100% - 4.5rem);overflow:visible}.t svg.ax{height:18px}"    \
-	"svg text{font:11px sans-serif;fill:var(--dim)}.m{text-anchor:middle}" \
-	"footer{margin-top:2rem}"                                              \
-	".f{fill:var(--free)}.o{fill:var(--held)}.p{fill:var(--hand)}"         \
-	".c,.e{fill:none;stroke:var(--held);stroke-width:1.5;"                 \
-	"stroke-dasharray:4 3}.e{stroke:var(--hand)}.u{fill:var(--none);"      \
-	"stroke:var(--dim);stroke-dasharray:1 3}"                              \
-	".g{stroke:var(--line)}"                                               \
-	"table{border-collapse:collapse;width:100%}th,td{text-align:left;"     \
-	"vertical-align:top;padding:.3rem .4rem .3rem 0;font-weight:400;"      \
-	"border-top:1px solid var(--line)}thead th{border:0;color:var(--dim);" \
-	"font-size:.85rem;overflow-wrap:normal}.r{text-align:right}"           \
-	"tr.i td{border:0;padding-top:0;font-size:.9rem}"                      \
-	"time{white-space:nowrap}dl{display:grid;grid-template-columns:"       \
-	"minmax(6rem,auto) 1fr;gap:.2rem 1rem;margin:0}dt{color:var(--dim)}"   \
-	"dd{margin:0}"                                                         \
-	"@media(min-width:45rem){.t li{display:grid;grid-template-columns:"    \
+	".d{color:var(--dim)}.x{color:var(--bad)}"                               \
+	".s{border-top:1px solid var(--line);padding:.5rem 0}"                   \
+	".b{font-weight:400;font-size:.85rem;border:1px solid var(--free);"      \
+	"border-radius:1rem;padding:0 .5rem}.b.held{border-color:var(--held);"   \
+	"background:var(--held);color:var(--bg)}"                                \
+	".b.released{border:1px dashed var(--held)}"                             \
+	".k{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;font-size:.85rem}"      \
+	".k svg{width:26px;height:14px;vertical-align:-2px}"                     \
+	".t li{padding:.35rem 0}.t svg{display:block;height:30px;"               \
+	"width:calc(100% - 4.5rem);overflow:visible}.t svg.ax{height:18px}"      \
+	"svg text{font:11px sans-serif;fill:var(--dim)}.m{text-anchor:middle}"   \
+	"footer{margin-top:2rem}"                                                \
+	".f{fill:var(--free)}.o{fill:var(--held)}.p{fill:var(--hand)}"           \
+	".c,.e{fill:none;stroke:var(--held);stroke-width:1.5;"                   \
+	"stroke-dasharray:4 3}.e{stroke:var(--hand)}.u{fill:var(--none);"        \
+	"stroke:var(--dim);stroke-dasharray:1 3}"                                \
+	".g{stroke:var(--line)}"                                                 \
+	"table{border-collapse:collapse;width:100%}th,td{text-align:left;"       \
+	"vertical-align:top;padding:.3rem .4rem .3rem 0;font-weight:400;"        \
+	"border-top:1px solid var(--line)}thead th{border:0;color:var(--dim);"   \
+	"font-size:.85rem;overflow-wrap:normal}.r{text-align:right}"             \
+	"tr.i td{border:0;padding-top:0;font-size:.9rem}"                        \
+	"time{white-space:nowrap}dl{display:grid;grid-template-columns:"         \
+	"minmax(6rem,auto) 1fr;gap:.2rem 1rem;margin:0}dt{color:var(--dim)}"     \
+	"dd{margin:0}"                                                           \
+	"@media(min-width:45rem){.t li{display:grid;grid-template-columns:"      \
 	"13rem 1fr;gap:1rem;align-items:center}.t span{display:block}}"
 #define STYLE_HASH "270e5FHx50EKec45rB+uf4+o9cDa3yn96cFuEdP5aao="
 
@@ -60,7 +60,7 @@ const char status_policy[] =
 	"default-src 'none'; style-src 'sha256-" STYLE_HASH "'; "
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-#define SHOWN_BYTES 1024	/* of one name or value */
+#define SHOWN_BYTES 1024 /* of one name or value */
 
 void
 html_text(struct buf *b, const char *s)

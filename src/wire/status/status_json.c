@@ -6,7 +6,7 @@
 #include "wire/json/json_printf.h"
 
 #define API_VERSION "status.karpenter-node-holder.io/v1"
-#define TAIL_BYTES 512	/* for what follows the last item */
+#define TAIL_BYTES 512 /* for what follows the last item */
 
 /* --- values: arguments of %s, in memory of the function that calls --------- */
 
@@ -105,7 +105,8 @@ write_head(struct buf *b, const struct status_head *h, const char *kind)
 	json_printf(b,
 		    "{'apiVersion':'" API_VERSION "','kind':%s,'time':%s,"
 		    "'mode':%s",
-		    kind, MOMENT(h->now_ms), h->observe ? "observe" : "enforce");
+		    kind, MOMENT(h->now_ms),
+		    h->observe ? "observe" : "enforce");
 }
 
 static void
@@ -276,7 +277,10 @@ write_items(struct buf *b, const struct status_head *h,
 
 	json_printf(b, ",'scopes':[");
 	was = *b;
-	for (struct { uint32_t i; struct scope_status s; } x = {0};
+	for (struct {
+		     uint32_t i;
+		     struct scope_status s;
+	     } x = {0};
 	     items->scope(items->ctx, &x.i, &x.s); was = *b) {
 		write_scope(b, h, &x.s);
 		words_settle(b, &was, room / 4, &scopes);
@@ -284,7 +288,10 @@ write_items(struct buf *b, const struct status_head *h,
 	buf_puts(b, "]");
 	json_printf(b, ",'nodePools':[");
 	was = *b;
-	for (struct { uint32_t i; struct nodepool_status p; } x = {0};
+	for (struct {
+		     uint32_t i;
+		     struct nodepool_status p;
+	     } x = {0};
 	     items->nodepool(items->ctx, &x.i, &x.p); was = *b) {
 		write_nodepool(b, &x.p);
 		words_settle(b, &was, room / 4 * 3, &nodepools);
@@ -408,7 +415,8 @@ status_json_machines(struct buf *b, const struct status_head *h,
 	for (int r = 0; r < MACHINE_RANKS; r++) {
 		for (uint32_t i = 0;
 		     left == 0 && list->next(list->ctx, (enum machine_rank)r,
-					     &i, &m, &scope); shown++) {
+					     &i, &m, &scope);
+		     shown++) {
 			const struct buf was = *b;
 
 			json_printf(b, ",{'name':%s,'nodeClaim':%s",

@@ -16,7 +16,8 @@
 #define TURNS_SHOWN 30
 #define MACHINES_SHOWN 500
 #define LIST_TAIL_BYTES 512
-#define TAIL_BYTES 16384	/* for what has no bound of its own: axis,
+#define TAIL_BYTES                                                             \
+	16384 /* for what has no bound of its own: axis,
 				   legend, headings, this replica */
 
 /* --- the head ------------------------------------------------------------------- */
@@ -92,8 +93,8 @@ state_of(const struct status_head *h, const struct tally *t)
 {
 	if (!h->lead.here)
 		return "stands by";
-	if (t->held > 0 || (h->rules->scope == SCOPE_NODE &&
-			    h->report.table.timers > 0))
+	if (t->held > 0 ||
+	    (h->rules->scope == SCOPE_NODE && h->report.table.timers > 0))
 		return "held";
 	return t->capped > 0	  ? "released"
 	       : t->hand.held > 0 ? "held by hand"
@@ -125,8 +126,7 @@ put_counts(struct buf *b, const struct status_head *h)
 
 	buf_printf(b, "%s%u of %u Nodes %s the holder's hold",
 		   h->observe ? "With mode enforce, " : "", held[KIND_NODE],
-		   r->objects[KIND_NODE],
-		   h->observe ? "would carry" : "carry");
+		   r->objects[KIND_NODE], h->observe ? "would carry" : "carry");
 	if (held[KIND_NODECLAIM] > 0)
 		buf_printf(b, ", and %u NodeClaim%s", held[KIND_NODECLAIM],
 			   held[KIND_NODECLAIM] == 1 ? "" : "s");
@@ -150,8 +150,9 @@ put_verdict(struct buf *b, const struct status_head *h, const struct tally *t)
 		buf_printf(b, "%u of %u scopes %s held. ", t->held, t->scopes,
 			   h->observe ? "would be" : "are");
 	} else if (t->capped > 0) {
-		buf_printf(b, "%u of %u scopes %s busy, and released by %s "
-			      "cap. ",
+		buf_printf(b,
+			   "%u of %u scopes %s busy, and released by %s "
+			   "cap. ",
 			   t->capped, t->scopes, t->capped == 1 ? "is" : "are",
 			   t->capped == 1 ? "its" : "their");
 	} else {
@@ -196,8 +197,9 @@ put_time(struct buf *b, const struct status_head *h)
 	char now[STAMP_BYTES];
 
 	stamp_format(h->now_ms, now);
-	buf_printf(b, " of <time datetime=\"%s\">%.10s %.8s</time> by the API "
-		      "server's clock; all times are UTC.",
+	buf_printf(b,
+		   " of <time datetime=\"%s\">%.10s %.8s</time> by the API "
+		   "server's clock; all times are UTC.",
 		   now, now, now + 11);
 }
 
@@ -210,9 +212,10 @@ put_renewal(struct buf *b, const struct status_head *h)
 	buf_puts(b, "<p class=\"d\">As");
 	put_time(b, h);
 	buf_printf(b, " %s <a href=\"./?last=%s%s</a>.</p>",
-		   h->view.still ? "This page does not renew itself:"
-				 : "This page renews itself every "
-				   STATUS_REFRESH " s:",
+		   h->view.still
+			   ? "This page does not renew itself:"
+			   : "This page renews itself every " STATUS_REFRESH
+			     " s:",
 		   last,
 		   h->view.still ? "\">renew it" : "&amp;refresh=off\">stop");
 }
@@ -299,8 +302,10 @@ put_scope_item(struct buf *b, const struct status_head *h,
 		buf_puts(b, s->booting ? " and not ready yet.</p>" : ".</p>");
 	}
 	if (s->min_scale_up > 1)
-		buf_printf(b, "<p class=\"d\">Held from %u new machines "
-			      "on.</p>", s->min_scale_up);
+		buf_printf(b,
+			   "<p class=\"d\">Held from %u new machines "
+			   "on.</p>",
+			   s->min_scale_up);
 	if (s->cap_max_ms != 0) {
 		buf_puts(b, "<p class=\"d\">Cap ");
 		html_span(b, s->cap_max_ms);
@@ -316,8 +321,9 @@ static void
 put_left(struct buf *b, uint64_t left)
 {
 	if (left > 0)
-		buf_printf(b, "<p class=\"d\">… and %llu more, in the "
-			      "<a href=\"status?format=json\">JSON</a></p>",
+		buf_printf(b,
+			   "<p class=\"d\">… and %llu more, in the "
+			   "<a href=\"status?format=json\">JSON</a></p>",
 			   (unsigned long long)left);
 }
 
@@ -412,8 +418,10 @@ put_annotations(struct buf *b, const struct nodepool_status *p)
 
 	_Static_assert(ANNOTATION_BYTES <= NODEPOOL_BAD_BYTES, "value");
 	if (p->n.waiting > 0)
-		buf_printf(b, "<p class=\"x\">%u writes failed, and wait to be "
-			      "tried again.</p>", p->n.waiting);
+		buf_printf(b,
+			   "<p class=\"x\">%u writes failed, and wait to be "
+			   "tried again.</p>",
+			   p->n.waiting);
 	if (out != NULL)
 		buf_printf(b, "<p>left out: %s</p>", out);
 	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
@@ -443,8 +451,9 @@ put_nodepool(struct buf *b, const struct nodepool_status *p)
 
 	buf_puts(b, "<tr><th scope=\"row\">");
 	html_name(b, p->nodepool.name);
-	buf_printf(b, "</th><td class=\"r\">%u</td><td class=\"r\">%u</td>"
-		      "<td class=\"r\">%u</td><td class=\"r\">%u</td></tr>\n",
+	buf_printf(b,
+		   "</th><td class=\"r\">%u</td><td class=\"r\">%u</td>"
+		   "<td class=\"r\">%u</td><td class=\"r\">%u</td></tr>\n",
 		   p->n.machines, p->n.held, p->n.by_people, p->n.opted_out);
 	was = *b;
 	buf_puts(b, "<tr class=\"i\"><td colspan=\"5\">");
@@ -671,13 +680,15 @@ put_rows(struct buf *b, const struct status_head *h,
 	for (int r = 0; r < MACHINE_RANKS; r++) {
 		for (uint32_t i = 0;
 		     left == 0 && list->next(list->ctx, (enum machine_rank)r,
-					     &i, &m, &scope); seen++) {
+					     &i, &m, &scope);
+		     seen++) {
 			const struct buf was = *b;
 
 			put_row(b, h, &m, &scope);
 			words_settle(b, &was,
 				     seen == MACHINES_SHOWN
-					     ? 0 : b->cap - LIST_TAIL_BYTES,
+					     ? 0
+					     : b->cap - LIST_TAIL_BYTES,
 				     &left);
 		}
 	}
@@ -707,8 +718,9 @@ status_page_machines(struct buf *b, const struct status_head *h,
 	left = put_rows(b, h, list);
 	buf_puts(b, "</tbody></table>");
 	if (left > 0)
-		buf_printf(b, "<p class=\"d\">… and %llu more: ask for one "
-			      "NodePool, <code>?nodepool=NAME</code></p>",
+		buf_printf(b,
+			   "<p class=\"d\">… and %llu more: ask for one "
+			   "NodePool, <code>?nodepool=NAME</code></p>",
 			   (unsigned long long)left);
 	buf_puts(b, "</section></main>");
 	html_end(b);

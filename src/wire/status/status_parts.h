@@ -69,7 +69,7 @@ const char *words_scope_state(enum scope_state s);
 const char *words_write(enum act a);
 const char *words_outcome(enum written_how h);
 const char *words_wait(enum status_wait w);
-const char *words_resource(enum kind k);	/* NULL: none */
+const char *words_resource(enum kind k); /* NULL: none */
 /* Appends what the wait means, as a sentence without a full stop. */
 #define WAIT_BYTES 160
 void words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
@@ -117,12 +117,12 @@ const struct scope_status *words_restarted(const struct machine_status *m,
 					   const struct scope_status *scope);
 /* When Karpenter may take the machine if nothing else happens. */
 enum machine_free {
-	FREE_UNSAID,	/* it goes anyway, or Karpenter would not take it */
+	FREE_UNSAID, /* it goes anyway, or Karpenter would not take it */
 	FREE_NOW,
-	FREE_THEN,	/* at the end of words_until */
-	FREE_SOON,	/* once the hold is removed, which is due */
+	FREE_THEN, /* at the end of words_until */
+	FREE_SOON, /* once the hold is removed, which is due */
 	FREE_UNKNOWN,
-	FREE_PERSON,	/* when the person who holds it lets go */
+	FREE_PERSON, /* when the person who holds it lets go */
 };
 enum machine_free words_free(const struct status_head *h,
 			     const struct machine_status *m,
@@ -133,8 +133,8 @@ enum machine_free words_free(const struct status_head *h,
 const char *words_row_name(const struct machine_status *m);
 const char *words_row_by(const struct machine_status *m);
 void words_row_why(const struct machine_status *m,
-		   const struct machine_until *until,
-		   char out[ROW_WHY_BYTES], bool *with_reason);
+		   const struct machine_until *until, char out[ROW_WHY_BYTES],
+		   bool *with_reason);
 
 /* Writes the value of annotation k of the NodePool in its normal form.  Returns
  * false if it has none that is in force. */

@@ -6,10 +6,10 @@
 #include "core/base/utf8.h"
 #include "status_parts.h"
 
-#define TURNS_SHOWN 20	/* a terminal's page */
-#define TAIL_BYTES 512	/* for what follows the last item */
+#define TURNS_SHOWN 20 /* a terminal's page */
+#define TAIL_BYTES 512 /* for what follows the last item */
 #define COLUMNS_LEAST 8
-#define ROWS_SHOWN 2000	/* of the list of machines */
+#define ROWS_SHOWN 2000 /* of the list of machines */
 
 /* --- pieces ------------------------------------------------------------------ */
 
@@ -106,19 +106,17 @@ status_text_admissions(struct buf *b, const struct status_admissions *a)
 	const struct {
 		const char *name;
 		uint64_t n;
-	} kinds[] = {{"held", a->held},
-		     {"would be held", a->would_hold},
-		     {"unchanged", a->unchanged},
-		     {"refused", a->refused},
-		     {"failed", a->failed},
-		     {"shed", a->shed}};
+	} kinds[] = {
+		{"held", a->held},	     {"would be held", a->would_hold},
+		{"unchanged", a->unchanged}, {"refused", a->refused},
+		{"failed", a->failed},	     {"shed", a->shed}};
 	const char *comma = ": ";
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		all += kinds[i].n;
-	buf_printf(b, "%llu in the last %u s",
-		   (unsigned long long)all, a->seconds);
+	buf_printf(b, "%llu in the last %u s", (unsigned long long)all,
+		   a->seconds);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (kinds[i].n == 0)
 			continue;
@@ -147,7 +145,8 @@ write_title(struct buf *b, const struct status_head *h)
 	buf_printf(b, "karpenter-node-holder %s, ", h->version);
 	moment(b, h->now_ms);
 	buf_puts(b, h->observe ? ", mode observe: nothing is written, and this "
-			      "is what would be\n" : "\n");
+				 "is what would be\n"
+			       : "\n");
 }
 
 static void
@@ -286,8 +285,7 @@ write_scope(struct buf *b, size_t width, const struct status_head *h,
 }
 
 static void
-write_annotations(struct buf *b, size_t indent,
-		  const struct nodepool_status *p)
+write_annotations(struct buf *b, size_t indent, const struct nodepool_status *p)
 {
 	char value[NODEPOOL_BAD_BYTES], why[BAD_BYTES];
 	const char *out = nodepools_out_name(p->out);
@@ -434,7 +432,8 @@ write_history(struct buf *b, const struct status_head *h,
 		if (shown++ < TURNS_SHOWN)
 			write_turn(b, h, &t);
 		words_settle(b, &was,
-		       shown > TURNS_SHOWN ? 0 : b->cap - TAIL_BYTES, &left);
+			     shown > TURNS_SHOWN ? 0 : b->cap - TAIL_BYTES,
+			     &left);
 	}
 	if (shown == 0)
 		buf_puts(b, "nothing, as far as is known\n");
@@ -535,22 +534,24 @@ write_verdict(struct buf *b, const struct status_head *h, const char *name,
 	const char *by = words_held_by(m);
 
 	(void)status_text_safe(b, name);
-	buf_puts(b, by == NULL ? h->observe ? " would not be held"
-					    : " is not held"
+	buf_puts(b, by == NULL
+			    ? h->observe ? " would not be held" : " is not held"
 		    : by[0] == 'p' ? " is held by a person"
-		    : h->observe ? " would be held by the holder"
-				 : " is held by the holder");
+		    : h->observe   ? " would be held by the holder"
+				   : " is held by the holder");
 	if (until.at_ms != STAMP_NONE) {
-		buf_puts(b, by == NULL || by[0] == 'p' ? "; its quiet time ends "
-						       : " until ");
+		buf_puts(b, by == NULL || by[0] == 'p'
+				    ? "; its quiet time ends "
+				    : " until ");
 		moment(b, until.at_ms);
 		buf_puts(b, until.earliest ? " at the earliest" : "");
 	}
 	buf_printf(b, ": %s\n", until.why);
 	if (h->observe && (m->node.carries || m->claim.carries))
-		buf_puts(b, "left behind   hold and mark of a holder that "
-			    "enforced keep Karpenter off until uninstall or mode "
-			    "enforce\n");
+		buf_puts(b,
+			 "left behind   hold and mark of a holder that "
+			 "enforced keep Karpenter off until uninstall or mode "
+			 "enforce\n");
 }
 
 void
@@ -571,9 +572,11 @@ status_text_machine(struct buf *b, const struct status_head *h,
 	}
 	write_free(b, h, m, scope);
 	buf_puts(b, "nodepool      ");
-	(void)status_text_safe(b, m->nodepool[0] != '\0' ? m->nodepool : "none");
+	(void)status_text_safe(b,
+			       m->nodepool[0] != '\0' ? m->nodepool : "none");
 	buf_puts(b, "\nscope         ");
-	(void)status_text_safe(b, scope != NULL ? words_scope(h, scope->name) : "none");
+	(void)status_text_safe(b, scope != NULL ? words_scope(h, scope->name)
+						: "none");
 	buf_puts(b, "\nown deadline  ");
 	if (m->own_ms == STAMP_NONE)
 		buf_puts(b, "none");
@@ -634,10 +637,9 @@ write_rows(struct buf *b, struct widths *w, const struct status_head *h,
 	uint32_t shown = 0;
 
 	for (int r = 0; r < MACHINE_RANKS; r++) {
-		for (uint32_t i = 0;
-		     left == 0 && shown < ROWS_SHOWN &&
-		     list->next(list->ctx, (enum machine_rank)r, &i, &m,
-				&scope);
+		for (uint32_t i = 0; left == 0 && shown < ROWS_SHOWN &&
+				     list->next(list->ctx, (enum machine_rank)r,
+						&i, &m, &scope);
 		     shown++) {
 			struct buf was;
 

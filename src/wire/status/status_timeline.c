@@ -13,7 +13,7 @@
 #define ROWS_SHOWN 30
 #define FULL 10000	/* the width, in hundredths of a percent */
 #define SEEN 30		/* a narrower box could not be seen */
-#define WORDS_WIDE 2200	/* the share that "held 03:04" takes on a phone */
+#define WORDS_WIDE 2200 /* the share that "held 03:04" takes on a phone */
 #define TICKS 8
 
 /* What is over, from a turn that ended it; or what a hold-until asked for. */
@@ -25,8 +25,8 @@ struct past {
 
 struct chart {
 	const struct status_head *h;
-	int64_t from_ms, known_ms;	/* what is shown, and of that known */
-	const struct past *past;	/* the newest first */
+	int64_t from_ms, known_ms; /* what is shown, and of that known */
+	const struct past *past;   /* the newest first */
 	unsigned past_n;
 	uint64_t rows, left;
 	size_t limit;
@@ -90,7 +90,8 @@ axis(struct buf *b, const struct chart *c)
 	int64_t first = (c->from_ms / step + 1) * step;
 	char stamp[STAMP_BYTES];
 
-	buf_puts(b, "<svg class=\"ax\" aria-hidden=\"true\"><defs><g id=\"g\">");
+	buf_puts(b,
+		 "<svg class=\"ax\" aria-hidden=\"true\"><defs><g id=\"g\">");
 	for (int64_t at = first; at < c->h->now_ms; at += step) {
 		buf_puts(b, "<line class=\"g\"");
 		percent(b, "x1", share(c, at));
@@ -128,12 +129,13 @@ legend(struct buf *b)
 
 	buf_puts(b, "<ul class=\"k\">");
 	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++)
-		buf_printf(b,
-			   "<li><svg aria-hidden=\"true\"><rect class=\"%s\" "
-			   "x=\"1\" width=\"24\" y=\"%d\" height=\"%d\"/></svg> "
-			   "%s</li>",
-			   looks[i].class, 7 - looks[i].high / 2,
-			   looks[i].high, looks[i].words);
+		buf_printf(
+			b,
+			"<li><svg aria-hidden=\"true\"><rect class=\"%s\" "
+			"x=\"1\" width=\"24\" y=\"%d\" height=\"%d\"/></svg> "
+			"%s</li>",
+			looks[i].class, 7 - looks[i].high / 2, looks[i].high,
+			looks[i].words);
 	buf_puts(b, "</ul>");
 }
 
@@ -141,7 +143,7 @@ legend(struct buf *b)
 
 /* What a row shows from one moment to another. */
 struct stretch {
-	const char *class;	/* NULL: none */
+	const char *class; /* NULL: none */
 	int64_t from_ms, to_ms;
 	int high;
 };
@@ -208,8 +210,8 @@ summary(struct buf *b, const struct chart *c, const char *name, bool by_hand,
 }
 
 static void
-past_boxes(struct buf *b, const struct chart *c, const char *name,
-	   bool by_hand, int64_t now_from, int *words_x)
+past_boxes(struct buf *b, const struct chart *c, const char *name, bool by_hand,
+	   int64_t now_from, int *words_x)
 {
 	int64_t window_ms = c->h->rules->cap.window_ms, later = c->h->now_ms;
 
@@ -226,7 +228,8 @@ past_boxes(struct buf *b, const struct chart *c, const char *name,
 		if (p->capped && p->to_ms < now_from)
 			box(b, "c", c, p->to_ms,
 			    p->to_ms + window_ms < later ? p->to_ms + window_ms
-							 : later, 12);
+							 : later,
+			    12);
 		if (!by_hand && s.to_ms > c->from_ms)
 			words_at(b, c, &s, words_x);
 		later = s.from_ms;
@@ -281,7 +284,7 @@ scope_rows(struct buf *b, struct chart *c, const struct status_items *items,
 			s.since_ms != STAMP_NONE ? s.since_ms : c->known_ms,
 			c->h->now_ms, s.state == SCOPE_HELD ? 14 : 12};
 
-		if (now.from_ms > now.to_ms)	/* as in read_past */
+		if (now.from_ms > now.to_ms) /* as in read_past */
 			now.from_ms = now.to_ms;
 		if ((now.class != NULL || s.since_ms > c->from_ms) == turned)
 			draw_row(b, c, words_scope(c->h, s.name), false, &now);

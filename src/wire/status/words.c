@@ -49,12 +49,9 @@ const char *
 words_outcome(enum written_how h)
 {
 	static const char *const names[] = {
-		[WRITTEN_OK] = "written",
-		[WRITTEN_CONFLICT] = "conflict",
-		[WRITTEN_REFUSED] = "refused",
-		[WRITTEN_GONE] = "gone",
-		[WRITTEN_FAILED] = "failed",
-		[WRITTEN_OBSERVED] = "observed",
+		[WRITTEN_OK] = "written",      [WRITTEN_CONFLICT] = "conflict",
+		[WRITTEN_REFUSED] = "refused", [WRITTEN_GONE] = "gone",
+		[WRITTEN_FAILED] = "failed",   [WRITTEN_OBSERVED] = "observed",
 	};
 
 	return names[h];
@@ -96,19 +93,24 @@ words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
 
 	switch (w->at[i].why) {
 	case WAIT_UNSEEN:
-		snprintf(out, WAIT_BYTES, "%s cannot be listed or watched at "
-			 "the moment, so nothing is released", of);
+		snprintf(out, WAIT_BYTES,
+			 "%s cannot be listed or watched at "
+			 "the moment, so nothing is released",
+			 of);
 		break;
 	case WAIT_UNSETTLED:
-		snprintf(out, WAIT_BYTES, "the list of nodeclaims has left "
+		snprintf(out, WAIT_BYTES,
+			 "the list of nodeclaims has left "
 			 "something out, which is looked for");
 		break;
 	case WAIT_LIST:
-		snprintf(out, WAIT_BYTES, "the fresh lists before a release "
+		snprintf(out, WAIT_BYTES,
+			 "the fresh lists before a release "
 			 "are being made");
 		break;
 	case WAIT_LIST_FAILED:
-		snprintf(out, WAIT_BYTES, "a fresh list%s%s failed, or showed "
+		snprintf(out, WAIT_BYTES,
+			 "a fresh list%s%s failed, or showed "
 			 "more than was known, and is made again",
 			 of != NULL ? " of " : "", of != NULL ? of : "");
 		break;
@@ -117,8 +119,10 @@ words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
 			 "the API server has asked for a pause");
 		break;
 	default:
-		snprintf(out, WAIT_BYTES, "it is not known yet whether %u new "
-			 "machines replace others", w->at[i].machines);
+		snprintf(out, WAIT_BYTES,
+			 "it is not known yet whether %u new "
+			 "machines replace others",
+			 w->at[i].machines);
 	}
 }
 
@@ -127,7 +131,8 @@ words_left(char out[LEFT_BYTES], const struct status_head *h)
 {
 	const uint32_t *n = h->report.table.held;
 
-	snprintf(out, LEFT_BYTES, "our hold is on %u Node%s and %u NodeClaim%s "
+	snprintf(out, LEFT_BYTES,
+		 "our hold is on %u Node%s and %u NodeClaim%s "
 		 "since a holder enforced, and only uninstall "
 		 "or mode enforce removes it",
 		 n[KIND_NODE], n[KIND_NODE] == 1 ? "" : "s", n[KIND_NODECLAIM],
@@ -147,7 +152,9 @@ words_hand(const struct status_head *h, const struct hand_holds *hand,
 {
 	snprintf(out, HAND_BYTES, "%u of %u NodePool%s %s held by hand",
 		 hand->held, hand->nodepools, hand->nodepools == 1 ? "" : "s",
-		 h->observe ? "would be" : hand->held == 1 ? "is" : "are");
+		 h->observe	   ? "would be"
+		 : hand->held == 1 ? "is"
+				   : "are");
 }
 
 /* --- a machine ---------------------------------------------------------------- */
@@ -198,9 +205,9 @@ struct machine_until
 words_until(const struct machine_status *m, const struct scope_status *scope,
 	    int64_t now_ms)
 {
-	struct machine_until u = {
-		.at_ms = STAMP_NONE,
-		.why = m->goal == GOAL_LEAVE ? "leave" : m->why};
+	struct machine_until u = {.at_ms = STAMP_NONE,
+				  .why = m->goal == GOAL_LEAVE ? "leave"
+							       : m->why};
 
 	if (m->goal != GOAL_HOLD)
 		return u;
@@ -209,8 +216,7 @@ words_until(const struct machine_status *m, const struct scope_status *scope,
 		u.earliest = m->booting;
 	}
 	/* What people hold of the scope is in manual_ms. */
-	if (scope != NULL && scope->state == SCOPE_HELD &&
-	    !scope->until_hand) {
+	if (scope != NULL && scope->state == SCOPE_HELD && !scope->until_hand) {
 		if (scope->until_ms == STAMP_NONE || scope->until_ms > u.at_ms)
 			u.why = "scale-up";
 		/* A scope whose end nobody knows ends later than that. */
@@ -280,13 +286,12 @@ words_row_by(const struct machine_status *m)
 }
 
 void
-words_row_why(const struct machine_status *m,
-	      const struct machine_until *until, char out[ROW_WHY_BYTES],
-	      bool *with_reason)
+words_row_why(const struct machine_status *m, const struct machine_until *until,
+	      char out[ROW_WHY_BYTES], bool *with_reason)
 {
 	const char *person = words_person(m), *by = words_held_by(m);
-	const char *what = is_deleting(m) ? "being deleted"
-			   : person == NULL	     ? NULL
+	const char *what = is_deleting(m)     ? "being deleted"
+			   : person == NULL   ? NULL
 			   : person[0] == 'h' ? "the hold is not the holder's"
 			   : person[0] == 'r' ? "a person took its hold off"
 					      : "the annotation has another "
@@ -314,7 +319,8 @@ words_annotation(const struct nodepool_status *p, enum nodepool_key k,
 	const struct nodepool *n = &p->nodepool;
 
 	_Static_assert(ANNOTATION_BYTES >= STAMP_BYTES &&
-			       ANNOTATION_BYTES >= DURATION_BYTES, "room");
+			       ANNOTATION_BYTES >= DURATION_BYTES,
+		       "room");
 	switch (k) {
 	case NODEPOOL_ENABLED:
 		(void)str_copy(out, ANNOTATION_BYTES, "false");
@@ -365,8 +371,7 @@ words_bad(const struct nodepool_status *p, enum nodepool_key k,
 /* --- lists that have no room ------------------------------------------------------ */
 
 uint64_t
-words_left_out(const struct status_machines *list, uint32_t seen,
-	       uint64_t left)
+words_left_out(const struct status_machines *list, uint32_t seen, uint64_t left)
 {
 	return left == 0 || list->total < seen ? left
 					       : list->total - seen + left;

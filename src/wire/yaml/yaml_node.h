@@ -19,7 +19,7 @@ enum yaml_shape {
 
 struct yaml_tree {
 	char *file;
-	struct yaml *made;	/* every node, the newest first */
+	struct yaml *made; /* every node, the newest first */
 };
 
 struct yaml {
