@@ -462,9 +462,9 @@ install-plugin:  ## install the kubectl plugin alone, which is a shell script
 krew:  ## the archive and manifest of the plugin for Krew; URL=https://... of the repository
 	@plugin/krew.sh $(VERSION) $(BUILD)/krew $(URL)
 
-format:  ## clang-format on src and include, but for the core
+format:  ## clang-format on src and include
 	@tests/deps.sh clang-format-14
-	git ls-files 'src/*.[ch]' 'include/*.h' | grep -v /core/ | xargs clang-format-14 -i
+	git ls-files 'src/*.[ch]' 'include/*.h' | xargs clang-format-14 -i
 
 clean:  ## remove $(BUILD)
 	rm -rf $(BUILD)

@@ -199,10 +199,10 @@ while read -r file; do fault "$file: no SPDX line"; done < <(
 	sources '*.c' '*.h' '*.sh' '*.py' Makefile | xargs grep -L 'SPDX-License-Identifier')
 while read -r where; do fault "$where"; done < <(
 	sources 'src/*' 'include/*' 'tests/*.[ch]' | xargs grep -nE 'TODO|FIXME|\bXXX\b|#if 0|alloca\(')
-# --- form: of src and include, but for the core, as .clang-format has it ----------
+# --- form: of src and include, as .clang-format has it --------------------
 clang-format-14 --version >/dev/null || fault "no clang-format-14: run make deps"
 while read -r where; do fault "$where: clang-format would change it: run make format"; done < <(
-	sources 'src/*.[ch]' 'include/*.h' | grep -v /core/ | xargs -P 2 -n 40 clang-format-14 -n 2>&1 |
+	sources 'src/*.[ch]' 'include/*.h' | xargs -P 2 -n 40 clang-format-14 -n 2>&1 |
 		sed -nE 's/^([^:]+:[0-9]+):.*/\1/p' | sort -u)
 # --- the kubectl plugin, which runs in any shell of POSIX ------------------------
 while read -r text; do fault "$text"; done < <(

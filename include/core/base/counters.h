@@ -42,8 +42,7 @@
 	ADMISSION(X, CLAIM_HELD, "kind=\"NodeClaim\",result=\"held\"")         \
 	ADMISSION(X, CLAIM_UNCHANGED,                                          \
 		  "kind=\"NodeClaim\",result=\"unchanged\"")                   \
-	ADMISSION(X, CLAIM_WOULD,                                              \
-		  "kind=\"NodeClaim\",result=\"would_hold\"")                  \
+	ADMISSION(X, CLAIM_WOULD, "kind=\"NodeClaim\",result=\"would_hold\"")  \
 	ADMISSION(X, OTHER_UNCHANGED, "kind=\"other\",result=\"unchanged\"")   \
 	ADMISSION(X, REFUSED, "kind=\"\",result=\"refused\"")                  \
 	ADMISSION(X, FAILED, "kind=\"\",result=\"error\"")                     \
@@ -78,26 +77,32 @@ enum counter {
 #define X(id, name, labels) COUNTER_##id,
 	COUNTERS(X)
 #undef X
-	COUNTER_COUNT,
+		COUNTER_COUNT,
 };
 
 /* The buckets of admission_duration_seconds: upper bounds in microseconds; the
  * last bucket, +Inf, is implied. */
 #define LATENCY_BUCKETS_US                                                     \
-	{100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000,         \
-	 250000, 500000, 1000000}
+	{                                                                      \
+		100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000,  \
+			250000, 500000, 1000000                                \
+	}
 #define LATENCY_BUCKETS 13
 
 /* The buckets of hold_latency_seconds: upper bounds in milliseconds; the last
  * bucket, +Inf, is implied. */
 #define HOLD_BUCKETS_MS                                                        \
-	{100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 300000}
+	{                                                                      \
+		100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 300000   \
+	}
 #define HOLD_BUCKETS 10
 
 /* The buckets of write_duration_seconds: upper bounds in milliseconds; the last
  * bucket, +Inf, is implied. */
 #define WRITE_BUCKETS_MS                                                       \
-	{5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000}
+	{                                                                      \
+		5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000          \
+	}
 #define WRITE_BUCKETS 11
 
 enum rest_method {
@@ -107,8 +112,8 @@ enum rest_method {
 	REST_DELETE,
 	REST_METHODS,
 };
-#define HTTP_CODE_MAX 600	/* status codes are below this; 0: no answer
-				   came */
+/* status codes are below this; 0: no answer came */
+#define HTTP_CODE_MAX 600
 
 /* Zeroed memory is a valid initial value.  The histograms keep the number
  * of observations in each bucket, not the cumulated number that Prometheus

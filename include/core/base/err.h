@@ -19,16 +19,16 @@
 
 enum err_code {
 	ERR_NONE = 0,
-	ERR_INPUT,	/* what we were given is wrong; trying again does not
+	ERR_INPUT,     /* what we were given is wrong; trying again does not
 			   help */
-	ERR_LIMIT,	/* what we were given is beyond a bound, most often one
+	ERR_LIMIT,     /* what we were given is beyond a bound, most often one
 			   of limits.h */
-	ERR_SYSTEM,	/* the operating system refused: a file, a socket,
+	ERR_SYSTEM,    /* the operating system refused: a file, a socket,
 			   memory */
-	ERR_TLS,	/* handshake, certificate, name */
-	ERR_TIMEOUT,	/* no answer in time */
-	ERR_CUT,	/* the peer closed in the middle */
-	ERR_CANCELLED,	/* somebody asked us to stop */
+	ERR_TLS,       /* handshake, certificate, name */
+	ERR_TIMEOUT,   /* no answer in time */
+	ERR_CUT,       /* the peer closed in the middle */
+	ERR_CANCELLED, /* somebody asked us to stop */
 };
 
 struct err {

@@ -24,10 +24,10 @@ typedef uint32_t index_hash_fn(const void *ctx, uint32_t id);
 typedef bool index_same_fn(const void *ctx, uint32_t id, const void *key);
 
 struct index {
-	uint32_t *slots;	/* id + 1 within id_mask, the id's hash in the
+	uint32_t *slots; /* id + 1 within id_mask, the id's hash in the
 				   other bits; 0 = free */
 	uint32_t id_mask;
-	uint32_t n, cap, used;	/* ids in the index; slots that exist; slots in
+	uint32_t n, cap, used; /* ids in the index; slots that exist; slots in
 				   use */
 	index_hash_fn *hash;
 	index_same_fn *same;

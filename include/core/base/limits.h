@@ -24,6 +24,7 @@
  * daemon, so that tests can run it with shorter ones.
  */
 
+/* clang-format off */
 /* Names, NULs included. */
 #define NAME_BYTES 254		/* DNS-1123 subdomain: 253 */
 #define NODEPOOL_BYTES 64	/* a label value: 63 */

@@ -26,12 +26,12 @@ enum nodepool_key {
 	NODEPOOL_KEY_COUNT,
 };
 
-#define NODEPOOL_BAD_BYTES 64	/* of a bad value: enough to recognize it */
+#define NODEPOOL_BAD_BYTES 64 /* of a bad value: enough to recognize it */
 
 #define NODEPOOL_REASON_KEY OWN_PREFIX "reason"
 
-#define NODEPOOL_BEHIND (-1)	/* as a generation: the spec is older than the
-				   metadata */
+/* as a generation: the spec is older than the metadata */
+#define NODEPOOL_BEHIND (-1)
 
 struct nodepool {
 	char name[NODEPOOL_BYTES];
@@ -47,7 +47,7 @@ struct nodepool {
 				   spec.disruption.consolidateAfter: Never */
 	bool disabled;		/* enabled: "false" */
 	int64_t hold_until_ms;	/* server_ms; STAMP_NONE: none */
-	int64_t released_at_ms;	/* server_ms; STAMP_NONE: none.  It may lie
+	int64_t released_at_ms; /* server_ms; STAMP_NONE: none.  It may lie
 				   ahead of now.  The controller, which knows
 				   the time, then reports it as bad */
 	int64_t hold_ms;	/* -1: the configuration's holdDuration */

@@ -14,7 +14,7 @@ struct pace {
 };
 
 void pace_init(struct pace *p, uint64_t seed);
-uint64_t pace_random(struct pace *p);	/* any 64-bit value */
+uint64_t pace_random(struct pace *p); /* any 64-bit value */
 
 /* Returns a random time of at least ms and less than 2 ms, so that callers that
  * begin to wait together do not all come back together.  Returns 0 if ms <=

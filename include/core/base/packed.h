@@ -21,12 +21,12 @@
  * VERSION_NONE are the empty text.
  */
 struct uid {
-	uint64_t high, low;	/* high UINT64_MAX: low is the reference */
+	uint64_t high, low; /* high UINT64_MAX: low is the reference */
 };
 #define UID_NONE ((struct uid){UINT64_MAX, 0})
 
 struct version {
-	uint64_t n;	/* from VERSION_TEXT on: VERSION_TEXT + the reference */
+	uint64_t n; /* from VERSION_TEXT on: VERSION_TEXT + the reference */
 };
 #define VERSION_TEXT (UINT64_C(1) << 63)
 #define VERSION_NONE ((struct version){VERSION_TEXT})

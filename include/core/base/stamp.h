@@ -17,8 +17,8 @@ struct now {
 	int64_t boot_ms;
 };
 
-#define STAMP_NONE INT64_MIN	/* no such moment */
-#define STAMP_BYTES 24		/* "2026-01-02T03:04:05Z" and its NUL */
+#define STAMP_NONE INT64_MIN /* no such moment */
+#define STAMP_BYTES 24	     /* "2026-01-02T03:04:05Z" and its NUL */
 
 /* Parses RFC 3339 with any offset and any fraction, which is cut to
  * milliseconds.  *ms is the time since 1970.  Returns -1, with *ms untouched,
@@ -29,7 +29,7 @@ int stamp_parse(const char *s, int64_t *ms);
  * is written. */
 void stamp_format(int64_t ms, char out[STAMP_BYTES]);
 
-#define STAMP_US_BYTES 32	/* "2026-01-02T03:04:05.678901Z" and its NUL */
+#define STAMP_US_BYTES 32 /* "2026-01-02T03:04:05.678901Z" and its NUL */
 /* Writes a time in microseconds since 1970 with six decimals, as
  * metav1.MicroTime is written. */
 void stamp_format_us(int64_t us, char out[STAMP_US_BYTES]);

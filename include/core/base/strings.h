@@ -27,18 +27,18 @@
  * often they change (tests/unit/core/test_strings.c).  No string moves, so short
  * ones that stay could keep free places too small for the longest ones.
  */
-#define STRING_BYTES NAME_BYTES	/* the longest string, with its NUL */
+#define STRING_BYTES NAME_BYTES /* the longest string, with its NUL */
 #define STRINGS_CLASSES ((4 + STRING_BYTES + 7) / 8 + 1)
 
 struct strings {
-	struct string_unit *at;	/* a reference is a place in here */
+	struct string_unit *at; /* a reference is a place in here */
 	uint32_t top, cap;	/* units from top on were never used */
 	uint32_t n, max;	/* strings */
-	uint32_t free[STRINGS_CLASSES + 1];	/* by size in units, and last
+	uint32_t free[STRINGS_CLASSES + 1]; /* by size in units, and last
 						   of larger ones: the first of
 						   a list of free places; 0:
 						   none */
-	struct index index;	/* finds a reference by its text */
+	struct index index;		    /* finds a reference by its text */
 };
 
 /* bytes: the size of the arena, less than 4 GiB.  It has room for one string in

@@ -41,7 +41,7 @@ struct controller;
 struct controller *controller_new(const struct rules *rules,
 				  uint32_t machines_max, uint64_t seed,
 				  struct counters *counters);
-void controller_free(struct controller *s);	/* NULL: nothing */
+void controller_free(struct controller *s); /* NULL: nothing */
 
 /* --- the lead ------------------------------------------------------------- */
 
@@ -134,57 +134,57 @@ struct action {
 	enum kind kind;
 	uint32_t id;
 	uint64_t seq;
-	char name[NAME_BYTES];	/* the object to GET or PATCH */
+	char name[NAME_BYTES]; /* the object to GET or PATCH */
 	char uid[UID_BYTES];
-	char rv[RV_BYTES];	/* the version that the decision is about */
+	char rv[RV_BYTES]; /* the version that the decision is about */
 	char nodepool[NODEPOOL_BYTES];
-	const char *reason;	/* for the log, such as "scale-up"; static */
-	int64_t mark_ms;	/* HOLD: the mark to write; else the mark that
+	const char *reason;   /* for the log, such as "scale-up"; static */
+	int64_t mark_ms;      /* HOLD: the mark to write; else the mark that
 				   is there */
-	struct hold_key hold;	/* CLEAR: the hold to remove */
-	bool has_held_key;	/* the held-key annotation is there */
-	bool mark_exact;	/* CLEAR, UNMARK: entry_mark_exact */
-	char replaces[CLASS_BYTES];	/* CLASSIFY: the class to write */
-	unsigned page;	/* LIST_CLAIMS, LIST_NODEPOOLS: objects a page */
+	struct hold_key hold; /* CLEAR: the hold to remove */
+	bool has_held_key;    /* the held-key annotation is there */
+	bool mark_exact;      /* CLEAR, UNMARK: entry_mark_exact */
+	char replaces[CLASS_BYTES]; /* CLASSIFY: the class to write */
+	unsigned page; /* LIST_CLAIMS, LIST_NODEPOOLS: objects a page */
 	uint64_t forgotten;
-	bool observed;	/* a write with MODE_OBSERVE: the caller tells of it and
+	bool observed; /* a write with MODE_OBSERVE: the caller tells of it and
 			   makes no call, and reports it as OK */
-	int64_t fence_ms;	/* boot time by which the call has to be over.
+	int64_t fence_ms; /* boot time by which the call has to be over.
 				   The controller sets INT64_MAX, and whoever
 				   knows the Lease lowers it (daemon/state) */
 };
 
 enum controller_step {
 	CONTROLLER_WAIT,
-	CONTROLLER_ACT,	/* perform `action` */
+	CONTROLLER_ACT, /* perform `action` */
 };
 
 struct controller_todo {
 	enum controller_step step;
-	int64_t wait_ms;	/* WAIT; INT64_MAX: until another call */
-	struct action action;	/* ACT */
+	int64_t wait_ms;      /* WAIT; INT64_MAX: until another call */
+	struct action action; /* ACT */
 };
 
 enum controller_code {
 	CONTROLLER_OK,
-	CONTROLLER_CONFLICT,	/* 409 */
-	CONTROLLER_INVALID,	/* 422: a test failed, or the object would be
+	CONTROLLER_CONFLICT, /* 409 */
+	CONTROLLER_INVALID,  /* 422: a test failed, or the object would be
 				   invalid */
-	CONTROLLER_REFUSED,	/* any other 4xx, or somebody's admission
+	CONTROLLER_REFUSED,  /* any other 4xx, or somebody's admission
 				   webhook fails: trying again soon is of no
 				   use */
-	CONTROLLER_GONE,	/* 404 */
-	CONTROLLER_BUSY,	/* 429, 503: nothing was written */
-	CONTROLLER_FAILED,	/* anything else, or no answer: it may have been
+	CONTROLLER_GONE,     /* 404 */
+	CONTROLLER_BUSY,     /* 429, 503: nothing was written */
+	CONTROLLER_FAILED,   /* anything else, or no answer: it may have been
 				   written */
 };
 
 struct controller_outcome {
 	enum controller_code code;
-	const struct action *action;	/* the one that this answers */
+	const struct action *action; /* the one that this answers */
 	char rv[RV_BYTES];	/* OK of a patch: the version that was written;
 				   "": unknown */
-	int64_t retry_after_ms;	/* BUSY: the answer's; -1: none */
+	int64_t retry_after_ms; /* BUSY: the answer's; -1: none */
 	const char *why;	/* REFUSED, INVALID: the reason in words, for
 				   the log; NULL: none */
 };
@@ -218,16 +218,16 @@ bool controller_note(struct controller *s, struct note *out);
 
 /* What the metrics show. */
 struct controller_report {
-	uint32_t objects[KIND_COUNT];	/* in the table */
-	uint32_t objects_max;	/* of each kind */
-	uint32_t held[KIND_COUNT];	/* those of them that have our mark and
+	uint32_t objects[KIND_COUNT]; /* in the table */
+	uint32_t objects_max;	      /* of each kind */
+	uint32_t held[KIND_COUNT];    /* those of them that have our mark and
 					   the hold */
-	bool observes;	/* MODE_OBSERVE */
-	uint32_t would[KIND_COUNT];	/* MODE_OBSERVE: those that would be
+	bool observes;		      /* MODE_OBSERVE */
+	uint32_t would[KIND_COUNT];   /* MODE_OBSERVE: those that would be
 					   held */
-	uint32_t timers;		/* machines whose deadline lies ahead */
-	bool up[VIEW_COUNT];		/* the watch is open */
-	bool blocked;	/* holds could not be released for more than
+	uint32_t timers;	      /* machines whose deadline lies ahead */
+	bool up[VIEW_COUNT];	      /* the watch is open */
+	bool blocked; /* holds could not be released for more than
 			   BLOCKED_MS */
 };
 void controller_report(const struct controller *s,
@@ -236,7 +236,7 @@ void controller_report(const struct controller *s,
 struct scope_report {
 	char name[NODEPOOL_BYTES];
 	bool held;
-	int64_t quiet_ms;	/* when it will be quiet, server time;
+	int64_t quiet_ms; /* when it will be quiet, server time;
 				   STAMP_NONE: no machine counts in it */
 };
 struct figures;
@@ -251,8 +251,8 @@ const char *controller_held_scope(const struct controller *s, uint32_t *i);
 
 struct nodepool_report {
 	char name[NODEPOOL_BYTES], uid[UID_BYTES];
-	bool out;	/* excluded, disabled or inert: no scope holds it */
-	int64_t hand_ms;	/* held by its hold-until until then;
+	bool out;	 /* excluded, disabled or inert: no scope holds it */
+	int64_t hand_ms; /* held by its hold-until until then;
 				   STAMP_NONE: it is not */
 };
 /* The same for the NodePools that have been seen. */

@@ -23,17 +23,17 @@
  */
 struct deletion {
 	bool used;
-	bool spent;		/* its substitute has been found */
-	char uid[UID_BYTES];	/* of the deleted claim */
+	bool spent;	     /* its substitute has been found */
+	char uid[UID_BYTES]; /* of the deleted claim */
 	char nodepool[NODEPOOL_BYTES];
-	int64_t began_ms;	/* its deletionTimestamp, or our server time if
+	int64_t began_ms;  /* its deletionTimestamp, or our server time if
 				   it had none that can be read */
-	int64_t until_ms;	/* a substitute is created up to this moment,
+	int64_t until_ms;  /* a substitute is created up to this moment,
 				   whether or not the claim still drains */
-	int64_t failed_ms;	/* when the last claim that might have been its
+	int64_t failed_ms; /* when the last claim that might have been its
 				   substitute went unlaunched; STAMP_NONE: none
 				   did */
-	int64_t gone_ms;	/* when we saw that the claim was gone;
+	int64_t gone_ms;   /* when we saw that the claim was gone;
 				   STAMP_NONE: it still drains */
 };
 
@@ -42,9 +42,9 @@ struct deletions {
 	uint32_t top, max;
 };
 
-int deletions_init(struct deletions *d, uint32_t max);	/* -1: no memory */
+int deletions_init(struct deletions *d, uint32_t max); /* -1: no memory */
 void deletions_done(struct deletions *d);
-void deletions_forget(struct deletions *d);	/* drops all deletions */
+void deletions_forget(struct deletions *d); /* drops all deletions */
 
 /* Report that the claim with this uid is being deleted (deletions_put), is gone
  * (deletions_gone), or has its substitute (deletions_spend).  A second report

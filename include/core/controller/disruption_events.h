@@ -13,8 +13,8 @@
  * the oldest one is dropped, and its claim then counts as a scale-up.  Not
  * thread-safe.
  */
-#define DISRUPTION_UNKNOWN "unknown"	/* a replacement for which no reason is
-					   given */
+/* a replacement for which no reason is given */
+#define DISRUPTION_UNKNOWN "unknown"
 
 /* What an Event has said of one claim. */
 struct disruption_said {
@@ -23,7 +23,7 @@ struct disruption_said {
 };
 
 struct disruption_events {
-	struct disruption_said *at;	/* a ring; uid "": free */
+	struct disruption_said *at; /* a ring; uid "": free */
 	uint32_t next, max;
 	uint64_t seed;
 	struct index by_uid;

@@ -24,19 +24,19 @@
 enum turn_what {
 	TURN_HELD,
 	TURN_RELEASED,
-	TURN_CAPPED,	/* released by its cap while it was busy */
-	TURN_RESUMED,	/* what a person had set is taken off */
+	TURN_CAPPED,  /* released by its cap while it was busy */
+	TURN_RESUMED, /* what a person had set is taken off */
 	TURN_WHATS
 };
 
 enum turn_cause {
-	TURN_BY_SCALE_UP,	/* HELD: a machine came */
-	TURN_BY_HAND,		/* HELD: a NodePool's hold-until */
-	TURN_BY_QUIET,		/* RELEASED: its quiet time is over */
-	TURN_BY_RELEASE,	/* RELEASED: a released-at */
-	TURN_BY_CAP,		/* CAPPED */
-	TURN_BY_TIME,		/* RELEASED: a NodePool's hold-until is over */
-	TURN_BY_RESUME,		/* RESUMED */
+	TURN_BY_SCALE_UP, /* HELD: a machine came */
+	TURN_BY_HAND,	  /* HELD: a NodePool's hold-until */
+	TURN_BY_QUIET,	  /* RELEASED: its quiet time is over */
+	TURN_BY_RELEASE,  /* RELEASED: a released-at */
+	TURN_BY_CAP,	  /* CAPPED */
+	TURN_BY_TIME,	  /* RELEASED: a NodePool's hold-until is over */
+	TURN_BY_RESUME,	  /* RESUMED */
 	TURN_CAUSES
 };
 
@@ -44,20 +44,20 @@ struct turn {
 	int64_t at_ms;
 	enum turn_what what;
 	enum turn_cause cause;
-	bool nodepool;		/* a NodePool was turned by hand; otherwise a
+	bool nodepool; /* a NodePool was turned by hand; otherwise a
 				   scope has turned */
-	char scope[NODEPOOL_BYTES];	/* its name.  Of a scope: "" is the
+	char scope[NODEPOOL_BYTES];	  /* its name.  Of a scope: "" is the
 					   cluster, or machines without a
 					   NodePool */
-	char machine[JOURNAL_NAME_BYTES];	/* of a scope: the machine that
+	char machine[JOURNAL_NAME_BYTES]; /* of a scope: the machine that
 						   restarted the quiet time
 						   last, cut; "": unknown, or
 						   gone */
-	char reason[JOURNAL_NAME_BYTES];	/* of a NodePool: what the person
+	char reason[JOURNAL_NAME_BYTES];  /* of a NodePool: what the person
 						   wrote, cut; "": nothing */
-	int64_t held_ms;	/* for how long it had been held; -1: it had
+	int64_t held_ms;  /* for how long it had been held; -1: it had
 				   not, or nobody knows */
-	int64_t until_ms;	/* of a NodePool: HELD: its hold-until; BY_RELEASE:
+	int64_t until_ms; /* of a NodePool: HELD: its hold-until; BY_RELEASE:
 				   its released-at; otherwise STAMP_NONE */
 };
 /* Their names, in /status and in the text of the journal.  Static. */
@@ -67,25 +67,25 @@ const char *journal_cause(enum turn_cause c);
 /* How a write was answered. */
 enum written_how {
 	WRITTEN_OK,
-	WRITTEN_CONFLICT,	/* the object had changed: decided anew */
-	WRITTEN_REFUSED,	/* tried again, later and later */
-	WRITTEN_GONE,		/* there is no such object any more */
-	WRITTEN_FAILED,		/* no answer, or the API server was busy */
-	WRITTEN_OBSERVED,	/* MODE_OBSERVE: it was told and not made */
+	WRITTEN_CONFLICT, /* the object had changed: decided anew */
+	WRITTEN_REFUSED,  /* tried again, later and later */
+	WRITTEN_GONE,	  /* there is no such object any more */
+	WRITTEN_FAILED,	  /* no answer, or the API server was busy */
+	WRITTEN_OBSERVED, /* MODE_OBSERVE: it was told and not made */
 };
 
 struct written {
 	int64_t at_ms;
-	uint32_t object;	/* a hash of its uid */
-	enum act act : 8;	/* a write */
+	uint32_t object;  /* a hash of its uid */
+	enum act act : 8; /* a write */
 	enum written_how how : 8;
 };
 
 struct journal {
 	struct turn turns[JOURNAL_TURNS];
 	struct written writes[JOURNAL_WRITES];
-	uint64_t turns_n, writes_n;	/* ever; those that fit are kept */
-	uint64_t turns_first;	/* turns before this one are not kept */
+	uint64_t turns_n, writes_n; /* ever; those that fit are kept */
+	uint64_t turns_first;	    /* turns before this one are not kept */
 };
 
 /* Adds a turn and returns it.  It belongs to *h.  The caller fills in the
@@ -115,10 +115,10 @@ bool journal_written(const struct journal *h, const char *uid,
 /* Who writes the text, or who reads it. */
 struct journal_lead {
 	const struct rules *rules;
-	int32_t term;		/* the Lease's leaseTransitions */
-	int64_t since_ms;	/* since when all turns are known */
-	bool cut;		/* … because the text had no room for more */
-	bool whole;		/* of a text that was read: no leader without
+	int32_t term;	  /* the Lease's leaseTransitions */
+	int64_t since_ms; /* since when all turns are known */
+	bool cut;	  /* … because the text had no room for more */
+	bool whole;	  /* of a text that was read: no leader without
 				   one was in between, and the two above are
 				   set */
 };

@@ -20,27 +20,27 @@
 /* The type of a note, what its name names, and the member of `as` that it
  * sets.  Types without one say everything by their name. */
 enum note_type {
-	NOTE_SCOPE_HELD,	/* the scope; held */
-	NOTE_SCOPE_MOVED,	/* a scope that was held already, and whose
+	NOTE_SCOPE_HELD,       /* the scope; held */
+	NOTE_SCOPE_MOVED,      /* a scope that was held already, and whose
 				   quiet time has moved; held */
-	NOTE_SCOPE_QUIET,	/* the scope; quiet */
-	NOTE_SCOPE_CAPPED,	/* the scope, released by its cap; capped */
-	NOTE_TABLE_FULL,	/* the object that is left unheld */
-	NOTE_STOPPED,		/* a release waits: the kind of which a fresh
+	NOTE_SCOPE_QUIET,      /* the scope; quiet */
+	NOTE_SCOPE_CAPPED,     /* the scope, released by its cap; capped */
+	NOTE_TABLE_FULL,       /* the object that is left unheld */
+	NOTE_STOPPED,	       /* a release waits: the kind of which a fresh
 				   list showed more than the table knows;
 				   objects */
-	NOTE_BLOCKED,		/* holds cannot be released: the kind that is
+	NOTE_BLOCKED,	       /* holds cannot be released: the kind that is
 				   not seen; objects */
-	NOTE_WITHOUT,		/* the kind that a lead begins without, because
+	NOTE_WITHOUT,	       /* the kind that a lead begins without, because
 				   it could not be listed in time */
-	NOTE_LEFT,		/* MODE_OBSERVE: objects that carry hold and
+	NOTE_LEFT,	       /* MODE_OBSERVE: objects that carry hold and
 				   mark, which stay there; objects */
-	NOTE_STATE_SHORT,	/* the state for the next leader has no room for
+	NOTE_STATE_SHORT,      /* the state for the next leader has no room for
 				   all scopes; objects */
-	NOTE_REFUSED,		/* the object that cannot be written to;
+	NOTE_REFUSED,	       /* the object that cannot be written to;
 				   refused */
-	NOTE_NODEPOOL_MANUAL,	/* the NodePool that is held by hand; manual */
-	NOTE_NODEPOOL_INVALID,	/* the NodePool with an annotation that does not
+	NOTE_NODEPOOL_MANUAL,  /* the NodePool that is held by hand; manual */
+	NOTE_NODEPOOL_INVALID, /* the NodePool with an annotation that does not
 				   count; invalid */
 };
 
@@ -49,44 +49,44 @@ struct note {
 	char name[NAME_BYTES];
 	union {
 		struct {
-			int64_t until_ms;	/* when it will be quiet, or its
+			int64_t until_ms; /* when it will be quiet, or its
 						   cap ends the hold; server
 						   time */
-			bool capped;	/* it is the cap that comes first */
-			bool earliest;	/* machines boot, so it will be quiet
+			bool capped;	  /* it is the cap that comes first */
+			bool earliest;	  /* machines boot, so it will be quiet
 					   then or later */
-			char machine[NAME_BYTES];	/* the claim (or Node)
+			char machine[NAME_BYTES]; /* the claim (or Node)
 							   whose activity
 							   restarted the quiet
 							   time last; "":
 							   unknown */
 		} held;
 		struct {
-			int64_t held_ms;	/* for how long */
-			const char *unseen;	/* the kind that is not seen,
+			int64_t held_ms;    /* for how long */
+			const char *unseen; /* the kind that is not seen,
 						   so that nothing is released;
 						   NULL: none */
 		} quiet;
 		struct {
-			int64_t until_ms;	/* released until then at the
+			int64_t until_ms;   /* released until then at the
 						   earliest, server time */
-			int64_t max_ms;		/* the scope's cap */
-			const char *unseen;	/* as above */
+			int64_t max_ms;	    /* the scope's cap */
+			const char *unseen; /* as above */
 		} capped;
 		/* STOPPED: those that the table does not know.  BLOCKED and
 		 * LEFT: those whose marks stay.  STATE_SHORT: scopes. */
 		uint32_t objects;
 		struct {
 			enum kind kind;
-			enum act act;	/* a write */
+			enum act act; /* a write */
 			/* the reason in the API server's words */
 			char why[API_MESSAGE_BYTES];
 		} refused;
 		struct {
 			char uid[UID_BYTES];
-			int64_t until_ms;	/* its hold-until, server
+			int64_t until_ms;	   /* its hold-until, server
 						   time */
-			char reason[REASON_BYTES];	/* "": none */
+			char reason[REASON_BYTES]; /* "": none */
 		} manual;
 		struct {
 			char uid[UID_BYTES];

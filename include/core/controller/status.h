@@ -26,14 +26,14 @@
 
 /* The machines of one NodePool. */
 struct nodepool_figures {
-	uint32_t machines;	/* NodeClaims with their Nodes, and Nodes
+	uint32_t machines;  /* NodeClaims with their Nodes, and Nodes
 				   without one */
-	uint32_t held;		/* of them those that we hold */
-	uint32_t by_people;	/* … those that a person holds */
-	uint32_t opted_out;	/* … those whose hold a person has taken off, or
+	uint32_t held;	    /* of them those that we hold */
+	uint32_t by_people; /* … those that a person holds */
+	uint32_t opted_out; /* … those whose hold a person has taken off, or
 				   that another value of the annotation keeps
 				   from being held */
-	uint32_t waiting;	/* … those on which a write waits to be tried
+	uint32_t waiting;   /* … those on which a write waits to be tried
 				   again */
 };
 
@@ -41,9 +41,9 @@ struct figures;
 
 /* The NodePools of a scope that people hold by hold-until. */
 struct hand_holds {
-	uint32_t nodepools;	/* its NodePools that may be held */
-	uint32_t held;		/* of them those with a hold-until in force */
-	int64_t first_ms, last_ms;	/* the ends of the first and of the last
+	uint32_t nodepools; /* its NodePools that may be held */
+	uint32_t held;	    /* of them those with a hold-until in force */
+	int64_t first_ms, last_ms; /* the ends of the first and of the last
 					   of these; STAMP_NONE: held is 0 */
 };
 
@@ -51,7 +51,7 @@ struct hand_holds {
  * only the pages are touched that the cluster needs.  Returns NULL if there is
  * no memory. */
 struct figures *figures_new(void);
-void figures_free(struct figures *f);	/* NULL: nothing */
+void figures_free(struct figures *f); /* NULL: nothing */
 
 /* Returns how many objects carry our hold and mark while a hold-until holds
  * their NodePool. */
@@ -69,14 +69,14 @@ bool controller_count(const struct controller *s, struct figures *f,
 
 /* Something that keeps due holds from being released. */
 enum status_wait {
-	WAIT_UNSEEN,	/* `kind` is not listed, or its watch is not open */
-	WAIT_UNSETTLED,	/* the list of NodeClaims has left something out */
-	WAIT_LIST,	/* the fresh lists before a release are under way, or
+	WAIT_UNSEEN,	  /* `kind` is not listed, or its watch is not open */
+	WAIT_UNSETTLED,	  /* the list of NodeClaims has left something out */
+	WAIT_LIST,	  /* the fresh lists before a release are under way, or
 			   are about to begin */
-	WAIT_LIST_FAILED,	/* one of them, `kind`, failed, or showed more
+	WAIT_LIST_FAILED, /* one of them, `kind`, failed, or showed more
 				   than is known: it is made again */
-	WAIT_PAUSED,	/* the API server has asked for a pause */
-	WAIT_UNDECIDED,	/* of a scope: `machines` may replace others or be
+	WAIT_PAUSED,	  /* the API server has asked for a pause */
+	WAIT_UNDECIDED,	  /* of a scope: `machines` may replace others or be
 			   scale-ups */
 	WAIT_COUNT,
 };
@@ -84,9 +84,9 @@ struct status_waits {
 	unsigned n;
 	struct {
 		enum status_wait why;
-		enum kind kind;		/* UNSEEN, LIST_FAILED */
-		uint32_t machines;	/* UNDECIDED */
-		int64_t until_ms;	/* STAMP_NONE: nobody knows */
+		enum kind kind;	   /* UNSEEN, LIST_FAILED */
+		uint32_t machines; /* UNDECIDED */
+		int64_t until_ms;  /* STAMP_NONE: nobody knows */
 	} at[WAIT_COUNT + VIEW_COUNT];
 };
 
@@ -94,9 +94,9 @@ struct status_report {
 	bool leads;
 	struct controller_report table;
 	bool listed[VIEW_COUNT];
-	struct status_waits waits;	/* of every scope */
-	uint64_t turns;		/* ever, for the history */
-	int64_t history_ms;	/* since when they are all known; STAMP_NONE:
+	struct status_waits waits; /* of every scope */
+	uint64_t turns;		   /* ever, for the history */
+	int64_t history_ms;	   /* since when they are all known; STAMP_NONE:
 				   nothing is known yet */
 };
 void controller_status(const struct controller *s, struct now now,
@@ -111,28 +111,28 @@ bool controller_turn(const struct controller *s, uint64_t *before,
 enum scope_state {
 	SCOPE_QUIET,
 	SCOPE_HELD,
-	SCOPE_CAPPED,	/* busy, but released by its cap */
+	SCOPE_CAPPED, /* busy, but released by its cap */
 };
 
 struct scope_status {
-	char name[NODEPOOL_BYTES];	/* "": the cluster, or the machines
+	char name[NODEPOOL_BYTES]; /* "": the cluster, or the machines
 					   without a NodePool */
 	/* HELD too while hold-untils hold all its NodePools. */
 	enum scope_state state;
-	bool hand_alone;	/* … and nothing else does */
-	int64_t since_ms;	/* STAMP_NONE: it has not turned as far as the
+	bool hand_alone;  /* … and nothing else does */
+	int64_t since_ms; /* STAMP_NONE: it has not turned as far as the
 				   history goes, or hand_alone */
 	/* HELD: when it will be quiet, or its cap ends the hold if that comes
 	 * first, or the first of the hold-untils that hold all of it, if that
 	 * comes last; CAPPED: when the window ends.  STAMP_NONE: nobody
 	 * knows. */
 	int64_t until_ms;
-	bool earliest;		/* until_ms or later, as machines boot */
-	bool until_cap;		/* until_ms is the cap's */
-	bool until_hand;	/* until_ms is that of a hold-until */
+	bool earliest;	 /* until_ms or later, as machines boot */
+	bool until_cap;	 /* until_ms is the cap's */
+	bool until_hand; /* until_ms is that of a hold-until */
 	struct hand_holds by_hand;
-	uint32_t machines;	/* that have a timer in it */
-	uint32_t min_scale_up;	/* as many new machines it takes now to hold
+	uint32_t machines;     /* that have a timer in it */
+	uint32_t min_scale_up; /* as many new machines it takes now to hold
 				   it */
 	/* The machine that restarted the quiet time last; "": none counts, or
 	 * it is gone.  restarted_ms: when it became ready or, while it boots,
@@ -140,10 +140,10 @@ struct scope_status {
 	char machine[NAME_BYTES];
 	int64_t restarted_ms;
 	bool booting;
-	int64_t cap_max_ms;	/* 0: no cap */
-	int64_t cap_used_ms;	/* the debt: docs/rules.md */
-	int64_t cap_window_ms;	/* how long a release by the cap lasts */
-	struct status_waits waits;	/* of this scope alone */
+	int64_t cap_max_ms;	   /* 0: no cap */
+	int64_t cap_used_ms;	   /* the debt: docs/rules.md */
+	int64_t cap_window_ms;	   /* how long a release by the cap lasts */
+	struct status_waits waits; /* of this scope alone */
 };
 /* Finds the first scope in use from *i on, and moves *i behind it.  Start at 0.
  * Returns false at the end.  f: figures that have counted everything. */
@@ -154,10 +154,10 @@ bool controller_scope_status(const struct controller *s,
 /* --- NodePools ------------------------------------------------------------------ */
 
 struct nodepool_status {
-	struct nodepool nodepool;	/* its annotations, also the bad ones */
+	struct nodepool nodepool; /* its annotations, also the bad ones */
 	enum nodepool_out out;
-	bool by_hand;		/* its hold-until is in force */
-	bool released_ahead;	/* its released-at does not count: it lies ahead
+	bool by_hand;	     /* its hold-until is in force */
+	bool released_ahead; /* its released-at does not count: it lies ahead
 				   of now */
 	struct nodepool_figures n;
 };
@@ -172,16 +172,16 @@ struct half_status {
 	bool present, deleting;
 	char name[NAME_BYTES];
 	enum tenure tenure;
-	bool other;		/* TENURE_PERSON by another value of the
+	bool other;	 /* TENURE_PERSON by another value of the
 				   annotation than ours: it holds nothing */
-	bool carries;		/* the object itself has hold and mark: with
+	bool carries;	 /* the object itself has hold and mark: with
 				   MODE_OBSERVE, those of a holder that
 				   enforced */
-	int64_t mark_ms;	/* the mark's time; STAMP_NONE: none */
-	bool written;		/* what was last written on it is known: */
+	int64_t mark_ms; /* the mark's time; STAMP_NONE: none */
+	bool written;	 /* what was last written on it is known: */
 	struct written last;
-	bool in_flight;		/* a write is under way */
-	int64_t again_ms;	/* a write is tried again then; STAMP_NONE:
+	bool in_flight;	  /* a write is under way */
+	int64_t again_ms; /* a write is tried again then; STAMP_NONE:
 				   none waits */
 };
 
@@ -189,17 +189,17 @@ struct machine_status {
 	struct half_status claim, node;
 	char nodepool[NODEPOOL_BYTES];
 	bool registered, booting;
-	enum goal goal;		/* what ought to be */
-	const char *why;	/* … and why, in the words of the log, such as
+	enum goal goal;	   /* what ought to be */
+	const char *why;   /* … and why, in the words of the log, such as
 				   "scale-up"; static */
-	int64_t own_ms;		/* its own deadline or, while it boots, the
+	int64_t own_ms;	   /* its own deadline or, while it boots, the
 				   earliest that this can be; STAMP_NONE: it
 				   has none */
-	int64_t manual_ms;	/* its NodePool's hold-until, while that holds
+	int64_t manual_ms; /* its NodePool's hold-until, while that holds
 				   it; STAMP_NONE: none */
-	char reason[REASON_BYTES];	/* the one that was given for that; "":
+	char reason[REASON_BYTES]; /* the one that was given for that; "":
 					   none */
-	uint32_t scope;		/* for controller_scope_status; NO_ID: none */
+	uint32_t scope; /* for controller_scope_status; NO_ID: none */
 };
 
 /* Finds the Node or, if there is none, the NodeClaim with this very name.
@@ -211,9 +211,9 @@ bool controller_machine(const struct controller *s, const char *name,
 
 /* What is worth a look comes first. */
 enum machine_rank {
-	MACHINE_LOOK,	/* a person has a say, or a write waits to be tried
+	MACHINE_LOOK, /* a person has a say, or a write waits to be tried
 			   again */
-	MACHINE_HELD,	/* we hold it */
+	MACHINE_HELD, /* we hold it */
 	MACHINE_REST,
 	MACHINE_RANKS,
 };

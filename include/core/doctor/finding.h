@@ -27,7 +27,7 @@ enum doctor_check {
 };
 
 enum finding_level {
-	FINDING_NONE,		/* of a check: it found nothing */
+	FINDING_NONE, /* of a check: it found nothing */
 	FINDING_WARNING,
 	FINDING_ERROR,
 };
@@ -36,30 +36,30 @@ enum finding_level {
 struct finding_kind {
 	enum doctor_check check;
 	enum finding_level level;
-	const char *id;		/* "webhook-missing", for programs */
-	const char *why;	/* why it matters: whole sentences */
+	const char *id;	 /* "webhook-missing", for programs */
+	const char *why; /* why it matters: whole sentences */
 };
 
 #define FINDING_WHAT_BYTES 400
 #define FINDING_MEND_BYTES 400
 struct finding {
 	const struct finding_kind *kind;
-	char what[FINDING_WHAT_BYTES];	/* one line of UTF-8 */
-	char mend[FINDING_MEND_BYTES];	/* a command, or what to do; one line */
+	char what[FINDING_WHAT_BYTES]; /* one line of UTF-8 */
+	char mend[FINDING_MEND_BYTES]; /* a command, or what to do; one line */
 };
 
 #define FINDING_NOTE_BYTES 240
 struct findings {
 	unsigned n;
 	struct finding at[FINDINGS_MAX];
-	struct finding spare;		/* a new one, and those for which there
+	struct finding spare;	   /* a new one, and those for which there
 					   is no room: warnings go first */
-	unsigned errors, warnings;	/* those without room included */
+	unsigned errors, warnings; /* those without room included */
 	/* Of each check: whether it was made, its worst finding, and what it
 	 * saw, one line. */
 	struct {
 		bool looked;
-		bool partly;	/* the note says what was not looked at */
+		bool partly; /* the note says what was not looked at */
 		enum finding_level worst;
 		char note[FINDING_NOTE_BYTES];
 	} of[DOCTOR_CHECKS];

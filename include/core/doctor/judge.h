@@ -23,13 +23,13 @@
  * name it. */
 struct doctor_place {
 	char namespace_[NODEPOOL_BYTES];
-	char account[NAME_BYTES];	/* the holder's ServiceAccount */
+	char account[NAME_BYTES]; /* the holder's ServiceAccount */
 	char lease[NAME_BYTES];
-	char config_map[NAME_BYTES];	/* "": not known */
-	char release[NAME_BYTES];	/* Helm's; "": not by Helm */
-	bool renewer;		/* components/self-signed is there */
-	bool injected;		/* cert-manager's cainjector keeps caBundle */
-	bool observes;		/* mode: observe */
+	char config_map[NAME_BYTES]; /* "": not known */
+	char release[NAME_BYTES];    /* Helm's; "": not by Helm */
+	bool renewer;		     /* components/self-signed is there */
+	bool injected; /* cert-manager's cainjector keeps caBundle */
+	bool observes; /* mode: observe */
 };
 
 /* Makes the mend a command that applies a part of what was installed anew, with
@@ -48,25 +48,25 @@ void mend_configuration(struct finding *x, const struct doctor_place *p);
 /* Our webhook in a MutatingWebhookConfiguration. */
 struct webhook_facts {
 	char configuration[NAME_BYTES];
-	unsigned index;		/* in its webhooks */
-	bool nodes, claims;	/* it is called when one is created */
-	bool others;		/* … and for what we do not answer */
-	unsigned conditions;	/* matchConditions */
-	char condition[WEBHOOK_CONDITION_BYTES];	/* the first expression,
+	unsigned index;	     /* in its webhooks */
+	bool nodes, claims;  /* it is called when one is created */
+	bool others;	     /* … and for what we do not answer */
+	unsigned conditions; /* matchConditions */
+	char condition[WEBHOOK_CONDITION_BYTES]; /* the first expression,
 				each run of white space as one blank; "": none,
 				or one that does not fit */
-	bool narrowed;		/* a namespaceSelector or objectSelector */
-	bool fails;		/* failurePolicy Fail */
-	bool exact;		/* matchPolicy Exact */
-	bool once;		/* reinvocationPolicy Never */
+	bool narrowed; /* a namespaceSelector or objectSelector */
+	bool fails;    /* failurePolicy Fail */
+	bool exact;    /* matchPolicy Exact */
+	bool once;     /* reinvocationPolicy Never */
 	long long timeout_s;
-	char namespace_[NODEPOOL_BYTES];	/* of its Service; "": it has a
+	char namespace_[NODEPOOL_BYTES]; /* of its Service; "": it has a
 						   URL */
 	char service[NODEPOOL_BYTES];
 	long long port;
-	char url[WEBHOOK_URL_BYTES];	/* where it is called; "": neither
+	char url[WEBHOOK_URL_BYTES]; /* where it is called; "": neither
 					   Service nor URL, or too long */
-	bool injected;		/* cert-manager's cainjector keeps caBundle */
+	bool injected; /* cert-manager's cainjector keeps caBundle */
 };
 
 /* What is registered: n webhooks, or else the MutatingAdmissionPolicy and its
@@ -76,10 +76,10 @@ void judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
 		     struct findings *f);
 
 struct bundle_facts {
-	bool present;		/* caBundle is there and is base64 */
-	bool readable;		/* all of it is certificates */
+	bool present;  /* caBundle is there and is base64 */
+	bool readable; /* all of it is certificates */
 	unsigned certificates;
-	int64_t latest_ms;	/* the latest notAfter */
+	int64_t latest_ms; /* the latest notAfter */
 };
 void judge_bundle(const struct webhook_facts *w, const struct bundle_facts *b,
 		  const struct doctor_place *p, int64_t now_ms,
@@ -89,12 +89,12 @@ void judge_bundle(const struct webhook_facts *w, const struct bundle_facts *b,
  * caBundle.  `why` is used unless it was verified. */
 enum served {
 	SERVED_VERIFIED,
-	SERVED_REFUSED,		/* somebody answered whom it does not verify */
-	SERVED_DATES,		/* … whose certificate is not valid now */
-	SERVED_NAME,		/* … whose certificate is for another name */
-	SERVED_UNSIGNED,	/* not reached, but /status says that another CA
+	SERVED_REFUSED,	 /* somebody answered whom it does not verify */
+	SERVED_DATES,	 /* … whose certificate is not valid now */
+	SERVED_NAME,	 /* … whose certificate is for another name */
+	SERVED_UNSIGNED, /* not reached, but /status says that another CA
 				   has signed it */
-	SERVED_CUT,		/* the handshake was cut: nobody's certificate
+	SERVED_CUT,	 /* the handshake was cut: nobody's certificate
 				   was seen */
 	SERVED_UNREACHED,
 };
@@ -103,13 +103,13 @@ void judge_served(const struct webhook_facts *w, enum served served,
 		  const struct doctor_place *p, struct findings *f);
 
 enum dry_run {
-	DRY_RUN_NONE,		/* not tried */
+	DRY_RUN_NONE, /* not tried */
 	DRY_RUN_HELD,
 	DRY_RUN_UNHELD,
-	DRY_RUN_FAILED,	/* refused, or no answer */
+	DRY_RUN_FAILED, /* refused, or no answer */
 };
 struct dry_run_facts {
-	char nodepool[NODEPOOL_BYTES];	/* whose machines they would be */
+	char nodepool[NODEPOOL_BYTES]; /* whose machines they would be */
 	enum dry_run result[KIND_COUNT];
 	char why[KIND_COUNT][sizeof(((struct err *)0)->text)];
 	int64_t waited_ms;
@@ -135,17 +135,17 @@ void judge_kubernetes(const struct version *v, struct findings *f);
 #define KARPENTER_LEASE "karpenter-leader-election"
 struct karpenter_facts {
 	bool served;		/* any version of karpenter.sh is served */
-	bool v1, claims, pools;	/* karpenter.sh/v1, and what is in it */
+	bool v1, claims, pools; /* karpenter.sh/v1, and what is in it */
 	unsigned deployments;	/* of Karpenter */
-	struct version version;	/* of the first of them */
-	char namespace_[NODEPOOL_BYTES], name[NAME_BYTES];	/* … */
-	long long replicas, available;	/* of all of them */
+	struct version version; /* of the first of them */
+	char namespace_[NODEPOOL_BYTES], name[NAME_BYTES]; /* … */
+	long long replicas, available;			   /* of all of them */
 	/* Its Lease KARPENTER_LEASE, in this namespace; "": there is none.  Of
 	 * several it is the one that was renewed last. */
 	char lease_namespace[NODEPOOL_BYTES];
-	int64_t lease_us;	/* when; STAMP_NONE: never */
+	int64_t lease_us; /* when; STAMP_NONE: never */
 	bool lease_live;
-	bool lease_left;	/* not renewed for over a day */
+	bool lease_left; /* not renewed for over a day */
 };
 void judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
 		     const struct doctor_place *p, struct findings *f);
@@ -157,8 +157,8 @@ enum right_where { RIGHT_CLUSTER, RIGHT_OWN, RIGHT_DEFAULT };
 struct right {
 	const char *group, *resource, *verb;
 	enum right_where where;
-	bool lease;	/* of the one Lease only */
-	bool needed;	/* without it the holder does not do its work */
+	bool lease;  /* of the one Lease only */
+	bool needed; /* without it the holder does not do its work */
 };
 #define RIGHTS_N 17
 extern const struct right rights[RIGHTS_N];
@@ -176,51 +176,51 @@ struct node_class {
 };
 struct nodepool_facts {
 	struct nodepool pool;
-	bool fixed;		/* spec.replicas */
-	bool never;		/* consolidateAfter: Never */
-	bool template_holds;	/* its template has the hold's annotation */
-	bool blocked;		/* its budgets allow no disruption, at any time
+	bool fixed;		 /* spec.replicas */
+	bool never;		 /* consolidateAfter: Never */
+	bool template_holds;	 /* its template has the hold's annotation */
+	bool blocked;		 /* its budgets allow no disruption, at any time
 				   and for any reason */
-	int64_t expire_ms;	/* expireAfter; -1: never, or not readable */
-	bool grace;		/* terminationGracePeriod */
-	struct node_class class;	/* "" where it is missing */
+	int64_t expire_ms;	 /* expireAfter; -1: never, or not readable */
+	bool grace;		 /* terminationGracePeriod */
+	struct node_class class; /* "" where it is missing */
 };
 void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 		    struct findings *f);
 
 /* nodePools.include and nodePools.exclude against the n NodePools that are
  * there. */
-void judge_patterns(const struct rules *r, const char (*nodepools)[NODEPOOL_BYTES],
-		    unsigned n, const struct doctor_place *p,
-		    struct findings *f);
+void judge_patterns(const struct rules *r,
+		    const char (*nodepools)[NODEPOOL_BYTES], unsigned n,
+		    const struct doctor_place *p, struct findings *f);
 
 /* --- the holder ----------------------------------------------------------- */
 
 /* A Deployment of Karpenter, of the holder or of the Go program. */
 struct deployment_facts {
 	char name[NAME_BYTES], namespace_[NODEPOOL_BYTES];
-	char app[NODEPOOL_BYTES];	/* app.kubernetes.io/name */
+	char app[NODEPOOL_BYTES]; /* app.kubernetes.io/name */
 	char component[NODEPOOL_BYTES];
-	char account[NAME_BYTES];	/* its ServiceAccount */
-	char config_map[NAME_BYTES];	/* the first that it mounts */
-	char release[NAME_BYTES];	/* Helm's; "": none */
-	struct version version;	/* of the label, or of the first image */
-	long long generation, observed;	/* observed: by its controller */
+	char account[NAME_BYTES];    /* its ServiceAccount */
+	char config_map[NAME_BYTES]; /* the first that it mounts */
+	char release[NAME_BYTES];    /* Helm's; "": none */
+	struct version version;	     /* of the label, or of the first image */
+	long long generation, observed; /* observed: by its controller */
 	long long replicas, updated, ready, available;
 };
 
 /* A pod of the holder, or of its renewer. */
 struct pod_facts {
-	char name[NAME_BYTES], node[NAME_BYTES];	/* node "": none yet */
+	char name[NAME_BYTES], node[NAME_BYTES]; /* node "": none yet */
 	char component[NODEPOOL_BYTES];
-	bool kept;		/* its annotation keeps Karpenter off its node */
+	bool kept; /* its annotation keeps Karpenter off its node */
 	bool ready;
-	char trouble[240];	/* what its kubelet says of its container; "":
+	char trouble[240];    /* what its kubelet says of its container; "":
 				   nothing */
-	char metrics_port[8];	/* "": it has no port of that name */
-	char ports[100];	/* of its first container: " NAME NUMBER …" */
-	char nodepool[NODEPOOL_BYTES];	/* of its node; "": not Karpenter's */
-	bool grace;		/* that NodePool has a terminationGracePeriod */
+	char metrics_port[8]; /* "": it has no port of that name */
+	char ports[100];      /* of its first container: " NAME NUMBER …" */
+	char nodepool[NODEPOOL_BYTES]; /* of its node; "": not Karpenter's */
+	bool grace; /* that NodePool has a terminationGracePeriod */
 };
 
 /* The Deployment of the holder, or of its renewer, with the n pods of all. */
@@ -234,12 +234,12 @@ void judge_rollout(const struct deployment_facts *d, const struct pod_facts *at,
 struct leader_facts {
 	char replica[NAME_BYTES];
 	bool electing;
-	bool valid;		/* its certificate */
-	int64_t not_after_ms;	/* STAMP_NONE: it serves none */
-	uint64_t authority;	/* 0: not told */
-	uint64_t waiting;	/* machines with a write that failed */
-	char waits[NODEPOOL_BYTES];	/* the first NodePool that has some */
-	char unseen[NODEPOOL_BYTES];	/* a resource that it cannot watch */
+	bool valid;		     /* its certificate */
+	int64_t not_after_ms;	     /* STAMP_NONE: it serves none */
+	uint64_t authority;	     /* 0: not told */
+	uint64_t waiting;	     /* machines with a write that failed */
+	char waits[NODEPOOL_BYTES];  /* the first NodePool that has some */
+	char unseen[NODEPOOL_BYTES]; /* a resource that it cannot watch */
 	/* Its configuration, by the names of flags (told_flags in
 	 * wire/doctor/facts.h); "": not told. */
 	char told[TOLD_N][TOLD_BYTES];
@@ -256,14 +256,14 @@ void judge_unanswered(const struct pod_facts *at, const char *why,
 /* The Service that the webhook names, and its endpoints. */
 struct service_facts {
 	bool there;
-	bool port;		/* it has the webhook's port */
-	long long first_port;	/* any that it has; 0: none */
-	char target[NODEPOOL_BYTES];	/* where that port leads: a name or a
+	bool port;		     /* it has the webhook's port */
+	long long first_port;	     /* any that it has; 0: none */
+	char target[NODEPOOL_BYTES]; /* where that port leads: a name or a
 					   number */
-	char selector[300];	/* what of its selector our pods do not have; "":
+	char selector[300]; /* what of its selector our pods do not have; "":
 				   it selects them */
 	bool slices_known;
-	unsigned ready;		/* endpoints */
+	unsigned ready; /* endpoints */
 };
 void judge_service(const struct service_facts *s, const struct webhook_facts *w,
 		   const struct pod_facts *at, unsigned n,
@@ -273,9 +273,9 @@ void judge_service(const struct service_facts *s, const struct webhook_facts *w,
 struct policy_facts {
 	const char *name;
 	bool policy, binding;
-	bool denies;		/* the binding does */
-	bool here;		/* it is about accounts in our namespace */
-	bool key;		/* it allows the hold's annotation */
+	bool denies; /* the binding does */
+	bool here;   /* it is about accounts in our namespace */
+	bool key;    /* it allows the hold's annotation */
 };
 void judge_policy(const struct policy_facts *w, const char *hold_key,
 		  const struct doctor_place *p, struct findings *f);
@@ -294,13 +294,13 @@ void judge_redundancy(const struct deployment_facts *d, bool budget_known,
 
 struct holder_facts {
 	bool deployments_known, lease_known, marks_known;
-	long long available;	/* pods */
-	bool elects;		/* the configuration has leader election */
-	bool observes;		/* … and `mode: observe` */
-	bool lease_live;	/* somebody has it and has renewed it in time */
+	long long available; /* pods */
+	bool elects;	     /* the configuration has leader election */
+	bool observes;	     /* … and `mode: observe` */
+	bool lease_live;     /* somebody has it and has renewed it in time */
 	char leader[NAME_BYTES];
 	unsigned marks[KIND_COUNT];
-	char marked[NAME_BYTES];	/* the first with a mark */
+	char marked[NAME_BYTES]; /* the first with a mark */
 };
 void judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 		  struct findings *f);
@@ -312,14 +312,14 @@ void judge_placement(const struct pod_facts *at, unsigned n,
 
 enum { LEFT_CONSOLIDATE, LEFT_EVICT, LEFT_HOLD, LEFT_COUNT };
 struct leftover_facts {
-	char deployment[NAME_BYTES], namespace_[NODEPOOL_BYTES];	/* "":
+	char deployment[NAME_BYTES], namespace_[NODEPOOL_BYTES]; /* "":
 							none */
-	bool role, binding;	/* its ClusterRole and ClusterRoleBinding */
+	bool role, binding; /* its ClusterRole and ClusterRoleBinding */
 	/* Nodes with do-not-consolidate, do-not-evict, and with a hold that has
 	 * no mark, is not from their NodePool's template, and has no person on
 	 * record as its writer. */
 	unsigned nodes[LEFT_COUNT];
-	char node[LEFT_COUNT][NAME_BYTES];	/* the first of each */
+	char node[LEFT_COUNT][NAME_BYTES]; /* the first of each */
 };
 void judge_leftovers(const struct leftover_facts *l, const char *hold_key,
 		     struct findings *f);

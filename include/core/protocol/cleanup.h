@@ -45,10 +45,10 @@
 struct cleanup;
 
 struct cleanup_config {
-	struct hold_key hold;	/* today's hold */
-	uint32_t machines_max;	/* of each kind; more wait for a later round */
+	struct hold_key hold;  /* today's hold */
+	uint32_t machines_max; /* of each kind; more wait for a later round */
 	bool dry_run;
-	bool remove_registered;	/* delete what is registered at admission */
+	bool remove_registered; /* delete what is registered at admission */
 	int64_t settle_ms;	/* the wait between two lists that show nothing
 				   (limits.h, UNINSTALL_PAUSE_MS) */
 	int64_t until_ms;	/* boot time of the timeout; INT64_MAX: none */
@@ -56,88 +56,88 @@ struct cleanup_config {
 
 enum cleanup_step {
 	CLEANUP_WAIT,
-	CLEANUP_REGISTERED,	/* see what is registered at admission, and
+	CLEANUP_REGISTERED, /* see what is registered at admission, and
 				   delete it if `remove` is set */
-	CLEANUP_LEAD,		/* make sure that the Lease is ours, so that
+	CLEANUP_LEAD,	    /* make sure that the Lease is ours, so that
 				   nobody else writes */
-	CLEANUP_LIST,		/* make one consistent list of `kind` */
-	CLEANUP_WRITE,		/* make the write `write` */
-	CLEANUP_END,		/* stop: `verdict` says how it ended.  All later
+	CLEANUP_LIST,	    /* make one consistent list of `kind` */
+	CLEANUP_WRITE,	    /* make the write `write` */
+	CLEANUP_END,	    /* stop: `verdict` says how it ended.  All later
 				   calls return the same */
 };
 
 enum cleanup_act {
-	CLEANUP_KEEP,		/* write nothing; it never comes in a todo */
-	CLEANUP_RELEASE,	/* remove hold and mark */
-	CLEANUP_UNMARK,		/* remove the mark; the hold is a person's */
-	CLEANUP_DECLASSIFY,	/* remove what says which claim it replaces */
+	CLEANUP_KEEP,	    /* write nothing; it never comes in a todo */
+	CLEANUP_RELEASE,    /* remove hold and mark */
+	CLEANUP_UNMARK,	    /* remove the mark; the hold is a person's */
+	CLEANUP_DECLASSIFY, /* remove what says which claim it replaces */
 };
 
 /* What to write on one object.  The pointers belong to the struct cleanup and
  * are valid until the write's outcome. */
 struct cleanup_write {
-	uint32_t id;		/* names the write in its outcome */
+	uint32_t id; /* names the write in its outcome */
 	enum cleanup_act act;
 	const struct entry *object;
-	const char *name;	/* the object's */
+	const char *name; /* the object's */
 	char uid[UID_BYTES], rv[RV_BYTES];
-	const struct hold_key *hold;	/* RELEASE: the hold to remove */
-	bool mark_exact;	/* entry_mark_exact */
+	const struct hold_key *hold; /* RELEASE: the hold to remove */
+	bool mark_exact;	     /* entry_mark_exact */
 };
 
 enum cleanup_verdict {
-	CLEANUP_CLEAN,		/* two lists in a row have shown nothing; or it
+	CLEANUP_CLEAN, /* two lists in a row have shown nothing; or it
 				   was a dry run */
-	CLEANUP_STILL_REGISTERED,	/* something still marks new objects */
-	CLEANUP_FOREIGN_MARKS,	/* no mark is left, but somebody else has marked
+	CLEANUP_STILL_REGISTERED, /* something still marks new objects */
+	CLEANUP_FOREIGN_MARKS, /* no mark is left, but somebody else has marked
 				   objects meanwhile: report->foreign */
-	CLEANUP_DENIED,		/* every write was refused: report->why */
-	CLEANUP_UNREADABLE,	/* only marks that cannot be decoded are left */
-	CLEANUP_LATE,		/* until_ms has come */
-	CLEANUP_BROKEN,		/* a step other than a WRITE has failed */
+	CLEANUP_DENIED,	       /* every write was refused: report->why */
+	CLEANUP_UNREADABLE,    /* only marks that cannot be decoded are left */
+	CLEANUP_LATE,	       /* until_ms has come */
+	CLEANUP_BROKEN,	       /* a step other than a WRITE has failed */
 };
 
 struct cleanup_todo {
 	enum cleanup_step step;
-	int64_t wait_ms;	/* WAIT; INT64_MAX: until another call */
-	bool trying_again;	/* WAIT: no write of the last round succeeded,
+	int64_t wait_ms;   /* WAIT; INT64_MAX: until another call */
+	bool trying_again; /* WAIT: no write of the last round succeeded,
 				   and it is the first such round in a row:
 				   print report->why.  Set once each time */
-	bool remove;		/* REGISTERED */
-	enum kind kind;		/* LIST */
-	struct cleanup_write write;	/* WRITE */
-	enum cleanup_verdict verdict;	/* END */
+	bool remove;	   /* REGISTERED */
+	enum kind kind;	   /* LIST */
+	struct cleanup_write write;   /* WRITE */
+	enum cleanup_verdict verdict; /* END */
 };
 
 enum cleanup_code {
 	CLEANUP_OK,
-	CLEANUP_FAILED,		/* any step but WRITE: it failed for good, or
+	CLEANUP_FAILED,	    /* any step but WRITE: it failed for good, or
 				   the command was interrupted */
-	CLEANUP_UNSERVED,	/* LIST: the API server does not serve the
+	CLEANUP_UNSERVED,   /* LIST: the API server does not serve the
 				   resource */
-	CLEANUP_GONE,		/* WRITE: the object is gone */
-	CLEANUP_CHANGED,	/* WRITE: a test in it failed; nothing is
+	CLEANUP_GONE,	    /* WRITE: the object is gone */
+	CLEANUP_CHANGED,    /* WRITE: a test in it failed; nothing is
 				   written */
-	CLEANUP_REFUSED,	/* WRITE: nothing is written, and trying again
+	CLEANUP_REFUSED,    /* WRITE: nothing is written, and trying again
 				   is of no use */
-	CLEANUP_UNANSWERED,	/* WRITE: it may have been done; or nothing is
+	CLEANUP_UNANSWERED, /* WRITE: it may have been done; or nothing is
 				   written, and trying again may help */
 };
 
 struct cleanup_outcome {
 	enum cleanup_code code;
-	unsigned registered;	/* REGISTERED: how many are still registered */
-	bool anew;		/* LEAD: somebody else may have had the Lease
+	unsigned registered; /* REGISTERED: how many are still registered */
+	bool anew;	     /* LEAD: somebody else may have had the Lease
 				   since the last LEAD */
-	bool led;		/* LIST: the Lease is still ours */
-	uint32_t id;		/* WRITE */
-	const char *why;	/* WRITE that is not OK: the reason in words;
+	bool led;	     /* LIST: the Lease is still ours */
+	uint32_t id;	     /* WRITE */
+	const char *why;     /* WRITE that is not OK: the reason in words;
 				   NULL: none */
 };
 
 /* c is copied.  seed: of all jitter.  Returns NULL if there is no memory. */
 struct cleanup *cleanup_new(const struct cleanup_config *c, uint64_t seed);
-void cleanup_free(struct cleanup *x);	/* NULL: nothing */
+void cleanup_free(struct cleanup *x); /* NULL: nothing */
 
 /* cleanup_next goes on giving out WRITEs while others are under way.  It says
  * WAIT where the next WRITE depends on an answer. */
@@ -165,11 +165,11 @@ void cleanup_unowned(struct cleanup *x, const char *name);
 #define CLEANUP_NAMED 10
 /* What one list of all Nodes and NodeClaims has shown. */
 struct cleanup_list {
-	unsigned left[KIND_COUNT];	/* objects with a mark */
-	unsigned classes[KIND_COUNT];	/* objects with a class */
-	unsigned unread[KIND_COUNT];	/* those of left that could not be
+	unsigned left[KIND_COUNT];    /* objects with a mark */
+	unsigned classes[KIND_COUNT]; /* objects with a class */
+	unsigned unread[KIND_COUNT];  /* those of left that could not be
 					   decoded */
-	unsigned unowned[KIND_COUNT];	/* cleanup_unowned */
+	unsigned unowned[KIND_COUNT]; /* cleanup_unowned */
 	/* The first ones of left and of unowned, "node/NAME". */
 	char named[CLEANUP_NAMED][NAME_BYTES + 16];
 	char named_unowned[CLEANUP_NAMED][NAME_BYTES + 16];
@@ -177,12 +177,12 @@ struct cleanup_list {
 
 /* What to say at the end. */
 struct cleanup_report {
-	bool listed;		/* `last` is the last complete list; false:
+	bool listed; /* `last` is the last complete list; false:
 				   there was none */
 	struct cleanup_list last;
-	unsigned released[KIND_COUNT], unmarked, declassified;	/* writes */
-	const char *foreign;	/* the first foreign mark, in words; "": none */
-	char why[240];		/* the first failure of the last round; "":
+	unsigned released[KIND_COUNT], unmarked, declassified; /* writes */
+	const char *foreign; /* the first foreign mark, in words; "": none */
+	char why[240];	     /* the first failure of the last round; "":
 				   none */
 };
 /* Returns the report so far.  It belongs to *x and is valid until

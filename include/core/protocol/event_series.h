@@ -30,18 +30,18 @@
  * Not thread-safe: one thread calls it, or all callers hold the owner's lock.
  * It owns no memory, but takes about 90 KB: do not put it on the stack.
  */
-#define EVENT_SERIES_MAX 64		/* different Events known at once,
-					   written or waiting */
-#define EVENT_SERIES_NOTE_BYTES 1025	/* Kubernetes: 1024 bytes */
-#define EVENT_SERIES_ACTION_BYTES 129	/* Kubernetes: 128 bytes */
+/* different Events known at once, written or waiting */
+#define EVENT_SERIES_MAX 64
+#define EVENT_SERIES_NOTE_BYTES 1025  /* Kubernetes: 1024 bytes */
+#define EVENT_SERIES_ACTION_BYTES 129 /* Kubernetes: 128 bytes */
 /* client-go's finishTime, refreshTime, maxTriesPerEvent and sleepDuration. */
-#define EVENT_SERIES_FINISH_MS 360000	/* a series ends when no equal Event
-					   has come for so long */
-#define EVENT_SERIES_REFRESH_MS 1800000	/* how often the count of a series is
-					   written */
+/* a series ends when no equal Event has come for so long */
+#define EVENT_SERIES_FINISH_MS 360000
+/* how often the count of a series is written */
+#define EVENT_SERIES_REFRESH_MS 1800000
 #define EVENT_SERIES_TRIES 12
-#define EVENT_SERIES_RETRY_MS 10000	/* from one try to the next, and up to
-					   a quarter more */
+/* from one try to the next, and up to a quarter more */
+#define EVENT_SERIES_RETRY_MS 10000
 
 enum event_reason {
 	EVENT_HOLD_STARTED,
@@ -49,7 +49,7 @@ enum event_reason {
 	EVENT_HOLD_RELEASED,
 	EVENT_HOLD_CAPPED,
 	EVENT_MANUAL_HOLD,
-	EVENT_RELEASE_BLOCKED,		/* a Warning, as is the next one */
+	EVENT_RELEASE_BLOCKED, /* a Warning, as is the next one */
 	EVENT_INVALID_ANNOTATION,
 	/* With MODE_OBSERVE, in the order of those above.  They are Normal,
 	 * because nothing has come of them. */
@@ -66,8 +66,8 @@ enum event_reason {
 struct event_series_what {
 	enum event_reason reason;
 	const char *nodepool, *nodepool_uid;
-	const char *action;	/* NULL: the reason's usual one */
-	const char *note;	/* a note that is too long is cut after a whole
+	const char *action; /* NULL: the reason's usual one */
+	const char *note;   /* a note that is too long is cut after a whole
 				   character */
 };
 
@@ -80,34 +80,34 @@ struct event_series_event {
 	 * first_us is part of the Event's name: no two Events have the same. */
 	int64_t first_us;
 	int64_t last_us;
-	unsigned count;		/* how often it was said; 2 or more: a series */
+	unsigned count; /* how often it was said; 2 or more: a series */
 };
 
 enum event_series_step {
 	EVENT_SERIES_WAIT,
-	EVENT_SERIES_CREATE,	/* create *event, with its series if it is
+	EVENT_SERIES_CREATE, /* create *event, with its series if it is
 				   one */
-	EVENT_SERIES_PATCH,	/* write the series of *event */
+	EVENT_SERIES_PATCH,  /* write the series of *event */
 };
 
 struct event_series_todo {
 	enum event_series_step step;
-	int64_t wait_ms;	/* WAIT; INT64_MAX: until another call */
-	const struct event_series_event *event;	/* CREATE, PATCH: valid until
+	int64_t wait_ms; /* WAIT; INT64_MAX: until another call */
+	const struct event_series_event *event; /* CREATE, PATCH: valid until
 						   event_series_done */
 };
 
 enum event_series_code {
 	EVENT_SERIES_WRITTEN,
-	EVENT_SERIES_GONE,	/* 404 */
-	EVENT_SERIES_EXISTS,	/* 409 */
-	EVENT_SERIES_REFUSED,	/* any other 4xx: never tried again */
-	EVENT_SERIES_FAILED,	/* no answer, 429 or 5xx: tried again */
+	EVENT_SERIES_GONE,    /* 404 */
+	EVENT_SERIES_EXISTS,  /* 409 */
+	EVENT_SERIES_REFUSED, /* any other 4xx: never tried again */
+	EVENT_SERIES_FAILED,  /* no answer, 429 or 5xx: tried again */
 };
 
 struct event_series_outcome {
 	enum event_series_code code;
-	int64_t retry_after_ms;	/* FAILED: the answer's; -1: none */
+	int64_t retry_after_ms; /* FAILED: the answer's; -1: none */
 };
 
 /*
@@ -126,19 +126,19 @@ struct event_series_outcome {
  */
 enum event_series_state {
 	EVENT_SERIES_FREE,
-	EVENT_SERIES_PENDING,	/* to be written, at not_before_ms or later */
+	EVENT_SERIES_PENDING, /* to be written, at not_before_ms or later */
 	EVENT_SERIES_COUNTING,
 };
 
 struct event_series_entry {
 	struct event_series_event event;
 	enum event_series_state state;
-	bool exists;		/* the API server has the Event */
-	bool ended;		/* it takes no more, and is freed once it is
+	bool exists;	  /* the API server has the Event */
+	bool ended;	  /* it takes no more, and is freed once it is
 				   written */
-	unsigned written;	/* the count that the API server has */
-	unsigned tries;		/* of the write that is pending */
-	uint64_t order;		/* entries are numbered as they begin */
+	unsigned written; /* the count that the API server has */
+	unsigned tries;	  /* of the write that is pending */
+	uint64_t order;	  /* entries are numbered as they begin */
 	/* Boot time: when it was last said, when it was last written or given
 	 * up, and when its next try is due. */
 	int64_t last_ms, wrote_ms, not_before_ms;
@@ -148,13 +148,13 @@ struct event_series_entry {
 struct event_series {
 	struct pace pace;
 	struct event_series_entry entries[EVENT_SERIES_MAX];
-	struct event_series_entry *under_way;	/* NULL: none */
-	enum event_series_step step;		/* of the one under way */
-	struct event_series_event sent;		/* the Event as it was sent */
-	uint64_t order;		/* of the next entry */
-	int64_t stamp_us;	/* the first_us that was given out last */
-	uint64_t dropped;	/* Events for which there was no room */
-	uint64_t lost;		/* writes refused, or tried 12 times */
+	struct event_series_entry *under_way; /* NULL: none */
+	enum event_series_step step;	      /* of the one under way */
+	struct event_series_event sent;	      /* the Event as it was sent */
+	uint64_t order;			      /* of the next entry */
+	int64_t stamp_us; /* the first_us that was given out last */
+	uint64_t dropped; /* Events for which there was no room */
+	uint64_t lost;	  /* writes refused, or tried 12 times */
 };
 
 /* Returns whether the states are consistent.  For assert. */

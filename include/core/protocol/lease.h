@@ -28,27 +28,27 @@
  * stack.
  */
 #define LEASE_HOLDER_BYTES NAME_BYTES
-#define LEASE_STATE_BYTES (64u << 10)	/* annotations may take 256 KiB per
-					   object */
+/* annotations may take 256 KiB per object */
+#define LEASE_STATE_BYTES (64u << 10)
 #define LEASE_HISTORY_BYTES (16u << 10)
-#define LEASE_MARGIN_MS 500	/* our writes end this long before the Lease can
-				   expire, because clocks differ in rate and a
-				   cancelled request takes time to stop */
-#define LEASE_NOTES 8		/* how many notes wait to be fetched; the oldest
-				   is dropped for another one */
-#define LEASE_NEVER INT64_MIN	/* lease_fence_ms: this process has never led */
+/* our writes end this long before the Lease can expire, because clocks
+ * differ in rate and a cancelled request takes time to stop */
+#define LEASE_MARGIN_MS 500
+/* how many notes wait to be fetched; the oldest is dropped for another one */
+#define LEASE_NOTES 8
+#define LEASE_NEVER INT64_MIN /* lease_fence_ms: this process has never led */
 /* The times are leaseDuration, renewDeadline and retryPeriod under
  * leaderElection in the configuration.  retry_ms is shorter than
  * renew_deadline_ms, which is shorter than duration_ms. */
 struct lease_config {
-	bool enabled;	/* false: leads from the start, and only keeps the
+	bool enabled;  /* false: leads from the start, and only keeps the
 			   state */
-	bool observes;	/* MODE_OBSERVE: the state is kept in an annotation of
+	bool observes; /* MODE_OBSERVE: the state is kept in an annotation of
 			   its own */
-	char identity[LEASE_HOLDER_BYTES];	/* unlike that of any other
+	char identity[LEASE_HOLDER_BYTES]; /* unlike that of any other
 						   process */
 	int64_t duration_ms, renew_deadline_ms, retry_ms;
-	int64_t patience_ms;	/* 0: a replica.  Otherwise a command, which
+	int64_t patience_ms; /* 0: a replica.  Otherwise a command, which
 				   lets replicas go first: it takes the Lease
 				   only when it has been free for so long, and
 				   makes none where there is none */
@@ -59,19 +59,19 @@ struct lease_config {
 
 /* A Lease (coordination.k8s.io/v1) as it is read and written. */
 struct lease_record {
-	bool present;		/* false: there is no such Lease */
-	char holder[LEASE_HOLDER_BYTES];	/* "": nobody */
-	bool holder_cut;	/* the name in the Lease is longer than fits, so
+	bool present;			 /* false: there is no such Lease */
+	char holder[LEASE_HOLDER_BYTES]; /* "": nobody */
+	bool holder_cut; /* the name in the Lease is longer than fits, so
 				   the holder is not this process */
 	int32_t duration_s, transitions;
-	int64_t acquire_us, renew_us;	/* microseconds since 1970; STAMP_NONE:
+	int64_t acquire_us, renew_us; /* microseconds since 1970; STAMP_NONE:
 					   missing */
-	char rv[RV_BYTES];	/* metadata.resourceVersion */
-	bool observes;		/* the state is that of a leader that
+	char rv[RV_BYTES];	      /* metadata.resourceVersion */
+	bool observes;		      /* the state is that of a leader that
 				   observes */
-	bool state_bad;		/* the state is there, but too long or no
+	bool state_bad;		      /* the state is there, but too long or no
 				   string */
-	bool state_other;	/* the state of the other mode is there.  The
+	bool state_other; /* the state of the other mode is there.  The
 				   next write removes it: it would say what was
 				   held then, and not since */
 	/* "": there is none that can be read */
@@ -85,60 +85,60 @@ void lease_record_copy(struct lease_record *to,
 enum lease_step {
 	LEASE_WAIT,
 	LEASE_GET,
-	LEASE_CREATE,	/* create `record`; answer a 409 with CONFLICT */
-	LEASE_UPDATE,	/* update the spec if with_spec, and state and history if
+	LEASE_CREATE, /* create `record`; answer a 409 with CONFLICT */
+	LEASE_UPDATE, /* update the spec if with_spec, and state and history if
 			   with_state, at record->rv */
-	LEASE_END,	/* after lease_stop: nothing is left to do */
-	LEASE_NONE,	/* with patience_ms: there is no Lease, so nobody leads.
+	LEASE_END,    /* after lease_stop: nothing is left to do */
+	LEASE_NONE,   /* with patience_ms: there is no Lease, so nobody leads.
 			   The caller goes on without one, and does not ask
 			   again */
 };
 
 struct lease_todo {
 	enum lease_step step;
-	int64_t wait_ms;	/* WAIT; INT64_MAX: until another call */
-	int64_t timeout_ms;	/* the request's; after that it is FAILED */
-	const struct lease_record *record;	/* CREATE, UPDATE: belongs to
+	int64_t wait_ms;    /* WAIT; INT64_MAX: until another call */
+	int64_t timeout_ms; /* the request's; after that it is FAILED */
+	const struct lease_record *record; /* CREATE, UPDATE: belongs to
 						   the struct lease, and the
 						   next call may change it */
-	bool with_spec;		/* UPDATE */
-	bool with_state;	/* UPDATE, of the history as well */
+	bool with_spec;			   /* UPDATE */
+	bool with_state;		   /* UPDATE, of the history as well */
 };
 
 enum lease_code {
 	LEASE_OK,
-	LEASE_NOT_FOUND,	/* 404 */
-	LEASE_CONFLICT,	/* 409 */
-	LEASE_BUSY,	/* 429 or 503: the request was not carried out */
-	LEASE_FAILED,	/* no readable answer: a write may have been carried
+	LEASE_NOT_FOUND, /* 404 */
+	LEASE_CONFLICT,	 /* 409 */
+	LEASE_BUSY,	 /* 429 or 503: the request was not carried out */
+	LEASE_FAILED,	 /* no readable answer: a write may have been carried
 			   out */
 };
 
 struct lease_outcome {
 	enum lease_code code;
-	const struct lease_record *record;	/* OK: the object in the answer,
+	const struct lease_record *record; /* OK: the object in the answer,
 						   also in that to a write */
-	int64_t retry_after_ms;	/* BUSY: the answer's; -1: none */
+	int64_t retry_after_ms;		   /* BUSY: the answer's; -1: none */
 };
 
 /* What the log should say. */
 struct lease_note {
 	enum lease_note_type {
-		LEASE_NOTE_LEADS,	/* we lead; name: our identity */
-		LEASE_NOTE_LEADER,	/* another process, `name`, is newly
+		LEASE_NOTE_LEADS,     /* we lead; name: our identity */
+		LEASE_NOTE_LEADER,    /* another process, `name`, is newly
 					   seen as the holder */
-		LEASE_NOTE_LATE,	/* the lead is lost, because the Lease
+		LEASE_NOTE_LATE,      /* the lead is lost, because the Lease
 					   was not renewed in time */
-		LEASE_NOTE_TAKEN,	/* the lead is lost, because `name` has
+		LEASE_NOTE_TAKEN,     /* the lead is lost, because `name` has
 					   the Lease; "": nobody has */
-		LEASE_NOTE_RELEASED,	/* the Lease was given up after
+		LEASE_NOTE_RELEASED,  /* the Lease was given up after
 					   lease_stop */
-		LEASE_NOTE_BAD_STATE,	/* the state cannot be read, and counts
+		LEASE_NOTE_BAD_STATE, /* the state cannot be read, and counts
 					   as absent */
-		LEASE_NOTE_FREE,	/* nobody leads, and patience_ms
+		LEASE_NOTE_FREE,      /* nobody leads, and patience_ms
 					   begins */
 	} type;
-	char name[LEASE_HOLDER_BYTES];	/* "" unless the type says otherwise */
+	char name[LEASE_HOLDER_BYTES]; /* "" unless the type says otherwise */
 };
 
 /*
@@ -161,27 +161,27 @@ struct lease {
 	struct lease_config config;
 	struct pace pace;
 	enum lease_role role;
-	bool releasing;	/* STOPS: the write under way gives the Lease up */
+	bool releasing; /* STOPS: the write under way gives the Lease up */
 	bool fresh;	/* `seen` is what the last answer showed */
 	bool read;	/* the state is known, so want.state may be written */
-	enum lease_step busy;	/* the step under way; LEASE_WAIT: none */
-	enum lease_step plan;	/* the step to go on with; LEASE_WAIT: a new
+	enum lease_step busy; /* the step under way; LEASE_WAIT: none */
+	enum lease_step plan; /* the step to go on with; LEASE_WAIT: a new
 				   attempt */
 	/* Requests of this attempt; failures in a row; the ring of notes. */
 	unsigned steps, failures, notes_first, notes_n;
 	/* The next attempt begins at not_before_ms.  The last one began at
 	 * attempt_ms, and its last request was given out at call_ms. */
 	int64_t not_before_ms, attempt_ms, call_ms;
-	int64_t sent_ms;	/* when the last write known to be done was
+	int64_t sent_ms;  /* when the last write known to be done was
 				   sent; LEASE_NEVER: there was none */
-	int64_t seen_ms;	/* when the record was last seen to change */
-	bool renewed;		/* … by the holder that it had before */
-	int64_t free_ms;	/* patience_ms counts from here; 0: the Lease
+	int64_t seen_ms;  /* when the record was last seen to change */
+	bool renewed;	  /* … by the holder that it had before */
+	int64_t free_ms;  /* patience_ms counts from here; 0: the Lease
 				   was not seen free since a replica held it */
-	int64_t state_us;	/* lease_state_ms, in microseconds */
-	struct lease_record seen, want;	/* what the server has, as far as we
+	int64_t state_us; /* lease_state_ms, in microseconds */
+	struct lease_record seen, want;	   /* what the server has, as far as we
 					   know; what we write */
-	char reported[LEASE_HOLDER_BYTES];	/* of the last holder seen */
+	char reported[LEASE_HOLDER_BYTES]; /* of the last holder seen */
 	struct lease_note notes[LEASE_NOTES];
 };
 

@@ -25,9 +25,9 @@
 #define LEASE_NAMESPACE_BYTES 64
 
 struct lease_where {
-	const char *given;	/* borrowed; a DNS label, or "": none */
-	int64_t server_ms;	/* now */
-	bool there;		/* the given namespace has a Lease */
+	const char *given; /* borrowed; a DNS label, or "": none */
+	int64_t server_ms; /* now */
+	bool there;	   /* the given namespace has a Lease */
 	/* The first namespace that has one, and the last other one. */
 	char found[LEASE_NAMESPACE_BYTES];
 	char second[LEASE_NAMESPACE_BYTES];

@@ -28,35 +28,35 @@
  */
 enum reflect_step {
 	REFLECT_WAIT,
-	REFLECT_LIST,	/* list one page, with `cont` as the continue token;
+	REFLECT_LIST,  /* list one page, with `cont` as the continue token;
 			   "" asks for the first page */
-	REFLECT_WATCH,	/* watch from rv on, for timeout_s seconds */
+	REFLECT_WATCH, /* watch from rv on, for timeout_s seconds */
 };
 
 struct reflect_todo {
 	enum reflect_step step;
-	int64_t wait_ms;	/* WAIT; INT64_MAX: until another call */
-	const char *rv, *cont;	/* WATCH; LIST.  Both belong to the struct
+	int64_t wait_ms;       /* WAIT; INT64_MAX: until another call */
+	const char *rv, *cont; /* WATCH; LIST.  Both belong to the struct
 				   reflect and are valid until the next call */
-	int timeout_s;		/* WATCH */
+	int timeout_s;	       /* WATCH */
 };
 
 enum reflect_code {
-	REFLECT_PAGE,		/* LIST: a page came, and more follow */
-	REFLECT_COMPLETE,	/* LIST: the last page came */
-	REFLECT_UNSERVED,	/* the API server does not serve the resource;
+	REFLECT_PAGE,	  /* LIST: a page came, and more follow */
+	REFLECT_COMPLETE, /* LIST: the last page came */
+	REFLECT_UNSERVED, /* the API server does not serve the resource;
 				   the next step is a list, after UNSERVED_MS or
 				   up to twice as long */
-	REFLECT_ENDED,		/* WATCH: it ended without an error */
-	REFLECT_EXPIRED,	/* 410, in the stream or as the answer */
-	REFLECT_FAILED,		/* anything else */
+	REFLECT_ENDED,	  /* WATCH: it ended without an error */
+	REFLECT_EXPIRED,  /* 410, in the stream or as the answer */
+	REFLECT_FAILED,	  /* anything else */
 };
 
 struct reflect_outcome {
 	enum reflect_code code;
 	const char *rv;		/* PAGE, COMPLETE: the list's */
 	const char *cont;	/* PAGE: the token of the next page */
-	int64_t retry_after_ms;	/* FAILED: the answer's; -1: none */
+	int64_t retry_after_ms; /* FAILED: the answer's; -1: none */
 };
 
 /*
@@ -73,9 +73,9 @@ struct reflect_outcome {
  * reflect_done makes all transitions but the restart.
  */
 enum reflect_state {
-	REFLECT_UNLISTED,	/* a list from its first page on */
-	REFLECT_PAGING,		/* the page with the token `cont` */
-	REFLECT_LISTED,		/* a watch from rv on */
+	REFLECT_UNLISTED, /* a list from its first page on */
+	REFLECT_PAGING,	  /* the page with the token `cont` */
+	REFLECT_LISTED,	  /* a watch from rv on */
 };
 
 /* The members are private. */
@@ -84,11 +84,11 @@ struct reflect {
 	enum reflect_state state;
 	char rv[RV_BYTES];
 	char cont[CONTINUE_BYTES];
-	unsigned failures;	/* in a row, for the backoff */
+	unsigned failures; /* in a row, for the backoff */
 	/* The next step waits until not_before_ms.  The others say when the
 	 * last step failed, and when the last watch began. */
 	int64_t not_before_ms, failed_ms, watch_ms;
-	int64_t expired_ms;	/* the last 410 */
+	int64_t expired_ms; /* the last 410 */
 };
 
 /* Returns whether the state is consistent.  For assert. */

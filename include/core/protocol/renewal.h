@@ -50,21 +50,22 @@
  * step is under way at a time.  The times of certificates are server_ms, all
  * others are boot_ms.  One thread uses it, and it owns no memory.
  */
-#define RENEWAL_ID_BYTES 32	/* SHA-256 of the certificate */
-#define RENEWAL_BUNDLE_MAX 16	/* the CA itself, and the youngest others */
-#define RENEWAL_SPREAD 6	/* a new pair has reached every replica after
-				   the life of a serving certificate, divided by
-				   this */
-#define RENEWAL_AHEAD_MS 300000	/* how long we wait for a certificate that is
-				   not valid yet; a later one is replaced */
-#define RENEWAL_BACKDATE_MS 3600000	/* NotBefore lies this long before the
-					   moment at which we made it */
+#define RENEWAL_ID_BYTES 32   /* SHA-256 of the certificate */
+#define RENEWAL_BUNDLE_MAX 16 /* the CA itself, and the youngest others */
+/* a new pair has reached every replica after the life of a serving
+ * certificate, divided by this */
+#define RENEWAL_SPREAD 6
+/* how long we wait for a certificate that is not valid yet; a later one is
+ * replaced */
+#define RENEWAL_AHEAD_MS 300000
+/* NotBefore lies this long before the moment at which we made it */
+#define RENEWAL_BACKDATE_MS 3600000
 
 struct renewal_config {
-	int64_t ca_ms, leaf_ms;		/* how long a CA and a serving
+	int64_t ca_ms, leaf_ms; /* how long a CA and a serving
 					   certificate live */
-	int64_t read_ms;		/* how often everything is read */
-	int64_t settle_ms;		/* how long after a change of caBundle
+	int64_t read_ms;	/* how often everything is read */
+	int64_t settle_ms;	/* how long after a change of caBundle
 					   every API server goes by it; also the
 					   least time between two equal
 					   writes */
@@ -77,14 +78,14 @@ struct renewal_cert {
 
 /* What a READ has read. */
 struct renewal_view {
-	bool has_ca;		/* the Secret has a CA and its key */
+	bool has_ca; /* the Secret has a CA and its key */
 	struct renewal_cert ca;
-	bool has_leaf;		/* the Secret has a pair by that CA for all our
+	bool has_leaf; /* the Secret has a pair by that CA for all our
 				   names */
 	struct renewal_cert leaf;
-	bool has_webhooks;	/* there are webhooks, which may have a
+	bool has_webhooks;   /* there are webhooks, which may have a
 				   caBundle */
-	bool bundle_differs;	/* the webhooks have different caBundles, or one
+	bool bundle_differs; /* the webhooks have different caBundles, or one
 				   has more than `bundle` shows */
 	unsigned bundle_n;
 	struct renewal_cert bundle[RENEWAL_BUNDLE_MAX];
@@ -95,7 +96,7 @@ enum renewal_step {
 	RENEWAL_READ,
 	RENEWAL_CA,	/* make a CA that lives for life_ms, and write it to the
 			   Secret */
-	RENEWAL_BUNDLE,	/* write the CA, and `keep` of the view's bundle, to the
+	RENEWAL_BUNDLE, /* write the CA, and `keep` of the view's bundle, to the
 			   caBundle of each webhook */
 	RENEWAL_LEAF,	/* make a serving pair that lives for life_ms, and write
 			   it to the Secret */
@@ -103,25 +104,25 @@ enum renewal_step {
 
 struct renewal_todo {
 	enum renewal_step step;
-	int64_t wait_ms;	/* WAIT; INT64_MAX: until another call */
-	int64_t life_ms;	/* CA, LEAF */
-	const char *reason;	/* CA, BUNDLE, LEAF: why, for the log; static */
-	bool keep[RENEWAL_BUNDLE_MAX];	/* BUNDLE: by place in view.bundle */
+	int64_t wait_ms;    /* WAIT; INT64_MAX: until another call */
+	int64_t life_ms;    /* CA, LEAF */
+	const char *reason; /* CA, BUNDLE, LEAF: why, for the log; static */
+	bool keep[RENEWAL_BUNDLE_MAX]; /* BUNDLE: by place in view.bundle */
 };
 
 enum renewal_code {
 	RENEWAL_OK,
-	RENEWAL_PARTLY,		/* READ: everything but the webhooks was read */
-	RENEWAL_CONFLICT,	/* the object has changed since it was read */
+	RENEWAL_PARTLY,	  /* READ: everything but the webhooks was read */
+	RENEWAL_CONFLICT, /* the object has changed since it was read */
 	RENEWAL_FAILED,
 };
 
 struct renewal_outcome {
 	enum renewal_code code;
-	const struct renewal_view *view;	/* READ that is OK or PARTLY:
+	const struct renewal_view *view; /* READ that is OK or PARTLY:
 						   what was read; it is
 						   copied */
-	int64_t retry_after_ms;	/* not OK: the answer's; -1: none */
+	int64_t retry_after_ms;		 /* not OK: the answer's; -1: none */
 };
 
 /*
@@ -136,8 +137,8 @@ struct renewal_outcome {
  */
 enum renewal_state {
 	RENEWAL_IDLE,
-	RENEWAL_UNDER_WAY,	/* the step `step` */
-	RENEWAL_KNOWN,	/* the view was read, and nothing has been decided by it
+	RENEWAL_UNDER_WAY, /* the step `step` */
+	RENEWAL_KNOWN, /* the view was read, and nothing has been decided by it
 			   yet */
 };
 
@@ -147,17 +148,17 @@ struct renewal {
 	struct pace pace;
 	struct renewal_view view;
 	enum renewal_state state;
-	enum renewal_step step;		/* under way; WAIT: none */
-	bool partly;			/* the view is without webhooks */
-	int64_t not_before_ms;		/* boot time: nothing is done before */
-	int64_t wrote_ms[RENEWAL_LEAF + 1];	/* by step: boot time of its
+	enum renewal_step step; /* under way; WAIT: none */
+	bool partly;		/* the view is without webhooks */
+	int64_t not_before_ms;	/* boot time: nothing is done before */
+	int64_t wrote_ms[RENEWAL_LEAF + 1]; /* by step: boot time of its
 						   last success */
 	/* Whether caBundle has our CA, which one that is, and the boot time
 	 * since when we have seen it there. */
 	bool trusted;
 	unsigned char trusted_id[RENEWAL_ID_BYTES];
 	int64_t trusted_ms;
-	unsigned failures;		/* in a row */
+	unsigned failures; /* in a row */
 };
 
 /* Returns a configuration with these lives.  The other times follow from

@@ -26,12 +26,12 @@ enum scope_kind {
 
 enum mode {
 	MODE_ENFORCE,
-	MODE_OBSERVE,	/* decide everything and write nothing on Nodes and
+	MODE_OBSERVE, /* decide everything and write nothing on Nodes and
 			   NodeClaims: docs/rules.md#mode-observe */
 };
 
 enum replacement_rule {
-	REPLACEMENTS_IGNORE,	/* replacements keep no scope held */
+	REPLACEMENTS_IGNORE, /* replacements keep no scope held */
 	REPLACEMENTS_COUNT,
 };
 
@@ -45,16 +45,16 @@ struct patterns {
 struct rules {
 	enum mode mode;
 	enum scope_kind scope;
-	int64_t hold_ms;	/* holdDuration, above 0 */
-	int64_t startup_ms;	/* startupTimeout */
+	int64_t hold_ms;    /* holdDuration, above 0 */
+	int64_t startup_ms; /* startupTimeout */
 	enum replacement_rule replacements;
 	/* minScaleUp: how many new machines it takes to hold the whole scope.
 	 * With a percentage above 0 that is this share of the scope's machines,
 	 * rounded up, and at least min_scale_up, which is at least 1. */
 	uint32_t min_scale_up, min_scale_up_percent;
-	struct cap_rules cap;	/* maxHoldDuration, releaseWindow */
-	struct hold_key hold;	/* today's hold: holdAnnotation */
-	struct patterns include, exclude;	/* nodePools */
+	struct cap_rules cap;		  /* maxHoldDuration, releaseWindow */
+	struct hold_key hold;		  /* today's hold: holdAnnotation */
+	struct patterns include, exclude; /* nodePools */
 };
 
 /* Returns whether it matters which machine replaces which.  It does not if
@@ -77,44 +77,44 @@ bool hold_key_is_default(const struct hold_key *k);
  * need not be filled in.
  */
 struct review {
-	bool create;		/* operation CREATE and no subresource */
-	bool kind_known;	/* the resource is nodes or
+	bool create;	 /* operation CREATE and no subresource */
+	bool kind_known; /* the resource is nodes or
 				   nodeclaims.karpenter.sh */
 	enum kind kind;
-	bool malformed;		/* object, metadata, labels or annotations do
+	bool malformed;	   /* object, metadata, labels or annotations do
 				   not have their types */
-	bool has_nodepool;	/* the label NODEPOOL_LABEL is there */
+	bool has_nodepool; /* the label NODEPOOL_LABEL is there */
 	char nodepool[NODEPOOL_BYTES]; /* its value; "" without it */
-	bool unregistered;	/* the taint UNREGISTERED_TAINT is there */
-	bool disabled;		/* the NodePool is left alone: it is disabled,
+	bool unregistered; /* the taint UNREGISTERED_TAINT is there */
+	bool disabled;	   /* the NodePool is left alone: it is disabled,
 				   or a hold can do nothing for it */
-	enum hold hold;		/* what the object has of today's hold */
+	enum hold hold;	   /* what the object has of today's hold */
 	bool has_mark;
 	/* What the object has of the hold that its mark stands for: the hold
 	 * that its held-key names, or the default hold if it has no held-key.
 	 * HOLD_ABSENT if it has no mark, or if the held-key cannot be read. */
 	enum hold mark_hold;
-	size_t annotations_bytes;	/* all keys and values together */
+	size_t annotations_bytes; /* all keys and values together */
 };
 
 enum reason {
-	REASON_QUIET_PERIOD,	/* it is held: it is new, or it carries our own
+	REASON_QUIET_PERIOD, /* it is held: it is new, or it carries our own
 				   earlier answer */
-	REASON_USER_HOLD,	/* a person has set the hold */
+	REASON_USER_HOLD,    /* a person has set the hold */
 	REASON_NOT_KARPENTER,
 	REASON_NODEPOOL_EXCLUDED,
 	REASON_NODEPOOL_DISABLED,
-	REASON_NOT_HANDLED,	/* another kind, operation or subresource */
+	REASON_NOT_HANDLED, /* another kind, operation or subresource */
 	REASON_MALFORMED,
-	REASON_NO_ROOM,		/* our annotations would make the object
+	REASON_NO_ROOM,	 /* our annotations would make the object
 				   invalid */
-	REASON_OBSERVED,	/* it would be held, with MODE_ENFORCE */
+	REASON_OBSERVED, /* it would be held, with MODE_ENFORCE */
 	REASON_COUNT,
 };
 
 struct verdict {
-	bool held;		/* the object is held after our answer */
-	bool patch;		/* the answer adds hold and mark */
+	bool held;  /* the object is held after our answer */
+	bool patch; /* the answer adds hold and mark */
 	enum reason reason;
 };
 

@@ -34,9 +34,9 @@
  * owner.
  */
 struct cap_rules {
-	int64_t max_ms;		/* how long a scope may be held; 0: there is no
+	int64_t max_ms;	   /* how long a scope may be held; 0: there is no
 				   cap, no debt and no window */
-	int64_t window_ms;	/* how long a release lasts; 0: a debt that
+	int64_t window_ms; /* how long a release lasts; 0: a debt that
 				   reaches max_ms becomes 0 at once and nothing
 				   is released */
 };
@@ -44,15 +44,15 @@ struct cap_rules {
 /* The state of one scope's cap.  core/table/scopes.c also sets debt and window
  * directly, after cap_settle. */
 struct cap {
-	int64_t debt_ms;	/* the debt at at_ms */
-	int64_t window_ms;	/* what was left of the window at at_ms; 0: no
+	int64_t debt_ms;   /* the debt at at_ms */
+	int64_t window_ms; /* what was left of the window at at_ms; 0: no
 				   window was open */
-	int64_t at_ms;		/* boot time to which the other members refer */
-	bool held;		/* the scope is held since at_ms */
-	bool grows;		/* the debt grows since at_ms: the scope is
+	int64_t at_ms;	   /* boot time to which the other members refer */
+	bool held;	   /* the scope is held since at_ms */
+	bool grows;	   /* the debt grows since at_ms: the scope is
 				   held, or was held by the leader before us and
 				   we do not see everything yet */
-	bool usable;		/* time is usable since at_ms */
+	bool usable;	   /* time is usable since at_ms */
 };
 
 /* Return what the debt is now, and what is left of the window (0: none). */

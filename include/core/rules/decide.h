@@ -15,28 +15,28 @@
  * call it.
  */
 enum goal {
-	GOAL_LEAVE,	/* write nothing: it is being deleted, or it is a Node
+	GOAL_LEAVE, /* write nothing: it is being deleted, or it is a Node
 			   without a claim that need not be held */
-	GOAL_HOLD,	/* the Node carries hold and mark, and so does the claim
+	GOAL_HOLD,  /* the Node carries hold and mark, and so does the claim
 			   until its Node is registered, unless a person has a
 			   say */
-	GOAL_CLEAR,	/* nothing of ours is left on either half */
+	GOAL_CLEAR, /* nothing of ours is left on either half */
 };
 
 /* One half of a machine.  A zeroed struct is a half that is not there. */
 struct half {
 	bool present;
-	bool busy;	/* it cannot be written now: a write is under way, or
+	bool busy;  /* it cannot be written now: a write is under way, or
 			   has to wait */
-	bool spent;	/* somebody removed hold and mark, and we have put them
+	bool spent; /* somebody removed hold and mark, and we have put them
 			   back as often as a period (docs/rules.md#words)
 			   allows: do not hold it again */
 	enum tenure tenure;
-	enum hold hold;	/* what the object has of today's hold */
-	bool previous;	/* the mark stands for a previous hold (struct
+	enum hold hold;		/* what the object has of today's hold */
+	bool previous;		/* the mark stands for a previous hold (struct
 			   object) */
 	bool previous_default;	/* that previous hold is the default hold */
-	enum hold default_hold;	/* what the object has of the default hold */
+	enum hold default_hold; /* what the object has of the default hold */
 	bool registered;	/* Karpenter has registered the Node, and copied
 				   the claim's annotations to it */
 };
@@ -51,9 +51,9 @@ enum act {
 	ACT_UNMARK,	/* remove the mark alone: the hold is a person's */
 	ACT_CLASSIFY,	/* write on the claim what it replaces (CLASS_KEY) */
 	ACT_READ,	/* get the object, then decide again */
-	ACT_READ_CLAIM,	/* get the claim that the Node's ownerReference names */
-	ACT_LIST_CLAIMS,	/* make a fresh list of the NodeClaims */
-	ACT_LIST_NODEPOOLS,	/* make a fresh list of the NodePools */
+	ACT_READ_CLAIM, /* get the claim that the Node's ownerReference names */
+	ACT_LIST_CLAIMS,    /* make a fresh list of the NodeClaims */
+	ACT_LIST_NODEPOOLS, /* make a fresh list of the NodePools */
 };
 
 /* Returns whether this act changes an object. */
@@ -65,9 +65,9 @@ act_writes(enum act a)
 }
 
 struct decision {
-	enum act act;	/* ACT_NONE, ACT_HOLD, ACT_CLEAR or ACT_UNMARK */
-	enum kind on;	/* the half to write on; without meaning for ACT_NONE */
-	bool release;	/* after this write nothing of ours protects the half:
+	enum act act; /* ACT_NONE, ACT_HOLD, ACT_CLEAR or ACT_UNMARK */
+	enum kind on; /* the half to write on; without meaning for ACT_NONE */
+	bool release; /* after this write nothing of ours protects the half:
 			   the caller first makes the fresh lists of a
 			   release */
 };

@@ -38,24 +38,24 @@ struct entry {
 	enum mark mark : 2;
 	bool has_held_key : 1, has_previous : 1;
 	enum hold previous_hold : 2;
-	uint32_t previous_key : 4;	/* slot in machines.previous_keys */
+	uint32_t previous_key : 4; /* slot in machines.previous_keys */
 	/* Claim: the controller and core/controller/replacements set these, and
 	 * machines_put leaves them alone. */
 	bool classed : 1;	/* its class is written on the object */
 	bool judged : 1;	/* it has come to count, and it was decided then
 				   whether it is a substitute */
 	bool rebooted : 1;	/* Karpenter has rebooted it */
-	bool deletion_seen : 1;	/* its deletion has been taken note of */
+	bool deletion_seen : 1; /* its deletion has been taken note of */
 	/* With MODE_OBSERVE: what was assumed to be written (machines_assume)
 	 * and stands in the hold and mark above, though not on the object.
 	 * ACT_NONE: they are the object's own. */
-	uint32_t assumed : 2;	/* an enum act */
-	bool carries : 1;	/* the object itself has hold and mark */
-	uint32_t peer;		/* the other half's id; NO_ID: none */
-	uint32_t generation;	/* machines_shown */
+	uint32_t assumed : 2; /* an enum act */
+	bool carries : 1;     /* the object itself has hold and mark */
+	uint32_t peer;	      /* the other half's id; NO_ID: none */
+	uint32_t generation;  /* machines_shown */
 	/* References to machines.strings: machines_name and its kin. */
 	uint32_t name, nodepool;
-	uint32_t other_name;	/* claim: status.nodeName; Node: the name in its
+	uint32_t other_name; /* claim: status.nodeName; Node: the name in its
 				   ownerReference */
 	struct uid uid;
 	struct version rv;
@@ -64,47 +64,47 @@ struct entry {
 	 * stands on the object. */
 	int64_t mark_ms, created_ms, created_stamp_ms;
 	union {
-		struct {	/* claim */
+		struct { /* claim */
 			int64_t ready_ms, ready_stamp_ms;
 			/* Of another try of a boot that failed: how much
 			 * earlier the first one was created, and its timer's
 			 * `least`.  0: this is the first. */
 			uint32_t tried_before_ms, least;
-			int64_t seen_ms;	/* when it was first seen */
+			int64_t seen_ms; /* when it was first seen */
 			union {
-				int64_t launch_seen_ms;	/* when it was first
+				int64_t launch_seen_ms; /* when it was first
 					seen launched; STAMP_NONE: not yet */
-				int64_t first_ready_ms;	/* if it was rebooted:
+				int64_t first_ready_ms; /* if it was rebooted:
 					when it was ready before; STAMP_NONE:
 					unknown */
 			};
-			uint32_t replaces;	/* its class, written or not; ""
+			uint32_t replaces; /* its class, written or not; ""
 						   if it has none */
-			uint32_t said;	/* the reason that Karpenter's Event
+			uint32_t said;	   /* the reason that Karpenter's Event
 					   gives; "" if there was no Event */
 		};
-		struct uid owner_uid;	/* Node: the uid in its ownerReference;
+		struct uid owner_uid; /* Node: the uid in its ownerReference;
 					   UID_NONE if it has none */
 	};
 };
 
 /* A hold of an earlier configuration that some marks still stand for. */
 struct previous_key {
-	unsigned users;		/* entries that name it; 0: free */
+	unsigned users; /* entries that name it; 0: free */
 	struct hold_key hold;
 };
 
 /* Other code may read `top`, `cap` and the counts. */
 struct machines {
-	struct entry *at;	/* by id */
-	uint32_t top, free, cap;	/* ids below top have been used; free:
+	struct entry *at;	 /* by id */
+	uint32_t top, free, cap; /* ids below top have been used; free:
 					   the first free one of these */
-	uint32_t max;			/* of each kind */
+	uint32_t max;		 /* of each kind */
 	uint32_t count[KIND_COUNT];
-	uint32_t marked[KIND_COUNT];	/* those with TENURE_OURS, for the
+	uint32_t marked[KIND_COUNT];   /* those with TENURE_OURS, for the
 					   metric; with MODE_OBSERVE those that
 					   would have it */
-	uint32_t carrying[KIND_COUNT];	/* those that carry hold and mark */
+	uint32_t carrying[KIND_COUNT]; /* those that carry hold and mark */
 	struct previous_key previous_keys[HELD_KEYS_MAX];
 	struct strings strings;
 	struct index claim_by_uid, claim_by_name, claim_by_node;
@@ -121,7 +121,7 @@ void machines_done(struct machines *m);
 struct touched {
 	uint32_t n;
 	uint32_t id[6];
-	bool owner_changed;	/* a put: the Node names another claim than
+	bool owner_changed; /* a put: the Node names another claim than
 				   before */
 };
 
@@ -180,8 +180,7 @@ uint32_t machines_find_name(const struct machines *m, const char *name);
 uint32_t machines_owner(const struct machines *m, const struct entry *node);
 /* Returns whether entry `id`, which machines_find has found, is of this very
  * object and not of another with the same name. */
-bool machines_is(const struct machines *m, uint32_t id,
-		 const struct object *o);
+bool machines_is(const struct machines *m, uint32_t id, const struct object *o);
 /* Returns the head of the machine that entry `id` belongs to. */
 uint32_t machines_head(const struct machines *m, uint32_t id);
 /* Return the two halves of a machine, each NULL if the machine has none.  The

@@ -21,10 +21,10 @@
 
 /* Why a NodePool's machines belong to no scope. */
 enum nodepool_out {
-	NODEPOOL_IN,		/* they do */
-	NODEPOOL_EXCLUDED,	/* by the configuration */
-	NODEPOOL_DISABLED,	/* by its annotation */
-	NODEPOOL_INERT,		/* Karpenter never consolidates its nodes */
+	NODEPOOL_IN,	   /* they do */
+	NODEPOOL_EXCLUDED, /* by the configuration */
+	NODEPOOL_DISABLED, /* by its annotation */
+	NODEPOOL_INERT,	   /* Karpenter never consolidates its nodes */
 };
 
 /* Returns the word for it, such as "excluded".  Static; NULL: NODEPOOL_IN. */
@@ -32,32 +32,32 @@ const char *nodepools_out_name(enum nodepool_out out);
 
 /* What applies to the machines of one NodePool at one moment. */
 struct nodepool_terms {
-	bool out;		/* its machines are not held at all: it is
+	bool out;		     /* its machines are not held at all: it is
 				   excluded, disabled, or inert and not held by
 				   hand */
-	enum nodepool_out uncounted;	/* not NODEPOOL_IN if `out` is true */
-	int64_t until_ms;	/* its machines are held by hand until then;
+	enum nodepool_out uncounted; /* not NODEPOOL_IN if `out` is true */
+	int64_t until_ms;    /* its machines are held by hand until then;
 				   STAMP_NONE: they are not, or the time has
 				   passed */
-	int64_t released_ms;	/* machines created before then do not count;
+	int64_t released_ms; /* machines created before then do not count;
 				   STAMP_NONE: there is no released-at, or it
 				   lies ahead */
-	int64_t hold_ms;	/* the quiet time of its machines */
-	int64_t max_ms;		/* the cap if the NodePool is a scope of its
+	int64_t hold_ms;     /* the quiet time of its machines */
+	int64_t max_ms;	     /* the cap if the NodePool is a scope of its
 				   own; 0: no cap */
 };
 
 struct nodepools {
 	const struct rules *rules;
-	struct nodepool *at;	/* a free one has the name "" */
-	uint32_t *generation;	/* by place: the number of the list that showed
+	struct nodepool *at;  /* a free one has the name "" */
+	uint32_t *generation; /* by place: the number of the list that showed
 				   it last, or after which a watch did; free:
 				   the next free place + 1 */
 	uint32_t top, max;
-	uint32_t free;		/* the first free place below top + 1; 0:
+	uint32_t free; /* the first free place below top + 1; 0:
 				   none */
 	struct index by_name;
-	int64_t ms;		/* moments up to this have come:
+	int64_t ms; /* moments up to this have come:
 				   nodepools_turned */
 	/* By place.  The next moment at which time alone changes the NodePool's
 	 * terms; and, of those whose machines count, the released-at, or

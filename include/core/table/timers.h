@@ -30,27 +30,27 @@
 /* One machine.  A zeroed struct is an id without a timer. */
 struct timer {
 	uint32_t id;	/* the machine's; free: the next free place + 1 */
-	uint16_t scope;		/* NO_SCOPE in scope `node` */
+	uint16_t scope; /* NO_SCOPE in scope `node` */
 	bool used : 1;
-	bool counted : 1;	/* counts_ms has come */
-	bool enough : 1;	/* counted, and at least minScaleUp machines
+	bool counted : 1;      /* counts_ms has come */
+	bool enough : 1;       /* counted, and at least minScaleUp machines
 				   came together with it */
-	bool live : 1;		/* enough, and its deadline is ahead: it makes
+	bool live : 1;	       /* enough, and its deadline is ahead: it makes
 				   its scope busy */
-	bool undecided : 1;	/* it may come to count: a hold of its scope
+	bool undecided : 1;    /* it may come to count: a hold of its scope
 				   does not end meanwhile */
-	bool booting : 1;	/* it may become ready, which changes its
+	bool booting : 1;      /* it may become ready, which changes its
 				   deadline */
-	bool machine : 1;	/* it is one of those of which minScaleUp may be
+	bool machine : 1;      /* it is one of those of which minScaleUp may be
 				   a share */
-	uint32_t next, before;	/* places + 1 of other timers of its scope; 0:
+	uint32_t next, before; /* places + 1 of other timers of its scope; 0:
 				   none */
-	int64_t deadline_ms;	/* the machine's own deadline */
-	int64_t created_ms, hold_ms;	/* hold_ms: its quiet time */
-	uint32_t first_before_ms;	/* of another try of a boot that failed:
+	int64_t deadline_ms;   /* the machine's own deadline */
+	int64_t created_ms, hold_ms; /* hold_ms: its quiet time */
+	uint32_t first_before_ms;    /* of another try of a boot that failed:
 					   how much earlier the first one was
 					   created */
-	uint32_t least;		/* counted: how many machines have to come
+	uint32_t least;		     /* counted: how many machines have to come
 				   together for it to be `enough`; 0: not taken
 				   yet */
 };
@@ -59,36 +59,36 @@ struct timer {
 
 /* When a scope will be quiet, and because of which machine. */
 struct quiet {
-	int64_t at_ms;		/* STAMP_NONE: nothing counts */
-	bool earliest;		/* a machine is booting, so it may be later */
-	uint32_t id;		/* the machine that keeps it busy the longest;
+	int64_t at_ms;	    /* STAMP_NONE: nothing counts */
+	bool earliest;	    /* a machine is booting, so it may be later */
+	uint32_t id;	    /* the machine that keeps it busy the longest;
 				   NO_ID if nothing counts */
-	int64_t created_ms;	/* that machine's creation; it tells apart two
+	int64_t created_ms; /* that machine's creation; it tells apart two
 				   machines that had the same id */
 };
 
 struct scope {
-	char name[NODEPOOL_BYTES];	/* "" in scope `cluster` */
-	uint32_t timers;	/* timers in this scope */
-	uint32_t first;		/* place + 1 of one of them; 0: none */
-	uint32_t machines, live, undecided;	/* how many of them are so */
-	bool busy;		/* some are live; or it was busy before, and
+	char name[NODEPOOL_BYTES]; /* "" in scope `cluster` */
+	uint32_t timers;	   /* timers in this scope */
+	uint32_t first;		   /* place + 1 of one of them; 0: none */
+	uint32_t machines, live, undecided; /* how many of them are so */
+	bool busy;     /* some are live; or it was busy before, and
 				   some are undecided */
-	bool was_busy;		/* the leader before us held it, and we do not
+	bool was_busy; /* the leader before us held it, and we do not
 				   see everything yet */
-	bool held;		/* busy, and no window is open */
+	bool held;     /* busy, and no window is open */
 	struct cap cap;
-	int64_t max_ms;		/* its own cap; 0: no cap */
-	int64_t released_ms;	/* a released-at up to this moment has had its
+	int64_t max_ms;	     /* its own cap; 0: no cap */
+	int64_t released_ms; /* a released-at up to this moment has had its
 				   effect */
-	int64_t opened_ms;	/* server time when a window last opened */
-	bool told_window;	/* timers_turned has returned the open window */
-	bool dirty;		/* it is in timers.dirty */
-	bool untaught;		/* it is in timers.untaught */
-	bool moved;		/* it is in timers.moved */
-	bool recount;		/* with minScaleUp: `enough` has to be found out
+	int64_t opened_ms;   /* server time when a window last opened */
+	bool told_window;    /* timers_turned has returned the open window */
+	bool dirty;	     /* it is in timers.dirty */
+	bool untaught;	     /* it is in timers.untaught */
+	bool moved;	     /* it is in timers.moved */
+	bool recount;	     /* with minScaleUp: `enough` has to be found out
 				   again */
-	uint32_t made;		/* no other scope has this number, also none
+	uint32_t made;	     /* no other scope has this number, also none
 				   that had this place before */
 };
 
@@ -96,45 +96,45 @@ struct timers {
 	enum scope_kind kind;
 	struct cap_rules cap;
 	uint32_t min_scale_up, min_scale_up_percent;
-	bool changed;		/* timers_changed */
-	bool usable;		/* we lead and see everything now */
-	bool seen;		/* we have seen everything once since we lead */
+	bool changed; /* timers_changed */
+	bool usable;  /* we lead and see everything now */
+	bool seen;    /* we have seen everything once since we lead */
 	/* What timers_restore_all has said of the scopes that are yet to be
 	 * made.  left_at_ms is STAMP_NONE if it has said nothing. */
 	struct cap left;
 	int64_t left_at_ms;
 	/* Of the two halves of a machine one has a timer, so timers have places
 	 * of their own. */
-	uint32_t *place;	/* by id: the timer's place + 1; 0: none */
-	struct timer *at;	/* by place */
-	uint32_t places_top, places_free;	/* places from top on were never
+	uint32_t *place;  /* by id: the timer's place + 1; 0: none */
+	struct timer *at; /* by place */
+	uint32_t places_top, places_free; /* places from top on were never
 						   used; free: the first free
 						   one + 1, 0: none */
-	uint32_t ids_max, extra;	/* extra: where those ids begin */
-	uint32_t top;		/* of the ids below `extra`, those from here on
+	uint32_t ids_max, extra;	  /* extra: where those ids begin */
+	uint32_t top;	 /* of the ids below `extra`, those from here on
 				   were never used */
-	uint32_t *order;	/* scratch space for ids_max ids; nothing in it
+	uint32_t *order; /* scratch space for ids_max ids; nothing in it
 				   is kept from one call to the next */
-	struct heap due;	/* by place: the server time at which time alone
+	struct heap due; /* by place: the server time at which time alone
 				   changes the timer */
 	struct scope scopes[SCOPES_MAX];
-	uint32_t scopes_top;	/* the scopes from here on were never used */
-	uint32_t made;		/* how many were ever made */
-	uint32_t spare_from;	/* as long as fewer scopes were used, nobody
+	uint32_t scopes_top; /* the scopes from here on were never used */
+	uint32_t made;	     /* how many were ever made */
+	uint32_t spare_from; /* as long as fewer scopes were used, nobody
 				   looks for one that is spare */
 	struct index scope_by_name;
-	struct heap caps;	/* by scope: the boot time at which its cap
+	struct heap caps;	    /* by scope: the boot time at which its cap
 				   changes something */
-	uint32_t dirty[SCOPES_MAX];	/* scopes that timers_turned looks at
+	uint32_t dirty[SCOPES_MAX]; /* scopes that timers_turned looks at
 					   next */
 	uint32_t dirty_n;
-	bool turning;		/* timers_turned has begun, and not yet returned
+	bool turning; /* timers_turned has begun, and not yet returned
 				   NO_ID */
 	/* Scopes to which the owner has to tell their cap and released-at: that
 	 * were made, and that timers_unteach names. */
 	uint32_t untaught[SCOPES_MAX];
 	uint32_t untaught_n;
-	uint32_t moved[SCOPES_MAX];	/* for timers_moved */
+	uint32_t moved[SCOPES_MAX]; /* for timers_moved */
 	uint32_t moved_n;
 };
 
@@ -150,15 +150,15 @@ void timers_done(struct timers *ts);
 /* What the owner knows of a machine.  The members are those of struct timer,
  * and first_ms is the created_ms of the first try, or its own. */
 struct timer_facts {
-	const char *nodepool;	/* "" without one */
+	const char *nodepool; /* "" without one */
 	int64_t deadline_ms;
-	int64_t counts_ms;	/* it counts for its scope from then on;
+	int64_t counts_ms; /* it counts for its scope from then on;
 				   STAMP_NONE: never */
 	int64_t created_ms, hold_ms;
 	int64_t first_ms;
-	uint32_t least;		/* when it comes to count; 0: as many as it
+	uint32_t least; /* when it comes to count; 0: as many as it
 				   takes then */
-	bool undecided;		/* it is undecided until counts_ms */
+	bool undecided; /* it is undecided until counts_ms */
 	bool booting;
 	bool machine;
 };

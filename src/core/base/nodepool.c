@@ -11,14 +11,16 @@ static const struct {
 	const char *name, *expected;
 } keys[NODEPOOL_KEY_COUNT] = {
 	[NODEPOOL_ENABLED] = {OWN_PREFIX "enabled", "\"true\" or \"false\""},
-	[NODEPOOL_HOLD_UNTIL] = {OWN_PREFIX "hold-until",
-			     "an RFC 3339 time such as 2026-01-02T03:04:05Z"},
-	[NODEPOOL_RELEASED_AT] = {OWN_PREFIX "released-at",
-			      "an RFC 3339 time such as 2026-01-02T03:04:05Z"},
+	[NODEPOOL_HOLD_UNTIL] =
+		{OWN_PREFIX "hold-until",
+		 "an RFC 3339 time such as 2026-01-02T03:04:05Z"},
+	[NODEPOOL_RELEASED_AT] =
+		{OWN_PREFIX "released-at",
+		 "an RFC 3339 time such as 2026-01-02T03:04:05Z"},
 	[NODEPOOL_HOLD_DURATION] = {OWN_PREFIX "hold-duration",
-				"a duration above 0 such as 10m"},
+				    "a duration above 0 such as 10m"},
 	[NODEPOOL_MAX_HOLD_DURATION] = {OWN_PREFIX "max-hold-duration",
-				    "a duration such as 1h, 0 for no cap"},
+					"a duration such as 1h, 0 for no cap"},
 };
 
 const char *

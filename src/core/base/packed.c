@@ -148,7 +148,7 @@ uid_compare(const struct strings *s, struct uid a, struct uid b)
 
 /* --- versions ------------------------------------------------------------- */
 
-#define NUMBER_LENGTH 18	/* 10^18 < VERSION_TEXT */
+#define NUMBER_LENGTH 18 /* 10^18 < VERSION_TEXT */
 
 /* Reads a number as it is usually written, that is, without zeros in front.  A
  * longer one stays a text. */

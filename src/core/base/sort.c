@@ -6,8 +6,7 @@ typedef bool before_fn(const void *ctx, uint32_t a, uint32_t b);
 /* Sifts down the id at `at`, so that the top of each subtree is the id that
  * sorts last in it. */
 static void
-sift(uint32_t *ids, uint32_t at, uint32_t n, before_fn *before,
-     const void *ctx)
+sift(uint32_t *ids, uint32_t at, uint32_t n, before_fn *before, const void *ctx)
 {
 	for (;;) {
 		uint32_t child = 2 * at + 1, last = at, id;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define DAY_MS (86400 * (int64_t)1000)
-#define FIRST_MS INT64_C(-62167219200000)	/* 0000-01-01T00:00:00Z */
-#define LAST_MS INT64_C(253402300799999)	/* 9999-12-31T23:59:59.999Z */
+#define FIRST_MS INT64_C(-62167219200000) /* 0000-01-01T00:00:00Z */
+#define LAST_MS INT64_C(253402300799999)  /* 9999-12-31T23:59:59.999Z */
 
 /* Returns the days since 1970-01-01 in the proleptic Gregorian calendar. */
 static int64_t
@@ -186,7 +186,7 @@ stamp_format_us(int64_t us, char out[STAMP_US_BYTES])
 		s--;
 	}
 	stamp_format(s * 1000, out);
-	n = strlen(out) - 1;	/* without the Z */
+	n = strlen(out) - 1; /* without the Z */
 	(void)snprintf(out + n, STAMP_US_BYTES - n, ".%06uZ", (unsigned)rest);
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STRING_BYTES_LEAST 32	/* of the arena, for each string */
+#define STRING_BYTES_LEAST 32 /* of the arena, for each string */
 
 /*
  * The first unit of the arena stays zeroed and is the empty string.  From there
@@ -15,15 +15,15 @@
  * size in the second and in the last of them.
  */
 struct string_unit {
-	uint32_t word;	/* a string's users, the next free place of the same
+	uint32_t word;	 /* a string's users, the next free place of the same
 			   class (0: none), or a size; with these bits: */
-#define FREE (1u << 31)	/* a free place begins here … */
-#define ALONE (1u << 30)	/* … and has no other unit */
-#define BEHIND_FREE (1u << 29)	/* a string begins here, behind a free place */
+#define FREE (1u << 31)	 /* a free place begins here … */
+#define ALONE (1u << 30) /* … and has no other unit */
+#define BEHIND_FREE (1u << 29) /* a string begins here, behind a free place */
 #define NUMBER (BEHIND_FREE - 1)
 	union {
-		char text[4];	/* the string's beginning */
-		uint32_t before;	/* the free place that is followed by
+		char text[4];	 /* the string's beginning */
+		uint32_t before; /* the free place that is followed by
 					   this one in its class; 0: none */
 	};
 };
@@ -179,7 +179,7 @@ place_take(struct strings *s, uint32_t units)
 	uint32_t class = units, at, left;
 
 	while (class < STRINGS_CLASSES && s->free[class] == 0)
-		class++;
+		class ++;
 	at = s->free[class];
 	if (at != 0) {
 		left = free_units(s, at) - units;

@@ -54,9 +54,9 @@ utf8_code(const char *s, size_t n)
 static const struct {
 	uint32_t first, last;
 } obeyed[] = {
-	{0x00, 0x1f},	  /* C0 */
-	{0x7f, 0x9f},	  /* DEL and C1 */
-	{0x61c, 0x61c},	  /* these turn the direction of what follows */
+	{0x00, 0x1f},	/* C0 */
+	{0x7f, 0x9f},	/* DEL and C1 */
+	{0x61c, 0x61c}, /* these turn the direction of what follows */
 	{0x200e, 0x200f},
 	{0x2028, 0x202e}, /* the first two end a line, the others turn */
 	{0x2066, 0x206f}, /* these turn, and choose the shapes of letters */

@@ -248,10 +248,10 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 	}
 	writes_hold_or_clear(&s->writes, machines_id(&s->machines, e), d.act);
 	describe(s, e, d.act,
-		 d.act == ACT_UNMARK		 ? "taken-over"
+		 d.act == ACT_UNMARK		  ? "taken-over"
 		 : d.act == ACT_HOLD || d.release ? why
-		 : c.tenure == TENURE_YIELDED	 ? "opted-out"
-						 : "hold-changed",
+		 : c.tenure == TENURE_YIELDED	  ? "opted-out"
+						  : "hold-changed",
 		 now, out);
 	return true;
 }

@@ -11,13 +11,13 @@
  */
 enum cause {
 	/* Every deadline may have moved. */
-	CAUSE_CLOCK = 1 << 0,	/* the API server's clock was set */
-	CAUSE_LISTED = 1 << 1,	/* objects of a kind are known from now on */
+	CAUSE_CLOCK = 1 << 0,  /* the API server's clock was set */
+	CAUSE_LISTED = 1 << 1, /* objects of a kind are known from now on */
 	/* The deadlines of boots that failed may have moved. */
-	CAUSE_NODEPOOL = 1 << 2,	/* a NodePool's terms have changed */
+	CAUSE_NODEPOOL = 1 << 2, /* a NodePool's terms have changed */
 	/* All scopes have to be told their caps and released-at. */
-	CAUSE_LEAD = 1 << 3,	/* a lead has begun or ended */
-	CAUSE_DEBTS = 1 << 4,	/* an earlier leader's debts were taken over */
+	CAUSE_LEAD = 1 << 3,  /* a lead has begun or ended */
+	CAUSE_DEBTS = 1 << 4, /* an earlier leader's debts were taken over */
 };
 
 struct causes {

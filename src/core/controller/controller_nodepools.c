@@ -35,8 +35,7 @@ static void
 tell_bad(struct controller *s, const struct nodepool *p, enum nodepool_key k,
 	 const char *value)
 {
-	struct note *n =
-		notes_put(&s->notes, NOTE_NODEPOOL_INVALID, p->name);
+	struct note *n = notes_put(&s->notes, NOTE_NODEPOOL_INVALID, p->name);
 
 	memcpy(n->as.invalid.uid, p->uid, sizeof(n->as.invalid.uid));
 	n->as.invalid.key = k;
@@ -237,7 +236,7 @@ controller_fresh_nodepool(struct controller *s, const struct nodepool *metadata,
 	if (respecified && was_shown(s, known))
 		p.generation = NODEPOOL_BEHIND;
 	controller_nodepool(s, &p, now);
-	controller_fresh_nodepools(s);	/* that was no line of the watch */
+	controller_fresh_nodepools(s); /* that was no line of the watch */
 }
 
 bool

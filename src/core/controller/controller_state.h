@@ -24,7 +24,7 @@ struct controller {
 	struct rules rules;
 	struct counters *counters;
 	struct pace pace;
-	struct causes causes;	/* of what controller_advance does again */
+	struct causes causes; /* of what controller_advance does again */
 
 	/* The tables of machines, deadlines and NodePools. */
 	struct machines machines;
@@ -33,12 +33,12 @@ struct controller {
 	/* lists of NodePools up to this generation were made before we led, so
 	 * what they showed was not reported */
 	uint32_t nodepools_before;
-	uint64_t nodepool_lines, nodepool_lines_then;	/* how many NodePools
+	uint64_t nodepool_lines, nodepool_lines_then; /* how many NodePools
 			   the list and watch have shown; the same when the
 			   latest fresh list of them began */
 
 	/* The parts, each with a header of its own. */
-	struct queue queue;	/* heads of machines to decide about, exposed ones
+	struct queue queue; /* heads of machines to decide about, exposed ones
 				   first */
 	struct views views;
 	struct release release;
@@ -47,15 +47,15 @@ struct controller {
 	struct writes writes;
 	struct notes notes;
 	struct news news;
-	uint32_t soft_told;	/* for how many scopes the soft state had no
+	uint32_t soft_told; /* for how many scopes the soft state had no
 				   room when that was last reported */
-	uint32_t soft_scopes[SCOPES_MAX];	/* scratch space of soft.c */
+	uint32_t soft_scopes[SCOPES_MAX]; /* scratch space of soft.c */
 
 	/* For /status: nothing decides by it (turns.c). */
 	struct journal journal;
 	uint64_t turns_before;	/* its turns before this one were told by an
 				   earlier lead */
-	uint64_t turns_written;	/* how many it had when its text was last
+	uint64_t turns_written; /* how many it had when its text was last
 				   made */
 	bool carried;		/* nothing is missing between these and our
 				   own */
@@ -71,7 +71,7 @@ struct controller {
 				   STAMP_NONE: none in this lead */
 	int64_t ahead_ms;	/* how far server time is ahead of boot time; it
 				   follows small differences slowly */
-	int64_t slewed_boot_ms;	/* when it last followed one */
+	int64_t slewed_boot_ms; /* when it last followed one */
 };
 
 #endif

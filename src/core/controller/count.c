@@ -8,33 +8,33 @@
 
 /* This file counts the machines for /status, in slices. */
 
-#define NODEPOOLS_SLICE (STATUS_SLICE / 8)	/* each is compared with the
-						   configuration's patterns */
-#define PLACES (SCOPES_MAX / 2 * 3)	/* more than there can be NodePools */
+/* each is compared with the configuration's patterns */
+#define NODEPOOLS_SLICE (STATUS_SLICE / 8)
+#define PLACES (SCOPES_MAX / 2 * 3) /* more than there can be NodePools */
 
 struct place {
-	uint32_t turn;		/* the count that used it last */
-	uint32_t ref;		/* to the NodePool's name */
-	bool by_hand;		/* a hold-until holds it */
+	uint32_t turn; /* the count that used it last */
+	uint32_t ref;  /* to the NodePool's name */
+	bool by_hand;  /* a hold-until holds it */
 	struct nodepool_figures n;
 };
 
 struct busiest {
 	uint32_t turn;
 	struct quiet quiet;
-	int64_t deadline_ms;	/* the latest */
+	int64_t deadline_ms; /* the latest */
 };
 
 struct figures {
-	uint32_t turn;		/* number of this count */
-	uint32_t at;		/* the next id to look at */
-	uint32_t nodepool_at;	/* the next NodePool */
-	uint32_t used;		/* places of this count */
+	uint32_t turn;	      /* number of this count */
+	uint32_t at;	      /* the next id to look at */
+	uint32_t nodepool_at; /* the next NodePool */
+	uint32_t used;	      /* places of this count */
 	uint32_t machines;
 	uint32_t by_hand[KIND_COUNT];	/* objects that we hold in NodePools
 					   that a hold-until holds */
-	struct hand_holds hand;	/* of all NodePools */
-	struct place nodepools[PLACES];	/* hashed by ref */
+	struct hand_holds hand;		/* of all NodePools */
+	struct place nodepools[PLACES]; /* hashed by ref */
 	struct busiest scopes[SCOPES_MAX];
 };
 
@@ -110,8 +110,8 @@ figures_nodepool(const struct figures *f, uint32_t ref)
 struct quiet
 figures_scope(const struct figures *f, uint32_t scope)
 {
-	const struct quiet none = {.at_ms = STAMP_NONE, .id = NO_ID,
-				   .created_ms = STAMP_NONE};
+	const struct quiet none = {
+		.at_ms = STAMP_NONE, .id = NO_ID, .created_ms = STAMP_NONE};
 
 	return f->scopes[scope].turn == f->turn ? f->scopes[scope].quiet : none;
 }
@@ -136,8 +136,8 @@ figures_hand(const struct figures *f)
 }
 
 uint32_t
-controller_machines_counted(const struct controller *s,
-			    const struct figures *f, const char *nodepool)
+controller_machines_counted(const struct controller *s, const struct figures *f,
+			    const char *nodepool)
 {
 	uint32_t ref;
 
@@ -192,8 +192,8 @@ count_timer(const struct controller *s, struct figures *f, uint32_t id,
 	    int64_t now_ms)
 {
 	const struct timer *t = timers_at(&s->timers, id);
-	struct quiet q = {.at_ms = t->deadline_ms, .id = id,
-			  .created_ms = t->created_ms};
+	struct quiet q = {
+		.at_ms = t->deadline_ms, .id = id, .created_ms = t->created_ms};
 	struct busiest *b;
 
 	if (!t->used || !t->enough || t->scope == NO_SCOPE)

@@ -33,9 +33,8 @@ disruption_events_init(struct disruption_events *d, uint32_t max, uint64_t seed)
 {
 	*d = (struct disruption_events){.max = max, .seed = seed};
 	d->at = calloc(max, sizeof(*d->at));
-	return d->at == NULL ||
-			       index_init(&d->by_uid, max, max, uid_hash, uid_same,
-					  d)
+	return d->at == NULL || index_init(&d->by_uid, max, max, uid_hash,
+					   uid_same, d)
 		       ? -1
 		       : 0;
 }

@@ -44,7 +44,7 @@ take_unread(struct controller *s, const struct object *metadata, struct now now)
 	add_known(s, &claim);
 	controller_track(s, &claim, now);
 	id = machines_find_claim(&s->machines, claim.uid);
-	if (id != NO_ID)	/* else the table is full */
+	if (id != NO_ID) /* else the table is full */
 		unread_put(&s->unread, id);
 }
 

@@ -93,16 +93,18 @@ void
 journal_write(struct journal *h, int64_t at_ms, const char *uid, enum act act,
 	      enum written_how how)
 {
-	h->writes[h->writes_n++ % JOURNAL_WRITES] = (struct written){
-		.at_ms = at_ms, .object = object_of(uid), .act = act,
-		.how = how};
+	h->writes[h->writes_n++ % JOURNAL_WRITES] =
+		(struct written){.at_ms = at_ms,
+				 .object = object_of(uid),
+				 .act = act,
+				 .how = how};
 }
 
 bool
 journal_written(const struct journal *h, const char *uid, struct written *out)
 {
-	uint64_t kept = h->writes_n < JOURNAL_WRITES ? h->writes_n
-						     : JOURNAL_WRITES;
+	uint64_t kept =
+		h->writes_n < JOURNAL_WRITES ? h->writes_n : JOURNAL_WRITES;
 	uint32_t object = object_of(uid);
 
 	for (uint64_t i = 1; i <= kept; i++) {

@@ -22,8 +22,8 @@
 
 #define TERM "term="
 #define END_BYTES (sizeof("since=\n") + STAMP_BYTES)
-#define LINE_BYTES 640		/* the longest line that we write has 450 */
-#define AHEAD_MS 5000		/* the clocks of two API servers may differ */
+#define LINE_BYTES 640 /* the longest line that we write has 450 */
+#define AHEAD_MS 5000  /* the clocks of two API servers may differ */
 
 static const char *
 mode_of(const struct rules *r)

@@ -23,16 +23,16 @@
 #define QUEUE_EXPOSED_RUN 15
 
 struct queue_line {
-	uint32_t first, last;	/* NO_ID: it is empty */
+	uint32_t first, last; /* NO_ID: it is empty */
 };
 
 struct queue {
-	uint32_t *next;	       /* by id: 0: not queued; QUEUE_LAST: the last of
+	uint32_t *next; /* by id: 0: not queued; QUEUE_LAST: the last of
 				  its line; else the next id + 1 */
 	struct queue_line exposed, others;
-	uint32_t run;	/* actions on exposed machines since the last one on
+	uint32_t run;	   /* actions on exposed machines since the last one on
 			   another */
-	bool took_exposed;	/* what queue_take returned last was exposed */
+	bool took_exposed; /* what queue_take returned last was exposed */
 };
 
 int queue_init(struct queue *q, uint32_t ids); /* -1: no memory */

@@ -120,7 +120,7 @@ facts_of(const struct controller *s, uint32_t head,
 		f.deadline_ms = f.counts_ms = STAMP_NONE;
 	} else if (until > now_ms) {
 		f.undecided = true;
-		f.counts_ms = until;	/* to be looked at again */
+		f.counts_ms = until; /* to be looked at again */
 	}
 	return f;
 }

@@ -256,8 +256,8 @@ counted(const struct replacements *r, const struct entry *claim, int64_t now_ms)
  * to count, its boot has failed.  If it was never launched, what it came for may
  * still come. */
 static void
-deleted_early(struct replacements *r, const struct entry *e,
-	      int64_t deleted_ms, int64_t now_ms)
+deleted_early(struct replacements *r, const struct entry *e, int64_t deleted_ms,
+	      int64_t now_ms)
 {
 	if (counted(r, e, now_ms))
 		retries_put(&r->retries, e, deleted_ms, now_ms);

@@ -76,8 +76,8 @@ retries_put(struct retries *t, const struct entry *claim, int64_t deleted_ms,
 		.until_ms = deleted_ms + RETRY_MS,
 		.created_stamp_ms = claim->created_stamp_ms,
 		.deleted_stamp_ms = deleted_ms,
-		.least = timers_at(t->timers,
-				   machines_id(t->machines, claim))->least,
+		.least = timers_at(t->timers, machines_id(t->machines, claim))
+				 ->least,
 	};
 	(void)str_copy(r->nodepool, sizeof(r->nodepool),
 		       machines_nodepool(t->machines, claim));

@@ -14,31 +14,31 @@
  * server_ms.  Not thread-safe.
  */
 struct scope_news {
-	uint32_t made;		/* the scope's; another one that takes its place
+	uint32_t made;	       /* the scope's; another one that takes its place
 				   begins anew */
-	bool moved;		/* its quiet time may have moved since the last
+	bool moved;	       /* its quiet time may have moved since the last
 				   report */
-	bool untold;		/* it is held, but no report has said until
+	bool untold;	       /* it is held, but no report has said until
 				   when */
-	bool listed;		/* it is in news.scopes */
-	bool latency_open;	/* not every object in it is held yet, so
+	bool listed;	       /* it is in news.scopes */
+	bool latency_open;     /* not every object in it is held yet, so
 				   hold_latency_seconds is still being
 				   measured */
-	int64_t since_boot_ms;	/* boot time since when it is held; 0: it never
+	int64_t since_boot_ms; /* boot time since when it is held; 0: it never
 				   was */
-	int64_t told_boot_ms;	/* boot time of the last report; 0: none */
-	struct quiet told;	/* what the last report said */
-	int64_t turned_ms;	/* its last turn; STAMP_NONE: it has not turned
+	int64_t told_boot_ms;  /* boot time of the last report; 0: none */
+	struct quiet told;     /* what the last report said */
+	int64_t turned_ms;     /* its last turn; STAMP_NONE: it has not turned
 				   yet */
 };
 
 /* A zeroed struct has no news. */
 struct news {
-	bool latency_open;	/* that of a scope may be */
+	bool latency_open; /* that of a scope may be */
 	uint32_t n;
-	uint32_t scopes[SCOPES_MAX];	/* those of which something may have to
+	uint32_t scopes[SCOPES_MAX]; /* those of which something may have to
 					   be reported */
-	struct scope_news at[SCOPES_MAX];	/* by scope */
+	struct scope_news at[SCOPES_MAX]; /* by scope */
 };
 
 /* Returns what is kept of the scope. */

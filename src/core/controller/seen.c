@@ -16,7 +16,7 @@ controller_lead(struct controller *s, bool leads, struct now now)
 			controller_drop(s, id, now);
 	replacements_forget(&s->replacements);
 	while (timers_turned(&s->timers, now) != NO_ID)
-		;	/* we do not know that any scope got quiet */
+		; /* we do not know that any scope got quiet */
 	news_forget(&s->news);
 	timers_forget(&s->timers);
 	causes_add(&s->causes, CAUSE_LEAD);

@@ -21,9 +21,9 @@
  * twelve more scopes.
  */
 
-#define CLUSTER_NAME "*"	/* no NodePool can have this name … */
-#define UNLABELLED_NAME "-"	/* … or this one, for claims without the
-				   label */
+#define CLUSTER_NAME "*" /* no NodePool can have this name … */
+/* … or this one, for claims without the label */
+#define UNLABELLED_NAME "-"
 #define NOTHING "none"
 #define LEFT_OUT "left-out"
 #define LEFT_OUT_BYTES sizeof("; " LEFT_OUT " 4294967295")
@@ -61,7 +61,9 @@ write_scope(const struct controller *s, uint32_t i, struct buf *b,
 		write_duration(b, "window", window_ms);
 	stamp_format(now.server_ms, at);
 	buf_printf(b, " %s at=%s",
-		   sc->cap.grows ? "held" : sc->cap.usable ? "idle" : "paused",
+		   sc->cap.grows    ? "held"
+		   : sc->cap.usable ? "idle"
+				    : "paused",
 		   at);
 }
 

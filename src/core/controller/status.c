@@ -383,9 +383,8 @@ controller_machine_next(const struct controller *s, uint32_t *i,
 			struct now now, struct machine_status *out)
 {
 	const struct machines *m = &s->machines;
-	uint32_t ref = nodepool[0] != '\0'
-			       ? strings_find(&m->strings, nodepool)
-			       : NO_ID;
+	uint32_t ref = nodepool[0] != '\0' ? strings_find(&m->strings, nodepool)
+					   : NO_ID;
 	uint32_t end = *i + STATUS_SLICE;
 
 	if (nodepool[0] != '\0' && ref == NO_ID)

@@ -180,8 +180,8 @@ controller_latency(struct controller *s, struct now now)
 		w->latency_open = false;
 		if (s->rules.mode == MODE_OBSERVE)
 			continue;
-		counters_hold_latency(s->counters,
-				      (uint64_t)(now.boot_ms -
-						 w->since_boot_ms));
+		counters_hold_latency(
+			s->counters,
+			(uint64_t)(now.boot_ms - w->since_boot_ms));
 	}
 }

@@ -68,7 +68,8 @@ cause_of(const struct scope *sc, const struct scope_news *w, int64_t led_ms,
 		return TURN_BY_SCALE_UP;
 	if (sc->busy)
 		return TURN_BY_CAP;
-	return was_released(sc, w, led_ms, now) ? TURN_BY_RELEASE : TURN_BY_QUIET;
+	return was_released(sc, w, led_ms, now) ? TURN_BY_RELEASE
+						: TURN_BY_QUIET;
 }
 
 int64_t
@@ -84,7 +85,7 @@ controller_scope_turned(struct controller *s, uint32_t scope, struct now now)
 	uint64_t n = last_of(s, sc->name, false, &last);
 
 	if (n > 0 && n <= s->turns_before && last.what == what) {
-		w->turned_ms = last.at_ms;	/* it goes on */
+		w->turned_ms = last.at_ms; /* it goes on */
 		return last.held_ms;
 	}
 	if (n > 0 && last.what == TURN_HELD)
@@ -238,7 +239,8 @@ is_same_hold(const struct turn *t, const struct nodepool *p)
 	char reason[JOURNAL_NAME_BYTES];
 
 	str_cut(reason, sizeof(reason), p->reason);
-	return t->until_ms == p->hold_until_ms && strcmp(t->reason, reason) == 0;
+	return t->until_ms == p->hold_until_ms &&
+	       strcmp(t->reason, reason) == 0;
 }
 
 bool

@@ -28,7 +28,7 @@ unread_put(struct unread *u, uint32_t id)
 void
 unread_end(struct unread *u, uint32_t id)
 {
-	if (u->at[id] == 0)	/* a page that is only read takes no memory */
+	if (u->at[id] == 0) /* a page that is only read takes no memory */
 		return;
 	u->at[id] = 0;
 	u->n--;

@@ -18,10 +18,10 @@ struct view {
 	bool listing; /* a list is under way that began in this lead */
 	bool listed, up, served; /* a list was complete; the watch is open; the
 				    API server serves the kind */
-	bool full; /* the table had no room for something */
-	bool room; /* full, and there is room again */
-	bool skipped; /* something was left out since the last list began */
-	bool behind; /* … of a watch, so that what is known may be out of
+	bool full;		 /* the table had no room for something */
+	bool room;		 /* full, and there is room again */
+	bool skipped;	 /* something was left out since the last list began */
+	bool behind;	 /* … of a watch, so that what is known may be out of
 			date */
 	bool wants_list; /* see views_want_list */
 	uint32_t generation; /* counts the lists */
@@ -40,16 +40,16 @@ struct view {
  *     any ── another replica leads ───────────────────▶ NONE
  */
 enum lead {
-	LEAD_NONE,	/* only NodePools are known, and nothing is done */
+	LEAD_NONE, /* only NodePools are known, and nothing is done */
 	LEAD_BEGINS,
-	LEAD_ACTS,	/* what the leader before us held stays held */
-	LEAD_SEEN,	/* … no longer: everything was seen once */
+	LEAD_ACTS, /* what the leader before us held stays held */
+	LEAD_SEEN, /* … no longer: everything was seen once */
 };
 
 struct views {
 	struct view at[VIEW_COUNT];
 	enum lead lead;
-	bool blocked;	/* it was reported that marks stay */
+	bool blocked;		 /* it was reported that marks stay */
 	int64_t settle_boot_ms;	 /* the list of NodeClaims has left something
 				    out: they count as known then, or when a
 				    fresh list has shown the rest; 0: they
@@ -117,8 +117,8 @@ bool views_whole(struct views *v);
 static inline bool
 views_settled(const struct views *v)
 {
-	return v->at[KIND_NODECLAIM].listed &&
-	       !v->at[KIND_NODECLAIM].listing && v->settle_boot_ms == 0;
+	return v->at[KIND_NODECLAIM].listed && !v->at[KIND_NODECLAIM].listing &&
+	       v->settle_boot_ms == 0;
 }
 void views_unsettle(struct views *v, int64_t boot_ms);
 bool views_settle(struct views *v);

@@ -42,7 +42,6 @@ enum write_state {
 	WRITE_BACKING_OFF,
 };
 
-
 /* What is kept of every object. */
 struct write {
 	uint32_t pending : 20; /* its place in writes.pending + 1; 0: none, as
@@ -65,17 +64,17 @@ struct write {
 struct pending {
 	uint32_t id; /* the object's; free: the next free place + 1 */
 	enum write_state state : 3;
-	enum act act : 4; /* the one in flight, or the last one */
-	bool reread : 1;  /* read the object before deciding */
-	bool again : 1;	  /* the hold in flight is not the first */
-	uint64_t seq;	  /* of that write; it tells late replies apart */
-	uint64_t rv;	  /* version_key, EXPECTED: of the version that was
+	enum act act : 4;  /* the one in flight, or the last one */
+	bool reread : 1;   /* read the object before deciding */
+	bool again : 1;	   /* the hold in flight is not the first */
+	uint64_t seq;	   /* of that write; it tells late replies apart */
+	uint64_t rv;	   /* version_key, EXPECTED: of the version that was
 			     written; STALE: of that which is out of date */
-	uint64_t tried_rv;  /* a clear was turned down at this version; 0:
+	uint64_t tried_rv; /* a clear was turned down at this version; 0:
 			       none was */
-	unsigned failures;  /* since the last success, or since nothing was to
+	unsigned failures; /* since the last success, or since nothing was to
 			       be done */
-	unsigned refusals;  /* of the same write, in a row */
+	unsigned refusals; /* of the same write, in a row */
 	unsigned class_failures;
 	int64_t class_boot_ms; /* the class is not written before then */
 };
@@ -88,7 +87,7 @@ struct writes {
 				    that are never used stay untouched */
 	uint32_t top, free;	 /* places from top on were never used; free:
 				    the first free place + 1, 0: none */
-	struct heap later; /* by place in pending: when each is looked at
+	struct heap later;	 /* by place in pending: when each is looked at
 			      again */
 	uint64_t seq;
 	uint32_t in_flight, wanting_hold; /* in_flight counts lists as well */

@@ -11,15 +11,16 @@ static const char shipped_condition[] =
 	"object.metadata.?labels.orValue({}) || "
 	"object.?spec.?taints.orValue([]).exists(t, t.key == "
 	"'karpenter.sh/unregistered')";
-#define SLOW_S 10	/* deploy/base has 2 */
+#define SLOW_S 10 /* deploy/base has 2 */
 
 static const struct finding_kind
 	missing = {DOCTOR_ADMISSION, FINDING_ERROR, "webhook-missing",
 		   "New machines come up without a hold. The leader holds them "
 		   "a moment later, when Karpenter may have chosen them."},
-	unbound = {DOCTOR_ADMISSION, FINDING_ERROR, "policy-unbound",
-		   "A policy without its binding has no effect, so new machines "
-		   "come up without a hold."},
+	unbound =
+		{DOCTOR_ADMISSION, FINDING_ERROR, "policy-unbound",
+		 "A policy without its binding has no effect, so new machines "
+		 "come up without a hold."},
 	twice = {DOCTOR_ADMISSION, FINDING_WARNING, "webhook-twice",
 		 "Each creation is reviewed twice, and uninstall has to find "
 		 "both."},
@@ -43,7 +44,7 @@ static const struct finding_kind
 		    "others let machines pass without a hold."};
 
 struct setting {
-	const char *key, *value;	/* as JSON */
+	const char *key, *value; /* as JSON */
 };
 
 /* Sets these fields of the webhook, up to the first without a key. */
@@ -66,15 +67,16 @@ mend_hook(struct finding *x, const struct webhook_facts *w,
 		     finding_name(w->configuration), text);
 }
 
-static const struct setting
-	selectors[] = {{"objectSelector", "{}"},
-		       {"namespaceSelector", "{}"},
-		       {NULL, NULL}},
-	policies[] = {{"failurePolicy", "\"Ignore\""}, {NULL, NULL}},
-	defaults[] = {{"matchPolicy", "\"Equivalent\""},
-		      {"reinvocationPolicy", "\"IfNeeded\""},
-		      {"timeoutSeconds", "2"},
-		      {NULL, NULL}};
+static const struct setting selectors[] = {{"objectSelector", "{}"},
+					   {"namespaceSelector", "{}"},
+					   {NULL, NULL}},
+			    policies[] = {{"failurePolicy", "\"Ignore\""},
+					  {NULL, NULL}},
+			    defaults[] = {
+				    {"matchPolicy", "\"Equivalent\""},
+				    {"reinvocationPolicy", "\"IfNeeded\""},
+				    {"timeoutSeconds", "2"},
+				    {NULL, NULL}};
 
 static void
 judge_webhook(const struct webhook_facts *w, const struct doctor_place *p,
@@ -100,8 +102,7 @@ judge_webhook(const struct webhook_facts *w, const struct doctor_place *p,
 					"NodeClaims",
 					name),
 			   p, MEND_WEBHOOK);
-	if (w->conditions != 1 ||
-	    strcmp(w->condition, shipped_condition) != 0)
+	if (w->conditions != 1 || strcmp(w->condition, shipped_condition) != 0)
 		mend_apply(findings_add(f, &condition,
 					"webhook of %s: %s matchConditions of "
 					"this version",
@@ -122,25 +123,23 @@ judge_webhook(const struct webhook_facts *w, const struct doctor_place *p,
 				       name),
 			  w, policies);
 	if (w->exact || w->once || w->timeout_s > SLOW_S)
-		mend_hook(findings_add(f, &settings,
-				       "webhook of %s:%s%s%s, expected "
-				       "matchPolicy Equivalent, "
-				       "reinvocationPolicy IfNeeded and a "
-				       "timeout of at most %d s",
-				       name,
-				       w->exact ? " matchPolicy Exact" : "",
-				       w->once ? " reinvocationPolicy Never"
-					       : "",
-				       w->timeout_s > SLOW_S ? " a long timeout"
-							     : "",
-				       SLOW_S),
-			  w, defaults);
+		mend_hook(
+			findings_add(f, &settings,
+				     "webhook of %s:%s%s%s, expected "
+				     "matchPolicy Equivalent, "
+				     "reinvocationPolicy IfNeeded and a "
+				     "timeout of at most %d s",
+				     name, w->exact ? " matchPolicy Exact" : "",
+				     w->once ? " reinvocationPolicy Never" : "",
+				     w->timeout_s > SLOW_S ? " a long timeout"
+							   : "",
+				     SLOW_S),
+			w, defaults);
 }
 
 void
 judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
-		bool binding, const struct doctor_place *p,
-		struct findings *f)
+		bool binding, const struct doctor_place *p, struct findings *f)
 {
 	struct finding *x;
 
@@ -172,8 +171,9 @@ judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
 				 at[0].configuration,
 				 n > 1 ? at[1].configuration
 				       : "a MutatingAdmissionPolicy");
-		finding_mend(x, "kubectl delete "
-				"mutatingwebhookconfiguration %s",
+		finding_mend(x,
+			     "kubectl delete "
+			     "mutatingwebhookconfiguration %s",
 			     finding_name(at[n > 1 ? 1 : 0].configuration));
 	}
 	for (unsigned i = 0; i < n; i++)
@@ -212,14 +212,16 @@ mend_bundle(struct finding *x, const struct webhook_facts *w,
 	    const struct doctor_place *p)
 {
 	if (w->injected)
-		finding_mend(x, "kubectl -n %s get certificates; kubectl -n "
-				"cert-manager logs -l app=cainjector",
+		finding_mend(x,
+			     "kubectl -n %s get certificates; kubectl -n "
+			     "cert-manager logs -l app=cainjector",
 			     finding_name(p->namespace_));
 	else if (p->renewer)
-		finding_mend(x, "kubectl -n %s rollout restart deployment "
-				"karpenter-node-holder-renewer && kubectl -n %s "
-				"logs -l app.kubernetes.io/component=renewer "
-				"--tail=50",
+		finding_mend(x,
+			     "kubectl -n %s rollout restart deployment "
+			     "karpenter-node-holder-renewer && kubectl -n %s "
+			     "logs -l app.kubernetes.io/component=renewer "
+			     "--tail=50",
 			     finding_name(p->namespace_),
 			     finding_name(p->namespace_));
 	else
@@ -279,12 +281,13 @@ judge_served(const struct webhook_facts *w, enum served served, const char *why,
 			     "kubectl -n %s get pods,services,endpointslices",
 			     finding_name(p->namespace_));
 	else if (served == SERVED_UNSIGNED)
-		mend_bundle(findings_add(f, &unverified,
-					 "caBundle of %s has not the CA that "
-					 "signed what %s serves, as its /status "
-					 "says",
-					 w->configuration, w->url),
-			    w, p);
+		mend_bundle(
+			findings_add(f, &unverified,
+				     "caBundle of %s has not the CA that "
+				     "signed what %s serves, as its /status "
+				     "says",
+				     w->configuration, w->url),
+			w, p);
 	else if (served != SERVED_UNREACHED)
 		mend_bundle(findings_add(f, refused[served],
 					 "caBundle of %s does not verify what "
@@ -334,24 +337,27 @@ judge_dry_run(const struct dry_run_facts *d, const struct rules *r,
 			observes ? "unchanged (mode: observe)" : "held");
 	for (int k = 0; k < KIND_COUNT; k++) {
 		if (observes && d->result[k] == DRY_RUN_HELD) {
-			x = findings_add(f, &observed,
-					 "a %s of NodePool %s, created as a dry "
-					 "run, came back held although the "
-					 "mode is observe",
-					 kind_name((enum kind)k), d->nodepool);
-			finding_mend(x, "kubectl -n %s rollout restart "
-					"deployment karpenter-node-holder",
+			x = findings_add(
+				f, &observed,
+				"a %s of NodePool %s, created as a dry "
+				"run, came back held although the "
+				"mode is observe",
+				kind_name((enum kind)k), d->nodepool);
+			finding_mend(x,
+				     "kubectl -n %s rollout restart "
+				     "deployment karpenter-node-holder",
 				     finding_name(p->namespace_));
 		} else if (!observes && d->result[k] == DRY_RUN_UNHELD) {
-			x = findings_add(f, &unheld,
-					 "a %s of NodePool %s, created as a dry "
-					 "run, came back without a hold after "
-					 "%s",
-					 kind_name((enum kind)k), d->nodepool,
-					 waited);
-			finding_mend(x, "kubectl -n %s get pods; kubectl get "
-					"--raw /metrics | grep "
-					"webhook_fail_open_count",
+			x = findings_add(
+				f, &unheld,
+				"a %s of NodePool %s, created as a dry "
+				"run, came back without a hold after "
+				"%s",
+				kind_name((enum kind)k), d->nodepool, waited);
+			finding_mend(x,
+				     "kubectl -n %s get pods; kubectl get "
+				     "--raw /metrics | grep "
+				     "webhook_fail_open_count",
 				     finding_name(p->namespace_));
 		} else if (d->result[k] == DRY_RUN_FAILED) {
 			findings_unknown(f, DOCTOR_DRY_RUN,

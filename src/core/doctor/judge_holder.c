@@ -25,8 +25,9 @@ judge_absent(const struct holder_facts *h, const struct doctor_place *p,
 	struct finding *x;
 
 	if (h->marks[KIND_NODE] + h->marks[KIND_NODECLAIM] == 0) {
-		x = findings_add(f, &no_holder, "no holder runs in namespace "
-						"%s",
+		x = findings_add(f, &no_holder,
+				 "no holder runs in namespace "
+				 "%s",
 				 p->namespace_);
 		finding_mend(x, "kubectl -n %s describe deployment,pods",
 			     finding_name(p->namespace_));
@@ -48,7 +49,7 @@ judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 	bool runs = h->available > 0 || h->lease_live;
 
 	if (!h->deployments_known && !h->lease_known)
-		return;	/* both were reported */
+		return; /* both were reported */
 	if (h->lease_live)
 		findings_looked(f, DOCTOR_HOLDER, "%s leads", h->leader);
 	else
@@ -219,11 +220,10 @@ judge_leftovers(const struct leftover_facts *l, const char *hold_key,
 					  l->role ? " ClusterRole "
 						    "karpenter-node-holder-role"
 						  : "",
-					  l->binding
-						  ? " ClusterRoleBinding "
-						    "karpenter-node-holder-"
-						    "rolebinding"
-						  : ""),
+					  l->binding ? " ClusterRoleBinding "
+						       "karpenter-node-holder-"
+						       "rolebinding"
+						     : ""),
 			     "kubectl delete --ignore-not-found clusterrole/"
 			     "karpenter-node-holder-role clusterrolebinding/"
 			     "karpenter-node-holder-rolebinding");

@@ -6,7 +6,7 @@
 #include "core/base/buf.h"
 #include "core/doctor/judge.h"
 
-#define UNHELD                                                                 \
+#define UNHELD                                                                  \
 	"Because of failurePolicy Ignore nothing is refused, but new machines " \
 	"come up without a hold."
 #define CONTROLLERS                                                            \
@@ -39,8 +39,8 @@ worst_pod(const struct pod_facts *at, unsigned n, const char *component)
 	for (unsigned i = 0; i < n; i++) {
 		if (at[i].ready || strcmp(at[i].component, component) != 0)
 			continue;
-		if (worst == NULL || (worst->trouble[0] == '\0' &&
-				      at[i].trouble[0] != '\0'))
+		if (worst == NULL ||
+		    (worst->trouble[0] == '\0' && at[i].trouble[0] != '\0'))
 			worst = &at[i];
 	}
 	return worst;
@@ -53,8 +53,9 @@ mend_pods(struct finding *x, const struct deployment_facts *d,
 	const char *ns = finding_name(p->namespace_);
 
 	if (d->replicas == 0)
-		finding_mend(x, "kubectl -n %s scale deployment %s "
-				"--replicas=%d",
+		finding_mend(x,
+			     "kubectl -n %s scale deployment %s "
+			     "--replicas=%d",
 			     ns, finding_name(d->name),
 			     strcmp(d->component, "renewer") == 0 ? 1 : 2);
 	else if (worst == NULL || worst->trouble[0] == '\0')
@@ -80,11 +81,10 @@ judge_rollout(const struct deployment_facts *d, const struct pod_facts *at,
 	bool renews = strcmp(d->component, "renewer") == 0;
 	bool old = d->observed < d->generation || d->updated < d->replicas;
 	const struct pod_facts *worst = worst_pod(at, n, d->component);
-	const struct finding_kind *kind =
-		renews	      ? &renewer
-		: d->ready == 0 ? &not_ready
-		: d->ready < d->replicas ? &some_ready
-					 : &unrolled;
+	const struct finding_kind *kind = renews		   ? &renewer
+					  : d->ready == 0	   ? &not_ready
+					  : d->ready < d->replicas ? &some_ready
+								   : &unrolled;
 
 	if (d->replicas > 0 && d->ready >= d->replicas && !old)
 		return;
@@ -131,12 +131,14 @@ mend_certificate(struct finding *x, const struct webhook_facts *w,
 	const char *ns = finding_name(p->namespace_);
 
 	if (p->injected)
-		finding_mend(x, "kubectl -n %s describe certificates,"
-				"certificaterequests",
+		finding_mend(x,
+			     "kubectl -n %s describe certificates,"
+			     "certificaterequests",
 			     ns);
 	else if (p->renewer)
-		finding_mend(x, "kubectl -n %s logs -l app.kubernetes.io/"
-				"component=renewer --tail=50",
+		finding_mend(x,
+			     "kubectl -n %s logs -l app.kubernetes.io/"
+			     "component=renewer --tail=50",
 			     ns);
 	else
 		finding_mend(x,
@@ -168,8 +170,8 @@ judge_certificate(const struct leader_facts *l, const struct webhook_facts *w,
 				 w, p);
 		return;
 	}
-	if (l->valid && (p->injected || p->renewer ||
-			 l->not_after_ms - now_ms > ENDS_MS))
+	if (l->valid &&
+	    (p->injected || p->renewer || l->not_after_ms - now_ms > ENDS_MS))
 		return;
 	stamp_format(l->not_after_ms, until);
 	mend_certificate(findings_add(f, kind,
@@ -194,7 +196,7 @@ void
 judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 	     const struct doctor_place *p, int64_t now_ms, struct findings *f)
 {
-	if (w != NULL)	/* a policy needs no certificate */
+	if (w != NULL) /* a policy needs no certificate */
 		judge_certificate(l, w, p, now_ms, f);
 	if (l->waiting > 0)
 		finding_mend(findings_add(f, &waiting,
@@ -260,11 +262,12 @@ static void
 mend_address(struct finding *x, const struct webhook_facts *w, const char *key,
 	     const char *value)
 {
-	finding_mend(x,
-		     "kubectl patch mutatingwebhookconfiguration %s --type=json "
-		     "-p '[{\"op\":\"add\",\"path\":\"/webhooks/%u/"
-		     "clientConfig/service/%s\",\"value\":%s}]'",
-		     finding_name(w->configuration), w->index, key, value);
+	finding_mend(
+		x,
+		"kubectl patch mutatingwebhookconfiguration %s --type=json "
+		"-p '[{\"op\":\"add\",\"path\":\"/webhooks/%u/"
+		"clientConfig/service/%s\",\"value\":%s}]'",
+		finding_name(w->configuration), w->index, key, value);
 }
 
 static bool
@@ -295,11 +298,11 @@ judge_address(const struct service_facts *s, const struct webhook_facts *w,
 			   p, MEND_SERVICE);
 		return false;
 	}
-	x = findings_add(f, &no_service,
-			 "webhook of %s: it calls Service %s/%s, but the holder "
-			 "is in namespace %s",
-			 w->configuration, w->namespace_, w->service,
-			 p->namespace_);
+	x = findings_add(
+		f, &no_service,
+		"webhook of %s: it calls Service %s/%s, but the holder "
+		"is in namespace %s",
+		w->configuration, w->namespace_, w->service, p->namespace_);
 	(void)snprintf(value, sizeof(value), "\"%.*s\"", NODEPOOL_BYTES - 1,
 		       finding_name(p->namespace_));
 	mend_address(x, w, "namespace", value);
@@ -326,21 +329,22 @@ judge_service(const struct service_facts *s, const struct webhook_facts *w,
 			     "\"webhook\"}]}}'",
 			     ns, name, w->port);
 	else if (s->selector[0] != '\0')
-		finding_mend(findings_add(f, &no_selector,
-					  "Service %s/%s selects pods with %s, "
-					  "which those of the holder do not have",
-					  w->namespace_, w->service,
-					  s->selector),
-			     "kubectl -n %s set selector service %s " CONTROLLERS,
-			     ns, name);
+		finding_mend(
+			findings_add(f, &no_selector,
+				     "Service %s/%s selects pods with %s, "
+				     "which those of the holder do not have",
+				     w->namespace_, w->service, s->selector),
+			"kubectl -n %s set selector service %s " CONTROLLERS,
+			ns, name);
 	else if (s->slices_known && s->ready == 0 && ready_pods(at, n) > 0)
-		finding_mend(findings_add(f, &no_endpoints,
-					  "Service %s/%s has no ready endpoint, "
-					  "though pods of the holder are ready",
-					  w->namespace_, w->service),
-			     "kubectl -n %s get endpointslices -l "
-			     "kubernetes.io/service-name=%s",
-			     ns, name);
+		finding_mend(
+			findings_add(f, &no_endpoints,
+				     "Service %s/%s has no ready endpoint, "
+				     "though pods of the holder are ready",
+				     w->namespace_, w->service),
+			"kubectl -n %s get endpointslices -l "
+			"kubernetes.io/service-name=%s",
+			ns, name);
 }
 
 /* --- what bounds our accounts ------------------------------------------------ */
@@ -385,22 +389,23 @@ judge_policy(const struct policy_facts *w, const char *hold_key,
 					w->name, p->namespace_),
 			   p, MEND_POLICY);
 	if (w->policy && hold_key != NULL && !w->key)
-		finding_mend(findings_add(f, &no_key,
-					  "ValidatingAdmissionPolicy %s does "
-					  "not allow the holder's annotation %s "
-					  "(holdAnnotation.key): its variable "
-					  "holds has to list it",
-					  w->name, hold_key),
-			     "kubectl edit validatingadmissionpolicy %s",
-			     w->name);
+		finding_mend(
+			findings_add(f, &no_key,
+				     "ValidatingAdmissionPolicy %s does "
+				     "not allow the holder's annotation %s "
+				     "(holdAnnotation.key): its variable "
+				     "holds has to list it",
+				     w->name, hold_key),
+			"kubectl edit validatingadmissionpolicy %s", w->name);
 }
 
 /* --- other installations ------------------------------------------------------ */
 
 static const struct finding_kind
-	second = {DOCTOR_HOLDER, FINDING_ERROR, "holder-twice",
-		  "Each has a Lease of its own, so both lead: one releases what "
-		  "the other holds."},
+	second =
+		{DOCTOR_HOLDER, FINDING_ERROR, "holder-twice",
+		 "Each has a Lease of its own, so both lead: one releases what "
+		 "the other holds."},
 	away = {DOCTOR_HOLDER, FINDING_ERROR, "holder-elsewhere",
 		"What else is said here is about the namespace in which the "
 		"holder is."};

@@ -2,13 +2,13 @@
 #include "core/doctor/judge.h"
 
 static const struct finding_kind
-	template_hold = {DOCTOR_NODEPOOLS, FINDING_WARNING,
-			 "nodepool-template-hold",
-			 "On each of its machines it counts as a person's. With "
-			 "the value true Karpenter never disrupts the machine, "
-			 "and with any other the holder never holds it. Take it out of "
-			 "the template, or say that the holder leaves this "
-			 "NodePool alone."},
+	template_hold =
+		{DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-template-hold",
+		 "On each of its machines it counts as a person's. With "
+		 "the value true Karpenter never disrupts the machine, "
+		 "and with any other the holder never holds it. Take it out of "
+		 "the template, or say that the holder leaves this "
+		 "NodePool alone."},
 	fixed = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-static",
 		 "The holder leaves it alone, because Karpenter never "
 		 "consolidates a static NodePool and a hold would only block "
@@ -18,10 +18,11 @@ static const struct finding_kind
 		 "The holder leaves it alone, because with consolidateAfter "
 		 "Never a hold would only block its drift. If that is meant, "
 		 "say so and this warning ends."},
-	blocked = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-budget",
-		   "Karpenter disrupts none of its machines of its own accord, "
-		   "held or not, so a hold changes nothing. Change the budgets, "
-		   "or say that the holder leaves this NodePool alone."},
+	blocked =
+		{DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-budget",
+		 "Karpenter disrupts none of its machines of its own accord, "
+		 "held or not, so a hold changes nothing. Change the budgets, "
+		 "or say that the holder leaves this NodePool alone."},
 	expires = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-expires",
 		   "Karpenter takes an expired machine away although it is "
 		   "held, so its machines go before their hold has ended."},
@@ -41,8 +42,8 @@ judge_alone(const struct nodepool_facts *n, struct findings *f)
 		x = findings_add(f, &never,
 				 "NodePool %s has consolidateAfter: Never",
 				 name);
-	finding_mend(x, "kubectl annotate nodepool %s " OWN_PREFIX
-			"enabled=false",
+	finding_mend(x,
+		     "kubectl annotate nodepool %s " OWN_PREFIX "enabled=false",
 		     finding_name(name));
 }
 

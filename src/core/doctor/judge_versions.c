@@ -46,11 +46,12 @@ before(const struct version *v, unsigned major, unsigned minor)
 }
 
 static const struct finding_kind
-	old_kubernetes = {DOCTOR_API, FINDING_ERROR, "kubernetes-version",
-			  "The webhook has matchConditions. Before 1.30 the "
-			  "API server does not evaluate them unless told to, "
-			  "and calls the webhook for each Node. Upgrade the control "
-			  "plane."},
+	old_kubernetes =
+		{DOCTOR_API, FINDING_ERROR, "kubernetes-version",
+		 "The webhook has matchConditions. Before 1.30 the "
+		 "API server does not evaluate them unless told to, "
+		 "and calls the webhook for each Node. Upgrade the control "
+		 "plane."},
 	new_kubernetes = {DOCTOR_API, FINDING_WARNING,
 			  "kubernetes-version-newer",
 			  "The holder was not tested with it. The API of "
@@ -93,8 +94,8 @@ beyond(const struct version *v, bool kubernetes)
 	const unsigned *newest = NULL;
 
 	for (size_t i = 0; i < TESTED_N; i++) {
-		const unsigned *at = kubernetes ? tested[i].kubernetes
-						: tested[i].karpenter;
+		const unsigned *at =
+			kubernetes ? tested[i].kubernetes : tested[i].karpenter;
 
 		if (newest == NULL || minor_of(at) > minor_of(newest))
 			newest = at;
@@ -133,19 +134,18 @@ judge_served_group(const struct karpenter_facts *k, struct findings *f)
 {
 	if (!k->v1)
 		finding_mend(findings_add(f, &no_crds,
-					  k->served
-						  ? "karpenter.sh is served, "
-						    "but not in version v1"
-						  : "karpenter.sh/v1 is not "
-						    "served"),
+					  k->served ? "karpenter.sh is served, "
+						      "but not in version v1"
+						    : "karpenter.sh/v1 is not "
+						      "served"),
 			     CRDS);
 	else if (!k->claims || !k->pools)
-		finding_mend(findings_add(f, &no_crds,
-					  "karpenter.sh/v1 is served without "
-					  "%s",
-					  k->claims ? "nodepools"
-						    : "nodeclaims"),
-			     CRDS);
+		finding_mend(
+			findings_add(f, &no_crds,
+				     "karpenter.sh/v1 is served without "
+				     "%s",
+				     k->claims ? "nodepools" : "nodeclaims"),
+			CRDS);
 }
 
 /* Where the provider runs it, there is neither Deployment nor Lease, but for one
@@ -163,8 +163,9 @@ judge_running(const struct karpenter_facts *k, struct findings *f)
 				 "pods available",
 				 k->namespace_, k->name, k->replicas);
 		if (k->replicas == 0)
-			finding_mend(x, "kubectl -n %s scale deployment %s "
-					"--replicas=2",
+			finding_mend(x,
+				     "kubectl -n %s scale deployment %s "
+				     "--replicas=2",
 				     ns, name);
 		else
 			finding_mend(x, "kubectl -n %s describe deployment %s",
@@ -174,7 +175,8 @@ judge_running(const struct karpenter_facts *k, struct findings *f)
 		finding_mend(findings_add(f, &down,
 					  "there is no Deployment of "
 					  "Karpenter, and nobody has renewed "
-					  "Lease %s/" KARPENTER_LEASE " in time",
+					  "Lease %s/" KARPENTER_LEASE
+					  " in time",
 					  k->lease_namespace),
 			     "kubectl -n %s get deployments,pods",
 			     finding_name(k->lease_namespace));
@@ -189,12 +191,12 @@ judge_release(const struct karpenter_facts *k, const struct rules *r,
 	const unsigned *newest = beyond(v, false);
 
 	if (before(v, 1, 0))
-		finding_mend(findings_add(f, &unsupported,
-					  "Karpenter %s, expected 1.x",
-					  v->text),
-			     "helm -n %s upgrade karpenter oci://public.ecr.aws/"
-			     "karpenter/karpenter --reuse-values",
-			     finding_name(k->namespace_));
+		finding_mend(
+			findings_add(f, &unsupported,
+				     "Karpenter %s, expected 1.x", v->text),
+			"helm -n %s upgrade karpenter oci://public.ecr.aws/"
+			"karpenter/karpenter --reuse-values",
+			finding_name(k->namespace_));
 	else if (before(v, 1, 2) && rules_tell_replacements(r))
 		mend_configuration(findings_add(f, &early,
 						"Karpenter %s without "

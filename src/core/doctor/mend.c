@@ -7,7 +7,7 @@
 /* What is made, and which of it is applied.  `auth reconcile` takes roles and
  * their bindings alone. */
 static const struct {
-	const char *from;	/* NULL: the overlay */
+	const char *from; /* NULL: the overlay */
 	const char *apply;
 } parts[] = {
 	[MEND_WEBHOOK] = {NULL, "apply -l app.kubernetes.io/component=webhook"},
@@ -32,8 +32,9 @@ mend_apply(struct finding *x, const struct doctor_place *p, enum mend_part part)
 	char from[80], move[200] = "";
 
 	if (p->release[0] != '\0') {
-		finding_mend(x, "helm -n %s upgrade %s deploy/helm "
-				"--reuse-values",
+		finding_mend(x,
+			     "helm -n %s upgrade %s deploy/helm "
+			     "--reuse-values",
 			     finding_name(p->namespace_),
 			     finding_name(p->release));
 		return;

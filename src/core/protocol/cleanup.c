@@ -25,37 +25,37 @@ static const struct {
 };
 #define PASSES (sizeof(passes) / sizeof(passes[0]))
 
-struct slot {			/* one for each id of the table */
-	uint8_t act;		/* enum cleanup_act: the write under way;
+struct slot {	     /* one for each id of the table */
+	uint8_t act; /* enum cleanup_act: the write under way;
 				   CLEANUP_KEEP: none */
-	bool failed;		/* not to be tried again in this round */
+	bool failed; /* not to be tried again in this round */
 };
 
 struct cleanup {
 	struct cleanup_config config;
 	struct pace pace;
-	struct machines table;	/* the objects with a mark, a hold or a class */
+	struct machines table; /* the objects with a mark, a hold or a class */
 	struct slot *slots;
 	struct foreign_marks foreign;
 	struct cleanup_report report;
 
-	enum cleanup_step step;	/* the next one, or the one under way */
+	enum cleanup_step step; /* the next one, or the one under way */
 	bool asked;		/* the step is under way; not used in
 				   CLEANUP_WRITE */
 	enum cleanup_verdict verdict;
 	enum kind listing;
-	struct cleanup_list list;	/* the list under way */
-	unsigned clean;		/* lists in a row that showed nothing */
-	int64_t not_before_ms;	/* CLEANUP_WAIT: until then, boot time */
-	bool tells;		/* CLEANUP_WAIT: trying_again is still to be
+	struct cleanup_list list; /* the list under way */
+	unsigned clean;		  /* lists in a row that showed nothing */
+	int64_t not_before_ms;	  /* CLEANUP_WAIT: until then, boot time */
+	bool tells;		  /* CLEANUP_WAIT: trying_again is still to be
 				   reported */
 
 	/* The round under way. */
 	size_t pass;
-	uint32_t at;		/* the next id to look at */
+	uint32_t at; /* the next id to look at */
 	unsigned under_way;
 	unsigned done, changed, refused, unanswered;
-	unsigned in_a_row;	/* rounds in which no write succeeded */
+	unsigned in_a_row; /* rounds in which no write succeeded */
 };
 
 struct cleanup *
@@ -201,7 +201,7 @@ cleanup_seen(struct cleanup *x, const struct object *o, struct now now)
 	if (o->mark != MARK_ABSENT || o->hold != HOLD_ABSENT ||
 	    o->default_hold != HOLD_ABSENT || o->has_class)
 		id = machines_put(&x->table, o, INT64_MAX, &t);
-	if (id != NO_ID)	/* a full table has room in a later round */
+	if (id != NO_ID) /* a full table has room in a later round */
 		x->table.at[id].classed = o->has_class;
 }
 
@@ -485,10 +485,9 @@ registered_done(struct cleanup *x, unsigned n)
 }
 
 void
-cleanup_done(struct cleanup *x, const struct cleanup_outcome *o,
-	     struct now now)
+cleanup_done(struct cleanup *x, const struct cleanup_outcome *o, struct now now)
 {
-	if (x->under_way > 0) {	/* answers come even after a timeout */
+	if (x->under_way > 0) { /* answers come even after a timeout */
 		write_done(x, o);
 		assert(cleanup_check(x));
 		return;

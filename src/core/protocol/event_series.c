@@ -6,7 +6,7 @@
 
 #include "core/base/buf.h"
 
-#define COUNT_MAX 2147483647u	/* series.count is an int32 */
+#define COUNT_MAX 2147483647u /* series.count is an int32 */
 
 static const struct {
 	const char *name, *type, *action;
@@ -354,8 +354,9 @@ entry_again(struct event_series *s, struct event_series_entry *e,
 static int64_t
 retry_wait(struct event_series *s, int64_t retry_after_ms)
 {
-	int64_t ms = EVENT_SERIES_RETRY_MS + (int64_t)(pace_random(&s->pace) %
-					       (EVENT_SERIES_RETRY_MS / 4));
+	int64_t ms =
+		EVENT_SERIES_RETRY_MS +
+		(int64_t)(pace_random(&s->pace) % (EVENT_SERIES_RETRY_MS / 4));
 
 	return retry_after_ms > ms ? retry_after_ms : ms;
 }

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CLOCK_MS 2000	/* how far two readings of the server's time may
-			   differ */
-#define AHEAD_MS 3000	/* a mark further ahead than this was not made now */
+/* how far two readings of the server's time may differ */
+#define CLOCK_MS 2000
+#define AHEAD_MS 3000 /* a mark further ahead than this was not made now */
 
 void
 foreign_marks_begin(struct foreign_marks *f, int64_t server_ms,
@@ -37,8 +37,7 @@ is_foreign(const struct foreign_marks *f, const struct object *o,
 	   int64_t server_ms)
 {
 	if (o->mark == MARK_TIME)
-		return o->mark_ms >= since(f, o) &&
-		       o->mark_ms > f->newest_ms &&
+		return o->mark_ms >= since(f, o) && o->mark_ms > f->newest_ms &&
 		       o->mark_ms <= server_ms + AHEAD_MS;
 	/* A mark without a time, such as a policy writes, counts from the
 	 * creation of its object.  On a registered Node it may be a copy from

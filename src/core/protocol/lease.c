@@ -10,7 +10,7 @@
  * UPDATE or CREATE, GET.  The limit keeps us from spinning if a server
  * contradicts itself. */
 #define STEPS_MAX 4
-#define BACKOFF_TIMES 8		/* times retry_ms; without leader election */
+#define BACKOFF_TIMES 8 /* times retry_ms; without leader election */
 /* A replica that waits for another looks at the Lease at least this often.
  * With client-go's 2 s it would notice only after 4.4 s that a Lease was given
  * up. */
@@ -137,7 +137,7 @@ note_put(struct lease *l, enum lease_note_type type, const char *name)
 {
 	struct lease_note *n;
 
-	if (l->notes_n == LEASE_NOTES) {	/* drop the oldest */
+	if (l->notes_n == LEASE_NOTES) { /* drop the oldest */
 		l->notes_first = (l->notes_first + 1) % LEASE_NOTES;
 		l->notes_n--;
 	}
@@ -223,12 +223,12 @@ retry(struct lease *l, int64_t retry_after_ms, int64_t boot_ms)
 		ms = LOOK_MS;
 	l->plan = LEASE_WAIT;
 	if (!l->config.enabled)
-		l->not_before_ms = boot_ms + pace_backoff(&l->pace,
-							  ++l->failures, ms,
-							  BACKOFF_TIMES * ms);
+		l->not_before_ms =
+			boot_ms + pace_backoff(&l->pace, ++l->failures, ms,
+					       BACKOFF_TIMES * ms);
 	else if (l->role == LEASE_LEADS)
 		l->not_before_ms = l->attempt_ms + ms;
-	else	/* client-go's JitterFactor is 1.2 */
+	else /* client-go's JitterFactor is 1.2 */
 		l->not_before_ms =
 			boot_ms + ms +
 			(int64_t)(pace_random(&l->pace) % (uint64_t)ms * 6 / 5);
@@ -274,7 +274,7 @@ lease_stop(struct lease *l)
 		return;
 	l->role = LEASE_STOPS;
 	l->steps = 0;
-	l->plan = last_step(l);	/* the answer to a call under way changes it */
+	l->plan = last_step(l); /* the answer to a call under way changes it */
 	assert(lease_check(l));
 }
 
@@ -293,7 +293,7 @@ fill(struct lease *l, struct now now)
 
 	w->holder[0] = '\0';
 	w->duration_s = 0;
-	if (!l->config.enabled)	/* the spec is nobody's, and stays empty */
+	if (!l->config.enabled) /* the spec is nobody's, and stays empty */
 		w->acquire_us = w->renew_us = STAMP_NONE;
 	if (l->role == LEASE_STOPS)
 		w->duration_s = 1;
@@ -455,8 +455,8 @@ kept(struct lease *l, enum lease_step was, const struct lease_outcome *o,
 	} else if (was == LEASE_GET && o->code == LEASE_NOT_FOUND) {
 		lease_record_copy(&l->seen, NULL);
 		go_on(l, LEASE_CREATE, boot_ms);
-	} else if (was != LEASE_GET && (o->code == LEASE_CONFLICT ||
-					o->code == LEASE_NOT_FOUND)) {
+	} else if (was != LEASE_GET &&
+		   (o->code == LEASE_CONFLICT || o->code == LEASE_NOT_FOUND)) {
 		go_on(l, LEASE_GET, boot_ms);
 	} else {
 		retry(l, o->retry_after_ms, boot_ms);
@@ -469,7 +469,7 @@ stopped(struct lease *l, enum lease_step was, const struct lease_outcome *o)
 {
 	if (was == LEASE_GET) {
 		l->plan = o->code == LEASE_OK ? last_step(l) : LEASE_END;
-	} else if (!l->releasing) {	/* the call began before the stop */
+	} else if (!l->releasing) { /* the call began before the stop */
 		l->plan = o->code == LEASE_OK ? last_step(l) : LEASE_GET;
 	} else if (o->code == LEASE_CONFLICT && l->steps < STEPS_MAX - 1) {
 		l->plan = LEASE_GET;
@@ -491,7 +491,7 @@ lease_done(struct lease *l, const struct lease_outcome *o, struct now now)
 		lose(l, LEASE_NOTE_LATE);
 	if (o->code == LEASE_OK)
 		observe(l, o->record, now.boot_ms);
-	else if (o->code != LEASE_BUSY)	/* what we know may be out of date */
+	else if (o->code != LEASE_BUSY) /* what we know may be out of date */
 		l->fresh = false;
 	if (l->role == LEASE_STOPS)
 		stopped(l, was, o);

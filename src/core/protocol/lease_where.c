@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define LATE_MS 5000	/* allowance for differing clocks */
+#define LATE_MS 5000 /* allowance for differing clocks */
 
 void
 lease_where_begin(struct lease_where *w)
@@ -37,8 +37,8 @@ lease_where_seen(struct lease_where *w,
 }
 
 int
-lease_where_choose(const struct lease_where *w,
-		   char out[LEASE_NAMESPACE_BYTES], struct err *e)
+lease_where_choose(const struct lease_where *w, char out[LEASE_NAMESPACE_BYTES],
+		   struct err *e)
 {
 	if (w->given[0] != '\0') {
 		if (!w->there && w->live[0] != '\0')

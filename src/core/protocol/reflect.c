@@ -94,7 +94,7 @@ took_page(struct reflect *r, const struct reflect_outcome *o, int64_t boot_ms)
 
 	if (str_copy(r->rv, sizeof(r->rv), o->rv) ||
 	    str_copy(r->cont, sizeof(r->cont), cont)) {
-		reflect_restart(r);	/* it cannot be completed */
+		reflect_restart(r); /* it cannot be completed */
 		failed(r, -1, boot_ms);
 		return;
 	}

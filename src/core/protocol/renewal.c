@@ -7,7 +7,7 @@
 #define NEVER (INT64_MIN / 2)
 #define READ_MS 30000
 #define SETTLE_MS 10000
-#define LEAST_MS 50	/* so that no duration makes us spin */
+#define LEAST_MS 50 /* so that no duration makes us spin */
 #define RETRY_MS 500
 #define RETRY_MAX_MS 30000
 
@@ -122,9 +122,9 @@ oldest(const struct renewal_view *v, const bool *keep)
 	unsigned at = v->bundle_n;
 
 	for (unsigned i = 0; i < v->bundle_n; i++)
-		if (keep[i] && (at == v->bundle_n ||
-				v->bundle[i].not_before_ms <
-					v->bundle[at].not_before_ms))
+		if (keep[i] &&
+		    (at == v->bundle_n ||
+		     v->bundle[i].not_before_ms < v->bundle[at].not_before_ms))
 			at = i;
 	return at;
 }
@@ -156,13 +156,12 @@ choose(const struct renewal *r, struct now now, bool *keep)
 	for (unsigned i = 0; i < v->bundle_n; i++) {
 		const struct renewal_cert *c = &v->bundle[i];
 
-		keep[i] = !same(c, &v->ca) &&
-			  now.server_ms < c->not_after_ms &&
+		keep[i] = !same(c, &v->ca) && now.server_ms < c->not_after_ms &&
 			  !(retire && c->not_before_ms <= v->ca.not_before_ms);
 		kept += keep[i];
 		gone += !keep[i] && !same(&v->bundle[i], &v->ca);
 	}
-	if (kept == RENEWAL_BUNDLE_MAX) {	/* make room for the CA */
+	if (kept == RENEWAL_BUNDLE_MAX) { /* make room for the CA */
 		keep[oldest(v, keep)] = false;
 		gone++;
 	}
@@ -194,8 +193,7 @@ ask(const struct renewal *r, enum renewal_step step, const char *reason,
 {
 	if (reason == NULL)
 		return false;
-	t->wait_ms = least(t->wait_ms, r->wrote_ms[step] +
-					       r->config.settle_ms -
+	t->wait_ms = least(t->wait_ms, r->wrote_ms[step] + r->config.settle_ms -
 					       now.boot_ms);
 	if (now.boot_ms < r->wrote_ms[step] + r->config.settle_ms)
 		return false;
@@ -240,8 +238,7 @@ decide(const struct renewal *r, struct now now)
 	if (!v->has_ca || !valid(&v->ca, now.server_ms))
 		return t;
 	if (!r->partly &&
-	    ask(r, RENEWAL_BUNDLE, bundle_fault(r, now, t.keep), 0, now,
-		&t))
+	    ask(r, RENEWAL_BUNDLE, bundle_fault(r, now, t.keep), 0, now, &t))
 		return t;
 
 	if (soon(v->has_leaf, &v->leaf, now.server_ms, &t))
@@ -329,7 +326,7 @@ renewal_done(struct renewal *r, const struct renewal_outcome *o, struct now now)
 	} else if (read) {
 		trust(r, now.boot_ms);
 	} else {
-		if (!r->partly)		/* a partial view goes on failing */
+		if (!r->partly) /* a partial view goes on failing */
 			r->failures = 0;
 		r->wrote_ms[r->step] = now.boot_ms;
 	}

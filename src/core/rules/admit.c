@@ -9,7 +9,7 @@ patterns_match(const struct patterns *p, const char *nodepool)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		if (nodepool[0] == '\0' ? strcmp(p->at[i], "*") == 0
-				    : fnmatch(p->at[i], nodepool, 0) == 0)
+					: fnmatch(p->at[i], nodepool, 0) == 0)
 			return true;
 	}
 	return false;
@@ -25,8 +25,7 @@ rules_nodepool_included(const struct rules *r, const char *nodepool)
 bool
 rules_tell_replacements(const struct rules *r)
 {
-	return r->replacements == REPLACEMENTS_IGNORE &&
-	       r->scope != SCOPE_NODE;
+	return r->replacements == REPLACEMENTS_IGNORE && r->scope != SCOPE_NODE;
 }
 
 bool

@@ -29,7 +29,7 @@ cap_debt_ms(const struct cap *c, const struct cap_rules *r, int64_t boot_ms)
 
 	if (r->max_ms == 0)
 		return 0;
-	if (c->window_ms > 0)	/* its end pays the whole debt */
+	if (c->window_ms > 0) /* its end pays the whole debt */
 		return cap_window_ms(c, boot_ms) > 0 ? c->debt_ms : 0;
 	if (c->grows)
 		return least(c->debt_ms + past, r->max_ms);
@@ -69,7 +69,7 @@ cap_step(struct cap *c, const struct cap_rules *r, bool busy, bool was_held,
 		c->window_ms = r->window_ms;
 		c->debt_ms = r->window_ms > 0 ? r->max_ms : 0;
 	}
-	if (!held)	/* a lowered cap */
+	if (!held) /* a lowered cap */
 		c->debt_ms = least(c->debt_ms, r->max_ms);
 	c->held = held || (opens && r->window_ms == 0);
 	c->grows = grows || c->held;

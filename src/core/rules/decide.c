@@ -8,9 +8,9 @@ static const struct decision nothing = {.act = ACT_NONE};
 static bool
 person(const struct half *h)
 {
-	return h->present && (h->tenure == TENURE_PERSON ||
-			      h->tenure == TENURE_YIELDED ||
-			      (h->previous && h->hold != HOLD_ABSENT));
+	return h->present &&
+	       (h->tenure == TENURE_PERSON || h->tenure == TENURE_YIELDED ||
+		(h->previous && h->hold != HOLD_ABSENT));
 }
 
 bool
@@ -41,7 +41,7 @@ taken_over(enum kind on, const struct half *mine, const struct half *other)
 	 * We do not know whether it has any other previous hold. */
 	if (mine->previous)
 		theirs = mine->previous_default ? other->default_hold
-					      : HOLD_ABSENT;
+						: HOLD_ABSENT;
 	if (!other->present || is_marked(other) || theirs != HOLD_SAME)
 		return false;
 	return on == KIND_NODE || !other->registered;
@@ -97,8 +97,7 @@ decide_mend(enum kind on, const struct half *mine, const struct half *other)
 static bool
 can_hold(const struct half *h)
 {
-	return h->present && !h->busy && !h->spent &&
-	       h->tenure == TENURE_FREE;
+	return h->present && !h->busy && !h->spent && h->tenure == TENURE_FREE;
 }
 
 static struct decision

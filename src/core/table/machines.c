@@ -574,7 +574,7 @@ machines_drop(struct machines *m, uint32_t id, struct touched *t)
 	unlink_peer(m, id, t);
 	machines_keys_remove(m, id);
 	if (peer != NO_ID)
-		relink(m, peer, t);	/* a second Node may have waited */
+		relink(m, peer, t); /* a second Node may have waited */
 	count_marks(m, e, -1);
 	former_leave(m, e);
 	entry_free(m, id);

@@ -12,7 +12,7 @@ bool entry_has_owner(const struct entry *e);
 
 /* machines_keys.c: the indexes.  An entry that is in them is taken out before
  * its names or uids change, and added again. */
-int machines_keys_init(struct machines *m);	/* -1: no memory */
+int machines_keys_init(struct machines *m); /* -1: no memory */
 void machines_keys_done(struct machines *m);
 void machines_keys_add(struct machines *m, uint32_t id);
 void machines_keys_remove(struct machines *m, uint32_t id);

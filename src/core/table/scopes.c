@@ -254,7 +254,7 @@ timers_scopes_due(struct timers *ts, int64_t boot_ms)
 	int64_t at;
 
 	while (heap_top(&ts->caps, &scope, &at) && at <= boot_ms) {
-		heap_remove(&ts->caps, scope);	/* until scope_step */
+		heap_remove(&ts->caps, scope); /* until scope_step */
 		mark_dirty(ts, scope);
 	}
 	/* Those that turn at one moment do so in one order. */
@@ -419,8 +419,7 @@ scope_step(struct timers *ts, struct scope *s, struct now now)
 	struct cap before = s->cap;
 	bool held, window;
 
-	s->busy = s->live > 0 ||
-		  ((s->busy || s->was_busy) && s->undecided > 0);
+	s->busy = s->live > 0 || ((s->busy || s->was_busy) && s->undecided > 0);
 	held = cap_step(&s->cap, &r, s->busy, s->was_busy && !ts->seen,
 			ts->usable, now.boot_ms);
 	ts->changed = ts->changed || !same_cap(&before, &s->cap);

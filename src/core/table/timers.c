@@ -141,8 +141,8 @@ takes_several(const struct timers *ts)
 uint32_t
 timers_min_scale_up(const struct timers *ts, uint32_t scope)
 {
-	uint64_t share = (uint64_t)ts->scopes[scope].machines *
-			 ts->min_scale_up_percent;
+	uint64_t share =
+		(uint64_t)ts->scopes[scope].machines * ts->min_scale_up_percent;
 	uint32_t least = (uint32_t)((share + 99) / 100);
 
 	return least > ts->min_scale_up ? least : ts->min_scale_up;
@@ -184,11 +184,11 @@ neighbours(const struct timers *ts, const struct timer *t, uint32_t n,
 		(*first)--;
 	while (all[ts->order[*first]].created_ms < t->created_ms - t->hold_ms)
 		(*first)++;
-	while (*end > 0 && all[ts->order[*end - 1]].created_ms >
-				   t->created_ms + t->hold_ms)
+	while (*end > 0 &&
+	       all[ts->order[*end - 1]].created_ms > t->created_ms + t->hold_ms)
 		(*end)--;
-	while (*end < n && all[ts->order[*end]].created_ms <=
-				   t->created_ms + t->hold_ms)
+	while (*end < n &&
+	       all[ts->order[*end]].created_ms <= t->created_ms + t->hold_ms)
 		(*end)++;
 	return *end - *first;
 }
@@ -332,7 +332,7 @@ join(struct timers *ts, struct timer *t, const char *nodepool)
 		scope_add(ts, scope, t);
 	}
 	t->used = true;
-	t->scope = (uint16_t)scope;	/* NO_ID becomes NO_SCOPE */
+	t->scope = (uint16_t)scope; /* NO_ID becomes NO_SCOPE */
 	return 0;
 }
 
@@ -444,8 +444,8 @@ timers_turned(struct timers *ts, struct now now)
 
 	if (!ts->turning)
 		timers_scopes_due(ts, now.boot_ms);
-	for (uint32_t i = 0; !ts->turning && takes_several(ts) &&
-			     i < ts->scopes_top; i++)
+	for (uint32_t i = 0;
+	     !ts->turning && takes_several(ts) && i < ts->scopes_top; i++)
 		if (ts->scopes[i].recount)
 			recount(ts, i, now.server_ms);
 	scope = timers_scopes_turned(ts, now);
@@ -493,8 +493,8 @@ is_later(const struct timer *t, int64_t at_ms, const struct quiet *q)
 struct quiet
 timers_expects(const struct timers *ts, uint32_t scope, int64_t now_ms)
 {
-	struct quiet q = {.at_ms = STAMP_NONE, .id = NO_ID,
-			  .created_ms = STAMP_NONE};
+	struct quiet q = {
+		.at_ms = STAMP_NONE, .id = NO_ID, .created_ms = STAMP_NONE};
 
 	for (const struct timer *t = scope_first(ts, scope); t != NULL;
 	     t = scope_next(ts, t)) {
