@@ -291,6 +291,7 @@ unit: edge below  ## all unit tests, golden files and fuzz corpora
 # What a target prints comes together, when it is done.
 SIDE_BY_SIDE := -j2 -Otarget daemon edge computing
 COMPUTING ?= below sim-quick explore-quick
+CHECKED = lint $(COMPUTING) instructions
 computing:
 	$(if $(COMPUTING),@nice -n 10 $(MAKE) $(COMPUTING))
 
@@ -307,7 +308,7 @@ daemon: $(FAST)  ## the whole daemon and its commands against a scripted API ser
 check: deps  ## lint and every test but san, tsan and e2e
 	@rm -rf $(HOLDER_SAID)
 	@$(MAKE) -j$(JOBS) all programs
-	@$(MAKE) $(SIDE_BY_SIDE) COMPUTING='lint $(COMPUTING) instructions'
+	@$(MAKE) $(SIDE_BY_SIDE) COMPUTING='$(CHECKED)'
 	@$(MAKE) said
 
 said:
@@ -383,16 +384,30 @@ e2e-long: all $(FAST)  ## long scenarios, over an hour
 	@HOLDER_VARIANT=$(VARIANT) \
 		$(PYTEST) -s -m huge -o faulthandler_timeout=1500 tests/edge
 
-# Most of check, san and tsan waits for deadlines: on a new machine the control
-# plane is built meanwhile, with what they leave of the processor.
+# The same as check, san, tsan and e2e, in another order: first what only
+# computes, beside the compiler of the control plane, then what has deadlines,
+# which a busy machine would miss.
 test:  ## check, san, tsan and e2e
 	@tests/deps.sh python3-venv ca-certificates
-	@nice -n 10 tests/e2e/lib/binaries.sh test & builds=$$!; \
+	@tests/e2e/lib/binaries.sh test & builds=$$!; \
 	trap 'kill $$builds 2>/dev/null || :' EXIT; trap 'exit 130' INT TERM; set -e; \
 	$(MAKE) deps; \
+	rm -rf $(BUILD)/*/said; \
 	$(MAKE) -j$(JOBS) all programs; \
+	$(MAKE) $(SAN) -j$(JOBS) programs; \
+	$(MAKE) $(TSAN) -j$(JOBS) programs-edge; \
+	echo "== what has no deadline, also under sanitizers, beside the build"; \
+	$(MAKE) computing COMPUTING='$(CHECKED)'; \
+	$(MAKE) $(SAN) computing; \
+	wait $$builds; \
 	export SAMPLE=yes; \
-	for suite in check san tsan e2e; do $(MAKE) $$suite; done
+	$(MAKE) $(SIDE_BY_SIDE) COMPUTING=; \
+	$(MAKE) said; \
+	echo "== address and undefined behaviour sanitizers"; \
+	$(MAKE) $(SIDE_BY_SIDE) $(SAN) COMPUTING=; \
+	$(MAKE) $(SAN) said; \
+	$(MAKE) tsan; \
+	$(MAKE) e2e
 
 # Programs of the benchmarks: what the libraries can do at best, and clients.
 BENCH := $(patsubst %,$(VARIANT)/bench/%,ceiling handshakes patches)

@@ -646,8 +646,6 @@ MUTANTS = [
     ("a failed boot extends a deletion", "controller/replacements.c",
      "else if (!e->launched && e->replaces == 0 &&\n"
      "\t\t replacements_undecided_ms(r, e) <= now_ms)", "else if (1)"),
-    ("a deletion is extended for ever", "controller/deletions.c",
-     "if (until_ms > it->began_ms + DRAINING_MS)", "if (0)"),
     ("two launch failures extend one deletion", "controller/deletions.c",
      "(failed && it->failed_ms > created_ms) ||", ""),
     ("a launch failure extends a deletion that has its substitute",

@@ -167,8 +167,6 @@ deletions_extend(struct deletions *d, enum scope_kind scope,
 	if (it == NULL)
 		return;
 	it->failed_ms = deleted_ms;
-	if (until_ms > it->began_ms + DRAINING_MS)
-		until_ms = it->began_ms + DRAINING_MS;
 	if (until_ms > it->until_ms)
 		it->until_ms = until_ms;
 }
