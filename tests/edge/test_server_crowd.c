@@ -175,6 +175,7 @@ START_TEST(replies_never_read)
 	for (int i = 0; i < CROWD; i++) {
 		ck_assert_int_eq(peer_open(&crowd[i], rig.port), 0);
 		peer_puts(&crowd[i], "GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
+		ck_assert_int_gt(peer_fill(&crowd[i]), 0);	/* it has begun */
 	}
 	ck_assert_int_eq(peer_open(&good, rig.port), 0);
 	expect_served(&good);
