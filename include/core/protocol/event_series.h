@@ -34,13 +34,14 @@
 #define EVENT_SERIES_MAX 64
 #define EVENT_SERIES_NOTE_BYTES 1025  /* Kubernetes: 1024 bytes */
 #define EVENT_SERIES_ACTION_BYTES 129 /* Kubernetes: 128 bytes */
-/* client-go's finishTime, refreshTime, maxTriesPerEvent and sleepDuration. */
-/* a series ends when no equal Event has come for so long */
+/* client-go's finishTime: a series ends when no equal Event has come for so
+ * long. */
 #define EVENT_SERIES_FINISH_MS 360000
-/* how often the count of a series is written */
+/* client-go's refreshTime: how often the count of a series is written. */
 #define EVENT_SERIES_REFRESH_MS 1800000
-#define EVENT_SERIES_TRIES 12
-/* from one try to the next, and up to a quarter more */
+#define EVENT_SERIES_TRIES 12 /* client-go's maxTriesPerEvent */
+/* client-go's sleepDuration: from one try to the next, and up to a quarter
+ * more. */
 #define EVENT_SERIES_RETRY_MS 10000
 
 enum event_reason {

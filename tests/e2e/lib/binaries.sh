@@ -87,15 +87,18 @@ find_go() {
 # be compiled once for each.
 compile=(-mod=readonly -buildvcs=false '-gcflags=all=-dwarf=false -l')
 
-# run_go MODULE-DIR ARGS...: in that module, untouched by the caller's settings.
+# become_go MODULE-DIR ARGS...: in that module, untouched by the caller's settings.
+# This shell becomes it, so that whoever started the shell can stop it.
 # The compiler collects its garbage less often: a tenth of the time.
-run_go() {
-	local dir=$1
+become_go() {
+	cd "$modules/$1"
 	shift
-	(cd "$modules/$dir" && GOFLAGS='' GOWORK=off GOTOOLCHAIN="${TOOLCHAIN:-local}" GOGC=400 \
+	GOFLAGS='' GOWORK=off GOTOOLCHAIN="${TOOLCHAIN:-local}" GOGC=400 \
 		GOTMPDIR="$build/.gotmp" CGO_ENABLED=0 GOOS='' GOARCH='' \
-		exec "$go" "$@" </dev/null)
+		exec "$go" "$@" </dev/null
 }
+
+run_go() { (become_go "$@"); }
 
 # asset NAME VERSION -> path of a ready-made program of exactly that version
 asset() {
@@ -141,7 +144,7 @@ program() {
 		say "$name $version: building from Go modules, about $minutes min on 2 cores (kept in ${build##*/}/bin)"
 		still "$name" 9>&- & # neither the lock nor the output outlives it
 		beat=$!
-		run_go "$dir" build "${compile[@]}" -ldflags "-s -w $ldflags" \
+		become_go "$dir" build "${compile[@]}" -ldflags "-s -w $ldflags" \
 			-o "$build/bin/.$name.new" "$package" >&2 &
 		compiler=$!
 		wait "$compiler" # unlike a command, it lets a signal through
