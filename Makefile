@@ -68,7 +68,7 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 
 .PHONY: all help check unit below computing fuzz fuzz-targets fuzz-corpus \
 	fuzz-coverage edge daemon programs programs-edge sim sim-quick \
-	explore explore-quick mutants e2e e2e-long pictures test demo demo-quick \
+	explore explore-quick mutants e2e e2e-long pictures configuration test demo demo-quick \
 	page-test bench study study-pictures instructions san tsan lint deps certs image install \
 	install-plugin krew karpenter-logs matrix said \
 	clean format
@@ -265,6 +265,9 @@ explore-quick: $(EXPLORE)  ## the same to a small depth
 
 pictures: $(SIM)  ## draw the pictures of docs/rules.md
 	@$(SIM) pictures docs/rules tests/sim/histories/rule-*.txt
+
+configuration: $(VARIANT)/tests/wire/test_configuration  ## write the table of docs/configuration.md
+	@WRITE=1 $<
 
 # Outside the core FAULTS says which: a file of tests/mutants, or a row's name.
 FAULTS ?=

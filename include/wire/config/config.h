@@ -12,7 +12,7 @@
 #include "wire/yaml/yaml.h"
 
 /*
- * The configuration (README.md#configuration).  A caller starts with
+ * The configuration (docs/configuration.md).  A caller starts with
  * config_defaults, applies the file, the environment and the flags in this
  * order, so that a later one wins, and ends with config_validate.  struct
  * config is a plain value without anything to free.  It does not change once
