@@ -60,26 +60,26 @@ done < <(sources 'include/*.h' |
 rows() { sed -nE "/^## $1\$/,/^## /s/^\| (.*) \|\$/\1/p" docs/architecture.md | grep -F '`'; }
 files_in() { awk -F '|' -v c="$1" '{print $c}' | grep -oE '`[a-z_/]+\.[ch]`' | tr -d '`'; }
 in_src() { sources 'src/*.[ch]' | xargs grep -oE "$@" | sed 's,^src/,,'; }
-same() { # what, of the code, of the table
+same() { # document, what, of the code, of the table
 	while IFS= read -r at; do
-		fault "docs/architecture.md: $1: $at is in the code and not in the table"
-	done < <(comm -23 <(sort -u <<<"$2") <(sort -u <<<"$3") | sed '/^$/d')
+		fault "docs/$1: $2: $at is in the code and not in the table"
+	done < <(comm -23 <(sort -u <<<"$3") <(sort -u <<<"$4") | sed '/^$/d')
 	while IFS= read -r at; do
-		fault "docs/architecture.md: $1: $at is in the table and not in the code"
-	done < <(comm -13 <(sort -u <<<"$2") <(sort -u <<<"$3") | sed '/^$/d')
+		fault "docs/$1: $2: $at is in the table and not in the code"
+	done < <(comm -13 <(sort -u <<<"$3") <(sort -u <<<"$4") | sed '/^$/d')
 }
 starts=$(in_src -H '\b(pthread_create|thrd_create|MHD_start_daemon)\(' | cut -d: -f1)
-same 'who starts threads' "$starts" "$(rows Threads | files_in 3)"
+same architecture.md 'who starts threads' "$starts" "$(rows Threads | files_in 3)"
 while read -r file; do
 	fault "src/$file: starts threads at two places, and the table has one of them"
 done < <(sort <<<"$starts" | uniq -d)
-same 'workers' "$(in_src -lE '^static const struct worker_kind [a-z_]+ =')" \
+same architecture.md 'workers' "$(in_src -lE '^static const struct worker_kind [a-z_]+ =')" \
 	"$(rows Threads | grep -F '`daemon/worker.c`' | files_in 2)"
 # "file name" of each lock and condition, however many a line declares
 locks=$(in_src -HE '\b(pthread_(mutex|cond|rwlock|spinlock|barrier)_t|(mtx|cnd|sem)_t) [^;=()]*[;=]' |
 	sed -E 's/ ?[;=]$//; s/:[a-z_]+ /:/; s/[*,]//g' |
 	while IFS=: read -r file names; do for n in $names; do echo "$file $n"; done; done)
-same 'locks' "$locks" "$(rows Locks | while IFS= read -r row; do
+same architecture.md 'locks' "$locks" "$(rows Locks | while IFS= read -r row; do
 	file=$(files_in 1 <<<"$row")
 	awk -F '|' '{ sub(/ in .*/, "", $1); print $1, $2 }' <<<"$row" | grep -oE '[a-z_]+' | sed "s,^,$file ,"
 done)"
@@ -253,7 +253,29 @@ while read -r where; do fault "$where: a table goes on after a blank line"; done
 		END { if (alone) print at }')
 while read -r where; do fault "$where: of no document here"; done < <(
 	sources 'src/*' 'include/*' 'tests/*' 'docs/*' | grep -v '^tests/lint\.sh$' | xargs grep -nHoF 'design §')
-# --- the operations guide: each log phrase, alert and Event -----------------------
+# --- a table stands once: two that begin with the same names are copies ------------
+while read -r where; do fault "$where: the same names as this table; keep one"; done < <(
+	sources '*.md' | xargs awk -F ' *[|] *' '
+		FNR == 1 { code = 0 }
+		/^ *```/ { code = !code }
+		code || !/^ *\|/ { row = 0; next }
+		!row { row = 1; at[++n] = FILENAME ":" FNR }
+		$2 ~ /^`/ { split($2, cell, "`"); rows[n]++; where[cell[2]] = where[cell[2]] " " n }
+		END {
+			for (name in where) {
+				k = split(where[name], t, " ")
+				for (i = 1; i < k; i++)
+					for (j = i + 1; j <= k; j++)
+						common[t[i] " " t[j]]++
+			}
+			for (pair in common) {
+				split(pair, t, " ")
+				least = rows[t[1]] < rows[t[2]] ? rows[t[1]] : rows[t[2]]
+				if (t[1] != t[2] && common[pair] > 3 && 2 * common[pair] > least)
+					print at[t[1]] ": " at[t[2]]
+			}
+		}')
+# --- names that people look up: log phrases, alerts, Events, metrics, annotations -
 flat() { cat "$@" | tr -s '\n\t ' ' '; }
 while IFS= read -r name; do
 	grep -qF "\`$name\`" docs/operations.md || fault "docs/operations.md: nothing of \"$name\""
@@ -264,6 +286,23 @@ done < <({
 	flat src/core/protocol/event_series.c | grep -oE '"[A-Za-z]+", "(Normal|Warning)"' | cut -d, -f1
 	sed -nE 's/^ *- alert: (.*)/"\1"/p' deploy/components/prometheus/prometheusrule.yaml
 } | tr -d '"')
+# the names in the first cells of a section
+first_cells() {
+	sed -nE "/^## $1\$/,/^## /s/^\| (\`[^|]*) \|.*/\1/p" docs/operations.md |
+		grep -oE '`[^`]+`' | tr -d '`'
+}
+while IFS= read -r name; do
+	sources 'src/*.c' | xargs grep -qF "\"$name\"" || fault "docs/operations.md: Log: nothing says \"$name\""
+done < <(first_cells Log)
+same operations.md Events "$(flat src/core/protocol/event_series.c |
+	grep -oE '"[A-Za-z]+", "(Normal|Warning)"' | cut -d'"' -f2 | grep -v '^Observed')" \
+	"$(first_cells 'Kubernetes Events')"
+same operations.md metrics "$(flat src/wire/metrics/metrics.c |
+	grep -oE '(family\(b, [a-z]+, |gauge\(b, |histogram\(b, |\{|= )"[?=]?[a-z_]+"' |
+	sed -E 's/.*"[?=]?(.*)"/\1/' | grep -v '^would_')" "$(first_cells Metrics)"
+same rules.md annotations "$(sources 'src/*.c' 'include/*.h' |
+	xargs grep -hoE 'OWN_PREFIX "[a-z-]+"' | cut -d'"' -f2)" \
+	"$(sed -nE 's/^\| `([a-z-]+): [^`]*`.*/\1/p' docs/rules.md)"
 # --- what make mutants breaks is still there --------------------------------------
 python3 -B tests/sim/mutants.py --places || bad=1
 python3 -B tests/mutants/rooms.py --places || bad=1
