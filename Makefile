@@ -11,6 +11,8 @@ JOBS    ?= $(shell nproc)
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wpointer-arith -Wformat=2 -Wvla -Wundef
+# .ci/run makes errors of them.
+WERROR ?=
 # Branch protection, by the processor for which $(CC) compiles.
 BRANCHES_x86_64  := -fcf-protection
 BRANCHES_aarch64 := -mbranch-protection=standard
@@ -20,7 +22,7 @@ HARD := -fPIE -fstack-protector-strong -fstack-clash-protection \
 OPT  ?= -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
 CK_FORK ?= yes
 CFLAGS ?= -g
-override CFLAGS += -std=c11 -D_GNU_SOURCE -Iinclude -Isrc $(WARN) $(HARD) $(OPT) \
+override CFLAGS += -std=c11 -D_GNU_SOURCE -Iinclude -Isrc $(WARN) $(WERROR) $(HARD) $(OPT) \
 	-DHOLDER_VERSION='"$(VERSION)"' -pthread -MMD -MP
 LDFLAGS ?= -pie -Wl,-z,relro,-z,now,--as-needed
 ifdef SANITIZE
@@ -71,17 +73,44 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 	explore explore-quick mutants e2e e2e-long pictures configuration test demo demo-quick \
 	page-test bench study study-pictures instructions san tsan lint deps certs image install \
 	install-plugin krew karpenter-logs matrix said \
-	clean format
+	clean format compile_commands
 .SECONDARY:
 
 Q = $(if $(V),,@echo "  $@" && )
 
 all: $(BIN) $(TOOLS)  ## build $(BIN) and $(TOOLS)
 
+# What make help prints, in this order; what stands in none comes last.
+TOPICS = First_steps=help,demo,demo-quick,check,test \
+	Build_and_install=all,programs,deps,install,install-plugin,krew,image,certs,clean \
+	Single_suites=lint,unit,edge,daemon,san,tsan,e2e,e2e-long,page-test,matrix \
+	Simulator=sim-quick,sim,explore,explore-quick,mutants,pictures \
+	Fuzzing=fuzz,fuzz-corpus,fuzz-coverage \
+	Measurements=bench,instructions,study,study-pictures,karpenter-logs \
+	Editing=format,configuration,compile_commands
+
 help:  ## list the targets
-	@sed -nE 's/^([a-z0-9-]+):.*  ## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	@sed -nE 's/^([a-z_0-9-]+):.*  ## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
 		sed 's,$$(BIN),$(BIN),; s,$$(TOOLS),$(TOOLS),; s,$$(PREFIX),$(PREFIX),; s,$$(BUILD),$(BUILD),' | \
-		awk -F '\t' '{printf "  %-14s %s\n", $$1, $$2}'
+		awk -F '\t' -v topics='$(TOPICS) More=' ' \
+			{ what[$$1] = $$2; order[++n] = $$1 } \
+			END { \
+				m = split(topics, topic, " "); \
+				for (i = 1; i <= m; i++) { \
+					split(topic[i], part, "="); \
+					k = split(part[2], name, ","); \
+					if (i == m) \
+						for (j = 1; j <= n; j++) \
+							if (!(order[j] in told)) name[++k] = order[j]; \
+					if (k == 0) continue; \
+					gsub("_", " ", part[1]); \
+					printf "%s%s:\n", (i > 1 ? "\n" : ""), part[1]; \
+					for (j = 1; j <= k; j++) { \
+						printf "  %-16s %s\n", name[j], what[name[j]]; \
+						told[name[j]] = 1; \
+					} \
+				} \
+			}'
 
 $(BIN) $(TOOLS): $(BUILD)/%: $(VARIANT)/%
 	@cp $< $@.tmp && mv $@.tmp $@
@@ -483,6 +512,10 @@ krew:  ## the archive and manifest of the plugin for Krew; URL=https://... of th
 format:  ## clang-format on src and include
 	@tests/deps.sh clang-format-14
 	git ls-files 'src/*.[ch]' 'include/*.h' | xargs clang-format-14 -i
+
+compile_commands:  ## write compile_commands.json, for clangd and editors
+	@$(MAKE) -nB V=1 all programs | \
+		$(PYTHON) tests/compile_commands.py > compile_commands.json
 
 clean:  ## remove $(BUILD)
 	rm -rf $(BUILD)
