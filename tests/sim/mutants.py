@@ -476,7 +476,7 @@ MUTANTS = [
     ("disruptions survive the lead", "controller/replacements.c",
      "r->disruptions_n = 0;", ""),
     ("a lead goes by the clock of an old look", "controller/seen.c",
-     "s->last_ms = STAMP_NONE;\n\t(void)controller_steady(s, now);", ";"),
+     "controller_steady_forget(s);\n\t(void)controller_steady(s, now);", ";"),
     ("undecided for a second after the launch", "controller/replacements.c",
      "launched + UNDECIDED_MS < until)\n\t\tuntil = launched + UNDECIDED_MS;",
      "launched + UNDECIDED_MS < until)\n\t\tuntil = launched + 1000;"),

@@ -86,7 +86,12 @@ struct journal {
 	struct written writes[JOURNAL_WRITES];
 	uint64_t turns_n, writes_n; /* ever; those that fit are kept */
 	uint64_t turns_first;	    /* turns before this one are not kept */
+	int64_t since_ms;	    /* since when all turns are known;
+					   STAMP_NONE: nothing was done yet */
 };
+
+/* All turns are known since then. */
+void journal_since(struct journal *h, int64_t since_ms);
 
 /* Adds a turn and returns it.  It belongs to *h.  The caller fills in the
  * members after `cause` but the scope, which are unset, before the next call.

@@ -39,12 +39,12 @@ struct entry {
 	bool has_held_key : 1, has_previous : 1;
 	enum hold previous_hold : 2;
 	uint32_t previous_key : 4; /* slot in machines.previous_keys */
-	/* Claim: the controller and core/controller/replacements set these, and
-	 * machines_put leaves them alone. */
+	bool rebooted : 1;	   /* claim: Karpenter has rebooted it */
+	/* Claim: core/controller/replacements sets these, and machines_put
+	 * leaves them alone. */
 	bool classed : 1;	/* its class is written on the object */
 	bool judged : 1;	/* it has come to count, and it was decided then
 				   whether it is a substitute */
-	bool rebooted : 1;	/* Karpenter has rebooted it */
 	bool deletion_seen : 1; /* its deletion has been taken note of */
 	/* With MODE_OBSERVE: what was assumed to be written (machines_assume)
 	 * and stands in the hold and mark above, though not on the object.

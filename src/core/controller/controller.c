@@ -25,11 +25,11 @@ controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 
 	if (s == NULL)
 		return NULL;
-	s->views.lead = LEAD_BEGINS;
 	s->rules = *rules;
 	s->counters = counters;
-	s->last_ms = s->history_ms = STAMP_NONE;
-	s->turns_written = UINT64_MAX;
+	views_lead(&s->views, true);
+	controller_steady_forget(s);
+	controller_turns_init(s);
 	pace_init(&s->pace, seed);
 	s->replacements.rules = &s->rules;
 	s->replacements.views = &s->views;

@@ -16,6 +16,9 @@
  * small steps.  If the API server's clock was set, it shifts the moments in
  * memory. */
 struct now controller_steady(struct controller *s, struct now now);
+/* Forgets the last look: nothing is in memory that a shift since would have to
+ * move. */
+void controller_steady_forget(struct controller *s);
 
 /* refresh.c: queue the machine of entry `id`, or all machines, so that
  * controller_next decides about them again. */
@@ -38,8 +41,9 @@ void controller_turn_by_hand(struct controller *s, const struct nodepool *p,
 /* Has this lead been shown the NodePool, which is one of the table's? */
 bool controller_was_shown(const struct controller *s,
 			  const struct nodepool *known);
-/* A lead begins; and all is seen: what the leader before us left held, and is
+/* Nothing was done yet; a lead begins; and all is seen: what the leader before us left held, and is
  * not held any more, has been released. */
+void controller_turns_init(struct controller *s);
 void controller_turns_lead(struct controller *s, struct now now);
 void controller_turns_settle(struct controller *s, struct now now);
 /* Returns when the scope turned last; STAMP_NONE: unknown. */

@@ -63,8 +63,6 @@ struct controller {
 				   looked at */
 	bool history_cut;	/* older holds by hand may be in force that have
 				   no turn any more */
-	int64_t history_ms;	/* since when all turns are known; STAMP_NONE:
-				   nothing was done yet */
 
 	/* The clock: see steady.c. */
 	int64_t last_ms;	/* the server time that was last returned;

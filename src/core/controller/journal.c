@@ -34,6 +34,12 @@ journal_cause(enum turn_cause c)
 	return names[c];
 }
 
+void
+journal_since(struct journal *h, int64_t since_ms)
+{
+	h->since_ms = since_ms;
+}
+
 struct turn *
 journal_turn(struct journal *h, int64_t at_ms, enum turn_what what,
 	     enum turn_cause cause, const char *scope)
@@ -126,4 +132,5 @@ journal_shift(struct journal *h, int64_t by_ms)
 		h->turns[i].at_ms += by_ms;
 	for (uint64_t i = 0; i < h->writes_n && i < JOURNAL_WRITES; i++)
 		h->writes[i].at_ms += by_ms;
+	h->since_ms += by_ms;
 }

@@ -27,7 +27,7 @@ controller_lead(struct controller *s, bool leads, struct now now)
 	release_forget(&s->release);
 	/* Nothing is in memory that a shift since the last look would have to
 	 * move. */
-	s->last_ms = STAMP_NONE;
+	controller_steady_forget(s);
 	(void)controller_steady(s, now);
 	nodepools_set_back(&s->nodepools, now.server_ms);
 	controller_turns_lead(s, now);

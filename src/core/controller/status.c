@@ -70,7 +70,7 @@ controller_status(const struct controller *s, struct now now,
 {
 	*out = (struct status_report){.leads = views_leads(&s->views),
 				      .turns = s->journal.turns_n,
-				      .history_ms = s->history_ms};
+				      .history_ms = s->journal.since_ms};
 	controller_report(s, &out->table);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		out->listed[k] = s->views.at[k].listed;

@@ -20,7 +20,6 @@ shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 	timers_shift(&s->timers, by_ms);
 	news_shift(&s->news, &s->timers, by_ms);
 	journal_shift(&s->journal, by_ms);
-	s->history_ms += by_ms;
 	/* What people write in NodePools stays, so its moments come once
 	 * more. */
 	nodepools_set_back(&s->nodepools, now_ms);
@@ -45,6 +44,12 @@ slew(struct controller *s, int64_t by_ms, int64_t boot_ms)
 	s->ahead_ms += by_ms;
 }
 
+void
+controller_steady_forget(struct controller *s)
+{
+	s->last_ms = STAMP_NONE;
+}
+
 /* Returns server time as the controller sees it.  The median of the Date
  * headers jitters by parts of a second, and a deadline that has passed must not
  * come back. */
@@ -57,8 +62,8 @@ controller_steady(struct controller *s, struct now now)
 		s->ahead_ms = ahead_ms;
 		s->slewed_boot_ms = now.boot_ms;
 	}
-	if (s->history_ms == STAMP_NONE)
-		s->history_ms = now.server_ms;
+	if (s->journal.since_ms == STAMP_NONE)
+		journal_since(&s->journal, now.server_ms);
 	/* The comparison is with the clock of the last shift.  Otherwise, what
 	 * is too little for a shift would add up while two API servers answer
 	 * by turns. */

@@ -166,7 +166,7 @@ is_released(const struct controller *s, const struct nodepool *p,
 
 	if (p->released_at_ms == STAMP_NONE ||
 	    p->released_at_ms > now_ms + CLOCK_SHIFT_MS ||
-	    p->released_at_ms < s->history_ms - 1000 ||
+	    p->released_at_ms < s->journal.since_ms - 1000 ||
 	    nodepools_terms(&s->nodepools, p->name, now_ms).uncounted)
 		return false;
 	while (journal_turn_at(&s->journal, &before, &t) && before >= from)
@@ -283,11 +283,18 @@ controller_turn_by_hand(struct controller *s, const struct nodepool *p,
 /* --- from one leader to the next ------------------------------------------ */
 
 void
+controller_turns_init(struct controller *s)
+{
+	s->turns_written = UINT64_MAX;
+	journal_since(&s->journal, STAMP_NONE);
+}
+
+void
 controller_turns_lead(struct controller *s, struct now now)
 {
 	s->turns_before = s->journal.turns_n;
 	s->turns_written = UINT64_MAX;
-	s->history_ms = now.server_ms;
+	journal_since(&s->journal, now.server_ms);
 	s->carried = s->unsettled = s->history_cut = false;
 }
 
@@ -297,11 +304,11 @@ controller_history(struct controller *s, struct buf *b, int32_t term,
 {
 	struct journal_lead l = {.rules = &s->rules,
 				 .term = term,
-				 .since_ms = s->history_ms,
+				 .since_ms = s->journal.since_ms,
 				 .cut = s->history_cut};
 
 	if (!views_leads(&s->views) || s->turns_written == s->journal.turns_n ||
-	    s->history_ms == STAMP_NONE)
+	    s->journal.since_ms == STAMP_NONE)
 		return false;
 	now = controller_steady(s, now);
 	s->turns_written = s->journal.turns_n;
@@ -338,7 +345,7 @@ controller_recall(struct controller *s, const char *text, int32_t term,
 	s->turns_written = UINT64_MAX;
 	s->carried = s->unsettled = l.whole;
 	if (l.whole) {
-		s->history_ms = l.since_ms;
+		journal_since(&s->journal, l.since_ms);
 		s->history_cut = l.cut;
 	}
 	if (told)
