@@ -6,6 +6,8 @@
 
 #include "cleaner.h"
 #include "picture.h"
+#include "recorder.h"
+#include "renewer.h"
 #include "truth.h"
 #include "truth_parts.h"
 
@@ -556,6 +558,10 @@ run_settle(struct run *r)
 			    r->h->window_ms + 600000);
 	if (run_broken(r) == NULL)
 		truth_last(&r->truth);
+	for (int i = 0; i < r->truth.holders_n; i++) {
+		recorder_last(&r->holders[i]);
+		renewer_last(&r->holders[i]);
+	}
 }
 
 /* --- a whole run ---------------------------------------------------------- */
@@ -571,6 +577,8 @@ run_new(const struct history *h, FILE *story)
 	r->h = h;
 	world_init(&r->w, h->seed);
 	r->w.dice.even = h->even;
+	if (!h->even)
+		r->w.certs = certs_new(h->seed);
 	r->w.story = story;
 	r->w.admit = admit;
 	r->w.admit_ctx = r;
@@ -629,6 +637,7 @@ run_free(struct run *r, struct outcome_of_run *out)
 		if (r->holders[i].up)
 			holder_crash(&r->holders[i]);
 	cleaner_free(r->cleaner);
+	certs_free(r->w.certs);
 	world_done(&r->w);
 	free(r);
 }

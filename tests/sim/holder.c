@@ -9,6 +9,8 @@
 #include "core/controller/status.h"
 #include "core/rules/admit.h"
 #include "elect.h"
+#include "recorder.h"
+#include "renewer.h"
 #include "stream.h"
 
 #define SLOW_MS 1000	/* for a call */
@@ -122,6 +124,10 @@ holder_start(struct holder *h)
 		abort();
 	for (int k = 0; k < VIEW_COUNT; k++)
 		stream_init(&h->streams[k], seed + (uint64_t)k);
+	if (!h->w->dice.even) {
+		h->recorder = recorder_new(seed, h->w->now);
+		h->renewer = renewer_new(seed, h->w->now);
+	}
 	elect_init(h, seed);
 	holder_leads(h);
 }
@@ -160,6 +166,10 @@ holder_crash(struct holder *h)
 		stream_done(&h->streams[k]);
 	controller_free(h->controller);
 	h->controller = NULL;
+	recorder_free(h->recorder);
+	renewer_free(h->renewer);
+	h->recorder = NULL;
+	h->renewer = NULL;
 	h->up = h->leads = false;
 }
 
@@ -503,6 +513,7 @@ take_notes(struct holder *h)
 				h->w->crowded = h->w->now;
 		}
 		truth_note(h, &n);
+		recorder_note(h, &n);
 	}
 }
 
@@ -728,6 +739,8 @@ holder_step(struct holder *h)
 	if (h->w->now < h->skew_until)
 		next = h->skew_until;
 	look_at_clock(h);
+	recorder_step(h);
+	renewer_step(h);
 	calls_step(h);
 	next = sooner(next, elect_step(h));
 	if (!h->elects && h->leads && h->restored)

@@ -6,6 +6,9 @@
 #include "core/protocol/reflect.h"
 #include "world.h"
 
+struct recorder;
+struct renewer;
+
 /*
  * One replica: the product's own core objects (controller, reflect) with a
  * shell that performs their actions on the modelled world, as daemon/watcher
@@ -93,6 +96,9 @@ struct holder {
 	int64_t skew_ms, skew_until;
 	struct controller *controller;
 	struct counters counters;
+	/* NULL in an even world, of which tests/explore copies every byte. */
+	struct recorder *recorder;
+	struct renewer *renewer;
 	struct stream streams[VIEW_COUNT];
 	int64_t alone_ms[POOLS];	/* its webhook leaves them alone from
 					   then on; INT64_MAX: never */

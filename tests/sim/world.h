@@ -176,6 +176,7 @@ struct uninstaller {
 };
 
 struct world;
+struct certs;
 /* The admission of a creation: by whichever replica answers; or none. */
 typedef void admit_fn(void *ctx, struct thing *t);
 
@@ -226,6 +227,7 @@ struct world {
 	bool reruled;		/* a replica's configuration was changed */
 	unsigned strange;	/* restarts, other rules and the like, so far */
 	struct truth *truth;
+	struct certs *certs;	/* NULL in an even world */
 	admit_fn *admit;
 	void *admit_ctx;
 	FILE *story;		/* NULL: nobody reads along */

@@ -299,6 +299,7 @@ event_series_next(struct event_series *s, struct now now)
 {
 	struct event_series_entry *e;
 
+	assert(event_series_check(s));
 	if (s->under_way != NULL)
 		return (struct event_series_todo){EVENT_SERIES_WAIT, INT64_MAX,
 						  NULL};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_SIM_RECORDER_H
+#define TESTS_SIM_RECORDER_H
+
+#include "holder.h"
+
+/*
+ * The Events of one replica: the product's core/protocol/event_series says
+ * what its controller reports of NodePools, as daemon/notes and
+ * daemon/event_recorder have it do.  The API server's faults meet its writes,
+ * too.  It has dice of its own, and nothing waits for it or depends on it: a
+ * history without it is the same.
+ *
+ * Its invariant is I14.  Two Events never share a name, no count is written
+ * that is lower than one before, nothing is counted that was not said, and what
+ * is known to be written is not written again, nor soon what was refused.  When
+ * the faults are over, everything that was said is counted, but for what was
+ * refused, given up or had no room.
+ */
+struct recorder;
+
+struct recorder *recorder_new(uint64_t seed, int64_t now);
+void recorder_free(struct recorder *r); /* NULL: nothing */
+/* Takes what the controller of h reports. */
+void recorder_note(struct holder *h, const struct note *n);
+/* Does what has been due since the last call. */
+void recorder_step(struct holder *h);
+/* The faults are over: writes what is left, and counts. */
+void recorder_last(struct holder *h);
+
+#endif
