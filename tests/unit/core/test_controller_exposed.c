@@ -8,7 +8,8 @@
 #include "run.h"
 
 /*
- * In which order a hold spreads (docs/rules.md#whom-the-hold-reaches-first).
+ * In which order a hold spreads
+ * (docs/rules.md#machines-that-karpenter-could-disrupt-come-first).
  * The API server serves one write after the other, so the moment at which a
  * machine is held is the number of writes before.
  */
