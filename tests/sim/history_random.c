@@ -328,6 +328,47 @@ substitutes(struct dice *d, struct history *h)
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }
 
+/* In some histories boots fail and are tried again, mostly in the same NodePool,
+ * so that minScaleUp has to count them together. */
+static void
+boots_again(struct history *h, uint64_t seed)
+{
+	struct dice d = {.state = (seed + 1) * 0xa0761d6478bd642fu | 1};
+	int n = h->ops_n;
+
+	for (int i = 0; i < 8; i++)
+		(void)roll(&d, 2);
+	if (roll(&d, 8) > 0)
+		return;
+	if (roll(&d, 2) == 0)
+		h->min_scale_up = (int)between(&d, 2, 3);
+	for (int k = (int)between(&d, 1, 3); k > 0 && n > 0; k--) {
+		struct op o = {.at = h->ops[roll(&d, (uint32_t)n)].at,
+			       .type = OP_CREATE,
+			       .n = (int)between(&d, 1, 2)};
+		bool own = roll(&d, 4) > 0;
+		uint32_t nodepool = roll(&d, 2);
+
+		for (int tries = (int)between(&d, 2, 4);
+		     tries > 0 && h->ops_n < OPS / 2; tries--) {
+			o.story = random_story(&d);
+			o.story.event_ms = 0;
+			if (tries > 1) {
+				o.story.launch_ms = between(&d, 200, 4000);
+				o.story.ready_ms = -1;
+				o.story.gives_up_ms =
+					between(&d, 5000, h->startup_ms / 2);
+			}
+			snprintf(o.nodepool, sizeof(o.nodepool), "%s",
+				 nodepools[nodepool]);
+			h->ops[h->ops_n++] = o;
+			o.at += o.story.gives_up_ms + between(&d, 500, 30000);
+			nodepool = own ? nodepool : roll(&d, 2);
+		}
+	}
+	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
+}
+
 /* A replica that was killed comes back. */
 static void
 revive(struct dice *d, struct history *h)
@@ -403,6 +444,7 @@ history_random(struct history *h, uint64_t seed)
 	random_times(&d, h);
 	disruptions(&d, h);
 	substitutes(&d, h);
+	boots_again(h, seed);
 	revive(&d, h);
 	last_wave(h);
 	if (h->min_scale_up == 1 && roll(&d, 6) == 0)

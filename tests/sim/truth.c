@@ -125,6 +125,8 @@ look_at_leader(struct truth *t)
 		for (int i = 0; i < MACHINES; i++) {
 			t->machines[i].judged = JUDGED_NOT;
 			t->machines[i].share = (struct share){.lost = true};
+			t->machines[i].retry =
+				(struct retry_truth){.at = t->w->now};
 			t->machines[i].goal_since = t->w->now;
 			t->machines[i].period_since = t->w->now;
 		}
@@ -399,6 +401,23 @@ has_turned(struct truth *t, struct machine_truth *x, struct thing *claim,
 	x->opted_out &= goal != DUE_CLEAR;
 }
 
+/* A person has taken the hold off the claim.  Then ours goes from its Node.
+ * Returns whether that has to be so. */
+static bool
+check_opted_out(struct truth *t, const struct thing *claim,
+		const struct thing *node)
+{
+	if (claim == NULL || node == NULL || claim->large || !node->registered ||
+	    !truth_opted_out(claim) || truth_person(node, &t->rules) ||
+	    is_denied(t->w, node) ||
+	    truth_period_of(t, node) <= t->w->quarrel)
+		return false;
+	if (truth_marked(node))
+		broken(t->w, "I1: %s is still held, though a person has taken "
+		       "the hold off its claim", node->name);
+	return true;
+}
+
 /* Checks what stands on the machine's objects.  Returns whether a wrong hold or
  * a wrong clear would have been found. */
 static bool
@@ -414,8 +433,10 @@ check_stands(struct truth *t, enum due_goal goal, const struct thing *claim,
 		if (held != NULL && !truth_held(held, &t->rules))
 			broken(t->w, "I3: %s is not held, though it should be",
 			       held->name);
-		/* What a person decides is looked at when it is written. */
-		return held != NULL || truth_person(claim, &t->rules) ||
+		/* What else a person decides is looked at when it is
+		 * written. */
+		return check_opted_out(t, claim, node) || held != NULL ||
+		       truth_person(claim, &t->rules) ||
 		       truth_person(node, &t->rules);
 	}
 	for (int i = 0; goal == DUE_CLEAR && i < 2; i++) {

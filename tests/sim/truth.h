@@ -79,6 +79,27 @@ enum judged {
 	JUDGED_EITHER,		/* nobody can know */
 };
 
+/* Which boot that failed does a claim try again? */
+enum tries {
+	TRIES_UNKNOWN,
+	TRIES_NONE,
+	TRIES_OWN,		/* one of its own NodePool */
+	TRIES_THIS,
+};
+
+struct retry_truth {
+	enum tries tries;
+	bool coming;		/* the claim may count, as of the last look */
+	bool asked;		/* that has been settled, in this lead */
+	int failed;		/* TRIES_THIS: that machine */
+	int64_t at;		/* since then, or the claim may count since
+				   then */
+	/* Its first try may be so much older than itself, in ms.  sure: the
+	 * two are the same, and it is. */
+	int64_t least, most;
+	bool sure;
+};
+
 /* How many machines it takes to hold the scope together with one of them. */
 struct share {
 	uint32_t fewest, most;	/* most 0: it has not come to count */
@@ -117,7 +138,7 @@ struct machine_truth {
 	int64_t busy_deadline, busy_deadline_hi;	/* the same for its scope:
 				   a reboot leaves them as they were */
 	int64_t created;
-	int64_t tried_since;	/* it may retry a boot that began then */
+	struct retry_truth retry;
 	struct share share;
 	bool failed_boot;
 	struct maybe ongoing;	/* its boot failed and has no retry yet */

@@ -126,6 +126,15 @@ released(const struct pool_state *p, const struct thing *head, int64_t clock)
 	       head->created_ms < p->released;
 }
 
+bool
+truth_released(const struct truth *t, int machine)
+{
+	const struct machine *m = &t->w->machines[machine];
+
+	return released(&t->w->nodepools[m->pool_id], &t->w->things[m->claim],
+			t->clock);
+}
+
 static int64_t
 earlier(int64_t a, int64_t b)
 {
@@ -803,19 +812,11 @@ set_failed(struct truth *t, const struct past *p, int machine)
 		x->ongoing.lo = false;
 }
 
-/* May the claim be the retry?  By its stamps it may be a second older. */
-static bool
-may_follow(const struct thing *claim, const struct thing *failed)
-{
-	return claim->born + 1000 >= failed->deleted_at ||
-	       claim->created_ms + 1000 >= failed->deleted_ms;
-}
-
 /* Counts the failed boots of the scope that have surely been tried again by
  * now, and those that may have been: one for each claim made since then that
  * counts. */
 static struct maybe
-is_ongoing(const struct truth *t, int machine)
+is_ongoing(struct truth *t, int machine)
 {
 	const struct world *w = t->w;
 	const struct machine_truth *x = &t->machines[machine];
@@ -835,7 +836,7 @@ is_ongoing(const struct truth *t, int machine)
 			continue;
 		failed += y->failed_boot && c->deleted_at > claim->deleted_at -
 							    2 * FAILED_MS;
-		if (!may_follow(c, claim))
+		if (!truth_may_follow(c, claim) || !truth_may_try(t, i, machine))
 			continue;
 		if (respecified_since(w, &w->machines[i], c->born)) {
 			tried_hi++;
@@ -854,7 +855,8 @@ is_ongoing(const struct truth *t, int machine)
 				 : c->born > seen_at(t, claim) + 1000);
 	}
 	return (struct maybe){x->ongoing.lo && tried_hi == 0,
-			      x->ongoing.hi && tried_lo < failed};
+			      x->ongoing.hi && tried_lo < failed &&
+				      !truth_is_retried(t, machine)};
 }
 
 static bool
@@ -877,59 +879,21 @@ counts_at_all(const struct truth *t, int i, bool hi)
 	return hi ? x->counts.hi : x->counts.lo;
 }
 
-/* The retry of a boot that failed belongs to the same scale-up as the boot. */
-static void
-set_tried(struct truth *t, int machine)
-{
-	const struct world *w = t->w;
-	struct machine_truth *x = &t->machines[machine];
-	const struct thing *claim = &w->things[w->machines[machine].claim];
-
-	if (x->tried_since == 0)
-		x->tried_since = x->created;
-	for (int i = 0; x->counts.hi && i < w->machines_n; i++) {
-		const struct machine_truth *y = &t->machines[i];
-
-		if (i == machine || !y->failed_boot || !y->ongoing.hi ||
-		    truth_scope_of(t, &w->machines[i]) !=
-			    truth_scope_of(t, &w->machines[machine]) ||
-		    !may_follow(claim, &w->things[w->machines[i].claim]))
-			continue;
-		if (y->tried_since < x->tried_since)
-			x->tried_since = y->tried_since;
-		truth_share_of_first(t, machine, i);
-	}
-}
-
-static bool
-is_near(int64_t a, int64_t b, int64_t hold)
-{
-	return a - b <= hold && b - a <= hold;
-}
-
 /* Were enough machines, by minScaleUp, made within holdDuration of this one? */
 static bool
 is_enough(const struct truth *t, int machine, bool hi)
 {
 	const struct machine *m = &t->w->machines[machine];
-	const struct machine_truth *x = &t->machines[machine];
 	int64_t hold = limits_of(t->w, &t->rules, m).hold;
 	uint32_t n = 0;
 
 	if (!truth_takes_several(t))
 		return true;
 	for (int i = 0; i < t->w->machines_n; i++) {
-		const struct machine_truth *y = &t->machines[i];
-
-		if (truth_scope_of(t, &t->w->machines[i]) !=
-			    truth_scope_of(t, m) ||
-		    !counts_at_all(t, i, hi))
-			continue;
-		/* The retry has the age of the failed boot, too. */
-		n += is_near(x->created, y->created, hold) ||
-		     (hi && (is_near(x->tried_since, y->tried_since, hold) ||
-			     is_near(x->tried_since, y->created, hold) ||
-			     is_near(x->created, y->tried_since, hold)));
+		if (truth_scope_of(t, &t->w->machines[i]) ==
+			    truth_scope_of(t, m) &&
+		    counts_at_all(t, i, hi))
+			n += truth_near(t, machine, i, hold, hi);
 	}
 	return n >= truth_takes(t, machine, hi);
 }
@@ -965,9 +929,9 @@ truth_machines(struct truth *t)
 		x->came.lo |= x->counts.lo;
 		x->came.hi |= x->counts.hi;
 	}
-	for (int i = 0; truth_takes_several(t) && i < w->machines_n; i++)
+	for (int i = 0; i < w->machines_n; i++)
 		if (w->machines[i].claim >= 0)
-			set_tried(t, i);
+			truth_retry(t, i);
 	for (int i = 0; i < w->machines_n; i++)
 		if (t->machines[i].failed_boot)
 			t->machines[i].ongoing = is_ongoing(t, i);

@@ -88,6 +88,13 @@ truth_person(const struct thing *t, const struct rules *r)
 }
 
 bool
+truth_opted_out(const struct thing *t)
+{
+	return has_mark(t) && marked_hold(t) != ANN_COUNT &&
+	       !has_our_value(t, marked_hold(t));
+}
+
+bool
 truth_classed(const struct thing *claim)
 {
 	return claim->class[0] != '\0' &&

@@ -22,6 +22,8 @@ bool truth_marked(const struct thing *t);
 bool truth_held(const struct thing *t, const struct rules *r);
 bool truth_held_today(const struct thing *t, const struct rules *r);
 bool truth_person(const struct thing *t, const struct rules *r);
+/* Our mark without the hold that it stands for: a person has taken it off. */
+bool truth_opted_out(const struct thing *t);
 /* Has the claim a class that replicas believe? */
 bool truth_classed(const struct thing *claim);
 
@@ -36,11 +38,28 @@ bool truth_inert(const struct world *w, const struct machine *m);
 bool truth_uncounted(const struct world *w, const struct rules *r,
 		     const struct machine *m);
 void truth_machines(struct truth *t);
+/* Has a released-at ended what its claim began? */
+bool truth_released(const struct truth *t, int machine);
+/* truth_retry.c: which failed boot a claim tries again.  truth_retry settles
+ * that for claims that have come to count.  Call it while `ongoing` says which
+ * boots go on without it. */
+void truth_retry(struct truth *t, int machine);
+/* May the claim be the next try, by its stamps?  They may be a second off. */
+bool truth_may_follow(const struct thing *claim, const struct thing *failed);
+/* May it have taken that boot, as far as anybody has settled that? */
+bool truth_may_try(const struct truth *t, int machine, int failed);
+/* Has another surely taken that boot, so that every leader has seen it? */
+bool truth_is_retried(struct truth *t, int failed);
+/* Were the two made within that time of each other, each by its own age or by
+ * that of its first try?  hi: possibly. */
+bool truth_near(const struct truth *t, int machine, int other, int64_t within,
+		bool hi);
 /* truth_share.c: what minScaleUp means for each machine.  truth_share looks at
- * it: does it count?  truth_share_of_first: it may be another try of that one. */
+ * it: does it count?  truth_share_of_first: it may be another try of that one,
+ * or surely is. */
 bool truth_takes_several(const struct truth *t);
 void truth_share(struct truth *t, int machine, struct maybe counts);
-void truth_share_of_first(struct truth *t, int machine, int first);
+void truth_share_of_first(struct truth *t, int machine, int first, bool sure);
 uint32_t truth_takes(const struct truth *t, int machine, bool fewest);
 /* May the claim be a substitute for the deleted one, as far as anybody can
  * tell? */

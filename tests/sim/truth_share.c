@@ -146,14 +146,20 @@ truth_share(struct truth *t, int machine, struct maybe counts)
 }
 
 void
-truth_share_of_first(struct truth *t, int machine, int first)
+truth_share_of_first(struct truth *t, int machine, int first, bool sure)
 {
 	const struct share *of = &t->machines[first].share;
+	struct share *s = &t->machines[machine].share;
 
 	if (of->most == 0)
 		return;
-	t->machines[machine].share.first = true;
-	widen(&t->machines[machine].share, of->fewest, of->most);
+	if (sure && of->taken)
+		*s = (struct share){.fewest = of->fewest,
+				    .most = of->most,
+				    .taken = true,
+				    .lost_at = -1};
+	s->first = true;
+	widen(s, of->fewest, of->most);
 }
 
 uint32_t
