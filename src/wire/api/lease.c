@@ -182,7 +182,7 @@ put_text(struct buf *b, const char *key, const char *text, bool patch)
 static void
 put_state(struct buf *b, const struct lease_record *r, bool patch)
 {
-	buf_puts(b, ",\"annotations\":{");
+	json_printf(b, ",'annotations':{");
 	put_text(b, state_key(r->observes), r->state, patch);
 	put_text(b, LEASE_HISTORY_KEY, r->history, patch);
 	if (r->state_other && patch)

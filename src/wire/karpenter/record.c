@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/karpenter/record.h"
 
+#include <stdio.h>
+
 #include "core/base/stamp.h"
 #include "wire/json/json_printf.h"
 
@@ -41,10 +43,13 @@ nodes(struct buf *b, const struct fact *f)
 static void
 dollars(struct buf *b, const char *key, int64_t value)
 {
-	if (value >= 0)
-		buf_printf(b, ",\"%s\":\"%lld.%06lld\"", key,
-			   (long long)value / 1000000,
-			   (long long)value % 1000000);
+	char amount[32];
+
+	if (value < 0)
+		return;
+	(void)snprintf(amount, sizeof(amount), "%lld.%06lld",
+		       (long long)value / 1000000, (long long)value % 1000000);
+	text(b, key, amount);
 }
 
 void
