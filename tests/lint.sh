@@ -276,6 +276,17 @@ while read -r where; do fault "$where: the same names as this table; keep one"; 
 					print at[t[1]] ": " at[t[2]]
 			}
 		}')
+# --- manual pages: mandoc has nothing to say, and each flag of --help is there -------
+for program in karpenter-node-holder holderctl; do
+	page=$(python3 -B docs/man.py "$variant/$program")
+	while read -r text; do fault "docs/man.py: $program: $text"; done < <({
+		mandoc -T lint -W warning <<<"$page"
+		comm -23 <("$variant/$program" --help | sed -nE 's/^    ([a-z]+) .*/\1/p' |
+			while read -r command; do "$variant/$program" "$command" --help; done |
+			grep -oE '^    -.*:$' | grep -oE -- '--[a-z-]+' | sort -u) \
+			<(grep '^\.It' <<<"$page" | grep -oE 'Fl -[a-z-]+' | sed 's/Fl -/--/' | sort -u)
+	} 2>&1)
+done
 # --- names that people look up: log phrases, alerts, Events, metrics, annotations -
 flat() { cat "$@" | tr -s '\n\t ' ' '; }
 while IFS= read -r name; do
