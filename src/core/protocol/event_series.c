@@ -191,11 +191,12 @@ event_make(const struct event_series_what *w, struct event_series_event *v)
 
 /* The names of Events are made of this stamp, so two Events of one millisecond
  * must have different ones.  A clock that is set back by a second or more is
- * followed. */
+ * followed.  The same deadline may then come a second time, so the microseconds
+ * are the entry's number. */
 static int64_t
 stamp_new(struct event_series *s, int64_t server_ms)
 {
-	int64_t us = server_ms * 1000;
+	int64_t us = server_ms * 1000 + (int64_t)(s->order % 1000);
 
 	if (us <= s->stamp_us && s->stamp_us - us < 1000000)
 		us = s->stamp_us + 1;

@@ -694,7 +694,11 @@ START_TEST(stamps)
 	boot -= 3600000;
 	say(pool_name(3));
 	ck_assert_int_eq(t.entries[3].event.first_us,
-			 us - INT64_C(3600000000));
+			 us - INT64_C(3600000000) + 3);
+	/* It is the first moment once more. */
+	boot += 3600000;
+	say(pool_name(4));
+	ck_assert_int_eq(t.entries[4].event.first_us, us + 4);
 }
 END_TEST
 
