@@ -17,11 +17,10 @@
 struct job {
 	bool used;
 	struct action action;
-	struct pager pager;	   /* of a list */
-	const struct job_env *env; /* for the items of a page, which is
-					   taken as it arrives */
-	bool metadata; /* of a read: only the metadata is asked for */
-	char why[API_MESSAGE_BYTES]; /* behind outcome.why */
+	struct pager pager;	     /* the pages of a list */
+	const struct job_env *env;   /* for a page's items as they arrive */
+	bool metadata;		     /* a read asks for the metadata only */
+	char why[API_MESSAGE_BYTES]; /* outcome.why points to it */
 };
 
 struct job_env {
@@ -33,8 +32,9 @@ struct job_env {
 /* Begins a new action. */
 void job_init(struct job *j, const struct action *a);
 
-/* Sends the next request of the job on a free lane.  *v outlives the job.  `tag` comes back with the
- * reply.  It returns -1 if the request cannot be sent, and *e says why. */
+/* Sends the next request of the job on a free lane.  *v outlives the job.
+ * `tag` comes back with the reply.  It returns -1 if the request cannot be
+ * sent, and *e says why. */
 int job_start(const struct job_env *v, struct job *j, uint64_t tag,
 	      struct kube_lanes *lanes, struct err *e);
 

@@ -14,8 +14,8 @@
  */
 struct memory {
 	uint32_t machines_max; /* of each kind, for controller_new */
-	/* Of the webhook.  The room that the table does not use goes to
-	 * them. */
+	/* The webhook's bounds, which get the room that the table does not
+	 * use. */
 	unsigned connections_max;
 	size_t bodies_max; /* bytes */
 };

@@ -22,12 +22,13 @@ struct serving_cert {
 	struct clock *clock;
 	struct counters *counters;
 	struct server *server;
-	struct stat cert_stat, key_stat; /* as last read */
+	struct stat cert_stat, key_stat; /* those of the last read */
 	int64_t read_ms;		 /* boot time */
 	char serial[64];
-	uint64_t digest;   /* of both files as served */
+	uint64_t digest;   /* of the two files that are served */
 	char refused[240]; /* the last error, logged once */
-	_Atomic int64_t not_before_ms, not_after_ms; /* 0: none served */
+	_Atomic int64_t not_before_ms,
+		not_after_ms;	    /* 0 while none is served */
 	_Atomic uint64_t authority; /* as in struct certs_pair */
 };
 

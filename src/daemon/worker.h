@@ -28,7 +28,7 @@
 
 /* What all workers of one kind share. */
 struct worker_kind {
-	const char *name;	/* of its check at /livez */
+	const char *name;	/* the name of its check at /livez */
 	void (*run)(void *ctx); /* the body of the thread */
 	/* Asks the body to return.  Main calls it once at most, and it may wait
 	 * for a bounded time.  NULL: state_stop suffices. */
@@ -45,12 +45,12 @@ enum worker_state {
 struct worker {
 	const struct worker_kind *kind; /* NULL: not needed */
 	void *ctx;
-	const struct kube_stream *stream; /* of its calls, or NULL */
+	const struct kube_stream *stream; /* that of its calls; or NULL */
 	pthread_t thread;
 	_Atomic enum worker_state state;
 	_Atomic int64_t beat_ms; /* boot time */
-	bool asked;		 /* to stop; main's */
-	bool troubled;		 /* the log says so; the thread's */
+	bool asked;		 /* main's own: worker_stop was called */
+	bool troubled; /* the thread's own: the log says that it has trouble */
 };
 
 /* Main calls this before the start.  ctx and stream outlive the join. */

@@ -138,12 +138,12 @@ struct action {
 	char uid[UID_BYTES];
 	char rv[RV_BYTES]; /* the version that the decision is about */
 	char nodepool[NODEPOOL_BYTES];
-	const char *reason;   /* for the log, such as "scale-up"; static */
-	int64_t mark_ms;      /* HOLD: the mark to write; else the mark that
-				   is there */
-	struct hold_key hold; /* CLEAR: the hold to remove */
-	bool has_held_key;    /* the held-key annotation is there */
-	bool mark_exact;      /* CLEAR, UNMARK: entry_mark_exact */
+	const char *reason; /* for the log, such as "scale-up"; static */
+	/* With ACT_HOLD the mark to write, otherwise the mark that is there. */
+	int64_t mark_ms;
+	struct hold_key hold;	    /* with ACT_CLEAR, the hold to remove */
+	bool has_held_key;	    /* the held-key annotation is there */
+	bool mark_exact;	    /* CLEAR, UNMARK: entry_mark_exact */
 	char replaces[CLASS_BYTES]; /* CLASSIFY: the class to write */
 	unsigned page; /* LIST_CLAIMS, LIST_NODEPOOLS: objects a page */
 	uint64_t forgotten;
@@ -182,11 +182,15 @@ enum controller_code {
 struct controller_outcome {
 	enum controller_code code;
 	const struct action *action; /* the one that this answers */
-	char rv[RV_BYTES];	/* OK of a patch: the version that was written;
-				   "": unknown */
-	int64_t retry_after_ms; /* BUSY: the answer's; -1: none */
-	const char *why;	/* REFUSED, INVALID: the reason in words, for
-				   the log; NULL: none */
+	/* After a patch that succeeded, the version that was written; "" if
+	 * it is not known. */
+	char rv[RV_BYTES];
+	/* With CONTROLLER_BUSY the answer's Retry-After, or -1 if it had
+	 * none. */
+	int64_t retry_after_ms;
+	/* With CONTROLLER_REFUSED and CONTROLLER_INVALID the reason in
+	 * words, for the log, or NULL. */
+	const char *why;
 };
 
 struct controller_todo controller_next(struct controller *s, struct now now);
@@ -236,8 +240,9 @@ void controller_report(const struct controller *s,
 struct scope_report {
 	char name[NODEPOOL_BYTES];
 	bool held;
-	int64_t quiet_ms; /* when it will be quiet, server time;
-				   STAMP_NONE: no machine counts in it */
+	/* The server time at which it will be quiet; STAMP_NONE if no machine
+	 * counts in it. */
+	int64_t quiet_ms;
 };
 struct figures;
 /* Finds the first scope in use from *i on, and moves *i behind it.  Start at
@@ -251,9 +256,9 @@ const char *controller_held_scope(const struct controller *s, uint32_t *i);
 
 struct nodepool_report {
 	char name[NODEPOOL_BYTES], uid[UID_BYTES];
-	bool out;	 /* excluded, disabled or inert: no scope holds it */
-	int64_t hand_ms; /* held by its hold-until until then;
-				   STAMP_NONE: it is not */
+	bool out; /* excluded, disabled or inert: no scope holds it */
+	/* Its hold-until holds it until then; STAMP_NONE if none does. */
+	int64_t hand_ms;
 };
 /* The same for the NodePools that have been seen. */
 bool controller_nodepool_at(const struct controller *s, uint32_t *i,

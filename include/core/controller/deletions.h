@@ -24,17 +24,17 @@
 struct deletion {
 	bool used;
 	bool spent;	     /* its substitute has been found */
-	char uid[UID_BYTES]; /* of the deleted claim */
+	char uid[UID_BYTES]; /* that of the deleted claim */
 	char nodepool[NODEPOOL_BYTES];
-	int64_t began_ms;  /* its deletionTimestamp, or our server time if
+	int64_t began_ms; /* its deletionTimestamp, or our server time if
 				   it had none that can be read */
-	int64_t until_ms;  /* a substitute is created up to this moment,
+	int64_t until_ms; /* a substitute is created up to this moment,
 				   whether or not the claim still drains */
-	int64_t failed_ms; /* when the last claim that might have been its
-				   substitute went unlaunched; STAMP_NONE: none
-				   did */
-	int64_t gone_ms;   /* when we saw that the claim was gone;
-				   STAMP_NONE: it still drains */
+	/* When the last claim that might have been its substitute was deleted
+	 * before its launch; STAMP_NONE if none was. */
+	int64_t failed_ms;
+	/* When we saw that the claim was gone; STAMP_NONE while it drains. */
+	int64_t gone_ms;
 };
 
 struct deletions {

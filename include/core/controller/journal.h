@@ -46,19 +46,21 @@ struct turn {
 	enum turn_cause cause;
 	bool nodepool; /* a NodePool was turned by hand; otherwise a
 				   scope has turned */
-	char scope[NODEPOOL_BYTES];	  /* its name.  Of a scope: "" is the
-					   cluster, or machines without a
-					   NodePool */
-	char machine[JOURNAL_NAME_BYTES]; /* of a scope: the machine that
-						   restarted the quiet time
-						   last, cut; "": unknown, or
-						   gone */
-	char reason[JOURNAL_NAME_BYTES];  /* of a NodePool: what the person
-						   wrote, cut; "": nothing */
-	int64_t held_ms;  /* for how long it had been held; -1: it had
-				   not, or nobody knows */
-	int64_t until_ms; /* of a NodePool: HELD: its hold-until; BY_RELEASE:
-				   its released-at; otherwise STAMP_NONE */
+	/* The name of the NodePool or the scope.  For a scope, "" is the
+	 * cluster, or the machines without a NodePool. */
+	char scope[NODEPOOL_BYTES];
+	/* For a scope, the machine that restarted the quiet time last, cut to
+	 * this size; "" if it is unknown or gone. */
+	char machine[JOURNAL_NAME_BYTES];
+	/* For a NodePool, the reason that the person gave, cut to this size, or
+	 * "". */
+	char reason[JOURNAL_NAME_BYTES];
+	/* For how long it had been held; -1 if it had not, or if nobody
+	 * knows. */
+	int64_t held_ms;
+	/* For a NodePool, its hold-until with TURN_HELD, and its released-at
+	 * with TURN_BY_RELEASE.  Otherwise STAMP_NONE. */
+	int64_t until_ms;
 };
 /* Their names, in /status and in the text of the journal.  Static. */
 const char *journal_what(enum turn_what w);
@@ -84,10 +86,12 @@ struct written {
 struct journal {
 	struct turn turns[JOURNAL_TURNS];
 	struct written writes[JOURNAL_WRITES];
-	uint64_t turns_n, writes_n; /* ever; those that fit are kept */
-	uint64_t turns_first;	    /* turns before this one are not kept */
-	int64_t since_ms;	    /* since when all turns are known;
-					   STAMP_NONE: nothing was done yet */
+	/* How many there have ever been.  The latest that fit are kept. */
+	uint64_t turns_n, writes_n;
+	uint64_t turns_first; /* turns before this one are not kept */
+	/* Since when all turns are known; STAMP_NONE if nothing was done
+	 * yet. */
+	int64_t since_ms;
 };
 
 /* All turns are known since then. */
@@ -122,10 +126,10 @@ struct journal_lead {
 	const struct rules *rules;
 	int32_t term;	  /* the Lease's leaseTransitions */
 	int64_t since_ms; /* since when all turns are known */
-	bool cut;	  /* … because the text had no room for more */
-	bool whole;	  /* of a text that was read: no leader without
-				   one was in between, and the two above are
-				   set */
+	bool cut;	  /* the text had no room for older turns */
+	/* After a text was read: no leader without a text led in between, and
+	 * since_ms and cut are set. */
+	bool whole;
 };
 
 /* Writes the turns as text into b, which has to be empty: the latest

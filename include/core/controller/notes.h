@@ -62,7 +62,7 @@ struct note {
 							   unknown */
 		} held;
 		struct {
-			int64_t held_ms;    /* for how long */
+			int64_t held_ms;    /* for how long it was held */
 			const char *unseen; /* the kind that is not seen,
 						   so that nothing is released;
 						   NULL: none */
@@ -86,7 +86,7 @@ struct note {
 			char uid[UID_BYTES];
 			int64_t until_ms;	   /* its hold-until, server
 						   time */
-			char reason[REASON_BYTES]; /* "": none */
+			char reason[REASON_BYTES]; /* "" if none was given */
 		} manual;
 		struct {
 			char uid[UID_BYTES];

@@ -28,13 +28,12 @@
 struct nodepool_figures {
 	uint32_t machines;  /* NodeClaims with their Nodes, and Nodes
 				   without one */
-	uint32_t held;	    /* of them those that we hold */
-	uint32_t by_people; /* … those that a person holds */
-	uint32_t opted_out; /* … those whose hold a person has taken off, or
-				   that another value of the annotation keeps
-				   from being held */
-	uint32_t waiting;   /* … those on which a write waits to be tried
-				   again */
+	uint32_t held;	    /* those that we hold */
+	uint32_t by_people; /* those that a person holds */
+	/* Those whose hold a person has taken off, or that another value of the
+	 * annotation keeps from being held. */
+	uint32_t opted_out;
+	uint32_t waiting; /* those with a write that waits to be tried again */
 };
 
 struct figures;
@@ -42,9 +41,10 @@ struct figures;
 /* The NodePools of a scope that people hold by hold-until. */
 struct hand_holds {
 	uint32_t nodepools; /* its NodePools that may be held */
-	uint32_t held;	    /* of them those with a hold-until in force */
-	int64_t first_ms, last_ms; /* the ends of the first and of the last
-					   of these; STAMP_NONE: held is 0 */
+	uint32_t held;	    /* those with a hold-until in force */
+	/* When the first and the last of these hold-untils end; STAMP_NONE if
+	 * held is 0. */
+	int64_t first_ms, last_ms;
 };
 
 /* Makes figures that have counted nothing.  They take 350 KiB, of which
@@ -94,10 +94,11 @@ struct status_report {
 	bool leads;
 	struct controller_report table;
 	bool listed[VIEW_COUNT];
-	struct status_waits waits; /* of every scope */
-	uint64_t turns;		   /* ever, for the history */
-	int64_t history_ms;	   /* since when they are all known; STAMP_NONE:
-				   nothing is known yet */
+	struct status_waits waits; /* what all scopes wait for */
+	uint64_t turns;		   /* how many there have ever been */
+	/* Since when all turns are known; STAMP_NONE if nothing is known
+	 * yet. */
+	int64_t history_ms;
 };
 void controller_status(const struct controller *s, struct now now,
 		       struct status_report *out);
@@ -119,7 +120,7 @@ struct scope_status {
 					   without a NodePool */
 	/* HELD too while hold-untils hold all its NodePools. */
 	enum scope_state state;
-	bool hand_alone;  /* … and nothing else does */
+	bool hand_alone;  /* hold-untils hold it, and nothing else does */
 	int64_t since_ms; /* STAMP_NONE: it has not turned as far as the
 				   history goes, or hand_alone */
 	/* HELD: when it will be quiet, or its cap ends the hold if that comes
@@ -127,13 +128,12 @@ struct scope_status {
 	 * comes last; CAPPED: when the window ends.  STAMP_NONE: nobody
 	 * knows. */
 	int64_t until_ms;
-	bool earliest;	 /* until_ms or later, as machines boot */
-	bool until_cap;	 /* until_ms is the cap's */
-	bool until_hand; /* until_ms is that of a hold-until */
+	bool earliest;	 /* machines boot, so it may be later than until_ms */
+	bool until_cap;	 /* until_ms is the end by the cap */
+	bool until_hand; /* until_ms is the end of a hold-until */
 	struct hand_holds by_hand;
-	uint32_t machines;     /* that have a timer in it */
-	uint32_t min_scale_up; /* as many new machines it takes now to hold
-				   it */
+	uint32_t machines;     /* its machines that have a timer */
+	uint32_t min_scale_up; /* how many new machines it takes */
 	/* The machine that restarted the quiet time last; "": none counts, or
 	 * it is gone.  restarted_ms: when it became ready or, while it boots,
 	 * when it was created. */
@@ -143,7 +143,7 @@ struct scope_status {
 	int64_t cap_max_ms;	   /* 0: no cap */
 	int64_t cap_used_ms;	   /* the debt: docs/rules.md */
 	int64_t cap_window_ms;	   /* how long a release by the cap lasts */
-	struct status_waits waits; /* of this scope alone */
+	struct status_waits waits; /* what only this scope waits for */
 };
 /* Finds the first scope in use from *i on, and moves *i behind it.  Start at 0.
  * Returns false at the end.  f: figures that have counted everything. */
@@ -177,29 +177,30 @@ struct half_status {
 	bool carries;	 /* the object itself has hold and mark: with
 				   MODE_OBSERVE, those of a holder that
 				   enforced */
-	int64_t mark_ms; /* the mark's time; STAMP_NONE: none */
-	bool written;	 /* what was last written on it is known: */
+	int64_t mark_ms; /* the mark's time; STAMP_NONE if it has no mark */
+	bool written;	 /* `last`, the last write on it, is known */
 	struct written last;
 	bool in_flight;	  /* a write is under way */
-	int64_t again_ms; /* a write is tried again then; STAMP_NONE:
-				   none waits */
+	int64_t again_ms; /* when a write is tried again, or STAMP_NONE */
 };
 
 struct machine_status {
 	struct half_status claim, node;
 	char nodepool[NODEPOOL_BYTES];
 	bool registered, booting;
-	enum goal goal;	   /* what ought to be */
-	const char *why;   /* … and why, in the words of the log, such as
-				   "scale-up"; static */
-	int64_t own_ms;	   /* its own deadline or, while it boots, the
-				   earliest that this can be; STAMP_NONE: it
-				   has none */
-	int64_t manual_ms; /* its NodePool's hold-until, while that holds
-				   it; STAMP_NONE: none */
-	char reason[REASON_BYTES]; /* the one that was given for that; "":
-					   none */
-	uint32_t scope; /* for controller_scope_status; NO_ID: none */
+	enum goal goal; /* what ought to be */
+	/* The reason for the goal, in the words of the log, such as "scale-up".
+	 * Static. */
+	const char *why;
+	/* Its own deadline or, while it boots, the earliest moment at which
+	 * this can be; STAMP_NONE if it has none. */
+	int64_t own_ms;
+	/* Its NodePool's hold-until while that holds it, otherwise
+	 * STAMP_NONE. */
+	int64_t manual_ms;
+	/* The reason that a person gave for the hold-until, or "". */
+	char reason[REASON_BYTES];
+	uint32_t scope; /* for controller_scope_status; NO_ID if it has none */
 };
 
 /* Finds the Node or, if there is none, the NodeClaim with this very name.

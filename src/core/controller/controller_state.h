@@ -24,7 +24,7 @@ struct controller {
 	struct rules rules;
 	struct counters *counters;
 	struct pace pace;
-	struct causes causes; /* of what controller_advance does again */
+	struct causes causes; /* why controller_advance does something again */
 
 	/* The tables of machines, deadlines and NodePools. */
 	struct machines machines;
@@ -33,9 +33,9 @@ struct controller {
 	/* lists of NodePools up to this generation were made before we led, so
 	 * what they showed was not reported */
 	uint32_t nodepools_before;
-	uint64_t nodepool_lines, nodepool_lines_then; /* how many NodePools
-			   the list and watch have shown; the same when the
-			   latest fresh list of them began */
+	/* How many NodePools the list and the watch have shown, and how many
+	 * they had shown when the latest fresh list of NodePools began. */
+	uint64_t nodepool_lines, nodepool_lines_then;
 
 	/* The parts, each with a header of its own. */
 	struct queue queue; /* heads of machines to decide about, exposed ones
@@ -47,29 +47,31 @@ struct controller {
 	struct writes writes;
 	struct notes notes;
 	struct news news;
-	uint32_t soft_told; /* for how many scopes the soft state had no
-				   room when that was last reported */
+	/* For how many scopes the soft state had no room when this was last
+	 * reported. */
+	uint32_t soft_told;
 	uint32_t soft_scopes[SCOPES_MAX]; /* scratch space of soft.c */
 
 	/* For /status: nothing decides by it (turns.c). */
 	struct journal journal;
-	uint64_t turns_before;	/* its turns before this one were told by an
-				   earlier lead */
-	uint64_t turns_written; /* how many it had when its text was last
-				   made */
-	bool carried;		/* nothing is missing between these and our
-				   own */
-	bool unsettled;		/* scopes that they leave held have yet to be
-				   looked at */
-	bool history_cut;	/* older holds by hand may be in force that have
-				   no turn any more */
+	/* An earlier lead told the journal's turns before this one. */
+	uint64_t turns_before;
+	/* How many turns the journal had when its text was last written. */
+	uint64_t turns_written;
+	bool carried; /* no turn is missing between those and our own */
+	/* The scopes that those turns leave held have yet to be looked at. */
+	bool unsettled;
+	/* Older holds by hand may be in force whose turns are lost. */
+	bool history_cut;
 
 	/* The clock: see steady.c. */
-	int64_t last_ms;	/* the server time that was last returned;
-				   STAMP_NONE: none in this lead */
-	int64_t ahead_ms;	/* how far server time is ahead of boot time; it
-				   follows small differences slowly */
-	int64_t slewed_boot_ms; /* when it last followed one */
+	/* The server time that was last returned; STAMP_NONE if this lead has
+	 * returned none. */
+	int64_t last_ms;
+	/* How far server time is ahead of boot time.  It follows small
+	 * differences slowly. */
+	int64_t ahead_ms;
+	int64_t slewed_boot_ms; /* when ahead_ms last followed one */
 };
 
 #endif

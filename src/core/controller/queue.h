@@ -10,10 +10,10 @@
 /*
  * The work queue: the ids of the machines that have to be looked at, each of
  * them at most once.  Exposed machines (struct object) have a line of their own
- * and are taken before the others, so that those are held first that Karpenter
- * could take first.  The others do not starve: after QUEUE_EXPOSED_RUN actions
- * on exposed machines the next one is on one of them.  Within a line the order
- * is first in, first out.
+ * and are taken before the others, so that machines that Karpenter could
+ * disrupt are held first.  The others do not starve: after QUEUE_EXPOSED_RUN
+ * actions on exposed machines the next one is on one of them.  Within a line
+ * the order is first in, first out.
  *
  * A line is a linked list in the array that queue_init allocates, so queue_put
  * never fails.  An id may cease to exist while it is queued, so whoever takes
@@ -32,7 +32,7 @@ struct queue {
 	struct queue_line exposed, others;
 	uint32_t run;	   /* actions on exposed machines since the last one on
 			   another */
-	bool took_exposed; /* what queue_take returned last was exposed */
+	bool took_exposed; /* the id that was taken last was exposed */
 };
 
 int queue_init(struct queue *q, uint32_t ids); /* -1: no memory */

@@ -30,19 +30,19 @@
 struct release {
 	bool wanted, in_flight;
 	bool claims_good;      /* the first half, the NodeClaims, is done */
-	const char *failed;    /* the kind that could not be listed; NULL:
-				  none */
+	const char *failed;    /* the kind that could not be listed, or NULL */
 	int64_t begun_boot_ms; /* when the latest list of NodeClaims began */
-	int64_t done_boot_ms;  /* when the last good pair of lists began; 0:
-				  none */
+	int64_t done_boot_ms; /* when the last good pair of lists began, or 0 */
 	int64_t not_before_boot_ms;
-	unsigned unknown; /* objects of this list on which the table is
-			     behind */
+	/* How many objects this list shows in a state that the table does not
+	 * know. */
+	unsigned unknown;
 	unsigned tries;
-	int64_t *due_boot_ms; /* by id: since when it is to be released; 0: it
-				 is not */
-	uint32_t waits_from, waits_to; /* the ids that wait for lists are from
-					  the first on and below the second */
+	/* By id: since when the machine is due to be released; 0 if it is
+	 * not. */
+	int64_t *due_boot_ms;
+	/* The ids that wait for lists are in [waits_from, waits_to). */
+	uint32_t waits_from, waits_to;
 };
 
 int release_init(struct release *r, uint32_t ids); /* -1: no memory */

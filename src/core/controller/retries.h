@@ -25,12 +25,12 @@ struct retry {
 	bool used;
 	char nodepool[NODEPOOL_BYTES];
 	char name[NAME_BYTES], uid[UID_BYTES];
-	int64_t created_ms; /* of the first try of this scale-up */
-	int64_t own_created_ms, until_ms; /* creation of this claim; when
-						   its minute is over */
-	int64_t created_stamp_ms, deleted_stamp_ms; /* as written on the
-							   claim */
-	uint32_t least;				    /* the struct timer's */
+	int64_t created_ms;	/* when the scale-up's first try was created */
+	int64_t own_created_ms; /* when this claim was created */
+	int64_t until_ms;	/* when its minute is over */
+	/* The stamps as they are written on the claim. */
+	int64_t created_stamp_ms, deleted_stamp_ms;
+	uint32_t least; /* as in struct timer */
 };
 
 /* The owner sets the pointers and first_id, and zeroes the rest.  The ids from

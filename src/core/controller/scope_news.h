@@ -14,8 +14,9 @@
  * server_ms.  Not thread-safe.
  */
 struct scope_news {
-	uint32_t made;	       /* the scope's; another one that takes its place
-				   begins anew */
+	/* The scope's own number.  If another scope takes its place, the news
+	 * begin anew. */
+	uint32_t made;
 	bool moved;	       /* its quiet time may have moved since the last
 				   report */
 	bool untold;	       /* it is held, but no report has said until
@@ -26,15 +27,14 @@ struct scope_news {
 				   measured */
 	int64_t since_boot_ms; /* boot time since when it is held; 0: it never
 				   was */
-	int64_t told_boot_ms;  /* boot time of the last report; 0: none */
+	int64_t told_boot_ms;  /* boot time of the last report, or 0 */
 	struct quiet told;     /* what the last report said */
-	int64_t turned_ms;     /* its last turn; STAMP_NONE: it has not turned
-				   yet */
+	int64_t turned_ms;     /* when it last turned, or STAMP_NONE */
 };
 
 /* A zeroed struct has no news. */
 struct news {
-	bool latency_open; /* that of a scope may be */
+	bool latency_open; /* that of some scope may be open */
 	uint32_t n;
 	uint32_t scopes[SCOPES_MAX]; /* those of which something may have to
 					   be reported */

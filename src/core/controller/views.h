@@ -20,14 +20,15 @@ struct view {
 				    API server serves the kind */
 	bool full;		 /* the table had no room for something */
 	bool room;		 /* full, and there is room again */
-	bool skipped;	 /* something was left out since the last list began */
-	bool behind;	 /* … of a watch, so that what is known may be out of
-			date */
-	bool wants_list; /* see views_want_list */
+	bool skipped; /* something was left out since the last list began */
+	/* A watch left something out, so what is known may be out of date. */
+	bool behind;
+	bool wants_list;     /* see views_want_list */
 	uint32_t generation; /* counts the lists */
-	int64_t ask_boot_ms; /* what was left out, or is behind, is not asked
-				for before then */
-	uint64_t forgotten;  /* counts the times when an object may have gone */
+	/* The kind is not listed again before then because of what was left
+	 * out. */
+	int64_t ask_boot_ms;
+	uint64_t forgotten; /* counts the times when an object may have gone */
 };
 
 /*
@@ -42,21 +43,21 @@ struct view {
 enum lead {
 	LEAD_NONE, /* only NodePools are known, and nothing is done */
 	LEAD_BEGINS,
-	LEAD_ACTS, /* what the leader before us held stays held */
-	LEAD_SEEN, /* … no longer: everything was seen once */
+	LEAD_ACTS, /* the earlier leader's holds stay */
+	LEAD_SEEN, /* everything was seen once, so those holds may end */
 };
 
 struct views {
 	struct view at[VIEW_COUNT];
 	enum lead lead;
-	bool blocked;		 /* it was reported that marks stay */
-	int64_t settle_boot_ms;	 /* the list of NodeClaims has left something
-				    out: they count as known then, or when a
-				    fresh list has shown the rest; 0: they
-				    do */
-	int64_t begin_boot_ms;	 /* the wait for first lists ends then; 0: it
-				    has not begun */
-	int64_t blocked_boot_ms; /* when `blocked` is reported next; 0: never */
+	bool blocked; /* it was reported that marks stay */
+	/* Where the list of NodeClaims has left something out, they count as
+	 * known from this moment on, or from the fresh list that shows the
+	 * rest. 0 if they count as known now. */
+	int64_t settle_boot_ms;
+	/* When the wait for the first lists ends; 0 if it has not begun. */
+	int64_t begin_boot_ms;
+	int64_t blocked_boot_ms; /* when `blocked` is reported next, or 0 */
 };
 
 /* A lead begins or ends, so nothing is known any more. */

@@ -86,7 +86,7 @@ struct writes {
 	struct pending *pending; /* there is room for all objects, but pages
 				    that are never used stay untouched */
 	uint32_t top, free;	 /* places from top on were never used; free:
-				    the first free place + 1, 0: none */
+				    the first free place + 1, or 0 */
 	struct heap later;	 /* by place in pending: when each is looked at
 			      again */
 	uint64_t seq;
