@@ -31,11 +31,12 @@ karpenters = []  # the cluster with real Karpenter, while there is one
 # What one worker of pytest-xdist runs: a file, or those files that use one
 # cluster with real Karpenter, which takes long to start and much to run.  The
 # longest begin first, as the last one decides when all of them end.
-LONGEST = (("pools", "left_alone"), ("consolidation",), ("karpenter",),
-           ("replacements", "substitutes"), ("release",), ("deploy",),
-           ("outage",), ("caps",), ("failover",), ("uninstall",),
-           ("restart",), ("scopes",), ("self_signed",), ("controlplane",),
-           ("migration",), ("pods",), ("people",), ("serve",), ("rights",))
+LONGEST = (("deploy",), ("consolidation",), ("pools", "left_alone"),
+           ("plugin",), ("check",), ("karpenter",),
+           ("replacements", "substitutes"), ("outage",), ("failover",),
+           ("uninstall",), ("scopes",), ("pods",), ("release",),
+           ("restart",), ("rights",), ("rolling",), ("caps",),
+           ("self_signed",), ("serve",), ("migration",), ("controlplane",))
 
 
 def pytest_configure(config):

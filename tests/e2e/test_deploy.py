@@ -10,6 +10,7 @@ import base64
 import concurrent.futures
 import contextlib
 import copy
+import functools
 import itertools
 import json
 import os
@@ -22,9 +23,8 @@ import pytest
 import yaml
 
 from cluster import node_pool
-from controlplane import (APPLY, BUILD, CLAIMS, JSONPATCH, LOADER,
-                          NAMESPACES, NODES, POOLS, REPO, WEBHOOKS,
-                          ControlPlane, until)
+from controlplane import (APPLY, BUILD, CLAIMS, JSONPATCH, NAMESPACES, NODES,
+                          POOLS, REPO, WEBHOOKS, ControlPlane, until)
 from hold import HELD_KEY, HOLD, MARK, SOON, clear, nodes, stamp
 from holder import BINARY, Holder
 from karpenter import claim_body, node_body
@@ -74,10 +74,19 @@ def kustomize(build_programs):
     return run
 
 
-def render(plane, folder):
+def kustomized(plane, folder):
     done = plane.kubectl("kustomize", folder)
     assert not done.stderr, done.stderr
-    return [o for o in yaml.safe_load_all(done.stdout) if o]
+    return done.stdout
+
+
+# What the repository has does not change meanwhile.
+kustomized_once = functools.cache(kustomized)
+
+
+def render(plane, folder):
+    build = kustomized_once if DEPLOY in folder.parents else kustomized
+    return [o for o in yaml.safe_load_all(build(plane, folder)) if o]
 
 
 @pytest.fixture
@@ -123,22 +132,18 @@ def configuration(objects):
 
 
 def apply(plane, objects, *flags):
-    """Applies server-side; every unknown field is an error."""
+    """Applies server-side; every unknown field is an error.  Returns the
+    objects as they are stored."""
     done = plane.kubectl("apply", "--server-side", "--validate=strict", *flags,
-                         "-f", "-", stdin=yaml.safe_dump_all(objects))
+                         "-o", "yaml", "-f", "-",
+                         stdin=yaml.safe_dump_all(objects))
     assert "Warning" not in done.stderr, done.stderr
-    return done.stdout.splitlines()
+    return yaml.safe_load(done.stdout)["items"]
 
 
 def identities(objects):
     return sorted((o["kind"], o["metadata"].get("namespace"),
                    o["metadata"]["name"]) for o in objects)
-
-
-def stored(plane, objects):
-    answer = plane.kubectl("get", "-o", "yaml", "-f", "-",
-                           stdin=yaml.safe_dump_all(objects)).stdout
-    return yaml.load(answer, LOADER)["items"]
 
 
 def remove(plane, objects):
@@ -187,18 +192,16 @@ def built(plane):
 @pytest.mark.parametrize("name", OVERLAYS)
 def test_an_overlay_is_applied(plane, built, name):
     objects = built[name]
-    with installed(plane, objects) as lines:
-        assert len(lines) == len(objects)
-        kept = stored(plane, objects)
+    with installed(plane, objects) as kept:
         assert identities(kept) == identities(objects)
         check_pods(plane, find(kept, "Deployment"))
         # They are applied once more, as GitOps does, and nothing changes.
-        apply(plane, objects)
-        versions = {o["metadata"]["uid"]: o["metadata"]["resourceVersion"]
-                    for o in kept}
-        assert versions == {
-            o["metadata"]["uid"]: o["metadata"]["resourceVersion"]
-            for o in stored(plane, objects)}
+        assert versions(apply(plane, objects)) == versions(kept)
+
+
+def versions(objects):
+    return {o["metadata"]["uid"]: o["metadata"]["resourceVersion"]
+            for o in objects}
 
 
 def check_pods(plane, deployment):
@@ -270,8 +273,8 @@ def test_each_component_alone(plane, overlay, name):
     objects = render(plane, folder)
     assert objects != base
     check_labels(objects)
-    with installed(plane, objects):
-        assert identities(stored(plane, objects)) == identities(objects)
+    with installed(plane, objects) as kept:
+        assert identities(kept) == identities(objects)
 
 
 def test_a_component_that_is_part_of_base_now(plane, overlay):
@@ -637,10 +640,9 @@ def test_another_configuration_rolls_the_pods(plane, overlay, built,
     assert (configuration(now)["metadata"]["name"]
             != configuration(was)["metadata"]["name"])
     assert len(now) == len(was), "one ConfigMap, not two"
-    with installed(plane, was) as _, installed(plane, now):
+    with installed(plane, was) as _, installed(plane, now) as kept:
         # The generation shows that there is a new template, and so new Pods.
-        assert find(stored(plane, now), "Deployment")["metadata"][
-            "generation"] == 2
+        assert find(kept, "Deployment")["metadata"]["generation"] == 2
 
 
 @pytest.mark.parametrize("name", OVERLAYS)

@@ -568,6 +568,7 @@ def pauses(scene, count, rounds):
               f"{len(after)} after it woke")
 
 
+@pytest.mark.long
 def test_paused_in_the_middle_of_the_work(scene):
     pauses(scene, count=100, rounds=1)
 

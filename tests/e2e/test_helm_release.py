@@ -7,14 +7,19 @@ import yaml
 from controlplane import JSONPATCH, NAMESPACES, WEBHOOKS
 from holder import certs
 from test_deploy import (CLUSTER_WIDE, EVENTS, NAME, check_pods, find,
-                         identities, installed, kinds, overlay, plane, render,
-                         stored)
+                         identities, installed, kinds, overlay, plane, render)
 from test_helm import (BASE, CHART, CONFIG, GO, ON, effective, helm, namespace,
                        same, settings)
 
 assert helm and namespace and overlay and plane     # fixtures
 
 pytestmark = pytest.mark.long
+
+
+def stored(plane, objects):
+    answer = plane.kubectl("get", "-o", "yaml", "-f", "-",
+                           stdin=yaml.safe_dump_all(objects)).stdout
+    return yaml.safe_load(answer)["items"]
 
 
 class Release:

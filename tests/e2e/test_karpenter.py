@@ -3,6 +3,8 @@
 import copy
 import time
 
+import pytest
+
 from cluster import LATER, node_pool
 from controlplane import CLAIMS, NODES, POOLS, until
 from disruption import (ACTS, Disruption, follow, marks_left, names, of_pool,
@@ -36,6 +38,7 @@ class Registrations:
         return sum(begin <= at <= end for at in self.cleared.values())
 
 
+@pytest.mark.long
 def test_fifty_claims_released_while_they_register(cluster, add_holder):
     """Registration copies the claim's annotations from Karpenter's cache, so a
     hold may come back after it was cleared."""
@@ -43,9 +46,9 @@ def test_fifty_claims_released_while_they_register(cluster, add_holder):
     holder = add_holder(holdDuration=f"{hold}s", startupTimeout=f"{startup}s")
     seen = Registrations(cluster)
     # After 14 s they count as not booting.  As Nodes that were just admitted
-    # delay the release, it comes by 20 s.  Ten Nodes register at each of these
-    # moments, which does not initialize them.
-    pools = [f"p{delay}" for delay in (12, 16, 18, 20, 22)]
+    # delay the release, it comes by 20 s, later where launches are slow.  Ten
+    # Nodes register at each of these moments, which does not initialize them.
+    pools = [f"p{delay}" for delay in (12, 16, 18, 22, 32)]
     for name in pools:
         cluster.pool(name, registration_delay=name[1:] + "s", cpus=("1",),
                      starting=True)
@@ -112,6 +115,7 @@ def test_deleted_while_held(cluster, add_holder):
               5, f"{kind}s in the table are the cluster's")
 
 
+@pytest.mark.long
 def test_emptiness_and_a_template_with_a_persons_hold(cluster, add_holder):
     """The template of one NodePool holds its nodes for good: they are neither
     marked nor cleared, and Karpenter leaves them alone.  The nodes of the

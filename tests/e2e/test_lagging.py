@@ -73,6 +73,7 @@ def test_a_machine_it_does_not_see(
     view.check_released(everything, second.ready + hold, late=SOON)
 
 
+@pytest.mark.long
 def test_a_hold_by_hand_it_does_not_see(
         plane, lagging, reads_there, karpenter, view):
     hold = 12

@@ -30,6 +30,7 @@ def still_answering(holder):
     assert answer["response"]["patch"]
 
 
+@pytest.mark.long
 def test_twenty_seconds(plane, make_holder, karpenter, view, outage):
     """The release of one NodePool falls into the outage, and that of the other
     comes after it."""

@@ -3,6 +3,8 @@
 with real Karpenter."""
 import time
 
+import pytest
+
 from controlplane import CLAIMS, NODES, POOLS, until
 from disruption import ACTS, Disruption, follow, names, of_pool, quiet_at
 from hold import EARLY, LATE, SOON, clear, held, stamp, true_until
@@ -64,6 +66,7 @@ def gone(cluster, pool, before, meanwhile):
           + cluster.log_tail("karpenter"), every=0.3)
 
 
+@pytest.mark.long
 def test_hold_until(cluster, add_holder):
     """A person holds one NodePool, and no cap ends that hold."""
     hold = 15

@@ -3,6 +3,8 @@
 quiet."""
 import time
 
+import pytest
+
 from controlplane import CLAIMS, NODES
 from hold import (HELD_KEY, HOLD, LATE, MARK, SOON, annotations, check_held,
                   claims, clear, held, nodes, seconds, stamp, without_hold)
@@ -23,6 +25,7 @@ def test_one_machine(plane, make_holder, karpenter, view):
     assert [e["manager"] for e in other["managedFields"]] == ["unknown"]
 
 
+@pytest.mark.long
 def test_three_hundred_nodes(plane, make_holder, karpenter, view):
     people = {0: "true", 1: "true", 2: "false", 3: ""}
 
@@ -120,6 +123,7 @@ def test_unlaunched_claim_moves_nothing(make_holder, karpenter, view):
     view.wait_held(claims([waiting]), 0)
 
 
+@pytest.mark.long
 def test_claim_without_launched_condition_counts(make_holder, karpenter, view):
     """It counts after 5 s, and a machine that is gone no longer counts."""
     old = karpenter.settled(3)

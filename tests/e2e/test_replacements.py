@@ -12,19 +12,12 @@ from disruption import (ACTS, Disruption, follow, marks_left, names, quiet_at,
                         since)
 from hold import (EARLY, LATE, SOON, annotations, held, seconds,
                   true_until)
-from holder import BINARY, accepts
 from replay import check_other_run, check_replay, decisions, simulate
 
 EVENTS = "/api/v1/namespaces/default/events"
 CLASS = "karpenter-node-holder.io/replacement"
 # Seconds; a hold that comes so late may find that a step has begun.
 STARTED = 3
-
-
-def side(word):
-    return pytest.param(word, marks=pytest.mark.skipif(
-        BINARY.exists() and not accepts("--replacements", word),
-        reason=f"this build takes no --replacements {word}"))
 
 
 # --- three nodes become one --------------------------------------------------
@@ -49,7 +42,8 @@ class Made:
                                   (time.time(), event["message"]))
 
 
-@pytest.mark.parametrize("replacements", [side("ignore"), side("count")])
+@pytest.mark.parametrize("replacements", [
+    "ignore", pytest.param("count", marks=pytest.mark.long)])
 def test_three_nodes_become_one(cluster, add_holder, replacements):
     """One c-4x costs less than three m-2x, once the NodePool may have it."""
     def multi():
@@ -204,7 +198,7 @@ def without():
 
 @pytest.mark.long
 @pytest.mark.parametrize("replacements", [
-    "no holder", side("ignore"), side("count")])
+    "no holder", "ignore", "count"])
 def test_drift(cluster, add_holder, without, replacements):
     """Every step makes a node: does each restart the hold?  What a replay says
     of the first run is compared with the others, if they are on one cluster.

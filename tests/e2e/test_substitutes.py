@@ -172,6 +172,7 @@ def load_after(cluster, disruption, watched, replicas):
           "the decision")
 
 
+@pytest.mark.long
 def test_load_after_emptiness(cluster, add_holder):
     holder = add_holder(holdDuration=f"{HOLD}s")
     fleet(cluster, 3)

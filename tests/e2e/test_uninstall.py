@@ -83,6 +83,7 @@ def check_people(plane, want):
             HOLD, MARK, HELD_KEY, "example.com/hold")} == kept, target
 
 
+@pytest.mark.long
 def test_300_nodes(plane, make_holder, no_lease, karpenter, view, request):
     old = karpenter.settled(300)
     holder = make_holder(holdDuration="1h")

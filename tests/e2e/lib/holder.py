@@ -64,13 +64,6 @@ def certs(out, dns="localhost", ip="127.0.0.1"):
     return pathlib.Path(out)
 
 
-def accepts(*flags):
-    """Does this build know these flags, with these values?"""
-    return subprocess.run([BINARY, "check", *flags],
-                          stdin=subprocess.DEVNULL, capture_output=True,
-                          timeout=30).returncode == 0
-
-
 class SecretMount:
     """A folder as a kubelet mounts a Secret: files -> ..data -> ..<version>.
     """
