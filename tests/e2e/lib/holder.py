@@ -121,6 +121,7 @@ class Holder:
         self.dir.mkdir()
         self.log = self.dir / "log"
         self.process = None
+        self.program = BINARY
         self.flags = []         # flags of serve, which override the settings
         self.environment = {}   # more variables
         self.refused = False    # whether a test took rights from it
@@ -179,7 +180,7 @@ class Holder:
     # The process
 
     def argv(self):
-        return [BINARY, *self.command, "--config", self.config,
+        return [self.program, *self.command, "--config", self.config,
                 "--kubeconfig", self.kubeconfig, *self.flags]
 
     def start(self, wait=True):
