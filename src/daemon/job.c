@@ -14,6 +14,13 @@
 #include "wire/api/patch.h"
 #include "wire/api/resource.h"
 
+/*
+ * job_start makes the request of an action: its path, and its patch if it
+ * writes.  job_answered makes the outcome of the reply.  The items of a fresh
+ * list and the object of a read go into the table before that (state_fresh,
+ * state_found).  What went wrong is logged here, but for refused writes, which
+ * the controller reports once for each object.
+ */
 static bool
 is_list(const struct job *j)
 {

@@ -9,6 +9,13 @@
 #include "edge/log.h"
 #include "phrase.h"
 
+/*
+ * Each note of the controller becomes a line of the log.  A note about a scope,
+ * about holds that cannot be released, or about a NodePool's annotations also
+ * becomes Events on NodePools.  With MODE_OBSERVE both say what would have been
+ * done: the phrases and the texts begin with words that say so, and the Events
+ * have reasons of their own.
+ */
 #define MOMENT_BYTES                                                           \
 	(DURATION_BYTES > STAMP_BYTES ? DURATION_BYTES : STAMP_BYTES)
 

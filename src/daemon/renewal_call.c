@@ -8,6 +8,13 @@
 #include "edge/log.h"
 #include "wire/api/patch.h"
 
+/*
+ * The steps of core/protocol/renewal as calls: one step reads the Secret and
+ * the webhook configuration, the others write the CA or the pair into the
+ * Secret, or CAs into caBundle.  A call of a leader ends before its lead does,
+ * so that it does not meet one of the next leader.  A replica that stands in
+ * has no lead, and its calls have their usual time.
+ */
 #define MANAGER "?fieldManager=karpenter-node-holder"
 #define PATH_CAP (sizeof(WEBHOOKS_PATH) + 3 * NAME_BYTES)
 

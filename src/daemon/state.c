@@ -7,6 +7,14 @@
 #include "moment.h"
 #include "state_parts.h"
 
+/*
+ * The part of state.h that is about the table.  Each function takes the time,
+ * locks the mutex, calls the function of core/controller with the same name,
+ * unlocks, and wakes the sweeper if there may be something to do.  News of
+ * NodePools go to disabled_nodepools as well, which has a lock of its own.
+ * state_lease.c has the Lease, and state_status.c what /status asks.
+ */
+
 static void
 locks_init(struct state_table *t)
 {

@@ -10,6 +10,14 @@
 #include "wire/status/query.h"
 #include "wire/status/status.h"
 
+/*
+ * The answers to /status, /status/machines, /status/machines/NAME and
+ * /status/time.  An answer is written while the table is read, one item at a
+ * time, so the table's lock is held for moments only.  What depends on all
+ * machines is counted beforehand, once a second at most, or when a scope has
+ * turned (count_anew).  Only a leader knows the machines; other replicas name
+ * the leader.
+ */
 #define SHORT_BYTES                                                            \
 	8192 /* a refusal, as HTML with its style; or a
 				   time */

@@ -5,8 +5,14 @@
 #include "core/base/limits.h"
 #include "controller_parts.h"
 
-/* This file finds the next action for one machine: it asks core/rules/decide
- * and describes the action. */
+/*
+ * This file finds the next action for one machine.  controller_goal says what
+ * ought to be: the machine is held, cleared or left alone.  controller_act_on
+ * describes the two halves of the machine, its NodeClaim and its Node, as they
+ * are, asks core/rules/decide what to write, and describes the action.  A
+ * machine that has to be released waits for the fresh lists (release.h), which
+ * controller_start_fresh begins.
+ */
 
 enum goal
 controller_goal(const struct controller *s, uint32_t head, struct now now,

@@ -6,8 +6,14 @@
 #include "core/base/buf.h"
 #include "controller_parts.h"
 
-/* NodePools: what people say in their annotations takes effect on the machines,
- * and so does their spec. */
+/*
+ * What people say in the annotations of a NodePool takes effect on its
+ * machines, and so does its spec.  A NodePool comes whole from the list and the
+ * watch (controller_nodepool), and as metadata from a fresh list
+ * (controller_fresh_nodepool).  If its terms have changed, its machines are
+ * refreshed, and the scopes are taught their caps and their released-at again
+ * (controller_nodepools_teach).
+ */
 
 static void
 refresh(struct controller *s, const char *nodepool, int64_t now_ms)

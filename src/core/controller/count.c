@@ -6,7 +6,12 @@
 
 #include "controller_parts.h"
 
-/* This file counts the machines for /status, in slices. */
+/*
+ * This file counts the machines for /status and the metrics.  It looks at one
+ * slice of them at a time, so that the owner can give its lock away in between.
+ * Every count has a number, `turn`.  What another count has left behind is told
+ * by its number and taken for empty, so a new count has nothing to clear.
+ */
 
 /* each is compared with the configuration's patterns */
 #define NODEPOOLS_SLICE (STATUS_SLICE / 8)

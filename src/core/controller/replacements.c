@@ -7,6 +7,15 @@
 #include "core/base/sort.h"
 #include "deadline.h"
 
+/*
+ * This file decides which NodeClaims replace others.  Karpenter's Events name
+ * some of them (disruption_events.h), and they are believed if another claim
+ * was marked for disruption before.  Others are matched with a deletion
+ * (deletions.h).  Beside them are the next tries of boots that failed
+ * (retries.h).  What is found is a class on the claim, which the controller
+ * writes, so that it outlives the lead.  Everything else ends with the lead.
+ */
+
 int
 replacements_init(struct replacements *r, uint64_t seed)
 {

@@ -7,7 +7,13 @@
 #include "core/base/buf.h"
 #include "count.h"
 
-/* This file has the reports for /status.  It only reads. */
+/*
+ * The reports for /status: the whole, one scope, one NodePool, one machine, and
+ * all machines one after another.  This file only reads the controller.  A
+ * report looks at a bounded number of machines, because the owner holds its
+ * lock meanwhile.  What depends on all machines comes from figures that count.c
+ * has counted before.
+ */
 
 /* A moment of boot time as server time; 0 or in the past: unknown. */
 static int64_t

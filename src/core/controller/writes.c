@@ -8,6 +8,13 @@
 #include "core/base/buf.h"
 #include "core/base/packed.h"
 
+/*
+ * How the state of an object's write moves is drawn in writes.h.  Every object
+ * has a struct write.  Only an object that is not idle, or whose writes have
+ * failed, has a struct pending as well, in a place of writes.pending; places
+ * that were given back are used again first.  The heap `later` says when each
+ * of these objects has to be looked at again.
+ */
 _Static_assert(2 * MACHINES_MAX < 1 << 20, "struct write: pending");
 _Static_assert(REHOLDS_MAX < 1 << 2, "struct write: reholds");
 
