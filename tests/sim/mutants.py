@@ -923,6 +923,13 @@ MUTANTS = [
      "\t\tcome_to_rest(ws, id);", ""),
     ("a reason that is not known stands", "controller/disruption_events.c",
      "if (strcmp(d->at[i].reason, DISRUPTION_UNKNOWN) == 0)\n", "if (0)\n"),
+    ("another scope's boot is tried again", "controller/retries.c",
+     "(t->rules->scope != SCOPE_CLUSTER && !own))", "0)"),
+    ("judged while it is undecided", "controller/replacements.c",
+     "counts_ms > now_ms ||\n\t    undecided_ms > now_ms)",
+     "counts_ms > now_ms || undecided_ms == COUNTS_LATER)"),
+    ("a launch is seen anew at each line", "table/machines.c",
+     "if (o->launched && !e->launched)", "if (o->launched)"),
 ]
 
 
