@@ -36,6 +36,12 @@ TLS = NAME + "-tls"
 UNINSTALL = NAME + "-uninstall"
 DEPLOY = REPO / "deploy"
 OVERLAYS = ("default", "demo", "eks", "self-signed", "trial")
+# What kustomize makes of one is much like what it makes of another: some are
+# tried in make test, and all with make e2e-long.
+ALIKE = [pytest.param(name, marks=[] if name in ("eks", "self-signed")
+                      else pytest.mark.long) for name in OVERLAYS]
+FOLDERS = ["base", *(pytest.param(f"overlays/{p.values[0]}", marks=p.marks)
+                     for p in ALIKE)]
 COMPONENTS = ("access", "admission-policy", "cert-manager", "dedicated-nodes",
               "high-availability", "network-policy", "observe", "prometheus",
               "self-signed")
@@ -383,7 +389,7 @@ def test_the_namespace_of_an_overlay(built, name):
     check_namespace(built[name], NAME)
 
 
-@pytest.mark.parametrize("name", OVERLAYS)
+@pytest.mark.parametrize("name", ALIKE)
 def test_another_namespace(plane, overlay, built, name):
     objects = render(plane, overlay(
         f"overlays/{name}", ["prometheus"], namespace="platform"))
@@ -480,8 +486,7 @@ def refused(plane, folder):
     return done.stderr
 
 
-@pytest.mark.parametrize("name", ["base", *(f"overlays/{o}"
-                                            for o in OVERLAYS)])
+@pytest.mark.parametrize("name", FOLDERS)
 def test_a_namespace_alone_is_refused(plane, overlay, name):
     """Without the transformer the Role for Events would leave namespace
     default, and the certificate would keep its names."""
@@ -520,8 +525,7 @@ def test_the_job_that_uninstalls_in_another_namespace(plane, overlay,
         assert job == find(was, "Job", UNINSTALL)
 
 
-@pytest.mark.parametrize("name", ["base", *(f"overlays/{o}"
-                                            for o in OVERLAYS)])
+@pytest.mark.parametrize("name", FOLDERS)
 def test_a_configuration_without_a_namespace(plane, overlay, name):
     """It takes the place of base's, in another namespace, too.  One that does
     not say so is refused; it would only stand beside base's."""
@@ -548,7 +552,7 @@ def test_the_lease_keeps_its_name(built):
         assert names == [[NAME]]
 
 
-@pytest.mark.parametrize("name", OVERLAYS)
+@pytest.mark.parametrize("name", ALIKE)
 def test_another_image(plane, tmp_path, kustomize, name):
     """`kustomize edit set image` works in the overlay itself."""
     shutil.copytree(DEPLOY, tmp_path / "deploy")

@@ -68,6 +68,7 @@ def test_twenty_seconds(plane, make_holder, karpenter, view, outage):
     assert holder.metric(RESTARTS) > restarts
 
 
+@pytest.mark.long
 def test_gone_in_the_stream(plane, make_holder, karpenter, view, outage):
     """Every watch gets 410, and its resource has to be listed anew."""
     old = karpenter.settled(20)

@@ -103,6 +103,7 @@ def test_hold_until(cluster, add_holder):
           f"{time.time() - end:.0f} s later")
 
 
+@pytest.mark.long
 def test_disabled(cluster, add_holder):
     """Its marks go at once and new nodes are left alone.  Then it is enabled
     again."""
