@@ -61,11 +61,12 @@ access_without_plugin(const struct kubeconfig *access, struct err *e)
 
 	if (x == NULL || access->token != NULL || access->token_file != NULL)
 		return 0;
-	(void)err_set(e, ERR_INPUT,
-		      "exec %.60s: %s runs no credential plugin, expected "
-		      "token, tokenFile or a client certificate, such as of "
-		      "kubectl create token",
-		      x->command, program_name());
+	(void)err_set(
+		e, ERR_INPUT,
+		"exec %.60s: %s runs no credential plugin, expected in its "
+		"place token, tokenFile or a client certificate, such as "
+		"of kubectl create token",
+		x->command, program_name());
 	return x->place == NULL ? -1 : err_wrap(e, "%s", x->place);
 }
 

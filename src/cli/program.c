@@ -25,15 +25,41 @@ print_help(void)
 	return output_code();
 }
 
+/* Commands that one of the two programs has and somebody looks for in the
+ * other. */
+static const struct {
+	const char *command, *program;
+} owners[] = {
+	{"serve", "karpenter-node-holder"},
+	{"certs", "karpenter-node-holder"},
+	{"uninstall", "holderctl"},
+	{"simulate", "holderctl"},
+	{"record", "holderctl"},
+};
+
+static const char *
+find_owner(const char *command)
+{
+	for (size_t i = 0; i < sizeof(owners) / sizeof(owners[0]); i++)
+		if (strcmp(command, owners[i].command) == 0)
+			return owners[i].program;
+	return NULL;
+}
+
 static int
 refuse_command(const char *name)
 {
+	const char *owner = name == NULL ? NULL : find_owner(name);
 	struct err e;
 
 	if (name == NULL)
 		(void)err_set(&e, ERR_INPUT,
 			      "expected a command; see '%s --help'",
 			      program->name);
+	else if (owner != NULL)
+		(void)err_set(&e, ERR_INPUT,
+			      "%s is a command of %s; see '%s %s --help'", name,
+			      owner, owner, name);
 	else
 		(void)err_set(&e, ERR_INPUT,
 			      "unknown %s \"%.60s\"; see '%s --help'",

@@ -123,6 +123,20 @@ def test_help_of_each(tmp_path, program, command, flag):
     assert done.out.startswith(f"Usage: {program.name} {command}")
 
 
+def test_commands_of_the_other_program(tmp_path):
+    """Each program says which one has a command that it does not have."""
+    asked = 0
+    for program, command in COMMANDS:
+        other, = {HOLDER, HOLDERCTL} - {program}
+        if (other, command) not in COMMANDS:
+            for flag in (), ("--help",):
+                refused(runner(other, tmp_path)(command, *flag),
+                        f"{command} is a command of {program.name}",
+                        f"'{program.name} {command} --help'")
+            asked += 1
+    assert asked == 5
+
+
 @pytest.mark.parametrize("command", ["serve", "check"])
 def test_help_lists_every_flag(run, command):
     """Every scalar of the configuration file has a flag in kebab-case, which
@@ -531,7 +545,7 @@ def test_no_plugin_in_the_pod(run, tmp_path, command):
                       user=PLUGIN % ("./plugin", "args: []"))
     refused(run(*command, "--kubeconfig", file), f"{file}:10:16: user ",
             "plugin: karpenter-node-holder runs no credential plugin",
-            "expected token, tokenFile or a client certificate")
+            "expected in its place token, tokenFile or a client certificate")
     assert not (tmp_path / "ran").exists()
     # As for kubectl, a token comes first.
     file = kubeconfig(tmp_path / "kubeconfig", user=PLUGIN.replace(

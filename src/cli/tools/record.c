@@ -16,8 +16,8 @@ static const char usage[] =
 	"simulate reads.\nIt only lists and watches NodeClaims, and Events in "
 	"namespace default.\n\n"
 	"    --for='0':\n        stop after so long; 0: at SIGINT or SIGTERM\n"
-	"    --kubeconfig='', --context='':\n        how to reach the cluster, "
-	"as for serve\n"
+	"    --kubeconfig='', --context='':\n        how to reach the cluster; "
+	"else $KUBECONFIG, in-cluster, ~/.kube/config\n"
 	"    -h, --help:\n        this text\n";
 
 struct record_request {
