@@ -35,6 +35,13 @@ while IFS=: read -r room uses; do
 		grep -vE ":($allowed)/[^/]*$")
 done <<<"$rooms"
 
+# An #include in another form would pass by the check above.
+tops=$(sed 's,[/:].*,,' <<<"$rooms" | sort -u | paste -sd'|')
+while IFS=: read -r file line text; do
+	fault "$file:$line: expected #include \"NAME.h\" or \"ROOM/NAME.h\": $text"
+done < <(sources 'src/*.[ch]' 'include/*.h' | xargs grep -nHE '^[[:blank:]]*#[[:blank:]]*include\b' |
+	sed -E "/:#include \"[a-z][a-z0-9_\/]*\.h\"/d; /:#include <($tops)\//b; /:#include <[a-z][A-Za-z0-9_\/]*\.h>/d")
+
 # --- foreign libraries, each in its place ------------------------------------
 # pattern of the header, pattern of the files that may include it
 one_place() {
@@ -141,6 +148,8 @@ while IFS=: read -r room uses; do
 			[ "$(comm -12 <(undefined "$(archive "$room")") <(defined "$(archive "$used")"))" ] ||
 			fault "docs/architecture.md: $room does not use $used"
 	done
+	[ -e "src/$room/main.c" ] || grep -qE "[: ]$room( |\$)" <<<"$(cut -d: -f2- <<<"$rooms")" ||
+		fault "docs/architecture.md: no room uses $room"
 done <<<"$rooms"
 
 # --- hardening: each object's branches, and the program ---------------------------
