@@ -930,6 +930,26 @@ MUTANTS = [
      "counts_ms > now_ms || undecided_ms == COUNTS_LATER)"),
     ("a launch is seen anew at each line", "table/machines.c",
      "if (o->launched && !e->launched)", "if (o->launched)"),
+    ("a Node keeps the time that it had alone", "controller/refresh.c",
+     "\t\ttimers_drop(&s->timers, id);\n\t\twrites_want",
+     "\t\twrites_want"),
+    ("a Node that is being deleted is written to", "controller/act.c",
+     "(claim != NULL && claim->deleting) ||\n"
+     "\t    (node != NULL && node->deleting))", "(claim != NULL && claim->deleting))"),
+    ("a hold changes on half a view", "controller/act.c",
+     "if (!views_all_synced(&s->views))\n\t\treturn false;\n\treturn !release",
+     "return !release"),
+    ("whoever was rebooted counts for good", "controller/refresh.c",
+     "f->counts_ms = STAMP_NONE;\n\tf->deadline_ms = e->ready_ms",
+     "f->deadline_ms = e->ready_ms"),
+    ("who leaves undecided stays undecided", "table/timers.c",
+     "if (t->undecided)\n\t\ttimers_scope_undecided(ts, t->scope, -1);\n"
+     "\tif (t->scope", "if (t->scope"),
+    ("nobody looks when a machine comes to count", "table/timers.c",
+     "if (counts_ms > now_ms && counts_ms < next)\n\t\tnext = counts_ms;",
+     "(void)counts_ms;"),
+    ("a boot is tried again after its minute", "controller/retries.c",
+     "return r->used && r->until_ms > now_ms &&", "return r->used &&"),
 ]
 
 
