@@ -950,6 +950,10 @@ MUTANTS = [
      "(void)counts_ms;"),
     ("a boot is tried again after its minute", "controller/retries.c",
      "return r->used && r->until_ms > now_ms &&", "return r->used &&"),
+    ("a failed boot is of its own age only", "controller/retries.c",
+     ".first_ms = r->created_ms,", ".first_ms = r->own_created_ms,"),
+    ("a third try is of the second's age", "controller/retries.c",
+     "stamp_gap_ms(best->created_ms, claim", "stamp_gap_ms(best->own_created_ms, claim"),
 ]
 
 
