@@ -122,7 +122,7 @@ judge_kubernetes(const struct version *v, struct findings *f)
 					  "%u.%u.%u",
 					  v->text, newest[0], newest[1],
 					  newest[2]),
-			     "karpenter-node-holder version");
+			     "holderctl version");
 }
 
 #define CRDS                                                                   \
@@ -210,7 +210,7 @@ judge_release(const struct karpenter_facts *k, const struct rules *r,
 					  "%u.%u.%u",
 					  v->text, newest[0], newest[1],
 					  newest[2]),
-			     "karpenter-node-holder version");
+			     "holderctl version");
 }
 
 void

@@ -508,6 +508,13 @@ START_TEST(test_commands_name_what_is_meant)
 						  "old"),
 			 NULL);
 	ck_assert_ptr_eq(strstr(found.at[1].mend, "reboot"), NULL);
+	begin();
+	version_parse("v1.999.0", &c.kubernetes);
+	version_parse("1.999.0", &c.karpenter.version);
+	judge();
+	ck_assert_uint_eq(found.n, 2);
+	ck_assert_str_eq(found.at[0].mend, "holderctl version");
+	ck_assert_str_eq(found.at[1].mend, "holderctl version");
 	ck_assert_str_eq(finding_name("a-b.c:d/E_9"), "a-b.c:d/E_9");
 	ck_assert_str_eq(finding_name(""), "NAME");
 	ck_assert_str_eq(finding_name("-f"), "NAME");
