@@ -3,6 +3,7 @@
 nothing is left, and otherwise says why."""
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -55,6 +56,12 @@ class Uninstall:
 
 def uninstall(w, *flags, code=0, **options):
     return Uninstall(w, *flags, **options).ends(code)
+
+
+def tells(text, resource):
+    """Why the first call about the resource is made again."""
+    return re.search(rf"^holderctl: GET \S*/{resource}\S*: trying again: (.*)$",
+                     text, re.M)[1]
 
 
 def lease(w, holder="", **spec):
@@ -183,11 +190,12 @@ def test_an_object_that_is_gone(w):
 def test_an_api_server_that_is_busy_or_broken(w):
     lease(w)
     held(w, 5)
+    w.api.fault(WEBHOOKS, "list", "500", times=1)
     w.api.fault("nodes", "list", "500", times=1)
     w.api.fault("nodeclaims", "list", "429", times=1, retry_after="1")
     w.api.fault("nodes", "patch", "500", times=5)
     text = uninstall(w)
-    assert "trying again" in text
+    assert tells(text, WEBHOOKS) == "HTTP 500"
     assert not marks(w)
 
 
@@ -195,10 +203,13 @@ def test_an_api_server_that_is_busy_or_broken(w):
 def test_an_answer_that_hangs_or_is_cut(w):
     lease(w)
     held(w, 3)
+    w.api.fault(WEBHOOKS, "list", "hang", times=1)
     w.api.fault("nodes", "list", "hang", times=1)
     w.api.fault("nodeclaims", "list", "cut", times=1)
     w.api.fault("nodes", "patch", "hang", times=1)
-    uninstall(w)
+    text = uninstall(w)
+    # nothing behind the cause, such as the status of no answer
+    assert re.fullmatch(r"\S+: no .* within \d+ ms", tells(text, WEBHOOKS))
     assert not marks(w)
 
 

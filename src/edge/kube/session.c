@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "edge/kube/session.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/limits.h"
@@ -114,6 +115,18 @@ is_passing(const struct kube_reply *r, const struct err *no_answer)
 		       : r->status == 429 || r->status >= 500;
 }
 
+static void
+tell_trouble(const struct session *n, const struct kube_request *q,
+	     const struct kube_reply *r, const struct err *no_answer)
+{
+	char http[sizeof("HTTP -2147483648")];
+
+	(void)snprintf(http, sizeof(http), "HTTP %d", r->status);
+	output_tell("%s: %s %.200s: trying again: %s", n->s.program, q->method,
+		    q->path,
+		    no_answer->code != ERR_NONE ? no_answer->text : http);
+}
+
 int
 session_ask(struct session *n, struct kube_request *q, struct kube_reply *r,
 	    struct err *e)
@@ -129,11 +142,7 @@ session_ask(struct session *n, struct kube_request *q, struct kube_reply *r,
 		if (!is_passing(r, &no_answer))
 			break;
 		if (failures == 1)
-			output_tell("%s: %s %.200s: trying again: %s %d",
-				    n->s.program, q->method, q->path,
-				    no_answer.code != ERR_NONE ? no_answer.text
-							       : "HTTP",
-				    r->status);
+			tell_trouble(n, q, r, &no_answer);
 		ms = pace_backoff(&n->pace, failures, BACKOFF_MIN_MS,
 				  BACKOFF_MAX_MS);
 		if (r->retry_after_ms > 0)
