@@ -130,7 +130,8 @@ struct machine_truth {
 	struct maybe counts, enough, replaced;
 	struct maybe counted;	/* it counted when it was last alive */
 	struct maybe came;	/* it counted at any time */
-	bool undecided;		/* because of it no hold begins or ends */
+	bool undecided;		/* perhaps: because of it no hold begins, and
+				 * one may go on */
 	bool opted_out;		/* a person took the hold away; the mark went
 				   with an earlier configuration */
 	int64_t deadline;	/* its own, on the leader's clock */

@@ -685,6 +685,7 @@ set_counts(struct truth *t, const struct past *p, int machine)
 		x->counts = (struct maybe){false, false};
 	} else if (by > 0 && !x->replaced.lo && until + by > t->w->now) {
 		turns_at(t, until + by);
+		x->undecided = true;
 		x->counts.lo = false;
 	} else if (x->counts.lo && x->judged == JUDGED_NOT &&
 		   !x->replaced.lo && t->leader != NULL) {
