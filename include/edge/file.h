@@ -24,7 +24,8 @@ int file_read(const char *path, size_t bytes_max, char **out, size_t *n,
 struct file_draft {
 	int dir;
 	const char *name;
-	char *beside; /* its name until it is moved; NULL: there is none */
+	char *beside; /* the temporary name, until the file is moved; NULL:
+			 none */
 };
 
 /* Returns a descriptor to write to, which the caller closes, or -1 with *e set.

@@ -9,17 +9,18 @@
 #include "core/base/err.h"
 
 /*
- * What a command prints, where a reader that takes nothing (less, a terminal
- * that ^S has stopped, a full pipe) must keep it neither from its work nor from
- * its end.  What the reader does not take at once waits in memory and goes out
+ * The output of a command.  A reader that takes nothing (less, a terminal that
+ * ^S has stopped, a full pipe) must delay neither the command's work nor its
+ * end.  Bytes that the reader does not take at once wait in memory and go out
  * later, in order.  After a write that failed nothing more is written.  Not
  * thread-safe.
  */
 struct output {
-	int fd, given; /* given: the caller's */
+	int fd, given; /* given: the descriptor of the caller */
 	char *bytes;
-	size_t first, n, room; /* n bytes wait, from `first` on */
-	int error;	       /* of a write, or ENOMEM; 0: none */
+	size_t first, n, room; /* n bytes wait, from place `first` on */
+	int error;	       /* the errno of a failed write, or ENOMEM; 0:
+				  none */
 };
 
 void output_init(struct output *o, int fd);

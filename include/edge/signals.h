@@ -18,8 +18,8 @@
  * main thread; threads that start meanwhile have them blocked.
  */
 struct signals {
-	sigset_t before; /* what was blocked */
-	int taken;	 /* the first one; 0: none */
+	sigset_t before; /* the signals that were blocked before */
+	int taken;	 /* the first signal that came; 0: none */
 };
 
 /* Makes *set the set of these signals.  Any thread. */
@@ -29,7 +29,7 @@ void signals_fill(sigset_t *set);
 void signals_block(struct signals *s);
 /* Returns the first signal, or 0 if none has come within `ms`. */
 int signals_take(struct signals *s, int64_t ms);
-/* From here on one of them ends the process at once.  It may be called
+/* From here on these signals end the process at once.  It may be called
  * twice. */
 void signals_restore(struct signals *s);
 

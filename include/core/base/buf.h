@@ -14,8 +14,8 @@
  */
 struct buf {
 	char *data;
-	size_t len; /* without the NUL */
-	size_t cap; /* with the NUL; at least 1 */
+	size_t len; /* length without the NUL */
+	size_t cap; /* capacity with the NUL; at least 1 */
 	bool full;
 };
 

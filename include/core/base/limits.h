@@ -51,7 +51,8 @@
 #define NAMES_BYTES 80		/* for the strings of each object, on average;
 				   those of a machine's two objects take 88 if
 				   they are named as EKS does */
-#define NAMES_BYTES_LEAST (64u << 10)	/* … and beside that */
+#define NAMES_BYTES_LEAST (64u << 10)	/* room for strings in addition to that
+					   of all objects */
 #define ANNOTATIONS_BYTES_MAX (256u << 10)	/* Kubernetes' own limit for one
 						   object */
 #define ANNOTATIONS_ROOM 2048	/* hold, mark and held-key at their longest */
@@ -109,13 +110,14 @@
 				   than 20 */
 #define JSON_VALUES_MAX 100000	/* a body of 7 MiB of `"",` would cost a
 				   tree of 78 MB */
-#define JSON_KEPT_VALUES_MAX 10000	/* of those that we look at; real ones
-					   have a hundred */
+#define JSON_KEPT_VALUES_MAX 10000	/* values kept of a body; real bodies
+					   have a hundred of them */
 #define JSON_KEPT_BYTES_MAX (512u << 10)	/* the same, as text; Kubernetes allows
 					   256 KiB of annotations */
 
-#define JSON_SMALL_VALUES_MAX 1000	/* … of an Event or a NodePool, without
-					   annotations of others */
+#define JSON_SMALL_VALUES_MAX 1000	/* the values kept of an Event or a
+					   NodePool, without the annotations of
+					   others */
 #define JSON_SMALL_BYTES_MAX (64u << 10)
 
 /* The webhook server. */

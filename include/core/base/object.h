@@ -107,10 +107,11 @@ struct object {
 				   STAMP_NONE if it is not True */
 	bool rebooted;	      /* Karpenter has rebooted the machine, which was
 				   ready before: ready_ms is of a later boot */
-	bool disrupted;	      /* the condition DisruptionReason is True, and no
-				   ordinary claim may take its place: not where
-				   it is Drifted or Unhealthy and its capacity
-				   reserved (docs/rules.md#substitutes) */
+	bool disrupted;	      /* the condition DisruptionReason is True, so no
+				   ordinary claim may take its place.  It is
+				   false if the reason is Drifted or Unhealthy
+				   and the capacity is reserved
+				   (docs/rules.md#substitutes) */
 	int64_t disrupted_ms; /* when DisruptionReason became True, for a
 				   reason other than Empty; STAMP_NONE if it is
 				   not True, or Empty */

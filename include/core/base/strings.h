@@ -34,10 +34,10 @@ struct strings {
 	struct string_unit *at; /* a reference is a place in here */
 	uint32_t top, cap;	/* units from top on were never used */
 	uint32_t n, max;	/* strings */
-	uint32_t free[STRINGS_CLASSES + 1]; /* by size in units, and last
-						   of larger ones: the first of
-						   a list of free places; 0:
-						   none */
+	uint32_t free[STRINGS_CLASSES + 1]; /* the first of the free places of
+					       each size in units; the last
+					       element is for larger sizes; 0:
+					       none */
 	struct index index;		    /* finds a reference by its text */
 };
 

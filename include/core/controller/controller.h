@@ -161,8 +161,9 @@ enum controller_step {
 
 struct controller_todo {
 	enum controller_step step;
-	int64_t wait_ms;      /* WAIT; INT64_MAX: until another call */
-	struct action action; /* ACT */
+	int64_t wait_ms;      /* WAIT: for how long; INT64_MAX: until another
+				 function is called */
+	struct action action; /* ACT: what to do */
 };
 
 enum controller_code {
@@ -181,7 +182,7 @@ enum controller_code {
 
 struct controller_outcome {
 	enum controller_code code;
-	const struct action *action; /* the one that this answers */
+	const struct action *action; /* the action that this outcome answers */
 	/* After a patch that succeeded, the version that was written; "" if
 	 * it is not known. */
 	char rv[RV_BYTES];
@@ -223,12 +224,12 @@ bool controller_note(struct controller *s, struct note *out);
 /* What the metrics show. */
 struct controller_report {
 	uint32_t objects[KIND_COUNT]; /* in the table */
-	uint32_t objects_max;	      /* of each kind */
-	uint32_t held[KIND_COUNT];    /* those of them that have our mark and
-					   the hold */
+	uint32_t objects_max;	      /* the table's room for each kind */
+	uint32_t held[KIND_COUNT];    /* those in the table that have our mark
+					 and the hold */
 	bool observes;		      /* MODE_OBSERVE */
-	uint32_t would[KIND_COUNT];   /* MODE_OBSERVE: those that would be
-					   held */
+	uint32_t would[KIND_COUNT];   /* MODE_OBSERVE: those in the table that
+					 would be held */
 	uint32_t timers;	      /* machines whose deadline lies ahead */
 	bool up[VIEW_COUNT];	      /* the watch is open */
 	bool blocked; /* holds could not be released for more than

@@ -24,7 +24,7 @@
 struct deletion {
 	bool used;
 	bool spent;	     /* its substitute has been found */
-	char uid[UID_BYTES]; /* that of the deleted claim */
+	char uid[UID_BYTES]; /* the uid of the deleted claim */
 	char nodepool[NODEPOOL_BYTES];
 	int64_t began_ms; /* its deletionTimestamp, or our server time if
 				   it had none that can be read */

@@ -25,17 +25,18 @@ enum turn_what {
 	TURN_HELD,
 	TURN_RELEASED,
 	TURN_CAPPED,  /* released by its cap while it was busy */
-	TURN_RESUMED, /* what a person had set is taken off */
+	TURN_RESUMED, /* what a person had set was removed */
 	TURN_WHATS
 };
 
 enum turn_cause {
-	TURN_BY_SCALE_UP, /* HELD: a machine came */
-	TURN_BY_HAND,	  /* HELD: a NodePool's hold-until */
-	TURN_BY_QUIET,	  /* RELEASED: its quiet time is over */
-	TURN_BY_RELEASE,  /* RELEASED: a released-at */
-	TURN_BY_CAP,	  /* CAPPED */
-	TURN_BY_TIME,	  /* RELEASED: a NodePool's hold-until is over */
+	TURN_BY_SCALE_UP, /* HELD: because a machine came */
+	TURN_BY_HAND,	  /* HELD: because of a NodePool's hold-until */
+	TURN_BY_QUIET,	  /* RELEASED: because the quiet time is over */
+	TURN_BY_RELEASE,  /* RELEASED: because of a released-at */
+	TURN_BY_CAP,	  /* CAPPED: because of the cap */
+	TURN_BY_TIME,	  /* RELEASED: because a NodePool's hold-until is
+			     over */
 	TURN_BY_RESUME,	  /* RESUMED */
 	TURN_CAUSES
 };

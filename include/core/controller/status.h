@@ -41,7 +41,7 @@ struct figures;
 /* The NodePools of a scope that people hold by hold-until. */
 struct hand_holds {
 	uint32_t nodepools; /* its NodePools that may be held */
-	uint32_t held;	    /* those with a hold-until in force */
+	uint32_t held;	    /* those of them with a hold-until in force */
 	/* When the first and the last of these hold-untils end; STAMP_NONE if
 	 * held is 0. */
 	int64_t first_ms, last_ms;
@@ -73,8 +73,8 @@ enum status_wait {
 	WAIT_UNSETTLED,	  /* the list of NodeClaims has left something out */
 	WAIT_LIST,	  /* the fresh lists before a release are under way, or
 			   are about to begin */
-	WAIT_LIST_FAILED, /* one of them, `kind`, failed, or showed more
-				   than is known: it is made again */
+	WAIT_LIST_FAILED, /* one of these lists, that of `kind`, failed or
+			     showed more than is known: it is made again */
 	WAIT_PAUSED,	  /* the API server has asked for a pause */
 	WAIT_UNDECIDED,	  /* of a scope: `machines` may replace others or be
 			   scale-ups */
@@ -84,8 +84,9 @@ struct status_waits {
 	unsigned n;
 	struct {
 		enum status_wait why;
-		enum kind kind;	   /* UNSEEN, LIST_FAILED */
-		uint32_t machines; /* UNDECIDED */
+		enum kind kind;	   /* UNSEEN, LIST_FAILED: the kind that is
+				      meant */
+		uint32_t machines; /* UNDECIDED: how many machines */
 		int64_t until_ms;  /* STAMP_NONE: nobody knows */
 	} at[WAIT_COUNT + VIEW_COUNT];
 };
@@ -120,7 +121,7 @@ struct scope_status {
 					   without a NodePool */
 	/* HELD too while hold-untils hold all its NodePools. */
 	enum scope_state state;
-	bool hand_alone;  /* hold-untils hold it, and nothing else does */
+	bool hand_alone;  /* only hold-untils hold it */
 	int64_t since_ms; /* STAMP_NONE: it has not turned as far as the
 				   history goes, or hand_alone */
 	/* HELD: when it will be quiet, or its cap ends the hold if that comes

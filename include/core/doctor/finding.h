@@ -52,8 +52,9 @@ struct finding {
 struct findings {
 	unsigned n;
 	struct finding at[FINDINGS_MAX];
-	struct finding spare;	   /* a new one, and those for which there
-					   is no room: warnings go first */
+	struct finding spare;	   /* the place for a new finding, also when
+				      there is no room to keep it; errors
+				      displace warnings */
 	unsigned errors, warnings; /* those without room included */
 	/* Of each check: whether it was made, its worst finding, and what it
 	 * saw, one line. */

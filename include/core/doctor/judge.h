@@ -48,10 +48,10 @@ void mend_configuration(struct finding *x, const struct doctor_place *p);
 /* Our webhook in a MutatingWebhookConfiguration. */
 struct webhook_facts {
 	char configuration[NAME_BYTES];
-	unsigned index;	     /* in its webhooks */
+	unsigned index;	     /* its place among the configuration's webhooks */
 	bool nodes, claims;  /* it is called when one is created */
 	bool others;	     /* … and for what we do not answer */
-	unsigned conditions; /* matchConditions */
+	unsigned conditions; /* how many matchConditions it has */
 	char condition[WEBHOOK_CONDITION_BYTES]; /* the first expression,
 				each run of white space as one blank; "": none,
 				or one that does not fit */
@@ -60,8 +60,8 @@ struct webhook_facts {
 	bool exact;    /* matchPolicy Exact */
 	bool once;     /* reinvocationPolicy Never */
 	long long timeout_s;
-	char namespace_[NODEPOOL_BYTES]; /* of its Service; "": it has a
-						   URL */
+	char namespace_[NODEPOOL_BYTES]; /* the namespace of its Service; "": it
+					    has a URL */
 	char service[NODEPOOL_BYTES];
 	long long port;
 	char url[WEBHOOK_URL_BYTES]; /* where it is called; "": neither
@@ -89,13 +89,13 @@ void judge_bundle(const struct webhook_facts *w, const struct bundle_facts *b,
  * caBundle.  `why` is used unless it was verified. */
 enum served {
 	SERVED_VERIFIED,
-	SERVED_REFUSED,	 /* somebody answered whom it does not verify */
-	SERVED_DATES,	 /* … whose certificate is not valid now */
-	SERVED_NAME,	 /* … whose certificate is for another name */
-	SERVED_UNSIGNED, /* not reached, but /status says that another CA
-				   has signed it */
-	SERVED_CUT,	 /* the handshake was cut: nobody's certificate
-				   was seen */
+	SERVED_REFUSED,	 /* caBundle does not verify the server that answered */
+	SERVED_DATES,	 /* the server's certificate is not valid now */
+	SERVED_NAME,	 /* the server's certificate is for another name */
+	SERVED_UNSIGNED, /* the webhook was not reached, but /status says that
+			    another CA has signed its certificate */
+	SERVED_CUT,	 /* the handshake was cut before a certificate was
+			    seen */
 	SERVED_UNREACHED,
 };
 void judge_served(const struct webhook_facts *w, enum served served,
@@ -103,13 +103,14 @@ void judge_served(const struct webhook_facts *w, enum served served,
 		  const struct doctor_place *p, struct findings *f);
 
 enum dry_run {
-	DRY_RUN_NONE, /* not tried */
+	DRY_RUN_NONE, /* nothing was tried */
 	DRY_RUN_HELD,
 	DRY_RUN_UNHELD,
-	DRY_RUN_FAILED, /* refused, or no answer */
+	DRY_RUN_FAILED, /* the dry run was refused, or had no answer */
 };
 struct dry_run_facts {
-	char nodepool[NODEPOOL_BYTES]; /* whose machines they would be */
+	char nodepool[NODEPOOL_BYTES]; /* the NodePool of the machines that the
+					  dry run would create */
 	enum dry_run result[KIND_COUNT];
 	char why[KIND_COUNT][sizeof(((struct err *)0)->text)];
 	int64_t waited_ms;
@@ -135,17 +136,22 @@ void judge_kubernetes(const struct version *v, struct findings *f);
 #define KARPENTER_LEASE "karpenter-leader-election"
 struct karpenter_facts {
 	bool served;		/* any version of karpenter.sh is served */
-	bool v1, claims, pools; /* karpenter.sh/v1, and what is in it */
-	unsigned deployments;	/* of Karpenter */
-	struct version version; /* of the first of them */
-	char namespace_[NODEPOOL_BYTES], name[NAME_BYTES]; /* … */
-	long long replicas, available;			   /* of all of them */
+	bool v1, claims, pools; /* whether karpenter.sh/v1 is served, and which
+				   resources it has */
+	unsigned deployments;	/* how many Deployments of Karpenter there
+				   are */
+	struct version version; /* the version of the first Deployment */
+	/* namespace and name of the first Deployment */
+	char namespace_[NODEPOOL_BYTES], name[NAME_BYTES];
+	/* the replicas of all Deployments together */
+	long long replicas, available;
 	/* Its Lease KARPENTER_LEASE, in this namespace; "": there is none.  Of
 	 * several it is the one that was renewed last. */
 	char lease_namespace[NODEPOOL_BYTES];
-	int64_t lease_us; /* when; STAMP_NONE: never */
+	int64_t lease_us; /* when the Lease was last renewed; STAMP_NONE:
+			     never */
 	bool lease_live;
-	bool lease_left; /* not renewed for over a day */
+	bool lease_left; /* the Lease has not been renewed for over a day */
 };
 void judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
 		     const struct doctor_place *p, struct findings *f);
@@ -157,8 +163,8 @@ enum right_where { RIGHT_CLUSTER, RIGHT_OWN, RIGHT_DEFAULT };
 struct right {
 	const char *group, *resource, *verb;
 	enum right_where where;
-	bool lease;  /* of the one Lease only */
-	bool needed; /* without it the holder does not do its work */
+	bool lease;  /* the right is limited to the one Lease */
+	bool needed; /* the holder cannot do its work without this right */
 };
 #define RIGHTS_N 17
 extern const struct right rights[RIGHTS_N];
@@ -181,9 +187,10 @@ struct nodepool_facts {
 	bool template_holds;	 /* its template has the hold's annotation */
 	bool blocked;		 /* its budgets allow no disruption, at any time
 				   and for any reason */
-	int64_t expire_ms;	 /* expireAfter; -1: never, or not readable */
+	int64_t expire_ms;	 /* expireAfter; -1: never, or it cannot be
+				    read */
 	bool grace;		 /* terminationGracePeriod */
-	struct node_class class; /* "" where it is missing */
+	struct node_class class; /* the name is "" if the class is missing */
 };
 void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 		    struct findings *f);
@@ -201,17 +208,21 @@ struct deployment_facts {
 	char name[NAME_BYTES], namespace_[NODEPOOL_BYTES];
 	char app[NODEPOOL_BYTES]; /* app.kubernetes.io/name */
 	char component[NODEPOOL_BYTES];
-	char account[NAME_BYTES];    /* its ServiceAccount */
-	char config_map[NAME_BYTES]; /* the first that it mounts */
-	char release[NAME_BYTES];    /* Helm's; "": none */
-	struct version version;	     /* of the label, or of the first image */
-	long long generation, observed; /* observed: by its controller */
+	char account[NAME_BYTES];	/* its ServiceAccount */
+	char config_map[NAME_BYTES];	/* the first that it mounts */
+	char release[NAME_BYTES];	/* the name of its Helm release; "":
+					none */
+	struct version version;		/* from the version label, or from the
+					first image */
+	long long generation, observed; /* observed: what its controller has
+					   seen */
 	long long replicas, updated, ready, available;
 };
 
 /* A pod of the holder, or of its renewer. */
 struct pod_facts {
-	char name[NAME_BYTES], node[NAME_BYTES]; /* node "": none yet */
+	/* node is "" if the pod has none yet */
+	char name[NAME_BYTES], node[NAME_BYTES];
 	char component[NODEPOOL_BYTES];
 	bool kept; /* its annotation keeps Karpenter off its node */
 	bool ready;
@@ -219,8 +230,9 @@ struct pod_facts {
 				   nothing */
 	char metrics_port[8]; /* "": it has no port of that name */
 	char ports[100];      /* of its first container: " NAME NUMBER …" */
-	char nodepool[NODEPOOL_BYTES]; /* of its node; "": not Karpenter's */
-	bool grace; /* that NodePool has a terminationGracePeriod */
+	char nodepool[NODEPOOL_BYTES]; /* the NodePool of its node; "": the node
+					  is not Karpenter's */
+	bool grace; /* the NodePool has a terminationGracePeriod */
 };
 
 /* The Deployment of the holder, or of its renewer, with the n pods of all. */
@@ -234,11 +246,13 @@ void judge_rollout(const struct deployment_facts *d, const struct pod_facts *at,
 struct leader_facts {
 	char replica[NAME_BYTES];
 	bool electing;
-	bool valid;		     /* its certificate */
+	bool valid;		     /* its certificate is valid */
 	int64_t not_after_ms;	     /* STAMP_NONE: it serves none */
-	uint64_t authority;	     /* 0: not told */
+	uint64_t authority;	     /* who signed its certificate; 0: not
+					told */
 	uint64_t waiting;	     /* machines with a write that failed */
-	char waits[NODEPOOL_BYTES];  /* the first NodePool that has some */
+	char waits[NODEPOOL_BYTES];  /* the first NodePool that has such
+					machines */
 	char unseen[NODEPOOL_BYTES]; /* a resource that it cannot watch */
 	/* Its configuration, by the names of flags (told_flags in
 	 * wire/doctor/facts.h); "": not told. */
@@ -256,14 +270,15 @@ void judge_unanswered(const struct pod_facts *at, const char *why,
 /* The Service that the webhook names, and its endpoints. */
 struct service_facts {
 	bool there;
-	bool port;		     /* it has the webhook's port */
-	long long first_port;	     /* any that it has; 0: none */
+	bool port;		     /* it has the port that the webhook
+					names */
+	long long first_port;	     /* the first port that it has; 0: none */
 	char target[NODEPOOL_BYTES]; /* where that port leads: a name or a
 					   number */
-	char selector[300]; /* what of its selector our pods do not have; "":
-				   it selects them */
+	char selector[300]; /* what its selector requires and our pods lack; "":
+			       it selects them */
 	bool slices_known;
-	unsigned ready; /* endpoints */
+	unsigned ready; /* how many endpoints are ready */
 };
 void judge_service(const struct service_facts *s, const struct webhook_facts *w,
 		   const struct pod_facts *at, unsigned n,
@@ -273,7 +288,7 @@ void judge_service(const struct service_facts *s, const struct webhook_facts *w,
 struct policy_facts {
 	const char *name;
 	bool policy, binding;
-	bool denies; /* the binding does */
+	bool denies; /* its binding denies what the policy refuses */
 	bool here;   /* it is about accounts in our namespace */
 	bool key;    /* it allows the hold's annotation */
 };
@@ -294,13 +309,14 @@ void judge_redundancy(const struct deployment_facts *d, bool budget_known,
 
 struct holder_facts {
 	bool deployments_known, lease_known, marks_known;
-	long long available; /* pods */
+	long long available; /* how many pods are available */
 	bool elects;	     /* the configuration has leader election */
-	bool observes;	     /* … and `mode: observe` */
-	bool lease_live;     /* somebody has it and has renewed it in time */
+	bool observes;	     /* the configuration has `mode: observe` */
+	bool lease_live;     /* somebody has the Lease and has renewed it in
+				time */
 	char leader[NAME_BYTES];
 	unsigned marks[KIND_COUNT];
-	char marked[NAME_BYTES]; /* the first with a mark */
+	char marked[NAME_BYTES]; /* the first object with a mark */
 };
 void judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 		  struct findings *f);
@@ -312,14 +328,16 @@ void judge_placement(const struct pod_facts *at, unsigned n,
 
 enum { LEFT_CONSOLIDATE, LEFT_EVICT, LEFT_HOLD, LEFT_COUNT };
 struct leftover_facts {
-	char deployment[NAME_BYTES], namespace_[NODEPOOL_BYTES]; /* "":
-							none */
-	bool role, binding; /* its ClusterRole and ClusterRoleBinding */
+	/* name and namespace of its Deployment; "": none */
+	char deployment[NAME_BYTES], namespace_[NODEPOOL_BYTES];
+	bool role, binding; /* whether its ClusterRole and its
+			       ClusterRoleBinding are left */
 	/* Nodes with do-not-consolidate, do-not-evict, and with a hold that has
 	 * no mark, is not from their NodePool's template, and has no person on
 	 * record as its writer. */
 	unsigned nodes[LEFT_COUNT];
-	char node[LEFT_COUNT][NAME_BYTES]; /* the first of each */
+	char node[LEFT_COUNT][NAME_BYTES]; /* the first object of each kind that
+					      is left */
 };
 void judge_leftovers(const struct leftover_facts *l, const char *hold_key,
 		     struct findings *f);

@@ -79,7 +79,7 @@ struct cleanup_write {
 	uint32_t id; /* names the write in its outcome */
 	enum cleanup_act act;
 	const struct entry *object;
-	const char *name; /* the object's */
+	const char *name; /* the object's name */
 	char uid[UID_BYTES], rv[RV_BYTES];
 	const struct hold_key *hold; /* RELEASE: the hold to remove */
 	bool mark_exact;	     /* entry_mark_exact */
@@ -99,14 +99,15 @@ enum cleanup_verdict {
 
 struct cleanup_todo {
 	enum cleanup_step step;
-	int64_t wait_ms;   /* WAIT; INT64_MAX: until another call */
+	int64_t wait_ms;   /* WAIT: for how long; INT64_MAX: until another
+			      function is called */
 	bool trying_again; /* WAIT: no write of the last round succeeded,
 				   and it is the first such round in a row:
 				   print report->why.  Set once each time */
-	bool remove;	   /* REGISTERED */
-	enum kind kind;	   /* LIST */
-	struct cleanup_write write;   /* WRITE */
-	enum cleanup_verdict verdict; /* END */
+	bool remove;	   /* REGISTERED: whether to delete what is found */
+	enum kind kind;	   /* LIST: the kind to list */
+	struct cleanup_write write;   /* WRITE: the write to make */
+	enum cleanup_verdict verdict; /* END: how the command ended */
 };
 
 enum cleanup_code {
@@ -130,7 +131,7 @@ struct cleanup_outcome {
 	bool anew;	     /* LEAD: somebody else may have had the Lease
 				   since the last LEAD */
 	bool led;	     /* LIST: the Lease is still ours */
-	uint32_t id;	     /* WRITE */
+	uint32_t id;	     /* WRITE: the id of the write */
 	const char *why;     /* WRITE that is not OK: the reason in words;
 				   NULL: none */
 };
@@ -167,8 +168,8 @@ void cleanup_unowned(struct cleanup *x, const char *name);
 struct cleanup_list {
 	unsigned left[KIND_COUNT];    /* objects with a mark */
 	unsigned classes[KIND_COUNT]; /* objects with a class */
-	unsigned unread[KIND_COUNT];  /* those of left that could not be
-					   decoded */
+	unsigned unread[KIND_COUNT];  /* those objects of `left` that could not
+					 be decoded */
 	unsigned unowned[KIND_COUNT]; /* cleanup_unowned */
 	/* The first ones of left and of unowned, "node/NAME". */
 	char named[CLEANUP_NAMED][NAME_BYTES + 16];

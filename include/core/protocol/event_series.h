@@ -81,7 +81,8 @@ struct event_series_event {
 	 * first_us is part of the Event's name: no two Events have the same. */
 	int64_t first_us;
 	int64_t last_us;
-	unsigned count; /* how often it was said; 2 or more: a series */
+	unsigned count; /* how often the Event was said; 2 or more make it a
+			   series */
 };
 
 enum event_series_step {
@@ -93,7 +94,8 @@ enum event_series_step {
 
 struct event_series_todo {
 	enum event_series_step step;
-	int64_t wait_ms; /* WAIT; INT64_MAX: until another call */
+	int64_t wait_ms; /* WAIT: for how long; INT64_MAX: until another
+			    function is called */
 	const struct event_series_event *event; /* CREATE, PATCH: valid until
 						   event_series_done */
 };
@@ -108,7 +110,8 @@ enum event_series_code {
 
 struct event_series_outcome {
 	enum event_series_code code;
-	int64_t retry_after_ms; /* FAILED: the answer's; -1: none */
+	int64_t retry_after_ms; /* FAILED: the answer's Retry-After; -1: it has
+				   none */
 };
 
 /*
@@ -135,10 +138,10 @@ struct event_series_entry {
 	struct event_series_event event;
 	enum event_series_state state;
 	bool exists;	  /* the API server has the Event */
-	bool ended;	  /* it takes no more, and is freed once it is
-				   written */
+	bool ended;	  /* it takes no more repetitions, and is freed once it
+			     is written */
 	unsigned written; /* the count that the API server has */
-	unsigned tries;	  /* of the write that is pending */
+	unsigned tries;	  /* how often the pending write was tried */
 	uint64_t order;	  /* entries are numbered as they begin */
 	/* Boot time: when it was last said, when it was last written or given
 	 * up, and when its next try is due. */
@@ -149,13 +152,15 @@ struct event_series_entry {
 struct event_series {
 	struct pace pace;
 	struct event_series_entry entries[EVENT_SERIES_MAX];
-	struct event_series_entry *under_way; /* NULL: none */
-	enum event_series_step step;	      /* of the one under way */
-	struct event_series_event sent;	      /* the Event as it was sent */
-	uint64_t order;			      /* of the next entry */
-	int64_t stamp_us; /* the first_us that was given out last */
+	/* the entry whose write is under way; NULL: none */
+	struct event_series_entry *under_way;
+	enum event_series_step step;	/* which step is under way */
+	struct event_series_event sent; /* the Event as it was sent */
+	uint64_t order;			/* the order of the next entry */
+	int64_t stamp_us; /* the first_us that was last given out */
 	uint64_t dropped; /* Events for which there was no room */
-	uint64_t lost;	  /* writes refused, or tried 12 times */
+	uint64_t lost;	  /* Events whose write was refused, or tried 12
+			     times */
 };
 
 /* Returns whether the states are consistent.  For assert. */

@@ -24,8 +24,10 @@ struct foreign_marks {
 	int64_t slack_ms;	    /* see foreign_marks_begin */
 	int64_t newest_ms;	    /* the youngest mark of the first list */
 	bool listed;		    /* the first list is complete */
-	char seen[NAME_BYTES + 80]; /* found in the list under way */
-	char text[NAME_BYTES + 80]; /* the first one, in words; "": none */
+	char seen[NAME_BYTES + 80]; /* the mark found in the list under way; "":
+				       none */
+	char text[NAME_BYTES + 80]; /* the first foreign mark, in words; "":
+				       none */
 };
 
 /* Starts to look.  server_ms is the time now.  API servers may go on calling a

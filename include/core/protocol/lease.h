@@ -96,13 +96,17 @@ enum lease_step {
 
 struct lease_todo {
 	enum lease_step step;
-	int64_t wait_ms;    /* WAIT; INT64_MAX: until another call */
-	int64_t timeout_ms; /* the request's; after that it is FAILED */
+	int64_t wait_ms;    /* WAIT: for how long; INT64_MAX: until another
+			       function is called */
+	int64_t timeout_ms; /* how long the request may take; after that it is
+			       FAILED */
 	const struct lease_record *record; /* CREATE, UPDATE: belongs to
 						   the struct lease, and the
 						   next call may change it */
-	bool with_spec;			   /* UPDATE */
-	bool with_state;		   /* UPDATE, of the history as well */
+	bool with_spec;			   /* UPDATE: whether to write the
+					      spec */
+	bool with_state;		   /* UPDATE: whether to write state and
+					      history */
 };
 
 enum lease_code {
@@ -118,7 +122,8 @@ struct lease_outcome {
 	enum lease_code code;
 	const struct lease_record *record; /* OK: the object in the answer,
 						   also in that to a write */
-	int64_t retry_after_ms;		   /* BUSY: the answer's; -1: none */
+	int64_t retry_after_ms;		   /* BUSY: the answer's Retry-After;
+					      -1: it has none */
 };
 
 /* What the log should say. */
@@ -175,13 +180,15 @@ struct lease {
 	int64_t sent_ms;  /* when the last write known to be done was
 				   sent; LEASE_NEVER: there was none */
 	int64_t seen_ms;  /* when the record was last seen to change */
-	bool renewed;	  /* … by the holder that it had before */
+	bool renewed;	  /* the holder that the Lease had before made that
+			     change */
 	int64_t free_ms;  /* patience_ms counts from here; 0: the Lease
 				   was not seen free since a replica held it */
 	int64_t state_us; /* lease_state_ms, in microseconds */
 	struct lease_record seen, want;	   /* what the server has, as far as we
 					   know; what we write */
-	char reported[LEASE_HOLDER_BYTES]; /* of the last holder seen */
+	char reported[LEASE_HOLDER_BYTES]; /* the holder that was last
+					      reported */
 	struct lease_note notes[LEASE_NOTES];
 };
 

@@ -26,7 +26,7 @@
 
 struct lease_where {
 	const char *given; /* borrowed; a DNS label, or "": none */
-	int64_t server_ms; /* now */
+	int64_t server_ms; /* the time now */
 	bool there;	   /* the given namespace has a Lease */
 	/* The first namespace that has one, and the last other one. */
 	char found[LEASE_NAMESPACE_BYTES];

@@ -35,10 +35,11 @@ enum reflect_step {
 
 struct reflect_todo {
 	enum reflect_step step;
-	int64_t wait_ms;       /* WAIT; INT64_MAX: until another call */
+	int64_t wait_ms;       /* WAIT: for how long; INT64_MAX: until another
+				  function is called */
 	const char *rv, *cont; /* WATCH; LIST.  Both belong to the struct
 				   reflect and are valid until the next call */
-	int timeout_s;	       /* WATCH */
+	int timeout_s;	       /* WATCH: for how many seconds */
 };
 
 enum reflect_code {
@@ -54,9 +55,10 @@ enum reflect_code {
 
 struct reflect_outcome {
 	enum reflect_code code;
-	const char *rv;		/* PAGE, COMPLETE: the list's */
-	const char *cont;	/* PAGE: the token of the next page */
-	int64_t retry_after_ms; /* FAILED: the answer's; -1: none */
+	const char *rv;		/* PAGE, COMPLETE: the list's resourceVersion */
+	const char *cont;	/* PAGE: the continue token of the next page */
+	int64_t retry_after_ms; /* FAILED: the answer's Retry-After; -1: it has
+				   none */
 };
 
 /*
@@ -73,9 +75,9 @@ struct reflect_outcome {
  * reflect_done makes all transitions but the restart.
  */
 enum reflect_state {
-	REFLECT_UNLISTED, /* a list from its first page on */
-	REFLECT_PAGING,	  /* the page with the token `cont` */
-	REFLECT_LISTED,	  /* a watch from rv on */
+	REFLECT_UNLISTED, /* list from the first page on */
+	REFLECT_PAGING,	  /* list the page with the token `cont` */
+	REFLECT_LISTED,	  /* watch from rv on */
 };
 
 /* The members are private. */
@@ -84,11 +86,11 @@ struct reflect {
 	enum reflect_state state;
 	char rv[RV_BYTES];
 	char cont[CONTINUE_BYTES];
-	unsigned failures; /* in a row, for the backoff */
+	unsigned failures; /* failures in a row, for the backoff */
 	/* The next step waits until not_before_ms.  The others say when the
 	 * last step failed, and when the last watch began. */
 	int64_t not_before_ms, failed_ms, watch_ms;
-	int64_t expired_ms; /* the last 410 */
+	int64_t expired_ms; /* when the last 410 came */
 };
 
 /* Returns whether the state is consistent.  For assert. */

@@ -104,10 +104,12 @@ enum renewal_step {
 
 struct renewal_todo {
 	enum renewal_step step;
-	int64_t wait_ms;    /* WAIT; INT64_MAX: until another call */
-	int64_t life_ms;    /* CA, LEAF */
+	int64_t wait_ms;    /* WAIT: for how long; INT64_MAX: until another
+			       function is called */
+	int64_t life_ms;    /* CA, LEAF: how long the certificate is to live */
 	const char *reason; /* CA, BUNDLE, LEAF: why, for the log; static */
-	bool keep[RENEWAL_BUNDLE_MAX]; /* BUNDLE: by place in view.bundle */
+	bool keep[RENEWAL_BUNDLE_MAX]; /* BUNDLE: which certificates of
+					  view.bundle stay, by place */
 };
 
 enum renewal_code {
@@ -122,7 +124,8 @@ struct renewal_outcome {
 	const struct renewal_view *view; /* READ that is OK or PARTLY:
 						   what was read; it is
 						   copied */
-	int64_t retry_after_ms;		 /* not OK: the answer's; -1: none */
+	int64_t retry_after_ms;		 /* not OK: the answer's Retry-After;
+					    -1: it has none */
 };
 
 /*
@@ -137,7 +140,7 @@ struct renewal_outcome {
  */
 enum renewal_state {
 	RENEWAL_IDLE,
-	RENEWAL_UNDER_WAY, /* the step `step` */
+	RENEWAL_UNDER_WAY, /* the step `step` is under way */
 	RENEWAL_KNOWN, /* the view was read, and nothing has been decided by it
 			   yet */
 };
@@ -148,17 +151,17 @@ struct renewal {
 	struct pace pace;
 	struct renewal_view view;
 	enum renewal_state state;
-	enum renewal_step step; /* under way; WAIT: none */
+	enum renewal_step step; /* the step under way; WAIT: none */
 	bool partly;		/* the view is without webhooks */
-	int64_t not_before_ms;	/* boot time: nothing is done before */
-	int64_t wrote_ms[RENEWAL_LEAF + 1]; /* by step: boot time of its
-						   last success */
+	int64_t not_before_ms;	/* boot time before which nothing is done */
+	int64_t wrote_ms[RENEWAL_LEAF + 1]; /* boot time of each step's last
+					       success */
 	/* Whether caBundle has our CA, which one that is, and the boot time
 	 * since when we have seen it there. */
 	bool trusted;
 	unsigned char trusted_id[RENEWAL_ID_BYTES];
 	int64_t trusted_ms;
-	unsigned failures; /* in a row */
+	unsigned failures; /* failures in a row */
 };
 
 /* Returns a configuration with these lives.  The other times follow from

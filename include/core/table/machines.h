@@ -74,9 +74,9 @@ struct entry {
 			union {
 				int64_t launch_seen_ms; /* when it was first
 					seen launched; STAMP_NONE: not yet */
-				int64_t first_ready_ms; /* if it was rebooted:
-					when it was ready before; STAMP_NONE:
-					unknown */
+				/* when a machine that was rebooted was ready
+				 * before; STAMP_NONE: unknown */
+				int64_t first_ready_ms;
 			};
 			uint32_t replaces; /* its class, written or not; ""
 						   if it has none */
@@ -90,7 +90,7 @@ struct entry {
 
 /* A hold of an earlier configuration that some marks still stand for. */
 struct previous_key {
-	unsigned users; /* entries that name it; 0: free */
+	unsigned users; /* how many entries name it; 0: the slot is free */
 	struct hold_key hold;
 };
 
@@ -101,9 +101,9 @@ struct machines {
 					   the first free one of these */
 	uint32_t max;		 /* of each kind */
 	uint32_t count[KIND_COUNT];
-	uint32_t marked[KIND_COUNT];   /* those with TENURE_OURS, for the
-					   metric; with MODE_OBSERVE those that
-					   would have it */
+	uint32_t marked[KIND_COUNT];   /* how many have TENURE_OURS, for the
+					  metric; with MODE_OBSERVE, how many
+					  would have it */
 	uint32_t carrying[KIND_COUNT]; /* those that carry hold and mark */
 	struct previous_key previous_keys[HELD_KEYS_MAX];
 	struct strings strings;
@@ -121,8 +121,8 @@ void machines_done(struct machines *m);
 struct touched {
 	uint32_t n;
 	uint32_t id[6];
-	bool owner_changed; /* a put: the Node names another claim than
-				   before */
+	bool owner_changed; /* after a put: the Node names another claim than
+			       before */
 };
 
 /* Finds or makes the entry of a Node or NodeClaim and takes over the object's

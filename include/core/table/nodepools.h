@@ -21,9 +21,9 @@
 
 /* Why a NodePool's machines belong to no scope. */
 enum nodepool_out {
-	NODEPOOL_IN,	   /* they do */
-	NODEPOOL_EXCLUDED, /* by the configuration */
-	NODEPOOL_DISABLED, /* by its annotation */
+	NODEPOOL_IN,	   /* its machines count */
+	NODEPOOL_EXCLUDED, /* the configuration excludes it */
+	NODEPOOL_DISABLED, /* its annotation disables it */
 	NODEPOOL_INERT,	   /* Karpenter never consolidates its nodes */
 };
 
@@ -50,9 +50,10 @@ struct nodepool_terms {
 struct nodepools {
 	const struct rules *rules;
 	struct nodepool *at;  /* a free one has the name "" */
-	uint32_t *generation; /* by place: the number of the list that showed
-				   it last, or after which a watch did; free:
-				   the next free place + 1 */
+	uint32_t *generation; /* by place: the latest list that showed the
+				 NodePool, or that was complete when a watch
+				 showed it.  In a free place: the next free
+				 place + 1 */
 	uint32_t top, max;
 	uint32_t free; /* the first free place below top + 1; 0:
 				   none */

@@ -29,7 +29,8 @@
 
 /* One machine.  A zeroed struct is an id without a timer. */
 struct timer {
-	uint32_t id;	/* the machine's; free: the next free place + 1 */
+	uint32_t id;	/* the machine's id; in a free place: the next free
+			   place + 1 */
 	uint16_t scope; /* NO_SCOPE in scope `node` */
 	bool used : 1;
 	bool counted : 1;      /* counts_ms has come */
@@ -47,9 +48,9 @@ struct timer {
 				   none */
 	int64_t deadline_ms;   /* the machine's own deadline */
 	int64_t created_ms, hold_ms; /* hold_ms: its quiet time */
-	uint32_t first_before_ms;    /* of another try of a boot that failed:
-					   how much earlier the first one was
-					   created */
+	uint32_t first_before_ms;    /* for a machine that tries a failed boot
+					again: how much earlier the first try
+					was created */
 	uint32_t least;		     /* counted: how many machines have to come
 				   together for it to be `enough`; 0: not taken
 				   yet */
@@ -78,7 +79,7 @@ struct scope {
 				   see everything yet */
 	bool held;     /* busy, and no window is open */
 	struct cap cap;
-	int64_t max_ms;	     /* its own cap; 0: no cap */
+	int64_t max_ms;	     /* the scope's own cap; 0: no cap */
 	int64_t released_ms; /* a released-at up to this moment has had its
 				   effect */
 	int64_t opened_ms;   /* server time when a window last opened */
@@ -119,9 +120,8 @@ struct timers {
 				   changes the timer */
 	struct scope scopes[SCOPES_MAX];
 	uint32_t scopes_top; /* the scopes from here on were never used */
-	uint32_t made;	     /* how many were ever made */
-	uint32_t spare_from; /* as long as fewer scopes were used, nobody
-				   looks for one that is spare */
+	uint32_t made;	     /* how many scopes were ever made */
+	uint32_t spare_from; /* no scope can be spare while fewer were used */
 	struct index scope_by_name;
 	struct heap caps;	    /* by scope: the boot time at which its cap
 				   changes something */
@@ -134,7 +134,7 @@ struct timers {
 	 * were made, and that timers_unteach names. */
 	uint32_t untaught[SCOPES_MAX];
 	uint32_t untaught_n;
-	uint32_t moved[SCOPES_MAX]; /* for timers_moved */
+	uint32_t moved[SCOPES_MAX]; /* the scopes that timers_moved returns */
 	uint32_t moved_n;
 };
 
@@ -156,8 +156,8 @@ struct timer_facts {
 				   STAMP_NONE: never */
 	int64_t created_ms, hold_ms;
 	int64_t first_ms;
-	uint32_t least; /* when it comes to count; 0: as many as it
-				   takes then */
+	uint32_t least; /* how many machines it takes when this one comes to
+			   count; 0: as many as the rules say then */
 	bool undecided; /* it is undecided until counts_ms */
 	bool booting;
 	bool machine;

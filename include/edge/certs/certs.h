@@ -49,11 +49,12 @@ int certs_mint(const char *dir, const struct certs_names *names, int days,
 struct certs_pair {
 	char *cert_pem, *key_pem; /* NUL-terminated; certs_pair_done */
 	size_t cert_bytes, key_bytes;
-	int64_t not_before_ms, not_after_ms; /* of the leaf */
-	bool is_ca;			     /* of the leaf: CERTS_CA_ADVICE */
+	int64_t not_before_ms, not_after_ms; /* the validity of the leaf */
+	/* the leaf is a CA: CERTS_CA_ADVICE */
+	bool is_ca;
 	uint64_t authority; /* who signed it: certs_signed_by; 0:
 					   it does not say */
-	char serial[64];    /* hex, of the leaf */
+	char serial[64];    /* the leaf's serial number in hex */
 	char names[512];    /* SANs, "DNS:a, IP:b"; as many as
 					   fit */
 };

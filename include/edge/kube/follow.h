@@ -27,7 +27,8 @@ struct follow;
 /* What a line of a watch says.  The owner's function fills it in. */
 struct follow_line {
 	enum watch_type type;
-	char rv[RV_BYTES]; /* of the object or bookmark; "": unknown */
+	char rv[RV_BYTES]; /* the version of the object or bookmark; "":
+			      unknown */
 	int code;	   /* WATCH_ERROR: the Status' code */
 };
 

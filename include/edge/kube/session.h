@@ -16,11 +16,13 @@
  */
 struct session_setup {
 	struct kube *kube;
-	const char *program; /* before what is told on stderr */
+	const char *program; /* the name that stands before what is printed on
+				stderr */
 	const struct timing *timing;
-	struct output *out; /* of the command; NULL: none */
-	int64_t until_ms;   /* boot time; INT64_MAX: no end */
-	unsigned calls;	    /* at most so many in flight */
+	struct output *out; /* the command's output; NULL: none */
+	int64_t until_ms;   /* boot time at which the session ends; INT64_MAX:
+			       never */
+	unsigned calls;	    /* how many calls may be in flight */
 
 	/* What else the thread has to do while it waits; NULL: nothing.  `turn`
 	 * does what is due now and returns for how many milliseconds nothing

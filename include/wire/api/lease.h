@@ -32,8 +32,8 @@
 #define LEASE_STATE_KEY OWN_PREFIX "state"
 #define LEASE_OBSERVED_KEY OWN_PREFIX "observed-state"
 #define LEASE_HISTORY_KEY                                                      \
-	OWN_PREFIX "history" /* of either mode: it says of
-						   which it is */
+	OWN_PREFIX "history" /* either mode writes it; the
+						   text says which did */
 
 /* Either body fits, even if every byte came out as \u00XX. */
 #define LEASE_BODY_BYTES                                                       \

@@ -26,11 +26,12 @@ struct pager {
 	unsigned limit; /* objects a page */
 	bool streams;	/* the pages from here on are to be fed as they
 			   arrive: pager_streams */
-	unsigned pages; /* so far */
-	char cont[CONTINUE_BYTES]; /* of the next page; "": the first, or
-					   after a turn: none */
+	unsigned pages; /* how many pages have come */
+	char cont[CONTINUE_BYTES]; /* the token of the next page; "": the next
+				      page is the first or, after a turn, there
+				      is none */
 	char rv[RV_BYTES];	   /* the list's version, after a turn */
-	struct split *split;	   /* of the page under way; or NULL */
+	struct split *split;	   /* splits the page under way; or NULL */
 };
 
 /* Begins a list with `limit` objects a page.  It does not free an earlier page:

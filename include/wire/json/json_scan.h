@@ -14,8 +14,8 @@
  * state; any thread.
  */
 struct json_tally {
-	size_t values; /* kept */
-	size_t bytes;  /* written to `out` */
+	size_t values; /* how many values were kept */
+	size_t bytes;  /* how many bytes were written to `out` */
 };
 
 /* Writes what `keep` names, or everything if it is NULL, to `out`.  It has no

@@ -22,11 +22,13 @@ enum fact_kind {
 	FACT_READY,	 /* the NodeClaim is Initialized: claim */
 	FACT_DECIDED,	 /* Karpenter disrupts machines: nodes, reason, … */
 	FACT_DELETING,	 /* the Node is being deleted: node, perhaps claim */
-	FACT_NODE_GONE,	 /* node, perhaps claim */
-	FACT_GONE,	 /* claim */
+	FACT_NODE_GONE,	 /* the Node is gone: node, perhaps claim */
+	FACT_GONE,	 /* the NodeClaim is gone: claim */
 	/* What a holder did (docs/what-if.md#what-a-holder-did): */
-	FACT_HELD,     /* a scope: pool, perhaps claim and reason */
-	FACT_RELEASED, /* the same; action "cap": by its cap */
+	FACT_HELD,     /* a holder held a scope: pool, perhaps claim and
+			  reason */
+	FACT_RELEASED, /* a holder released a scope: the same; action "cap":
+			  because of the cap */
 	FACT_WATCHED,  /* the turns are known from the first such fact to the
 			    last */
 	FACT_COUNT,
@@ -35,9 +37,10 @@ enum fact_kind {
 /* Who created a NodeClaim. */
 enum fact_maker {
 	MAKER_UNKNOWN,
-	MAKER_PROVISIONER, /* for pods that wait: a scale-up */
-	MAKER_DISRUPTION,  /* to replace others */
-	MAKER_STATIC,	   /* for a NodePool with spec.replicas */
+	MAKER_PROVISIONER, /* it was created for pods that wait: a scale-up */
+	MAKER_DISRUPTION,  /* it was created to replace others */
+	MAKER_STATIC,	   /* it was created for a NodePool with
+			      spec.replicas */
 	MAKER_COUNT,
 };
 
@@ -57,9 +60,10 @@ struct fact {
 				   "terminate-first" */
 	const char *reason; /* "drifted", "empty", "underutilized",
 				   "unhealthy", …: lower case */
-	long long pods;	    /* that have to move; -1: unknown */
+	long long pods;	    /* how many pods have to move; -1: unknown */
 	int64_t savings;    /* millionths of a dollar an hour; -1: unknown */
-	int64_t price;	    /* of one of the machines, the same */
+	int64_t price;	    /* the price of one of the machines, in the same
+			       unit; -1: unknown */
 	const struct fact_node *nodes;
 	size_t nodes_n;
 };

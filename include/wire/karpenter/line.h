@@ -20,10 +20,11 @@
  * thread-safe.
  */
 enum line_what {
-	LINE_FACT,	 /* one or, of an audit log, more: line_more */
-	LINE_NOTHING,	 /* empty, the head of a record, or a piece of a line
-			   that goes on in the next one */
-	LINE_OTHER,	 /* another message; *message is the message */
+	LINE_FACT,	 /* it tells one fact or, in an audit log, several:
+			    line_more */
+	LINE_NOTHING,	 /* the line is empty, the head of a record, or a piece
+			    of a line that goes on in the next one */
+	LINE_OTHER,	 /* the message is another one; it is in *message */
 	LINE_INCOMPLETE, /* the message is one of ours, but what we need
 				   is missing or odd; *message */
 	LINE_BARE,    /* an audit log's event of a machine, whose level leaves

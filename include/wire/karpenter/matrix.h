@@ -34,9 +34,10 @@ enum snapshot_what matrix_series(struct matrix *m, const char *bytes, size_t n,
 
 struct matrix_sums {
 	int64_t from_ms, to_ms; /* of all samples; STAMP_NONE: there are none */
-	int64_t step_ms;	/* between two samples, so how exact all times
-				   are; 0: no series has two */
-	uint64_t lost;		/* disruptions of Nodes that are not known */
+	int64_t step_ms;	/* the time between two samples, which limits
+				   how exact all times are; 0: no series has
+				   two */
+	uint64_t lost;		/* disruptions of unknown Nodes */
 };
 /* All series have come.  Calls fn for each fact, in any order; the fact is valid
  * during the call.  Returns -1 if fn fails. */
@@ -46,8 +47,10 @@ int matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
 /* What stands around the series of an answer, or an answer without any. */
 #define MATRIX_TEXT_BYTES 160
 struct matrix_answer {
-	bool matrix;	   /* it is that of a range query, and no error */
-	uint64_t warnings; /* it may be partial */
+	bool matrix;	   /* the answer is that of a range query, and no
+			      error */
+	uint64_t warnings; /* how many warnings came; with one, the answer may
+			      be partial */
 	char text[MATRIX_TEXT_BYTES]; /* what Prometheus says: its error, or
 					   else its first warning; "": nothing */
 };
@@ -58,7 +61,7 @@ void matrix_answer(const char *bytes, size_t n, struct matrix_answer *out);
  * Returns -1 if fn fails, or with another *e. */
 struct matrix_asked {
 	uint64_t answers, bytes, warnings;
-	char warning[MATRIX_TEXT_BYTES]; /* the first; "": none */
+	char warning[MATRIX_TEXT_BYTES]; /* the first warning; "": none */
 };
 typedef int matrix_item_fn(void *to, const char *bytes, size_t n,
 			   struct err *e);

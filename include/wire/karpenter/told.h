@@ -18,20 +18,21 @@
 struct told_claim {
 	char *name, *node;
 	uint32_t facts;	  /* a bit for each kind of fact */
-	bool replacement; /* its maker is told */
+	bool replacement; /* it has been told who made the claim */
 	bool gone;
-	uint32_t list; /* the last that showed it, or that was complete when a
-			   watch did; 0: the place is free */
-	uint32_t next; /* of a free place: the next one; NO_ID: none */
+	uint32_t list; /* the latest list that showed the claim, or that was
+			  complete when a watch showed it; 0: the place is
+			  free */
+	uint32_t next; /* in a free place: the next free place; NO_ID: none */
 	int64_t created_ms; /* STAMP_NONE: not told */
-	int64_t last_ms;    /* of the latest of these facts */
+	int64_t last_ms;    /* the time of the latest of these facts */
 };
 
 struct told {
 	struct told_claim *at;
 	uint32_t max, top, list;
 	uint32_t free;	/* the first free place below top; NO_ID: none */
-	uint32_t *gone; /* a ring of the last that went; NO_ID: none */
+	uint32_t *gone; /* a ring of the claims that went last; NO_ID: none */
 	uint32_t gone_next;
 	struct index index;
 };
@@ -39,7 +40,8 @@ struct told {
 /* Returns -1 if there is no memory. */
 int told_init(struct told *t, uint32_t max);
 void told_done(struct told *t);
-void told_begin(struct told *t); /* a list, and before all else */
+void told_begin(struct told *t); /* when a list begins, and before all
+				    else */
 /* Returns whether the fact comes from an Event: a decision, or who made a
  * claim. */
 bool told_of_event(const struct fact *f);

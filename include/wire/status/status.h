@@ -35,7 +35,8 @@ struct status_lead {
 				   was before it restarted */
 	char identity[NAME_BYTES]; /* the Lease's holder; "": nobody, or
 					   not known */
-	int64_t since_ms;	   /* STAMP_NONE: not known */
+	int64_t since_ms;	   /* since when it leads; STAMP_NONE: not
+				      known */
 };
 
 /* What follows then on "This replica stands by and knows no machines". */
@@ -47,7 +48,7 @@ struct status_lead {
 struct status_admissions {
 	unsigned seconds;
 	uint64_t held;
-	uint64_t would_hold; /* with MODE_OBSERVE */
+	uint64_t would_hold; /* with MODE_OBSERVE, how many would be held */
 	uint64_t unchanged, refused, failed, shed;
 };
 
@@ -62,17 +63,18 @@ struct status_view {
 struct status_head {
 	int64_t now_ms; /* the API server's time */
 	const char *version;
-	char replica[NAME_BYTES]; /* the identity of the one that answers */
+	char replica[NAME_BYTES]; /* the identity of the replica that answers */
 	bool observe; /* MODE_OBSERVE: each hold is one that would be
 				   there */
 	struct status_lead lead;
-	int64_t cert_not_after_ms; /* 0: none is served */
+	int64_t cert_not_after_ms; /* when the certificate expires; 0: none is
+				      served */
 	bool cert_valid;
 	uint64_t cert_authority; /* the beginning of the key identifier of who
 					   signed it; 0: not known */
 	struct status_admissions admissions;
 	const struct rules *rules;
-	struct status_report report; /* if lead.here */
+	struct status_report report; /* only if lead.here */
 	int64_t known_ms;	     /* since when the history is whole */
 	struct status_view view;
 };
@@ -105,7 +107,7 @@ struct status_machines {
 	void *ctx;
 	bool (*next)(void *ctx, enum machine_rank rank, uint32_t *i,
 		     struct machine_status *m, struct scope_status *scope);
-	uint32_t total; /* how many there are */
+	uint32_t total; /* how many machines there are */
 };
 
 /* Appends the list, those worth a look first.  As many are written as have room,

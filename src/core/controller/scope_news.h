@@ -34,10 +34,10 @@ struct scope_news {
 
 /* A zeroed struct has no news. */
 struct news {
-	bool latency_open; /* that of some scope may be open */
+	bool latency_open; /* some scope's latency may still be open */
 	uint32_t n;
-	uint32_t scopes[SCOPES_MAX]; /* those of which something may have to
-					   be reported */
+	uint32_t scopes[SCOPES_MAX]; /* the scopes that may have something to
+					report */
 	struct scope_news at[SCOPES_MAX]; /* by scope */
 };
 

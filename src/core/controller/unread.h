@@ -23,9 +23,9 @@ struct unread {
 	uint32_t *at;	 /* by id: the number of the latest list that had begun
 			    when the claim was last known to be there; 0: it is
 			    not unread */
-	uint32_t n;	 /* how many there are */
+	uint32_t n;	 /* how many claims are unread */
 	uint32_t list;	 /* the number of the latest list, from 1 on */
-	bool incomplete; /* that list has left something out as well */
+	bool incomplete; /* the latest list has left something out as well */
 };
 
 int unread_init(struct unread *u, uint32_t ids); /* -1: no memory */

@@ -51,7 +51,7 @@ struct write {
 	bool was_ours : 1;    /* it was seen held */
 	uint32_t reholds : 2; /* how often it was held again, up to
 				 REHOLDS_MAX */
-	bool wants_hold : 1;  /* for the hold latency */
+	bool wants_hold : 1;  /* its hold latency is being measured */
 	/* Only for a Node.  owner_gone: the claim that it names was looked for,
 	 * and is not there or has no room in the table.  The other two say what
 	 * that claim has of a hold of its own, of today's key and of the

@@ -13,11 +13,11 @@
 /* What the command line asks for.  It is borrowed while doctor_run runs. */
 struct doctor_setup {
 	const struct config *config;
-	const char *namespace_flag; /* of the installation; NULL: not
-					   given */
+	const char *namespace_flag; /* the installation's namespace; NULL: not
+				       given */
 	bool in_cluster;	    /* access is the pod's service account */
-	int64_t wait_ms; /* for the API server, and for a dry run that
-				   comes back held */
+	int64_t wait_ms; /* how long to wait for the API server, and for a dry
+			    run that comes back held */
 };
 
 /*

@@ -13,8 +13,8 @@
 struct doctor_site {
 	char namespace_[NODEPOOL_BYTES];
 	bool deployed, renews, has_lease;
-	struct deployment_facts holder, renewer; /* if deployed, if
-							   renews */
+	/* the Deployments; valid if `deployed` and if `renews` */
+	struct deployment_facts holder, renewer;
 	bool lease_live;
 };
 
@@ -32,10 +32,12 @@ struct doctor {
 	struct kube *kube;
 	struct session *session;
 	struct findings *f;
-	int64_t begin_ms; /* boot time, of the first look */
+	int64_t begin_ms; /* boot time of the first look */
 	struct doctor_place place;
-	struct config config; /* the setup's, and what the leader says */
-	uint64_t authority;   /* who signed what it serves; 0: not known */
+	struct config config; /* the configuration of the setup, then what the
+				 leader says */
+	uint64_t authority;   /* who signed the certificate that the leader
+				 serves; 0: not known */
 
 	struct webhook_facts hooks[DOCTOR_WEBHOOKS_MAX];
 	char *bundles[DOCTOR_WEBHOOKS_MAX]; /* owned */
@@ -65,7 +67,7 @@ struct doctor {
 	struct karpenter_facts karpenter;
 	struct holder_facts holder;
 	struct leftover_facts left;
-	unsigned endpoints; /* ready ones of the Service */
+	unsigned endpoints; /* how many ready endpoints the Service has */
 	bool budget;	    /* a PodDisruptionBudget is there */
 
 	/* Of the list under way: what could not be decoded. */

@@ -19,10 +19,10 @@
 struct prometheus_setup {
 	const char *url;	/* http(s)://HOST[:PORT][/PREFIX] */
 	const char *ca_file;	/* NULL: the system's CAs */
-	const char *token_file; /* with a bearer token; NULL: none */
-	const char *match;	/* of the series' labels, as PromQL has it
-				   between braces; NULL: any.
-				   PROMETHEUS_MATCH_MAX bytes */
+	const char *token_file; /* the file of a bearer token; NULL: none */
+	const char *match;	/* the labels that the series must have, as
+				   PromQL writes them between braces; NULL: any.
+				   At most PROMETHEUS_MATCH_MAX bytes */
 	int64_t from_ms, to_ms; /* since 1970, both included */
 	int64_t step_ms;	/* above 0 */
 	const struct timing *timing;

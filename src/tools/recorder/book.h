@@ -17,10 +17,11 @@
  */
 struct book {
 	struct told told;
-	struct fact **at; /* to be printed */
+	struct fact **at; /* the facts that wait to be printed */
 	size_t n, room;
-	int64_t since_ms;    /* boot time of the oldest of them */
-	struct fact **early; /* a ring */
+	int64_t since_ms;    /* boot time at which the oldest of them came */
+	struct fact **early; /* a ring of Events whose NodeClaims are yet to
+				show up */
 	uint32_t early_next;
 	bool begun; /* the head is printed */
 	bool full;  /* there was no room for a NodeClaim */
@@ -35,7 +36,8 @@ void book_done(struct book *b);
 int book_take(struct book *b, const struct fact *f, struct err *e);
 /* The NodeClaim of that name is gone. */
 int book_gone(struct book *b, const char *claim, int64_t now_ms, struct err *e);
-/* Lists of the NodeClaims: what a whole one did not show is gone. */
+/* A list of the NodeClaims begins, or is complete.  Claims that a complete list
+ * did not show are gone. */
 void book_listing(struct book *b);
 int book_listed(struct book *b, int64_t now_ms, struct err *e);
 

@@ -17,9 +17,12 @@ struct history {
 	size_t replays_n;
 	struct story story;
 	struct tally *tally;
-	struct turns happened;			/* what a holder did */
-	int64_t watched_from_ms, watched_to_ms; /* STAMP_NONE: there was none */
-	int64_t unwatched_ms;			/* between them */
+	/* the turns that a holder reported */
+	struct turns happened;
+	/* when a holder watched; STAMP_NONE: none did */
+	int64_t watched_from_ms, watched_to_ms;
+	/* for how long no holder watched between these moments */
+	int64_t unwatched_ms;
 	uint64_t decisions;
 	uint32_t *ids; /* the machines of the latest decision, each
 				   once */

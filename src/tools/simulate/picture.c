@@ -99,8 +99,8 @@ draw_machines(const struct picture *p)
 	draw_text(p, LEFT - 6, TOP + LINE, "s r", "0");
 }
 
-/* A stroke for each decision.  setting: SIZE_MAX: all of them in red; else those
- * that would have waited there in amber, the others in red. */
+/* Draws a stroke for each decision.  Decisions that would have waited in this
+ * setting are amber, all others red.  With SIZE_MAX all are red. */
 static void
 draw_marks(const struct picture *p, size_t setting, int y, int height)
 {

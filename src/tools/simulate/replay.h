@@ -27,19 +27,19 @@ struct replay;
  * was. */
 struct turn {
 	char scope[NODEPOOL_BYTES];
-	char machine[NAME_BYTES]; /* the one that kept it busy last; "":
-					   unknown */
+	char machine[NAME_BYTES]; /* the machine that kept the scope busy last;
+				     "": unknown */
 	int64_t from_ms, to_ms;	  /* to_ms: STAMP_NONE while it lasts */
-	bool capped;		  /* its cap ended it */
+	bool capped;		  /* the cap ended it */
 };
 
 /* What came of a setting. */
 struct replay_sums {
 	struct waits_sums waits;
-	uint64_t holds;		  /* turns */
-	uint64_t caps;		  /* those that a cap ended */
-	int64_t held_ms;	  /* time in which any scope was held */
-	int64_t longest_ms;	  /* of the turns */
+	uint64_t holds;		  /* how many turns there were */
+	uint64_t caps;		  /* how many of them a cap ended */
+	int64_t held_ms;	  /* for how long any scope was held */
+	int64_t longest_ms;	  /* the length of the longest turn */
 	uint64_t no_room;	  /* objects that had no room in the table */
 	const struct turn *turns; /* the first SIMULATE_TURNS_MAX, in the
 					   order in which they began */
@@ -57,9 +57,10 @@ void replay_pass(struct replay *r, int64_t to_ms);
 
 /* What the log shows at this moment, after it has been taken into the roster.
  * replay_pass comes before each. */
-void replay_created(struct replay *r, uint32_t id); /* also for one that
-			was there before the log */
-void replay_changed(struct replay *r, uint32_t id); /* launched, ready */
+/* Call this also for a claim that was there before the log began. */
+void replay_created(struct replay *r, uint32_t id);
+/* Call this when the claim is launched or ready. */
+void replay_changed(struct replay *r, uint32_t id);
 void replay_registered(struct replay *r, uint32_t id);
 void replay_deleting(struct replay *r, uint32_t id);
 void replay_node_gone(struct replay *r, uint32_t id);

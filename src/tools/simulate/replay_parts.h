@@ -15,15 +15,14 @@ struct copy {
 		bool there, held;
 		int64_t mark_ms;
 		uint64_t rv;
-		const char *why; /* of the last hold */
+		const char *why; /* why the scope was last held */
 	} half[KIND_COUNT];
-	char *class; /* what the controller found it to replace, or
-				   NULL */
+	char *class; /* what the controller found that it replaces, or NULL */
 	bool deleting;
 	bool disrupted;
 	int64_t disrupted_ms; /* whole seconds */
 	bool waits;
-	uint32_t wait; /* the decision that waits for it */
+	uint32_t wait; /* the decision that waits for this machine */
 };
 
 struct replay {
@@ -33,12 +32,12 @@ struct replay {
 	struct counters counters;
 	struct waits *waits;
 	struct turns turns;
-	struct copy *at; /* by id of the roster */
+	struct copy *at; /* the copies, by the roster's id */
 	struct nodepool *pools;
 	uint32_t pools_n;
 	uint64_t rv;
 	int64_t now_ms, start_ms, wake_ms;
-	uint32_t held; /* machines */
+	uint32_t held; /* how many machines are held */
 	uint64_t no_room;
 };
 

@@ -17,19 +17,22 @@
 struct logged {
 	char *claim, *node; /* "" if the log has not named it */
 	char pool[NODEPOOL_BYTES];
-	uint64_t serial;       /* never used again, for its uids */
+	uint64_t serial;       /* a number that is never used again, for the
+				  uids */
 	int64_t created_ms;    /* whole seconds, as an object's stamps are */
 	int64_t ready_ms;      /* whole seconds; STAMP_NONE: it is not ready */
-	int64_t registered_ms; /* the same */
-	int64_t deleted_ms;    /* the same, of its deletion */
+	int64_t registered_ms; /* whole seconds; STAMP_NONE: not registered */
+	int64_t deleted_ms;    /* whole seconds, of the deletion; STAMP_NONE:
+				  none */
 	enum fact_maker maker;
 	bool used, launched;
 	bool rebooted;	      /* it was ready before ready_ms */
-	bool counted;	      /* among those that Karpenter created */
-	bool node_gone, gone; /* so the log says; a replay may keep it */
-	uint64_t decision;    /* the latest that names it; 0: none */
-	uint32_t waits;	      /* how many replays keep it: its decision waits
-				   there */
+	bool counted;	      /* it is among those that Karpenter created */
+	bool node_gone, gone; /* the log says that it is gone; a replay may keep
+				 it */
+	uint64_t decision;    /* the latest decision that names it; 0: none */
+	uint32_t waits;	      /* how many replays keep it, because a decision
+				 waits there */
 };
 
 struct roster {

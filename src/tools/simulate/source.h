@@ -30,9 +30,10 @@ struct source;
 /* What all of them share. */
 struct merging {
 	struct tally *tally;
-	size_t waiting, waiting_bytes; /* facts of all sources */
-	int64_t given_ms;  /* of the latest fact that the merge gave out:
-				   one before it is late.  STAMP_NONE: none */
+	size_t waiting, waiting_bytes; /* facts of all sources that wait */
+	int64_t given_ms;  /* the time of the latest fact that the merge gave
+			      out.  An earlier fact is late.  STAMP_NONE: none
+			      was given out */
 	int64_t ticked_ms; /* the latest time of any other line */
 	char warning[240];
 	bool warns;

@@ -26,8 +26,8 @@ struct story {
 	/* The most machines in each step, without those that were there before
 	 * the log and had not been named by then. */
 	int32_t steps[SIMULATE_STEPS_MAX];
-	int32_t now, before; /* machines that are there; of all that the log
-				   has named, those that were there before it */
+	int32_t now, before; /* how many machines are there now; how many of all
+				that the log names were there before it */
 	struct story_mark marks[SIMULATE_MARKS_MAX];
 	uint32_t marks_n;
 	uint64_t marks_beyond; /* decisions for which there was no room */

@@ -11,8 +11,7 @@
  */
 struct open_turn {
 	struct turn t;
-	size_t kept; /* where it is in the list; SIZE_MAX: there was no
-			   room */
+	size_t kept; /* its place in the list; SIZE_MAX: there was no room */
 };
 
 struct turns {
@@ -22,7 +21,8 @@ struct turns {
 	struct turn *list;
 	size_t n, room;
 	uint64_t holds, caps;
-	int64_t since_ms, held_ms, longest_ms; /* since_ms: any is held */
+	/* since_ms: since when any scope is held */
+	int64_t since_ms, held_ms, longest_ms;
 };
 
 void turns_done(struct turns *t);

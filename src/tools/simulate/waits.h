@@ -24,19 +24,24 @@
  */
 struct waits_setup {
 	int64_t regret_ms;
-	int64_t price; /* millionths of a dollar for a node and hour, where a
-			   decision has no savings; -1: that of the decision */
+	int64_t price; /* the price of a node and hour, in millionths of a
+			  dollar, for decisions without savings; -1: the price
+			  that the decision names */
 };
 
 struct waits_sums {
-	uint64_t decisions, nodes; /* that would have waited */
-	uint64_t pods;		   /* of these nodes, as far as the log says */
-	uint64_t regret;	   /* decisions that a scale-up followed */
-	uint64_t open;		   /* decisions that still waited at the end */
-	int64_t longest_ms;	   /* the longest that a machine waited */
-	double hours_low, hours_high; /* node-hours beyond the decision */
+	uint64_t decisions, nodes; /* how many decisions would have waited, and
+				      their nodes */
+	uint64_t pods;		   /* how many pods these nodes had, as far as
+				      the log says */
+	uint64_t regret;	   /* how many decisions a scale-up followed */
+	uint64_t open;		   /* how many decisions still waited at the
+				      end */
+	int64_t longest_ms;	   /* how long a machine waited at most */
+	double hours_low, hours_high; /* node-hours beyond the decisions: the
+					 least and the most */
 	double dollars_low, dollars_high;
-	uint64_t unpriced; /* decisions without a price */
+	uint64_t unpriced; /* how many decisions have no price */
 };
 
 struct waits;

@@ -16,9 +16,9 @@ struct cleanup_call {
 	struct lease_session *session;
 	const struct clock *clock;
 	struct cleanup *cleanup;
-	struct output *out;	     /* the session's, too */
-	const struct hold_key *hold; /* of the configuration */
-	bool dry_run;		     /* only prints the writes */
+	struct output *out;	     /* the output that the session uses, too */
+	const struct hold_key *hold; /* the configuration's hold */
+	bool dry_run;		     /* print the writes and do not make them */
 	enum kind listing;
 	unsigned under_way; /* writes in flight */
 };

@@ -16,12 +16,13 @@ struct lease_session;
 
 struct lease_session_setup {
 	struct kube *kube;
-	const char *program; /* before what is told on stderr */
+	const char *program; /* the name that stands before what is printed on
+				stderr */
 	struct clock *clock;
-	const struct config *config; /* leader, patch_concurrency */
+	const struct config *config; /* for leader and patch_concurrency */
 	const struct timing *timing;
-	struct output *out; /* of the command; NULL: none */
-	int64_t until_ms;   /* boot time; INT64_MAX: no end */
+	struct output *out; /* the command's output; NULL: none */
+	int64_t until_ms;   /* boot time at which it ends; INT64_MAX: never */
 };
 
 /* Blocks the three signals until lease_session_free.  It returns NULL on

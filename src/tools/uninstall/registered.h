@@ -14,7 +14,7 @@
 
 enum registered_kind {
 	REGISTERED_WEBHOOK,
-	REGISTERED_BINDING, /* deleted before its policy */
+	REGISTERED_BINDING, /* a binding, which is deleted before its policy */
 	REGISTERED_POLICY,
 };
 
@@ -24,7 +24,7 @@ struct registered {
 		enum registered_kind kind;
 		char path[300 + NAME_BYTES];
 		char name[NAME_BYTES];
-		bool shared; /* has other webhooks as well */
+		bool shared; /* it has other webhooks as well */
 	} at[REGISTERED_MAX];
 };
 

@@ -13,7 +13,7 @@
 /* What the command line asks for.  It is borrowed while uninstall_run runs. */
 struct uninstall_setup {
 	const struct config *config;
-	const char *namespace_flag; /* of the Lease; NULL: not given */
+	const char *namespace_flag; /* the Lease's namespace; NULL: not given */
 	bool dry_run, remove_webhook;
 	bool in_cluster;    /* access is the pod's service account */
 	int64_t timeout_ms; /* 0: no end */
