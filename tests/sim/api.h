@@ -79,13 +79,13 @@ enum controller_code api_patch(struct api_object *o, const struct action *a,
 /* What happens to one call. */
 enum reply_fault {
 	REPLY_WHOLE,
-	REPLY_LOST,	/* it is done, but no answer comes */
-	REPLY_LATE,	/* no answer comes; it is done after that */
-	REPLY_ERROR,	/* 500: nothing is done */
+	REPLY_LOST,	/* the call is done, but no answer comes */
+	REPLY_LATE,	/* no answer comes, and the call is done later */
+	REPLY_ERROR,	/* 500: the call is not done */
 	REPLY_BUSY,	/* 429, or 503 */
 	REPLY_CONFLICT,	/* 409, though nothing has changed */
-	REPLY_GONE,	/* 404, though it is there */
-	REPLY_INVALID,	/* 422, whatever is in it */
+	REPLY_GONE,	/* 404, though the object is there */
+	REPLY_INVALID,	/* 422, whatever the write contains */
 	REPLY_REFUSED,	/* 403, or somebody's webhook fails */
 };
 

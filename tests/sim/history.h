@@ -57,26 +57,32 @@
 enum op_type {
 	/* of machines and people */
 	OP_CREATE,
-	OP_LIFE,		/* the next step in a machine's life */
-	OP_LOOK,		/* nothing but time passes up to here */
-	OP_DISRUPT,		/* Karpenter is going to replace it */
-	OP_REBOOT,		/* by Karpenter; ready again later (`for`) */
-	OP_DELETE,		/* by Karpenter or a person, held or not */
+	OP_LIFE,		/* a machine takes the next step in its life */
+	OP_LOOK,		/* nothing happens but that time passes */
+	OP_DISRUPT,		/* Karpenter is going to replace a machine */
+	OP_REBOOT,		/* Karpenter reboots a machine; it is ready
+				   again later (`for`) */
+	OP_DELETE,		/* Karpenter or a person deletes it, held or
+				   not */
 	OP_AGAIN,		/* a kubelet posts its Node again */
-	OP_RECREATE,		/* a Node is deleted, and its kubelet lives */
-	OP_UNNODE,		/* a Node is deleted; its claim goes later */
-	OP_TEMPLATE,		/* a person's hold on the NodePool's template */
-	OP_POOL,		/* a NodePool's annotation */
+	OP_RECREATE,		/* a Node is deleted, but its kubelet lives
+				   on */
+	OP_UNNODE,		/* a Node is deleted, and its claim later */
+	OP_TEMPLATE,		/* a person sets a hold on the NodePool's
+				   template */
+	OP_POOL,		/* a person sets an annotation of a NodePool */
 	OP_UNPOOL,		/* a NodePool is deleted */
 	OP_REPOOL,		/* a NodePool is made again */
 	OP_FORGE,		/* somebody writes an Event on a claim */
-	OP_EXPECT,		/* what the objects have to have now */
+	OP_EXPECT,		/* the file says what the objects must have
+				   now */
 	OP_PERSON,
 	/* of one replica's streams */
 	OP_CUT,
 	OP_HANG,
 	OP_LAG,
-	OP_REFUSE,		/* lists and watches of one resource */
+	OP_REFUSE,		/* lists and watches of one resource are
+				   refused */
 	/* of the API server */
 	OP_EXPIRE,
 	OP_DOWN,
@@ -85,12 +91,13 @@ enum op_type {
 	OP_LOSSY,
 	OP_LATE,
 	OP_SLOW,
-	OP_DENY,		/* patches of one kind */
-	OP_UNSERVE,		/* there is no such resource for a while */
-	OP_TURNS,		/* two API servers whose clocks differ */
+	OP_DENY,		/* patches of one kind are refused */
+	OP_UNSERVE,		/* a resource is not served for a while */
+	OP_TURNS,		/* two API servers answer whose clocks differ */
 	OP_LEASE,		/* the Lease is deleted */
 	OP_UNINSTALL,		/* the command runs beside live holders */
-	OP_CLEANUP,		/* the real command, when they are gone */
+	OP_CLEANUP,		/* the real command runs after the holders are
+				   gone */
 	/* of one replica */
 	OP_KILL,
 	OP_START,
@@ -121,21 +128,23 @@ struct history {
 	enum scope_kind scope;
 	int64_t hold_ms, startup_ms, max_ms, window_ms;
 	int holders, machines_max, page;
-	bool elects;		/* several replicas always do */
+	bool elects;		/* elect a leader; several replicas always do */
 	bool other_hold;
 	bool count;		/* replacements: count */
 	bool observe;		/* mode: observe */
 	int min_scale_up;	/* 0 counts as 1 */
 	int min_scale_up_percent;
 	char exclude[16];
-	uint64_t seed;		/* of what the world leaves to chance */
+	uint64_t seed;		/* the seed for all that the world leaves to
+				   chance */
 	bool even;		/* nothing is left to chance: each call takes as
 				   long as the others, and jitter is always the
 				   same */
 	int64_t end;
 	int ops_n;
 	struct op ops[OPS];
-	struct picture *picture;	/* filled by the run; NULL: none */
+	struct picture *picture;	/* the picture that the run fills; NULL:
+					   none */
 };
 
 /* history_random.c */
@@ -163,7 +172,7 @@ struct outcome_of_run {
 	uint64_t digest, events, writes, days_ms;
 	uint64_t ops[OP_COUNT];
 	uint64_t faults[4];
-	struct meter meter;	/* of the time before the run settles */
+	struct meter meter;	/* covers the time before the run settles */
 };
 int history_run(const struct history *h, FILE *story,
 		struct outcome_of_run *out);

@@ -709,7 +709,7 @@ soft_next(struct holder *h)
 	return h->w->now < h->soft_at ? h->soft_at : INT64_MAX;
 }
 
-/* Each jitter is drawn from the same state: always the same. */
+/* Each jitter is drawn from the same state, so all are the same. */
 static void
 even_pace(struct holder *h)
 {

@@ -25,7 +25,8 @@ struct flight {
 	int64_t apply_at, answer_at;
 	struct object read;
 	int read_index;
-	bool read_metadata;		/* … and no more, because it is large */
+	bool read_metadata;		/* only the metadata was read, because
+					   the object is large */
 	struct object *fresh;		/* ACT_LIST_CLAIMS */
 	struct nodepool *fresh_nodepools;	/* ACT_LIST_POOLS */
 	int fresh_n;
@@ -41,19 +42,23 @@ enum stream_state {
 struct stream {
 	struct reflect reflect;
 	enum stream_state state;
-	bool fresh_list;	/* the next page is the first */
-	int64_t at;		/* the page, or the opening, is answered */
-	int64_t ends;		/* the watch's timeout */
-	int64_t opened;		/* the watch that is open */
+	bool fresh_list;	/* the next page is the first one of a fresh
+				   list */
+	int64_t at;		/* when the page, or the opening of the watch,
+				   is answered */
+	int64_t ends;		/* when the watch times out */
+	int64_t opened;		/* when the open watch was opened */
 	int64_t lag_ms, lag_until;
 	int64_t hung_until, hung_since, refused_until;
-	size_t pos;		/* the next line of the log */
-	int64_t last_line;	/* lines of one watch keep their order */
-	int64_t next_line;	/* when lines[pos] arrives; 0 not drawn yet */
+	size_t pos;		/* place of the next line in the log */
+	int64_t last_line;	/* when the last line arrives: lines of one
+				   watch keep their order */
+	int64_t next_line;	/* when lines[pos] arrives; 0: not drawn yet */
 	struct thing *page;	/* what the list under way shows */
 	int page_n, page_at;
 	uint64_t page_rv;
-	bool complete;		/* a whole list since birth */
+	bool complete;		/* one list was complete since the replica's
+				   birth */
 	bool unserved;		/* no list yet, as there is no such resource */
 };
 
@@ -61,10 +66,13 @@ struct stream {
  * said then; for the invariants. */
 struct sight {
 	int64_t at, ready_at, launched_at;	/* virtual time; -1: not yet */
-	int64_t clock, ready_clock;	/* server time as it had it … */
-	int64_t shifted, ready_shifted;	/* … and how far it had shifted */
-	int64_t ready_stamp;	/* of which readiness that is */
-	int64_t old_at, old_clock, old_shifted;	/* of that before a reboot */
+	int64_t clock, ready_clock;	/* the replica's server time at these
+					   moments */
+	int64_t shifted, ready_shifted;	/* how far that clock had shifted by
+					   then */
+	int64_t ready_stamp;	/* the readiness stamp that ready_at is about */
+	/* the same of the readiness before a reboot */
+	int64_t old_at, old_clock, old_shifted;
 	int64_t deleted_at, deleted_shifted;
 	int64_t disrupted_at, gone_at;
 };
@@ -82,7 +90,7 @@ struct lease_call {
 
 struct holder {
 	struct world *w;
-	struct holder *all;	/* of the cluster */
+	struct holder *all;	/* all holders of the cluster */
 	int all_n;
 	int number;
 	bool up;
@@ -91,8 +99,8 @@ struct holder {
 	struct lease_call lease_calls[LEASE_CALLS];
 	struct rules rules;
 	uint32_t machines_max;
-	int page;		/* items of one */
-	int64_t paused_until;	/* stopped by a signal */
+	int page;		/* how many items a page has */
+	int64_t paused_until;	/* until then a signal keeps it stopped */
 	int64_t skew_ms, skew_until;
 	struct controller *controller;
 	struct counters counters;
@@ -103,33 +111,40 @@ struct holder {
 	int64_t alone_ms[POOLS];	/* its webhook leaves them alone from
 					   then on; INT64_MAX: never */
 	struct flight flights[FLIGHTS];
-	int64_t wake_at;	/* controller_next's word */
-	bool poked;		/* something was seen since */
+	int64_t wake_at;	/* when controller_next wants to be called
+				   again */
+	bool poked;		/* the replica has seen something since */
 	uint64_t births;
 	bool restored;		/* it has read the soft state of this lead */
-	int64_t soft_at;	/* without election: written anew then */
+	int64_t soft_at;	/* without election: when it next writes the
+				   soft state */
 	/* for the invariants */
-	int64_t led_since;	/* of the lead that is on */
-	unsigned leads_n;	/* so many times it came to lead */
+	int64_t led_since;	/* when the present lead began */
+	unsigned leads_n;	/* how many leads it has had */
 	struct sight sights[THINGS];	/* in this lead */
-	int64_t offset;		/* its clock against the world's, at the last
-				   look … */
-	int64_t shifted;	/* … and how far it has jumped, by 5 s or more,
+	int64_t offset;		/* how far its clock was ahead of the world's at
+				   the last look */
+	int64_t shifted;	/* how far its clock has jumped, by 5 s or more,
 				   all in all */
-	int64_t jumped_at;	/* last, by whatever */
-	int64_t small, small_min, small_max;	/* by less than that … */
-	int64_t jitter;		/* … and how far they lie apart */
-	bool odd_jump;		/* … or by about 5 s */
-	bool saw_all;		/* at once, in this lead */
-	int64_t listed_at[VIEW_COUNT];	/* the last good fresh list was asked
-					   for; -1 */
-	int64_t asked_lists[3];	/* when, the last ones of claims */
-	unsigned lists;		/* fresh ones, in the minute since … */
+	int64_t jumped_at;	/* when its clock last jumped, however far */
+	/* how far it has jumped by less than 5 s each: the sum, its least and
+	 * its most */
+	int64_t small, small_min, small_max;
+	int64_t jitter;		/* small_max less small_min */
+	bool odd_jump;		/* it has jumped by about 5 s, which may count
+				   as either */
+	bool saw_all;		/* it has seen everything at once, in this
+				   lead */
+	int64_t listed_at[VIEW_COUNT];	/* when the last good fresh list was
+					   asked for; -1: never */
+	int64_t asked_lists[3];	/* when it asked for the last lists of claims */
+	unsigned lists;		/* fresh lists in the minute that began at
+				   lists_since */
 	int64_t lists_since;
 	unsigned asked;
 	int64_t asked_since;
-	int64_t still_since;	/* no call of the controller since */
-	int64_t asked_to_wait;	/* by a 429, until then */
+	int64_t still_since;	/* the controller has made no call since then */
+	int64_t asked_to_wait;	/* a 429 asked it to wait until then */
 };
 
 void holder_init(struct holder *h, struct world *w, int number,
@@ -138,9 +153,9 @@ void holder_start(struct holder *h);
 void holder_crash(struct holder *h);
 /* It has come to lead, or leads no more. */
 void holder_leads(struct holder *h);
-void holder_restart(struct holder *h, enum kind kind);	/* list anew */
+void holder_restart(struct holder *h, enum kind kind);	/* makes it list anew */
 void holder_cut(struct holder *h, enum kind kind);
-/* Everything that is due now; the moment of the next. */
+/* Does everything that is due now.  Returns when to call it again. */
 int64_t holder_step(struct holder *h);
 bool holder_watches(const struct holder *h, enum kind kind);
 /* A lead waits for the first list of Events, for so long at most. */
@@ -167,7 +182,7 @@ void truth_note(struct holder *h, const struct note *n);
 void truth_leads(struct holder *h);
 /* A write arrives, before it is done: does another lead meanwhile? */
 void truth_write(struct holder *h, const struct flight *f);
-/* … and what came of it. */
+/* The outcome of that write. */
 void truth_written(struct holder *h, const struct flight *f);
 
 #endif

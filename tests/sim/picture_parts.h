@@ -15,9 +15,10 @@
  */
 
 #define ROWS 64
-#define SPANS 96		/* of a row; later ones are not drawn */
-#define OWN 4			/* of a machine; likewise */
-#define POINTS 96		/* of a debt's line; likewise */
+#define SPANS 96		/* of one row; later ones are not drawn */
+#define OWN 4			/* of one machine; later ones are not drawn */
+#define POINTS 96		/* of one debt's line; later ones are not
+				   drawn */
 #define WORDS 160		/* bytes of a text */
 
 /* Pixels. */
@@ -91,8 +92,8 @@ struct point {
 
 struct row {
 	enum row_kind kind;
-	int number;		/* of the holder or machine; for a debt the row
-				   of its scope */
+	int number;		/* the number of the holder or machine; for a
+				   debt, the row of its scope */
 	char name[24], nodepool[16];
 	struct span spans[SPANS];
 	int spans_n;
@@ -102,7 +103,8 @@ struct row {
 	int own_n;
 	/* a scope's */
 	int64_t seen_at, window_left, released;
-	bool leader_held;	/* at the last step that had a leader */
+	bool leader_held;	/* it was held at the last step that had a
+				   leader */
 	/* a debt's, in milliseconds; its slope is in thousandths */
 	enum look was;
 	int64_t debt, slope;
@@ -115,7 +117,7 @@ struct word {
 	int64_t at;
 	int row;
 	bool event;		/* it happens, and is drawn with a line */
-	bool said;		/* the file says it */
+	bool said;		/* the file describes it */
 	bool left;		/* it stands to the left of its moment */
 	int from, to;		/* x; equal where there was no room */
 	char text[WORDS];
@@ -125,14 +127,16 @@ struct picture {
 	const struct history *h;
 	const char *file;
 	char title[WORDS];
-	int64_t from, to;	/* what is shown */
+	int64_t from, to;	/* the first and the last moment that is
+				   shown */
 	struct row rows[ROWS];
 	int rows_n;
 	struct word words[2 * OPS];
 	int words_n;
-	bool used[LOOKS];	/* for the legend: what was drawn */
-	bool own_time, starting;	/* likewise, brackets of that kind */
-	bool debt, claims;	/* the file asks for rows of them */
+	bool used[LOOKS];	/* which looks were drawn, for the legend */
+	bool own_time, starting;	/* whether brackets of these kinds were
+					   drawn */
+	bool debt, claims;	/* whether the file asks for such rows */
 };
 
 /* picture.c: the number of a row, or -1. */

@@ -12,10 +12,10 @@
  * history without it is the same.
  *
  * Its invariant is I14.  Two Events never share a name, no count is written
- * that is lower than one before, nothing is counted that was not said, and what
- * is known to be written is not written again, nor soon what was refused.  When
- * the faults are over, everything that was said is counted, but for what was
- * refused, given up or had no room.
+ * that is lower than one before, and only reports that were made are counted.
+ * A write that is known to be done is not made again, and a refused one is not
+ * made again soon.  When the faults are over, every report is counted, except
+ * those that were refused or given up, or for which there was no room.
  */
 struct recorder;
 

@@ -16,48 +16,57 @@
  * two answers, and a check fails only if it fails under both.
  */
 
-#define SLACK_MS 3000		/* fresh lists, patches */
-#define TROUBLE_SLACK_MS 40000	/* after a call that failed: the longest
-				   backoffs, one after the other */
-#define LAG_MS 1000		/* until a replica knows what has happened */
-#define TURN_MS 1500		/* clock and stamps have whole seconds */
-#define GRACE_MS 5000		/* for a claim without a Launched condition */
-#define WRITES_MAX 6		/* to one object, beside two for each turn: for
-				   what a person does, an Event, a restart */
+#define SLACK_MS 3000		/* what fresh lists and patches may take */
+#define TROUBLE_SLACK_MS 40000	/* what they may take after a call that failed:
+				   the longest backoffs, one after the other */
+#define LAG_MS 1000		/* how long a replica may not know what has
+				   happened */
+#define TURN_MS 1500		/* how far clock and stamps may be off: they
+				   have whole seconds */
+#define GRACE_MS 5000		/* how long a claim may lack a Launched
+				   condition */
+#define WRITES_MAX 6		/* writes to one object, beside two for each
+				   turn: for what a person does, an Event, a
+				   restart */
 #define TRIES_MAX 30		/* calls for one object in a minute of trouble */
 #define LISTS_MAX 65		/* fresh lists of one kind in a minute */
 #define DENIED_MAX 12		/* calls in ten minutes for a write that is
 				   refused; after that one in ten minutes */
-#define REHOLDS 3		/* holds anew after a strip, in a period */
+#define REHOLDS 3		/* how often in a period a stripped hold is
+				   restored */
 
-/* lo: surely; hi: possibly. */
+/* lo: it is surely so; hi: it is possibly so. */
 struct maybe {
 	bool lo, hi;
 };
 
-/* A leaky bucket that is as far on, or as far behind, as it can be. */
+/* A leaky bucket with the highest, or the lowest, values that are possible. */
 struct bucket {
-	int windows;		/* how many have ended */
-	double debt, left;	/* ms; of the window that is open */
+	int windows;		/* how many windows have ended */
+	double debt, left;	/* debt: in ms; left: what is left of the open
+				   window */
 	bool open;
 	int64_t opened_at;
 };
 
 struct scope_truth {
 	struct bucket early, late;
-	double high;		/* the most debt of those without a window */
-	double open_left;	/* a window may be open for so much longer */
+	double high;		/* the most debt that is possible while no
+				   window is open */
+	double open_left;	/* for how much longer a window may be open */
 	bool unknown;		/* any debt and any window may be right */
-	double idle_for;	/* idle for so long; that ends `unknown` */
+	double idle_for;	/* for how long it has been idle; that ends
+				   `unknown` */
 	int64_t max;		/* the cap, as of the last look */
-	struct maybe busy;	/* as the world is */
-	int64_t hi_last;	/* it was possibly busy until then */
-	struct maybe seems;	/* busy, as replicas may see it */
+	struct maybe busy;	/* it is busy in the world */
+	int64_t hi_last;	/* when it was last possibly busy */
+	struct maybe seems;	/* it is busy, as replicas may see it */
 	struct maybe held;
-	int64_t released;	/* the earliest released-at; STAMP_NONE */
+	int64_t released;	/* the earliest released-at; STAMP_NONE: none */
 	int64_t limited_since, limited_at;	/* the released-at that limits
 				   the debt, and its virtual time */
-	bool heard_late;	/* that released-at came in trouble */
+	bool heard_late;	/* the replicas heard of that released-at in
+				   trouble */
 	/* A new leader does not see everything yet.  These hold what the last
 	 * one knew. */
 	bool gap, gap_held;
@@ -66,14 +75,15 @@ struct scope_truth {
 
 enum due_goal {
 	DUE_UNSURE,
-	DUE_LEFT,		/* being deleted, or not ours to hold */
+	DUE_LEFT,		/* it is being deleted, or is not ours to
+				   hold */
 	DUE_HELD,
 	DUE_CLEAR,
 };
 
 /* What a claim is, whatever its annotations say. */
 enum judged {
-	JUDGED_NOT,		/* does not count yet, or is undecided */
+	JUDGED_NOT,		/* it does not count yet, or is undecided */
 	JUDGED_SCALE_UP,
 	JUDGED_SUBSTITUTE,
 	JUDGED_EITHER,		/* nobody can know */
@@ -83,7 +93,7 @@ enum judged {
 enum tries {
 	TRIES_UNKNOWN,
 	TRIES_NONE,
-	TRIES_OWN,		/* one of its own NodePool */
+	TRIES_OWN,		/* it tries one of its own NodePool again */
 	TRIES_THIS,
 };
 
@@ -91,7 +101,7 @@ struct retry_truth {
 	enum tries tries;
 	bool coming;		/* the claim may count, as of the last look */
 	bool asked;		/* that has been settled, in this lead */
-	int failed;		/* TRIES_THIS: that machine */
+	int failed;		/* TRIES_THIS: the machine whose boot failed */
 	int64_t at;		/* since then, or the claim may count since
 				   then */
 	/* Its first try may be so much older than itself, in ms.  sure: the
@@ -102,19 +112,23 @@ struct retry_truth {
 
 /* How many machines it takes to hold the scope together with one of them. */
 struct share {
-	uint32_t fewest, most;	/* most 0: it has not come to count */
-	bool taken;		/* every leader has taken it: it stands */
-	int64_t sure_since;	/* every leader can take it since then */
+	uint32_t fewest, most;	/* most is 0 if the machine has not come to
+				   count */
+	bool taken;		/* every leader has taken this share, so it
+				   stands */
+	int64_t sure_since;	/* since when every leader can have taken it */
 	bool lost;		/* the machine does not count any more … */
-	int64_t lost_at;	/* … since then, last; -1: it counts */
-	bool first;		/* those of an earlier try are in it */
+	int64_t lost_at;	/* since when it does not count; -1: it
+				   counts */
+	bool first;		/* machines of an earlier try are among them */
 };
 
 struct machine_truth {
 	enum due_goal goal;
 	int64_t goal_since;
-	int64_t period_since;	/* its last turn away from clear */
-	int64_t due_since;	/* perhaps its hold is to go; -1: not */
+	int64_t period_since;	/* when its goal last turned away from clear */
+	int64_t due_since;	/* since when its hold may have to go; -1: it
+				   does not */
 	/* In this lead. */
 	enum judged judged;
 	int64_t judged_at;
@@ -130,12 +144,12 @@ struct machine_truth {
 	struct maybe counts, enough, replaced;
 	struct maybe counted;	/* it counted when it was last alive */
 	struct maybe came;	/* it counted at any time */
-	bool undecided;		/* perhaps: because of it no hold begins, and
-				 * one may go on */
+	bool undecided;		/* it may be undecided: because of it no hold
+				   begins, and one may go on */
 	bool opted_out;		/* a person took the hold away; the mark went
 				   with an earlier configuration */
-	int64_t deadline;	/* its own, on the leader's clock */
-	int64_t deadline_hi;	/* the later one where two are right */
+	int64_t deadline;	/* its own deadline, on the leader's clock */
+	int64_t deadline_hi;	/* the later deadline, where two are right */
 	int64_t busy_deadline, busy_deadline_hi;	/* the same for its scope:
 				   a reboot leaves them as they were */
 	int64_t created;
@@ -146,7 +160,7 @@ struct machine_truth {
 	/* The Node's hold, for the cap. */
 	bool was_held;
 	int64_t held_since, held_troubled;
-	int64_t held_max;	/* the cap meanwhile */
+	int64_t held_max;	/* the cap while it was held */
 	int64_t busy_since;	/* since when it surely keeps its scope busy;
 				   -1: it does not */
 };
@@ -164,27 +178,30 @@ struct truth {
 	int holders_n;
 	const struct holder *leader;	/* NULL: nobody leads */
 	unsigned leads_n;
-	struct rules rules;		/* of the leader, or of the last one */
+	struct rules rules;		/* the rules of the leader, or of the
+					   last one */
 	bool usable, maybe_usable;	/* the leader sees everything, so the
 					   time since the last look counts */
 	bool begins;			/* it waits for its first lists, and
 					   begins no hold meanwhile */
 	int64_t looked_at, next;
 	uint64_t seen_changes;
-	int64_t clock;			/* the leader's */
+	int64_t clock;			/* the leader's clock */
 	bool calm;
-	int64_t trouble_began;		/* the present trouble, or the last */
+	int64_t trouble_began;		/* when the present trouble began, or
+					   the last */
 	int64_t troubled_ms;
 	struct scope_truth scopes[POOLS];
 	struct machine_truth machines[MACHINES];
-	int64_t due_at;			/* when a release last was due */
+	int64_t due_at;			/* when a release was last due */
 	bool soft_odd;			/* the soft state does not fit */
 	int64_t soft_since;		/* since when it does not */
-	int soft_at_odds;		/* the scope that it does not fit */
+	int soft_at_odds;		/* the scope that the soft state does
+					   not fit */
 	/* The last fields: nothing depends on them. */
 	struct meter meter;
-	struct meter rates;		/* … in a millisecond, as of the last
-					   look */
+	struct meter rates;		/* how much of each a millisecond adds,
+					   as of the last look */
 };
 
 void truth_init(struct truth *t, struct world *w, struct holder *holders,

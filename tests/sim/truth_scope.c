@@ -567,8 +567,9 @@ truth_leads(struct holder *h)
 			 (most.at == STAMP_NONE || k.debt > most.debt))
 			most = k;
 	}
-	/* The scope was another: each NodePool was held as the cluster was, and
-	 * the cluster as the NodePool was that had been held the longest. */
+	/* The kind of scope has changed.  Each NodePool takes over the state of
+	 * the cluster, or the cluster that of the NodePool with the most
+	 * debt. */
 	for (int i = 0; most.at != STAMP_NONE && i < scopes_n(t); i++) {
 		struct kept k = most;
 

@@ -74,7 +74,7 @@ static struct bounds
 takes_now(const struct truth *t, int machine)
 {
 	const struct world *w = t->w;
-	uint32_t fewest = 1, most = 1;	/* itself */
+	uint32_t fewest = 1, most = 1;	/* the machine itself */
 
 	if (w->full || (t->leader != NULL &&
 			t->leader->streams[KIND_NODECLAIM].unserved))

@@ -40,7 +40,7 @@ enum spec_field {
 };
 #define SPEC_FIELDS (POOL_KEYS - NODEPOOL_KEY_COUNT)
 
-struct notes_on {	/* annotations, "" = absent, and whose the holds are */
+struct notes_on {	/* annotations, "" if absent, and who set the holds */
 	char at[ANN_COUNT][TEXT];
 	enum by by[ANN_OTHER_HOLD + 1];
 };
@@ -54,7 +54,8 @@ struct thing {
 	uint64_t rv;
 	/* Stamps: server time, whole seconds; STAMP_NONE without. */
 	int64_t created_ms, ready_ms, deleted_ms;
-	int64_t first_ready_ms;	/* claim: before it was rebooted */
+	int64_t first_ready_ms;	/* claim: when it was ready before it was
+				   rebooted */
 	bool rebooted;
 	bool deleting, launched, launch_known, registered;
 	/* When it really happened, in virtual time; -1: it did not. */
@@ -68,28 +69,34 @@ struct thing {
 				   since, and may have taken it off before
 				   anybody saw it */
 	char says[POOL_KEYS][32];	/* NodePool: its annotations and spec */
-	int respecified;	/* NodePool: so often its spec was changed */
-	bool disrupted;			/* claim: DisruptionReason, whichever */
-	bool terminated_first;	/* … Drifted or Unhealthy, of reserved
-				   capacity */
-	int64_t disrupted_ms;		/* … other than Empty */
+	int respecified;	/* NodePool: how often its spec was changed */
+	bool disrupted;			/* claim: it has DisruptionReason,
+					   whatever the reason */
+	bool terminated_first;	/* claim: its reason is Drifted or Unhealthy,
+				   and its capacity is reserved */
+	int64_t disrupted_ms;		/* claim: since when it has a reason
+					   other than Empty */
 	char class[CLASS_BYTES];	/* claim: our class; Event: its reason */
-	char class_uid[24];		/* claim: whom the class speaks of */
+	char class_uid[24];		/* claim: the uid that its class
+					   names */
 	bool large;		/* lists and watches leave it out */
-	bool was_large;		/* … and did when it came to be deleted */
+	bool was_large;		/* they left it out when its deletion began */
 	/* for the invariants */
 	unsigned writes, reasons, tries;
 	int64_t tries_since;
-	unsigned denied;	/* writes refused, one after the other … */
+	unsigned denied;	/* how many writes in a row were refused */
 	int denied_act;
-	int64_t relieved;	/* … until then */
-	int64_t denied_since;	/* … since then */
-	unsigned holds, hold_reasons;	/* of ours, in this period */
-	int64_t turned[3];	/* when it was held again after a clear */
+	int64_t relieved;	/* when the last series of refusals ended */
+	int64_t denied_since;	/* when the present series began */
+	unsigned holds, hold_reasons;	/* our holds in this period, and the
+					   reasons that allow them */
+	int64_t turned[3];	/* when the object was held again after a
+				   clear */
 	bool was_cleared;
 	int strips;
-	int64_t touched;	/* by anybody but us */
-	int64_t marked;		/* by a person, last; 0: never */
+	int64_t touched;	/* when somebody other than us last changed
+				   it */
+	int64_t marked;		/* when a person last set a mark; 0: never */
 };
 
 struct line {
@@ -100,17 +107,21 @@ struct line {
 
 /* What the machine's story is; -1: never. */
 struct story {
-	int64_t launch_ms, node_ms, register_ms, ready_ms;	/* after birth */
+	/* after its birth */
+	int64_t launch_ms, node_ms, register_ms, ready_ms;
 	int64_t stale_ms;	/* age of the claim that registration copies */
 	bool missed;		/* no webhook is called */
 	bool no_condition;	/* no Launched condition before the launch */
 	bool node_first;	/* at its end the Node goes before the claim */
-	int64_t event_ms;	/* replaces another: when Karpenter says so; 0 */
-	int64_t gives_up_ms;	/* no capacity: when the claim goes again; 0 */
+	int64_t event_ms;	/* it replaces another: when Karpenter's Event
+				   says so; 0: it does not */
+	int64_t gives_up_ms;	/* it finds no capacity: when its claim goes
+				   again; 0: it does not */
 	bool cloned;		/* a copy of another claim: mark, class and all */
-	bool opted_out;		/* … of one whose hold a person took away */
-	bool taint_only;	/* its Node has the pool label only from its
-				   registration on; the taint until then */
+	bool opted_out;		/* it is a copy of one whose hold a person took
+				   away */
+	bool taint_only;	/* until its registration, its Node has the
+				   taint and not the pool label */
 	bool claimless;		/* a Node alone */
 	bool large;		/* its claim is too large from birth on */
 };
@@ -119,10 +130,11 @@ struct machine {
 	bool used;
 	char nodepool[16];
 	int pool_id;
-	int claim, node;	/* things, -1 none */
+	int claim, node;	/* their places in things; -1: none */
 	int64_t born;
-	int64_t said_at;		/* the first Event on it; -1: none yet */
-	int said;			/* … which is this thing */
+	int64_t said_at;		/* when the first Event on it came; -1:
+					   none yet */
+	int said;			/* the place of that Event in things */
 	struct story story;
 };
 
@@ -136,7 +148,8 @@ enum due_type {
 	DUE_GIVE_UP,
 	DUE_GONE_FIRST,	/* a deleted machine's objects, one by one */
 	DUE_GONE_SECOND,
-	DUE_DELETE,		/* its Node went before: now the claim */
+	DUE_DELETE,		/* its Node is gone, so its claim is deleted
+				   now */
 };
 
 struct due {
@@ -157,16 +170,18 @@ struct pool_state {
 	bool fixed, never;	/* spec.replicas; consolidateAfter: Never */
 	int64_t respecified;	/* when one of these changed; -1: never */
 	int64_t until, released;	/* server time; STAMP_NONE: none */
-	int64_t hold, max;		/* -1: the rules' */
+	int64_t hold, max;		/* -1: as the rules say */
 	int64_t changed;
-	int64_t cap_changed;	/* `max` did, with or without the NodePool */
+	int64_t cap_changed;	/* when `max` changed, with or without the
+				   NodePool */
 };
 
 /* Patches of one kind that the API server turns down. */
 struct denial {
 	int64_t until;
 	int code;		/* 403, 422, 500 (somebody's webhook), 503 */
-	char nodepool[16];		/* of that pool only; "": of all */
+	char nodepool[16];		/* the only NodePool that it affects;
+					   "": all */
 };
 
 /* The command `uninstall`, at work. */
@@ -184,14 +199,15 @@ struct world {
 	struct dice dice;
 	int64_t now, end;
 	uint64_t rv, changes;
-	uint64_t sighted;	/* so often a replica saw something new */
+	uint64_t sighted;	/* how often a replica saw something new */
 	struct thing things[THINGS];
 	int things_n;
 	struct machine machines[MACHINES];
 	int machines_n;
 	struct line *lines[VIEW_COUNT];
 	size_t lines_n[VIEW_COUNT], lines_cap[VIEW_COUNT];
-	uint64_t compacted;	/* watches from before are expired */
+	uint64_t compacted;	/* watches that began before this version are
+				   expired */
 	struct pool_state nodepools[POOLS];
 	int pools_n;
 	bool larges;	/* an object was too large once: fresh lists are made
@@ -199,12 +215,14 @@ struct world {
 	int64_t quarrel;	/* until then two may lead, with different
 			   configurations: what one strips the other holds
 			   again, three times in a period */
-	bool full;	/* a table was, and left something out … */
-	int64_t crowded;	/* … and last could not but do so */
+	bool full;	/* a table was full, and left something out */
+	int64_t crowded;	/* when a table last had no choice but to do
+				   so */
 	bool is_crowded;
 	struct lease_record lease;
-	int64_t lease_left_us;	/* the renewTime of who led before */
-	int64_t lease_deleted;	/* by a person; then two may lead for a while */
+	int64_t lease_left_us;	/* the renewTime of the leader before */
+	int64_t lease_deleted;	/* when a person deleted it; then two may lead
+				   for a while */
 	struct due dues[DUES];
 	int dues_n;
 	uint64_t order;
@@ -218,14 +236,17 @@ struct world {
 	int64_t turns_from, turns_until, turns_every, turns_by;
 	struct uninstaller uninstaller;
 	int64_t trouble_until;	/* of any kind: invariants with a slack wait */
-	int64_t failed;		/* a call of a leader was, last: what comes next
-				   waits for a backoff */
-	int64_t lease_failed;	/* a call for the Lease did, last */
-	int64_t large_line;	/* watches left a line out, last */
-	int64_t caused;		/* something happened that is not ours, last */
-	int64_t trouble_began;	/* a fault began, or whoever leads, last */
+	int64_t failed;		/* when a call of a leader last failed: what
+				   comes next waits for a backoff */
+	int64_t lease_failed;	/* when a call for the Lease last failed */
+	int64_t large_line;	/* when a watch last left out a line */
+	int64_t caused;		/* when something last happened that is not
+				   ours */
+	int64_t trouble_began;	/* when a fault last began, or the leader last
+				   changed */
 	bool reruled;		/* a replica's configuration was changed */
-	unsigned strange;	/* restarts, other rules and the like, so far */
+	unsigned strange;	/* how many restarts, other rules and the like
+				   there were */
 	struct truth *truth;
 	struct certs *certs;	/* NULL in an even world */
 	admit_fn *admit;
