@@ -32,7 +32,7 @@ void clock_date(struct clock *c, int64_t date_ms, int64_t sent_ms,
 
 /* Returns true once when the offset has moved by more than CLOCK_SHIFT_MS since
  * the last time it returned true, or at first since clock_new, when the offset
- * was that of CLOCK_REALTIME.  *by_ms is by how much.  For the log only. */
+ * was that of CLOCK_REALTIME.  *by_ms is the difference.  For the log only. */
 bool clock_shifted(struct clock *c, int64_t *by_ms);
 
 #endif

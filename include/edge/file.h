@@ -15,11 +15,11 @@ int file_read(const char *path, size_t bytes_max, char **out, size_t *n,
 	      struct err *e);
 
 /*
- * A file that is at its place whole, or not at all: it is written under another
- * name in the same folder, and then moved.  What was at its place is replaced,
- * and a link there is never followed.
+ * Writes a file so that it appears at its place whole or not at all.  It is
+ * written under another name in the same folder, and then moved.  The move
+ * replaces a file at its place and never follows a link there.
  *
- * dir: a folder in which name is, or AT_FDCWD.  Both are borrowed.
+ * dir: the folder of `name`, or AT_FDCWD.  Both are borrowed.
  */
 struct file_draft {
 	int dir;
@@ -32,19 +32,19 @@ struct file_draft {
  * mode is exact, whatever the umask. */
 int file_draft(struct file_draft *d, int dir, const char *name, mode_t mode,
 	       struct err *e);
-/* Moves the file to its place.  Whoever wants it there after a power failure
- * calls fsync(2) before, and for the folder afterwards. */
+/* Moves the file to its place.  To have it there even after a power failure,
+ * call fsync(2) on the file before, and on the folder afterwards. */
 int file_draft_move(struct file_draft *d, struct err *e);
-/* Removes what was not moved.  A zeroed draft is nothing. */
+/* Removes the file if it was not moved.  A zeroed draft is allowed. */
 void file_draft_done(struct file_draft *d);
 
-/* Refuses a place for a file where there is something else than a regular file,
- * or one of the n others, or what is open as stdin, stdout or stderr, under
- * whatever name.  ERR_INPUT; the error names the place. */
+/* Checks a place for a file.  It fails with ERR_INPUT, and names the place, if
+ * something other than a regular file is there, or one of the n others, or the
+ * file that is open as stdin, stdout or stderr, under whatever name. */
 int file_place(const char *path, const char *const *others, size_t n,
 	       struct err *e);
-/* Would a file at one of these take the place of one at the other?  None has to
- * be there yet. */
+/* Returns whether a file at one of these places would replace one at the other.
+ * Neither has to exist yet. */
 bool file_same_place(const char *a, const char *b);
 
 #endif

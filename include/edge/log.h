@@ -11,8 +11,8 @@
  * cli/serve.c and edge/server log; everything else returns a struct err.
  *
  * Logging never blocks.  What the reader of stderr does not take at once waits
- * in a buffer; a line for which there is no room is dropped and counted.  The
- * next line, or log_flush, writes what waits.
+ * in a buffer, and the next line or log_flush writes it.  A line for which
+ * there is no room is dropped and counted.
  *
  *   text  2026-01-02T03:04:05.678Z INFO held kind="Node" name="n0" …
  *   json  {"ts":"…","level":"info","msg":"held","kind":"Node","name":"n0",…}

@@ -35,8 +35,8 @@ void output_line(struct output *o, const char *format, ...)
 /* Writes what the reader takes now. */
 void output_flush(struct output *o);
 
-/* Returns whether so much waits that the caller should add nothing for now:
- * OUTPUT_WAITING_MAX bytes. */
+/* Returns whether OUTPUT_WAITING_MAX bytes wait.  The caller then should add
+ * nothing for now. */
 bool output_is_full(const struct output *o);
 
 /* Waits until no more than `most` bytes wait.  Returns -1 with ERR_CANCELLED if
@@ -45,10 +45,11 @@ bool output_is_full(const struct output *o);
  * take any time), and ERR_SYSTEM if a write has failed. */
 int output_wait(struct output *o, size_t most, int64_t stall_ms, struct err *e);
 
-/* Prints such a line on stderr, by the buffer of the log (edge/log.h): it does
- * not wait either.  Any thread. */
+/* Prints a line like output_line's on stderr, through the log's buffer
+ * (edge/log.h), and does not wait.  Any thread. */
 void output_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* At the end: waits for the reader of stderr, for LOG_END_MS at most. */
+/* Call this at the end.  It waits for the reader of stderr, for LOG_END_MS at
+ * most. */
 void output_tell_end(void);
 
 #endif

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * The signals that ask a command to end: SIGTERM, SIGINT and SIGHUP, unless
- * the latter is ignored, as under nohup.  While they are blocked they wait until
- * the command looks:
+ * The signals that ask a command to end: SIGTERM, SIGINT and, unless it is
+ * ignored as under nohup, SIGHUP.  While they are blocked they wait until the
+ * command looks:
  *
  *	signals_block -> signals_take gets the first one -> signals_restore
  *
@@ -25,7 +25,8 @@ struct signals {
 /* Makes *set the set of these signals.  Any thread. */
 void signals_fill(sigset_t *set);
 
-/* Also ignores SIGPIPE: who reads our output or a connection may go away. */
+/* Blocks these signals.  It also ignores SIGPIPE, because the reader of our
+ * output or of a connection may go away. */
 void signals_block(struct signals *s);
 /* Returns the first signal, or 0 if none has come within `ms`. */
 int signals_take(struct signals *s, int64_t ms);

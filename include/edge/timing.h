@@ -14,7 +14,7 @@ struct timing {
 	int64_t connect_ms, call_ms, list_ms, silent_ms; /* API client */
 	int64_t query_ms;  /* a range query of Prometheus */
 	int64_t token_ms;  /* how often a token file is read again */
-	int64_t cert_ms;   /* how often the pair's files are looked at */
+	int64_t cert_ms;   /* how often the pair's files are checked */
 	int64_t quiet_ms;  /* how long after SIGTERM, and after the last
 				   connection, a stop still waits for another
 				   connection */

@@ -8,10 +8,10 @@
 #include "wire/config/config.h"
 #include "wire/kubeconfig/kubeconfig.h"
 
-/* Finds out which cluster to use and as whom: --kubeconfig, $KUBECONFIG, the
- * pod's service account and ~/.kube/config, in that order.  file and context
- * may be NULL.  The caller frees *out with kubeconfig_done.  It returns -1 on
- * failure, and *e says why. */
+/* Finds the cluster and the credentials to use.  It looks at --kubeconfig,
+ * $KUBECONFIG, the pod's service account and ~/.kube/config, in that order.
+ * file and context may be NULL.  The caller frees *out with kubeconfig_done.
+ * It returns -1 on failure, and *e says why. */
 int access_find(const char *file, const char *context, struct kubeconfig *out,
 		struct err *e);
 

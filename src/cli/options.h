@@ -15,7 +15,7 @@
  * walk their flags with flags_next.
  */
 
-/* --- flags: --name VALUE, --name=VALUE, -h, -o VALUE, "--" ----------------- */
+/* --- flags: --name VALUE, --name=VALUE, -h, -o VALUE, "--" ---------------- */
 
 struct flags {
 	int argc;
@@ -56,22 +56,23 @@ struct options {
 int options_parse(int argc, char **argv, const char *usage, struct options *o,
 		  struct err *e);
 
-/* The same for a command that has flags of its own beside these.  `own` takes
- * the flag that *f is at: it returns 1 if the flag is its own, 0 if it is not,
- * and -1. */
+/* Like options_parse, for a command that has more flags of its own.  `own`
+ * takes the flag that *f is at.  It returns 1 if the flag is the command's own,
+ * 0 if it is not, and -1 on failure. */
 typedef int options_own(void *ctx, struct flags *f, struct err *e);
 int options_parse_with(int argc, char **argv, const char *usage,
 		       options_own *own, void *ctx, struct options *o,
 		       struct err *e);
 
-/* For such an `own`: take the value of --namespace, a name or "", and of a flag
- * whose value is a duration such as `example`.  Both return 1 or -1. */
+/* An `own` function may use these two.  They take the value of --namespace,
+ * which is a name or "", and that of a flag whose value is a duration such as
+ * `example`.  Both return 1 or -1. */
 int options_namespace(struct flags *f, const char **name, struct err *e);
 int options_duration(struct flags *f, const char *example, int64_t *ms,
 		     struct err *e);
 
-/* Reads and parses one kubeconfig file.  Somebody has named the file, so it is
- * ERR_INPUT if it cannot be read. */
+/* Reads and parses one kubeconfig file.  If it cannot be read, the error is
+ * ERR_INPUT, because the user has named the file. */
 int options_kubeconfig(const char *file, const char *context,
 		       struct kubeconfig *out, struct err *e);
 

@@ -21,7 +21,7 @@ struct command {
 struct program {
 	const char *name;
 	const char *about; /* one sentence */
-	const char *see;   /* ends --help: where the rest is */
+	const char *see;   /* the last line of --help: where the rest is */
 	const struct command *commands;
 	size_t commands_n;
 };
@@ -30,7 +30,7 @@ struct program {
 int program_main(const struct program *p, int argc, char **argv,
 		 const struct timing *t);
 
-/* The command that both have. */
+/* Both programs have this command. */
 int cmd_version(int argc, char **argv, const struct timing *t);
 
 #endif

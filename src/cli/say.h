@@ -4,13 +4,13 @@
 
 #include "core/base/err.h"
 
-/* What every command prints, under the program's name. */
+/* Messages and exit codes of every command. */
 
 #define CMD_OK 0
 #define CMD_FAILED 1 /* the work failed */
 #define CMD_USAGE 2  /* the input was wrong */
 
-/* The name has to be set before the others are called. */
+/* Sets the program's name.  Call it before the other functions. */
 void say_as(const char *program);
 const char *program_name(void);
 

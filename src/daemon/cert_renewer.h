@@ -20,7 +20,7 @@ struct cert_renewer_setup {
 	struct state *shared;
 	struct kube *kube;
 	const struct config *config;
-	struct serving_cert *pair;   /* what this replica serves */
+	struct serving_cert *pair;   /* the pair that this replica serves */
 	const char *namespace_name;  /* of the Secret and the Service */
 	const struct timing *timing; /* call_ms is used */
 };

@@ -9,10 +9,10 @@
  * The set of the names of the NodePools that are left alone at admission,
  * because people have disabled them or because a hold can do nothing for them
  * (docs/rules.md#nodepools-left-alone).  Every replica keeps one for its
- * webhook.  Any thread may call any function: the set
- * has a lock of its own, under which nothing else is locked or called.  A
- * lookup in an empty set, the usual case, takes no lock.  The set holds
- * SCOPES_MAX names.  Further NodePools count as enabled.  Times are server_ms.
+ * webhook.  Any thread may call any function: the set has a lock of its own,
+ * under which nothing else is locked or called.  A lookup in an empty set, the
+ * usual case, takes no lock.  The set holds SCOPES_MAX names.  Further
+ * NodePools count as enabled.  Times are server_ms.
  */
 struct disabled_nodepools;
 
@@ -20,10 +20,11 @@ struct disabled_nodepools;
 struct disabled_nodepools *disabled_nodepools_new(void);
 void disabled_nodepools_free(struct disabled_nodepools *d);
 
-/* _listing begins a list of NodePools, and _set adds each name that it shows,
- * with the moment from which it is left alone (nodepool_alone_ms): INT64_MIN is
- * always, and INT64_MAX, never, removes the name.  _listed ends a complete
- * list: it drops the names that the list did not show. */
+/* _listing begins a list of NodePools.  _set adds a name that the list shows,
+ * and the time from which that NodePool is left alone (nodepool_alone_ms).
+ * INT64_MIN means always.  INT64_MAX means never, and removes the name.
+ * _listed ends a complete list: it drops the names that the list did not
+ * show. */
 void disabled_nodepools_listing(struct disabled_nodepools *d);
 void disabled_nodepools_listed(struct disabled_nodepools *d);
 void disabled_nodepools_set(struct disabled_nodepools *d, const char *nodepool,

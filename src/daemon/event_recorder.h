@@ -32,7 +32,7 @@ struct event_recorder *event_recorder_new(const struct event_recorder_setup *o,
 void event_recorder_free(struct event_recorder *t);
 
 /* Records an Event.  Any thread may call it, even before the worker starts.  It
- * never waits for the API server.  It copies what `what` points to.  If t is
+ * never waits for the API server.  It copies *what and its strings.  If t is
  * NULL, nothing happens. */
 void event_recorder_say(struct event_recorder *t,
 			const struct event_series_what *what);

@@ -16,7 +16,8 @@
  * the requests.
  *
  * Main calls hook_start, which fills in *h, and hook_stop.  *s and *c outlive
- * the hook.  At most connections_max connections are open.  hook_start returns -1 on failure, and *e says why.
+ * the hook.  At most connections_max connections are open.  hook_start returns
+ * -1 on failure, and *e says why.
  */
 struct hook {
 	struct state *shared;
@@ -27,8 +28,8 @@ struct hook {
 int hook_start(struct hook *h, struct state *s, const struct config *c,
 	       const struct timing *t, unsigned connections_max, struct err *e);
 void hook_stop(struct hook *h);
-/* Returns how many connections there are descriptors for, beside those of
- * everything else, and at most `max`. */
+/* Returns for how many connections there are descriptors, without those that
+ * everything else needs.  The result is at most `max`. */
 unsigned hook_places(unsigned max);
 
 #endif

@@ -16,10 +16,10 @@
 
 /*
  * job_start makes the request of an action: its path, and its patch if it
- * writes.  job_answered makes the outcome of the reply.  The items of a fresh
- * list and the object of a read go into the table before that (state_fresh,
- * state_found).  What went wrong is logged here, but for refused writes, which
- * the controller reports once for each object.
+ * writes.  job_answered turns the reply into the outcome.  By then the items of
+ * a fresh list, or the object of a read, are in the table (state_fresh,
+ * state_found).  This file logs what went wrong, except for refused writes,
+ * which the controller reports once for each object.
  */
 static bool
 is_list(const struct job *j)

@@ -18,8 +18,8 @@ struct job {
 	bool used;
 	struct action action;
 	struct pager pager;	     /* the pages of a list */
-	const struct job_env *env;   /* for a page's items as they arrive */
-	bool metadata;		     /* a read asks for the metadata only */
+	const struct job_env *env;   /* takes a page's items as they arrive */
+	bool metadata;		     /* the read asks for metadata only */
 	char why[API_MESSAGE_BYTES]; /* outcome.why points to it */
 };
 
@@ -38,8 +38,8 @@ void job_init(struct job *j, const struct action *a);
 int job_start(const struct job_env *v, struct job *j, uint64_t tag,
 	      struct kube_lanes *lanes, struct err *e);
 
-/* With MODE_OBSERVE, instead of a job: logs a write of the controller that is not
- * made, and sets *out, which points to *a. */
+/* With MODE_OBSERVE this takes the place of a job.  It logs the write that the
+ * controller wants and that is not made, and sets *out, which points to *a. */
 void job_tell(const struct job_env *v, const struct action *a,
 	      struct controller_outcome *out);
 

@@ -9,10 +9,11 @@
 #include "wire/status/status.h"
 
 /*
- * The admission reviews of the last minute: main looks at the counters every
- * RECENT_MS, and whoever wants the figures compares them with those of a minute
- * ago.  Main alone calls recent_init and recent_look; any thread reads.  There
- * is no lock: a look is overwritten when it is far older than a minute.
+ * Counts the admission reviews of the last minute.  Main copies the counters
+ * every RECENT_MS, and recent_read compares them with the copy of a minute ago.
+ * Main alone calls recent_init and recent_look; any thread may call
+ * recent_read.  It needs no lock, because a copy is overwritten only when it is
+ * far older than a minute.
  */
 #define RECENT_LOOKS 16
 #define RECENT_MS 5000

@@ -21,7 +21,7 @@
 	(WEBHOOKS_BODY_BYTES > SECRET_BODY_BYTES ? WEBHOOKS_BODY_BYTES         \
 						 : SECRET_BODY_BYTES)
 
-/* What the steps work on.  It takes some 750 KiB, so keep it on the heap. */
+/* The data of all steps.  It takes some 750 KiB, so keep it on the heap. */
 struct renewal_call {
 	struct state *shared;
 	struct kube_stream *stream;
@@ -30,9 +30,9 @@ struct renewal_call {
 	char namespace_name[64]; /* of the Secret and the Service */
 	char names_text[2][2 * NAME_BYTES];
 	struct certs_names names;
-	bool stands_in; /* acts without the lead */
+	bool stands_in; /* it acts although it does not lead */
 
-	struct renewal_view view; /* what the last read showed */
+	struct renewal_view view; /* the result of the last read */
 	struct secret secret;
 	struct webhooks webhooks;
 	char pem[WEBHOOKS_BUNDLE_MAX];
@@ -40,7 +40,7 @@ struct renewal_call {
 };
 
 struct renewal_call_result {
-	struct renewal_outcome outcome; /* view: struct renewal_call's */
+	struct renewal_outcome outcome; /* its view is renewal_call's */
 	enum answer_class answer;
 	int status; /* HTTP; 0: no reply, see err */
 	struct kube_reply reply;

@@ -14,8 +14,8 @@
 /*
  * The certificate pair on disk and the pair that is served.  Main alone calls
  * serving_cert_init and serving_cert_look.  Any thread may call
- * serving_cert_valid and read the members that are atomic.
- * What serving_cert_init is given outlives the struct.
+ * serving_cert_valid and read the members that are atomic.  The arguments of
+ * serving_cert_init outlive the struct.
  */
 struct serving_cert {
 	const char *cert_file, *key_file;
@@ -25,7 +25,7 @@ struct serving_cert {
 	struct stat cert_stat, key_stat; /* those of the last read */
 	int64_t read_ms;		 /* boot time */
 	char serial[64];
-	uint64_t digest;   /* of the two files that are served */
+	uint64_t digest;   /* of the files of the pair that is served */
 	char refused[240]; /* the last error, logged once */
 	_Atomic int64_t not_before_ms,
 		not_after_ms;	    /* 0 while none is served */

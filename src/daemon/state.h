@@ -23,12 +23,12 @@
  * allocation or logging, so no call waits for longer than such a call takes.
  * The functions that sleep say so; they do not hold it meanwhile.
  *
- * Thread: each group names the thread that calls it.  `any` is any thread
+ * Thread: each group names the thread that calls it.  `any` means any thread
  * between state_new and state_free.
  *
- * A function with the name of one of core/controller/controller.h passes its
- * arguments on, with the time.  That header has its contract.  Functions that
- * change what there is to do wake the sweeper.
+ * A function state_x whose name is that of controller_x passes its arguments on
+ * to it, with the time; core/controller/controller.h has its contract.
+ * Functions that change what there is to do wake the sweeper.
  */
 struct state {
 	struct clock *clock;	  /* has its own contract: edge/clock.h */
@@ -66,7 +66,7 @@ void state_lease_stop(struct state *s);
 
 /* --- watchers ------------------------------------------------------------- */
 
-/* What these functions say of NodePools goes to disabled_nodepools as well. */
+/* These functions pass news of NodePools to disabled_nodepools as well. */
 void state_listing(struct state *s, enum kind kind);
 void state_listed(struct state *s, enum kind kind, bool served);
 void state_watch(struct state *s, enum kind kind, bool up);
@@ -127,15 +127,15 @@ bool state_scope(struct state *s, const struct figures *f, uint32_t *i,
 bool state_nodepool_at(struct state *s, uint32_t *i,
 		       struct nodepool_report *out);
 
-/* Who leads, for /status: identity is this replica's, and holder that of the
- * Lease ("": nobody, or not known).  since_ms: server time; STAMP_NONE:
- * unknown.  Without a Lease all three are unset. */
+/* Says for /status who leads.  `identity` is this replica's, and `holder` is
+ * the Lease's ("": nobody, or not known).  since_ms is server time (STAMP_NONE:
+ * unknown).  Without a Lease all three are unset. */
 struct state_lead {
 	bool electing, here;
 	char identity[LEASE_HOLDER_BYTES], holder[LEASE_HOLDER_BYTES];
 	int64_t since_ms;
-	bool restarted; /* nobody leads: the Lease names this pod as it was
-			   before it restarted */
+	bool restarted; /* nobody leads: the Lease still names this pod as it
+			   was before it restarted */
 };
 void state_lead(struct state *s, struct state_lead *out);
 
@@ -152,8 +152,8 @@ bool state_nodepool_status(struct state *s, const struct figures *f,
 			   uint32_t *i, struct nodepool_status *out);
 bool state_machine(struct state *s, const char *name,
 		   struct machine_status *out);
-/* As controller_machine_next, until there is one: it takes the mutex as
- * state_count does.  Returns false at the end. */
+/* Calls controller_machine_next until it has found a machine.  It takes the
+ * mutex as state_count does.  Returns false at the end. */
 bool state_machine_next(struct state *s, uint32_t *i, enum machine_rank rank,
 			const char *nodepool, struct machine_status *out);
 uint32_t state_machines_counted(struct state *s, const struct figures *f,

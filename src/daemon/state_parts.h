@@ -7,25 +7,30 @@
 #include "state.h"
 
 /*
- * The part of the state behind the one mutex, for state.c and state_lease.c
- * alone.  Watchers track objects under it, and the sweeper asks for the next
- * action under it.  The webhook never takes it.  `awake` keeps a list of 10,000
- * objects from waking the sweeper 10,000 times.
+ * The part of the state behind the one mutex.  Only state.c, state_lease.c and
+ * state_status.c include this header.  Watchers track objects under the mutex,
+ * and the sweeper asks for the next action under it.  The webhook never takes
+ * it.  `awake` keeps a list of 10,000 objects from waking the sweeper 10,000
+ * times.
  */
 struct state_table {
 	pthread_mutex_t lock;
-	pthread_cond_t stop, turn; /* turn: the lead changed, or lease_stop */
+	pthread_cond_t stop, turn; /* turn: the lead has changed, or the Lease
+				      is to be given up */
 	struct controller *controller;
-	struct lease *lease;	 /* NULL: no Lease is kept */
-	bool restored, recalled; /* soft state, history: for this lead */
+	struct lease *lease; /* NULL: no Lease is kept */
+	/* Since this replica leads, the soft state was restored, and so was the
+	 * history. */
+	bool restored, recalled;
 	char soft[LEASE_STATE_BYTES], history[LEASE_HISTORY_BYTES];
-	/* Without leader election: the period of writes, and the time of the
-	 * last. */
+	/* Without leader election the soft state is written every soft_ms, the
+	 * last time at soft_boot_ms. */
 	int64_t soft_ms, soft_boot_ms;
 	bool leads, lease_stopped;
-	bool nodepools_skipped;	 /* since the last list of NodePools
-					   began, one was left out */
-	bool turned[VIEW_COUNT]; /* list or watch of another lead */
+	bool nodepools_skipped;	 /* a NodePool was left out since the last
+				    list of them began */
+	bool turned[VIEW_COUNT]; /* this kind was listed or watched under
+				    the lead before (state_lead_turned) */
 	_Atomic(struct kube_lanes *) lanes;
 	_Atomic bool awake;
 };

@@ -9,10 +9,10 @@
 
 /*
  * The handlers of the page (/), /status, /status/machines, one machine's
- * /status/machines/NAME, and /status/time
- * (docs/status.md).  Main calls status_init and status_done.  The handlers run
- * on the worker of the metrics server, but for status_time and status_busy,
- * which need no lock and no table and run on its serving thread.
+ * /status/machines/NAME, and /status/time (docs/status.md).  Main calls
+ * status_init and status_done.  The handlers run on the worker of the metrics
+ * server.  Only status_time and status_busy run on its serving thread, because
+ * they need neither a lock nor the table.
  */
 #define STATUS_MACHINES "/status/machines/"
 
@@ -23,8 +23,8 @@ struct status {
 	struct recent recent; /* admission reviews */
 	char host[65];	      /* stands for the identity if there is no
 				   Lease */
-	/* The figures, when they were counted, and how many turns there had
-	 * been. */
+	/* The figures, the time when they were counted, and the number of turns
+	 * until then. */
 	struct figures *figures;
 	bool counted;
 	int64_t counted_boot_ms;
@@ -38,10 +38,10 @@ int status_init(struct status *t, struct state *s, struct serving_cert *pair,
 void status_done(struct status *t);
 
 /* Counts the machines anew if the figures are a second old, or a scope has
- * turned.  On the worker. */
+ * turned.  The worker calls this. */
 void status_count(struct status *t);
-/* Makes `text`, which malloc has returned, the body of a reply.  It keeps no
- * more room than len bytes need. */
+/* Makes `text`, which malloc has returned, the body of a reply, and shrinks it
+ * to the len bytes that it needs. */
 void status_send(struct server_reply *a, char *text, size_t len);
 
 /* The handlers.  status_busy answers instead of the first four if the worker

@@ -45,12 +45,12 @@ enum worker_state {
 struct worker {
 	const struct worker_kind *kind; /* NULL: not needed */
 	void *ctx;
-	const struct kube_stream *stream; /* that of its calls; or NULL */
+	const struct kube_stream *stream; /* its calls' stream, or NULL */
 	pthread_t thread;
 	_Atomic enum worker_state state;
 	_Atomic int64_t beat_ms; /* boot time */
-	bool asked;		 /* main's own: worker_stop was called */
-	bool troubled; /* the thread's own: the log says that it has trouble */
+	bool asked;		 /* worker_stop was called; only main uses it */
+	bool troubled; /* its trouble is logged; only the thread uses it */
 };
 
 /* Main calls this before the start.  ctx and stream outlive the join. */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /*
- * Writes lines to stderr without ever waiting for who reads them.  What the
+ * Writes lines to stderr without ever waiting for their reader.  What the
  * reader does not take waits in a buffer of LOG_WAITING_BYTES_MAX and goes out
  * later, in order.  A line for which the buffer has no room is dropped and
  * counted.  Any thread.

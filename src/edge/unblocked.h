@@ -10,14 +10,14 @@
  * because other processes may have it, too.
  */
 
-/* Returns what fd refers to, opened once more and not blocking, for us alone.
- * That may be refused, and there is no need of it for a file: then it returns
- * fd. */
+/* Opens what fd refers to once more, non-blocking and for us alone, and returns
+ * the new descriptor.  It returns fd itself if that is refused, or if fd is a
+ * file, which needs no such descriptor. */
 int unblocked_open(int fd);
 
-/* Writes one piece, which ends with a line if a whole one is among the bytes,
- * and returns its length; 0: the reader takes nothing now.  Returns -1 with
- * errno set if nobody will ever read it. */
+/* Writes one piece and returns its length.  The piece ends at the end of a line
+ * if the bytes contain a whole line.  0: the reader takes nothing now.  Returns
+ * -1 with errno set if nobody will ever read it. */
 ssize_t unblocked_write(int fd, const char *bytes, size_t n);
 
 #endif

@@ -11,7 +11,7 @@
 #include "edge/certs/certs.h"
 
 /*
- * Makes and judges the CA and the serving pairs that `selfSigned` keeps in the
+ * Makes and checks the CA and the serving pairs that `selfSigned` keeps in the
  * cluster (docs/operations.md#certificates-of-its-own), by OpenSSL.  All
  * certificates and keys are PEM texts.  New keys are ECDSA P-256, and NotBefore
  * is an hour ago.  Times are server_ms.  The functions keep no state; any
@@ -30,8 +30,8 @@ int certs_own_ca(int64_t now_ms, int64_t life_ms, struct certs_own *out,
 		 struct err *e);
 
 /* Makes a serving pair that is signed by this CA and ends no later than the CA.
- * ERR_INPUT: it is not a CA with its key, or one whose constraints shut out
- * what it signs. */
+ * ERR_INPUT: the texts are not a CA with its key, or the CA's constraints
+ * exclude the certificate. */
 int certs_own_leaf(const char *ca_cert, const char *ca_key,
 		   const struct certs_names *names, int64_t now_ms,
 		   int64_t life_ms, struct certs_own *out, struct err *e);
@@ -51,8 +51,9 @@ bool certs_is_leaf(const char *cert, const char *key, const char *ca_cert,
  * has a block that is no certificate, or the same certificate twice. */
 bool certs_bundle_read(const char *pem, struct renewal_cert *at, unsigned *n);
 
-/* Returns whether a certificate in this bundle may have signed one whose
- * `authority` (certs_load) that is: it has this key identifier, or none. */
+/* Returns whether a certificate in this bundle may have signed a certificate
+ * with this `authority` (certs_load), because its key identifier is the same or
+ * it has none. */
 bool certs_signed_by(const char *pem, uint64_t authority);
 
 /* Appends to out, as PEM, the certificate in this bundle that has the id of

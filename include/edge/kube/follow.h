@@ -32,11 +32,12 @@ struct follow_line {
 	int code;	   /* WATCH_ERROR: the Status' code */
 };
 
-enum follow_end {		/* why a watch has ended */
-		  FOLLOW_ENDED, /* the API server ended it, as it does after a while */
-		  FOLLOW_EXPIRED, /* 410: a list follows */
-		  FOLLOW_SILENT,  /* nothing came for too long */
-		  FOLLOW_FAILED,
+/* Why a watch has ended. */
+enum follow_end {
+	FOLLOW_ENDED,	/* the API server ended it, as it does after a while */
+	FOLLOW_EXPIRED, /* 410: a new list follows */
+	FOLLOW_SILENT,	/* nothing came for too long */
+	FOLLOW_FAILED,
 };
 
 /* The owner's functions.  ctx is that of struct follow_setup. */
@@ -49,18 +50,17 @@ struct follow_calls {
 	/* The list is complete.  served is false if the API server does not
 	 * serve the resource. */
 	void (*listed)(void *ctx, bool served);
-	/* A watch is open.  sure is false while it may be one that ends at once,
-	 * like the one before it; when its first line comes this is called
-	 * again. */
+	/* A watch is open.  If the watch before it ended at once, `sure` is
+	 * false, and the function is called again when the first line comes. */
 	void (*watching)(void *ctx, bool sure);
-	/* A line of the watch; bytes are NULL if it is too large.  0: *out says
-	 * what it is, and for WATCH_ERROR *e has the message; 1: it is left out;
-	 * -1 with *e set: the watch fails. */
+	/* A line of the watch; bytes are NULL if it is too large.  Returns 0 if
+	 * *out says what it is, with the message in *e for WATCH_ERROR; 1 to
+	 * leave it out; or -1 with *e set, and the watch fails. */
 	int (*line)(void *ctx, const char *bytes, size_t n,
 		    struct follow_line *out, struct err *e);
 	/* The watch call has ended.  It may never have been open. */
 	void (*closed)(void *ctx);
-	/* Why, unless we cut it. */
+	/* Says why the watch has ended, unless we cut it. */
 	void (*ended)(void *ctx, enum follow_end why);
 	/* A list or watch failed, and is tried again.  what: "list failed", …;
 	 * status: HTTP's, or 0. */

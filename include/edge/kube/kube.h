@@ -77,9 +77,9 @@ struct kube_options {
 					   that needs one is ERR_INPUT */
 	int64_t exec_ms;	     /* how long a plugin may run; 0 = 60
 					   s */
-	int64_t rest_ms;	     /* lanes that are idle for so long close
-					   their connections; 0 =
-					   LANES_REST_MS */
+	int64_t rest_ms;	     /* lanes close their connections when
+					   they have been idle for this long;
+					   0 = LANES_REST_MS */
 };
 
 struct kube;
@@ -88,11 +88,11 @@ struct kube;
 struct kube *kube_new(struct kube_options *o, struct err *e);
 void kube_free(struct kube *k); /* NULL is allowed */
 
-/* The caller's function for the body of a 2xx answer, which gets it in pieces as
- * it arrives.  If it returns -1 with *e set, the call ends with that error.  All
- * other bodies, and those of calls without a sink, end up in reply->body: 2xx up
- * to answer_max, the rest up to ENVELOPE_BYTES_MAX.  A longer body is
- * ERR_LIMIT. */
+/* The caller's function for the body of a 2xx answer.  It gets the body in
+ * pieces as they arrive.  If it returns -1 with *e set, the call ends with that
+ * error.  All other bodies, and those of calls without a sink, end up in
+ * reply->body: 2xx up to answer_max, the rest up to ENVELOPE_BYTES_MAX.  A
+ * longer body is ERR_LIMIT. */
 typedef int kube_sink(void *ctx, const char *bytes, size_t n, struct err *e);
 
 /* One call.  All strings are copied when the call starts. */
@@ -106,11 +106,11 @@ struct kube_request {
 	size_t answer_max;  /* of a body that is kept; 0 = ITEM_BYTES_MAX */
 	int64_t timeout_ms; /* for the whole call; 0 = no limit, as for a
 				   watch */
-	int64_t silent_ms;  /* the call ends if no byte comes for so long; 0
+	int64_t silent_ms;  /* the call ends if no byte comes for this long; 0
 				   = no limit */
-	int64_t gather_ms;  /* streams only: after a few bytes of an answer
-				   the next ones may wait for so long, so that
-				   one wake-up takes them all; 0 = they do not
+	int64_t gather_ms;  /* streams only: after a few bytes of an answer the
+				   next ones may wait for this long, so that one
+				   wake-up takes them all; 0 = they do not
 				   wait */
 	int64_t fence_ms;   /* boot time from which the request is not sent
 				   any more, even if this process slept between
@@ -169,10 +169,11 @@ struct kube_lanes *kube_lanes_new(struct kube *k, unsigned n, struct err *e);
 void kube_lanes_free(struct kube_lanes *p);
 /* Returns how many more calls may be started now. */
 unsigned kube_lanes_room(const struct kube_lanes *p);
-/* Returns how many of these should be started now.  Handshakes take the
- * processors from the calls that are under way, so connections are opened only
- * as answers come: one first, and one more with each answer, until idle lanes
- * close them.  If no answer comes for LANES_PATIENCE_MS, it is all of them. */
+/* Returns how many calls should be started now, out of kube_lanes_room.
+ * Handshakes take processor time from the calls that are under way.  The lanes
+ * therefore open one connection first, and one more with each answer, until
+ * they are idle and close them.  If no answer comes for LANES_PATIENCE_MS, it
+ * returns all of the room. */
 unsigned kube_lanes_ready(struct kube_lanes *p);
 /* Starts a call; `tag` comes back with its answer.  ERR_LIMIT: there is no
  * room.  If a kept-alive connection ends before the first byte of the answer,

@@ -21,19 +21,20 @@ void lease_call_make(struct lease_call *c, const char *namespace_name,
 		     struct kube_request *q);
 
 /* Turns an answer into an outcome.  *no_answer says why there is no answer; its
- * code is ERR_NONE if there is one.  observes: whose state to read from the
- * Lease.  *record is the caller's memory, and the
- * outcome points to it if its code is LEASE_OK.  If its code is LEASE_FAILED,
- * *why says why; otherwise why->code is ERR_NONE. */
+ * code is ERR_NONE if there is one.  observes: read the state of the leader
+ * that observes, not of the one that enforces.  *record is the caller's memory,
+ * and the outcome points to it if its code is LEASE_OK.  If its code is
+ * LEASE_FAILED, *why says why; otherwise why->code is ERR_NONE. */
 void lease_call_answered(const struct kube_reply *r,
 			 const struct err *no_answer, bool observes,
 			 struct lease_record *record, struct lease_outcome *o,
 			 struct err *why);
 
 /* Makes an identity as controller-runtime does: the name of the Pod ($POD_NAME)
- * or else of the host, an underscore, 16 random hex digits, and `suffix` (at most
- * 32 bytes).  A name that is too long is cut.  From the name `kubectl karpenter-holder`
- * finds the Pod that leads; in the host's network the host's name would not do. */
+ * or else of the host, an underscore, 16 random hex digits, and `suffix` (at
+ * most 32 bytes).  A name that is too long is cut.  `kubectl karpenter-holder`
+ * finds the leading Pod by this name.  The host's name would not do for a Pod
+ * in the host's network. */
 void lease_identity(const char *suffix, char out[LEASE_HOLDER_BYTES]);
 
 #endif

@@ -9,10 +9,10 @@
 #include "edge/timing.h"
 
 /*
- * The calls of a command, on one thread.  Every function that waits writes what
- * waits for the reader of stdout meanwhile.  Such a function fails with
- * ERR_TIMEOUT when until_ms has passed, and with ERR_CANCELLED on SIGINT,
- * SIGTERM or SIGHUP; a second one of these ends the process at once.
+ * Makes the calls of a command, on one thread.  Every function that waits also
+ * writes the output that stdout's reader has not taken yet.  Such a function
+ * fails with ERR_TIMEOUT when until_ms has passed, and with ERR_CANCELLED on
+ * SIGINT, SIGTERM or SIGHUP; a second one of these ends the process at once.
  */
 struct session_setup {
 	struct kube *kube;
@@ -24,10 +24,10 @@ struct session_setup {
 			       never */
 	unsigned calls;	    /* how many calls may be in flight */
 
-	/* What else the thread has to do while it waits; NULL: nothing.  `turn`
-	 * does what is due now and returns for how many milliseconds nothing
-	 * is.  `answered` gets the answer to each call that was started with
-	 * SESSION_OTHER. */
+	/* Other work of the thread while it waits; NULL: none.  `turn` does the
+	 * work that is due now, and returns in how many milliseconds more will
+	 * be due.  `answered` gets the answer to each call that was started
+	 * with SESSION_OTHER. */
 	int64_t (*turn)(void *ctx);
 	void (*answered)(void *ctx, const struct kube_reply *r,
 			 const struct err *no_answer);
@@ -44,8 +44,8 @@ struct session {
 };
 
 /* Blocks the three signals until session_close.  The setup's pointers are
- * borrowed.  It returns -1 on failure, and *e says why; session_close is to be
- * called all the same. */
+ * borrowed.  It returns -1 on failure, and *e says why; call session_close all
+ * the same. */
 int session_open(struct session *n, const struct session_setup *s,
 		 struct err *e);
 void session_close(struct session *n);
@@ -59,8 +59,8 @@ int session_start(struct session *n, struct kube_request *q, uint64_t tag,
  * a signal came. */
 int session_finished(struct session *n, uint64_t *tag, struct kube_reply *r,
 		     struct err *no_answer, struct err *e);
-/* Makes one turn of a wait, without a look at the time.  Returns true if a call
- * of the caller's has ended. */
+/* Makes one turn of a wait, without checking the time.  Returns true if one of
+ * the caller's calls has ended. */
 bool session_turn(struct session *n, int64_t wait_ms, uint64_t *tag,
 		  struct kube_reply *r, struct err *no_answer);
 
@@ -73,7 +73,7 @@ int session_ask(struct session *n, struct kube_request *q, struct kube_reply *r,
  * caller should have no call in flight. */
 int session_sleep(struct session *n, int64_t ms, struct err *e);
 
-/* What session_list lists, and the functions that it calls. */
+/* The list that session_list reads, and the functions that it calls. */
 struct session_list {
 	const char *path, *accept; /* path ends where limit= may follow;
 					   accept NULL: application/json */

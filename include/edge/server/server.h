@@ -19,17 +19,17 @@
  * this order they are: 400 (a head that could be understood in two ways, such
  * as one with an ambiguous length), 421 (without TLS: a browser that asks by a
  * name which may be anybody's), 404, 405, 415 and 413, then 503 (bounds below),
- * and 500 (a handler that set no status).  Before it answers anything
- * but 400, it reads and drops the refused body, up to SERVER_DISCARD_MAX,
- * because otherwise the answer would be lost in a reset.  libmicrohttpd answers
- * what is no HTTP/1.1 at all, in its own words.
+ * and 500 (a handler that set no status).  Before it answers anything but 400,
+ * it reads and drops the refused body, up to SERVER_DISCARD_MAX, because
+ * otherwise the answer would be lost in a reset.  libmicrohttpd answers
+ * requests that are not HTTP/1.1 at all, in its own words.
  */
 
 /* A request, as a handler gets it.  All pointers are valid until the handler
  * returns. */
 
 struct server_request {
-	const char *method; /* that of the route, so "GET" for a HEAD */
+	const char *method; /* the route's, so "GET" for a HEAD */
 	const char *path;
 	const char *query;	  /* not decoded; "" if there is none */
 	const char *content_type; /* NULL if there is none */
@@ -48,12 +48,12 @@ struct server_reply {
 	int status;		  /* 200 to 599; the server answers 500 to
 				   anything else */
 	const char *content_type; /* static */
-	/* More fields of the head, up to one without a name; static.  NULL:
-	 * none. */
+	/* More fields of the head.  The array is static and ends with one
+	 * without a name.  NULL: none. */
 	const struct server_field *fields;
 	const char *body;
 	size_t body_bytes;
-	/* If it is not NULL, the server takes the body over and frees it by
+	/* If it is not NULL, the server takes the body over and frees it with
 	 * this function.  If it is NULL, the server copies the body. */
 	void (*body_free)(void *);
 	bool close; /* Connection: close */
@@ -71,17 +71,17 @@ struct server_route {
 	size_t body_max;	  /* 413 above it; 0: any body is refused */
 	server_handler *handler;
 	/* If it is not NULL, `handler` may take its time: it runs on the
-	 * server's worker, one after another, and the thread that serves the
-	 * connections never waits for it.  Of each such route
-	 * SERVER_WAITING_MAX requests wait; beyond them `busy` answers, on the
-	 * serving thread. */
+	 * server's worker, one request after another, and the thread that
+	 * serves the connections never waits for it.  At most
+	 * SERVER_WAITING_MAX requests wait for each such route; `busy` answers
+	 * further ones, on the serving thread. */
 	server_handler *busy;
 };
 
 /* Why the server answered by itself; for counters. */
 enum server_event {
 	SERVER_REFUSED, /* 4xx by the server, or an overlong body */
-	SERVER_SHED,	/* 503: bodies over their bound */
+	SERVER_SHED,	/* 503: bodies took too much memory */
 	SERVER_REAPED,	/* closed at a deadline */
 };
 
@@ -97,25 +97,25 @@ struct server_options {
 	/* May be NULL.  The threads of the pool and the reaper call it. */
 	void (*on_event)(void *ctx, enum server_event event);
 	unsigned threads;
-	unsigned connections_max; /* above three quarters of them, each
-					   new one ends the one that has waited
-					   longest for its client, if that is
-					   SERVER_FRESH_MS or all are taken */
-	size_t bytes_max;	  /* of bodies held at once; beyond it: 503 */
-	size_t big_bytes;	  /* bodies above this size take at most half of
-				   bytes_max, and at most big_max of them are
-				   handled at once; others get 503.  Once they
-				   take a quarter, the one that has kept most
-				   room for longest is cut.  0 = no such
-				   limit */
+	/* If more than three quarters of these are open, each new connection
+	 * ends the one that has waited longest for its client, provided that it
+	 * has waited for SERVER_FRESH_MS or that all are taken. */
+	unsigned connections_max;
+	size_t bytes_max; /* of bodies held at once; beyond it: 503 */
+	/* Bodies above big_bytes take at most half of bytes_max, and at most
+	 * big_max of them are handled at once; others get 503.  Once they take
+	 * a quarter, the server cuts the one that has kept most room for
+	 * longest.  0 = no such limit. */
+	size_t big_bytes;
 	unsigned big_max;
-	/* A connection is taken when its first bytes have come, or after ten
-	 * seconds (TCP_DEFER_ACCEPT): until then it has no place, and nobody
-	 * who is late by a moment loses one to the next that comes. */
+	/* The server accepts a connection when its first bytes have come, or
+	 * after ten seconds (TCP_DEFER_ACCEPT).  Until then it takes no place,
+	 * so a client that sends a moment late does not lose its place to the
+	 * next one. */
 	bool deferred;
-	/* Bytes of replies by the worker that are not yet read: for one beyond
-	 * it those go that have been unread for longest.  At least as much as
-	 * the largest takes. */
+	/* The bytes that unread replies of the worker may take, at least as
+	 * many as the largest reply has.  To make room for one more, the server
+	 * cuts the replies that have been unread for longest. */
 	size_t unread_max;
 	/* Deadlines, whatever bytes arrive.  head_ms: from accept to the end of
 	 * the handshake (without TLS: of the head), and from the request line
@@ -133,7 +133,7 @@ struct server *server_new(const struct server_options *o, struct err *e);
 /* Closes all connections at once, and waits for the handlers that run.
  * Requests that wait for the worker are refused. */
 void server_free(struct server *s);
-/* Returns the port it listens on, which is of interest after port 0. */
+/* Returns the port that the server listens on, for an address with port 0. */
 uint16_t server_port(const struct server *s);
 
 /* Serves this PEM pair from the next handshake on (chain leaf first).  The pair
@@ -142,7 +142,7 @@ uint16_t server_port(const struct server *s);
 int server_rotate(struct server *s, const char *cert_pem, size_t cert_bytes,
 		  const char *key_pem, size_t key_bytes, struct err *e);
 
-/* Sets two of the options anew.  connections_max must not exceed that of
+/* Changes two of the options.  connections_max must not exceed that of
  * server_new.  If more connections are open, those that have waited longest for
  * their client are closed.  Bodies that are held stay.  Any thread. */
 void server_bound(struct server *s, unsigned connections_max, size_t bytes_max);

@@ -40,12 +40,12 @@ struct admission_request {
 };
 
 /*
- * Reads one review.  `today` is the configuration's hold, of which review.hold
- * speaks.
- *  0  *out is filled.  That includes objects that are not ours to hold, or
- *     malformed: each of them has an answer
+ * Reads one review.  `today` is the configuration's hold; out->review.hold says
+ * whether the object has it.
+ *  0  *out is filled, also for an object that is malformed or not ours to hold:
+ *     it gets an answer, too
  * -1  *out is untouched.  ERR_INPUT or ERR_LIMIT: the body is no review; send
- *     400 with e->text (one line).  Any other code is our own fault: 500
+ *     400 with e->text (one line).  Any other code is our own fault: send 500
  */
 int admission_decode(const char *body, size_t n, const struct hold_key *today,
 		     struct admission_request *out, struct err *e);

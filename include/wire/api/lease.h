@@ -41,11 +41,11 @@
 	      2 * NAME_BYTES) +                                                \
 	 1024)
 
-/* Decodes a Lease in an answer of the API server.  observes: whose state to
- * read.  Missing and null fields become zero, as in client-go.  ERR_INPUT: it is
- * no Lease, or a field has a wrong type, which the API server never stores.  A
- * state that cannot be read is no error; it sets out->state_bad.  Nor is a
- * history; it counts as "". */
+/* Decodes a Lease in an answer of the API server.  observes: read the state of
+ * MODE_OBSERVE.  Missing and null fields become zero, as in client-go.
+ * ERR_INPUT: it is no Lease, or a field has a wrong type, which the API server
+ * never stores.  A state that cannot be read is no error; it sets
+ * out->state_bad.  Nor is a history; it counts as "". */
 int lease_decode(const char *bytes, size_t n, bool observes,
 		 struct lease_record *out, struct err *e);
 

@@ -27,7 +27,7 @@
  * out->previous_key: a mark without a held-key stands for the default hold.  A
  * held-key that cannot be read (held_key_parse) stands for a hold that is not
  * there, with previous_key.key "" and previous_hold HOLD_ABSENT.  Then only the
- * mark and the held-key are removed, and no value that may be a person's.
+ * mark and the held-key are removed, and never a value that may be a person's.
  */
 int object_decode(const char *bytes, size_t n, enum kind kind,
 		  const struct hold_key *hold, struct object *out,
@@ -55,8 +55,8 @@ bool hold_is_unowned(const char *bytes, size_t n, const struct hold_key *k);
 
 /* These two are for wire/admission as well.  annotation_read gets one string of
  * a map of labels or annotations; *out is NULL if it is missing, and belongs to
- * the map.  hold_read finds out what the annotations have of hold k.  Both
- * return -1 with ERR_INPUT if the value is no string.  map may be NULL. */
+ * the map.  hold_read finds out how the annotations have hold k.  Both return
+ * -1 with ERR_INPUT if the value is no string.  map may be NULL. */
 int annotation_read(const struct json *map, const char *key, const char **out,
 		    struct err *e);
 int hold_read(const struct json *annotations, const struct hold_key *k,

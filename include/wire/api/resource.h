@@ -6,8 +6,8 @@
 #include "core/base/counters.h"
 #include "core/base/object.h"
 
-/* Where the API server has each kind, and in which form we ask for it.  All of
- * this is constant or pure; any thread may use it. */
+/* The API server's path of each kind, and the form in which we ask for it.  All
+ * of this is constant or pure; any thread may use it. */
 struct resource {
 	const char *name; /* for logs and metrics */
 	const char *path;

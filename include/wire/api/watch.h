@@ -10,7 +10,7 @@
 #include "wire/json/json.h"
 
 /*
- * The forms around API objects that all kinds share: a line of a watch
+ * Decodes the two forms that all kinds share: a line of a watch
  * (metav1.WatchEvent) and a Status (metav1.Status).  The functions keep no
  * state; any thread may call them.
  */
@@ -20,15 +20,15 @@ enum watch_type {
 	WATCH_DELETED,
 	WATCH_BOOKMARK, /* only its version is set */
 	WATCH_ERROR,	/* status_code is the Status' code (0: none), e has its
-			   message, and what is decoded stays untouched */
+			   message, and the output stays untouched */
 };
 
 /* Decodes one line.  It calls `decode` with the line's object, unless the line
  * is a bookmark or an error, and fails if decode does.  It sets bookmark_rv for
  * WATCH_BOOKMARK only.  For WATCH_ERROR it returns 0, too, and sets
- * *status_code to the Status' code and *e to its message.  `keep` is what is
- * looked at: WATCH_LINE_KEEP of a list that has WATCH_STATUS_KEEP, metadata with
- * its resourceVersion, and what `decode` needs. */
+ * *status_code to the Status' code and *e to its message.  `keep` names the
+ * members that are read: WATCH_LINE_KEEP of a list with WATCH_STATUS_KEEP,
+ * metadata with its resourceVersion, and the members that `decode` needs. */
 #define WATCH_LINE_KEEP(object)                                                \
 	{"type", NULL},                                                        \
 	{                                                                      \
@@ -46,14 +46,14 @@ int watch_line_decode(const char *bytes, size_t n, const struct json_keep *keep,
 		      int *status_code, char bookmark_rv[RV_BYTES],
 		      watch_object_fn *decode, void *ctx, struct err *e);
 
-/* Decodes an item of a list with the same function: that much of it as `keep`
- * says. */
+/* Decodes an item of a list with the same function.  It reads the members that
+ * `keep` names. */
 int watch_item_decode(const char *bytes, size_t n, const struct json_keep *keep,
 		      const struct json_bounds *bounds, watch_object_fn *decode,
 		      void *ctx, struct err *e);
 
-/* Decode a metav1.Status, from bytes or from JSON.  What the Status does not
- * have becomes 0 or "", and long texts are cut.  They return false, with *out
+/* Decode a metav1.Status, from bytes or from JSON.  Members that it lacks
+ * become 0 or "", and long texts are cut.  They return false, with *out
  * untouched, if it is no Status, such as the plain text "404 page not found"
  * for a CRD that is not served. */
 struct status {

@@ -75,9 +75,8 @@ int config_file(struct config *c, const char *file, const char *bytes, size_t n,
 typedef void config_warn(void *ctx, const char *sentence);
 
 /* Reads the variables HOLD_DURATION, HOLD_ANNOTATION, INITIAL_DELAY and
- * MEMORY_LIMIT into *c.
- * `get` is getenv or, in tests, a function like it.  An empty variable counts
- * as not set.  warn may be NULL. */
+ * MEMORY_LIMIT into *c.  `get` is getenv or, in tests, a function like it.  An
+ * empty variable counts as not set.  warn may be NULL. */
 int config_env(struct config *c, char *(*get)(const char *), config_warn *warn,
 	       void *ctx, struct err *e);
 
@@ -96,14 +95,14 @@ bool config_flag_help(size_t i, const char **name, const char **help,
 bool syntax_label(const char *s);
 
 /* Returns whether some DNS subdomain, and so the name of some NodePool, matches
- * the shell pattern s (fnmatch without flags).  Where it cannot be sure of that,
- * it returns true. */
+ * the shell pattern s (fnmatch without flags).  If it cannot be sure, it
+ * returns true. */
 bool syntax_pattern(const char *s);
 
 /* config_validate checks what must hold between keys, and fails with ERR_INPUT.
  * Its errors name the place of one of the keys, if places (which may be NULL)
- * has it: "FILE:LINE:COL: KEY: …" or "--FLAG: KEY: …".  config_advise warns of settings that are allowed but work against each
- * other. */
+ * has it: "FILE:LINE:COL: KEY: …" or "--FLAG: KEY: …".  config_advise warns of
+ * settings that are allowed but work against each other. */
 int config_validate(const struct config *c, const struct config_places *places,
 		    struct err *e);
 void config_advise(const struct config *c, config_warn *warn, void *ctx);

@@ -17,12 +17,12 @@
  */
 
 /* Decodes a MutatingWebhookConfiguration.  Returns 1 if it has our webhook, 0
- * if it has not, and -1.  *bundle is its caBundle as PEM, which the caller
- * frees, or NULL if there is none that is base64 of text. */
+ * if it has not, and -1 on failure.  *bundle is its caBundle as PEM, which the
+ * caller frees, or NULL if there is none that is base64 of text. */
 int webhook_facts_decode(const char *bytes, size_t n, struct webhook_facts *out,
 			 char **bundle, struct err *e);
 
-/* `hold` is the hold of the configuration. */
+/* Decodes a NodePool.  `hold` is the hold of the configuration. */
 int nodepool_facts_decode(const char *bytes, size_t n,
 			  const struct hold_key *hold,
 			  struct nodepool_facts *out, struct err *e);
@@ -35,30 +35,32 @@ int deployment_facts_decode(const char *bytes, size_t n,
 int pod_facts_decode(const char *bytes, size_t n, struct pod_facts *out,
 		     struct err *e);
 
-/* An answer of /status as JSON.  Flags are those of wire/config. */
+/* Decodes an answer of /status in JSON.  told_flags are names of wire/config's
+ * flags. */
 extern const char *const told_flags[TOLD_N];
 int leader_facts_decode(const char *bytes, size_t n, struct leader_facts *out,
 			struct err *e);
 
-/* The Service that w names, and one EndpointSlice of it, whose ready endpoints
- * are added. */
+/* Decode the Service that w names, and one EndpointSlice of it, whose ready
+ * endpoints are added to *ready. */
 int service_facts_decode(const char *bytes, size_t n,
 			 const struct webhook_facts *w,
 			 struct service_facts *out, struct err *e);
 int slice_facts_decode(const char *bytes, size_t n, unsigned *ready,
 		       struct err *e);
 
-/* A ValidatingAdmissionPolicy and its binding. */
+/* Decode a ValidatingAdmissionPolicy and its binding. */
 int policy_facts_decode(const char *bytes, size_t n, const char *namespace_name,
 			const char *hold_key, struct policy_facts *out,
 			struct err *e);
 int policy_binding_decode(const char *bytes, size_t n, struct policy_facts *out,
 			  struct err *e);
 
-/* A PodDisruptionBudget: whether it selects the holder's pods. */
+/* Decodes a PodDisruptionBudget and sets *ours to whether it selects the
+ * holder's pods. */
 int budget_facts_decode(const char *bytes, size_t n, bool *ours, struct err *e);
 
-/* What a Node or NodeClaim carries; left[] only matters of a Node. */
+/* The annotations that a Node or NodeClaim carries; left[] is set for Nodes. */
 struct carried {
 	char name[NAME_BYTES], nodepool[NODEPOOL_BYTES];
 	bool marked;
@@ -76,7 +78,8 @@ int group_decode(const char *bytes, size_t n, struct karpenter_facts *out,
 int group_resources_decode(const char *bytes, size_t n,
 			   struct karpenter_facts *out, struct err *e);
 
-/* POST ACCESS_PATH: may the holder do this?  ACCESS_BYTES are enough. */
+/* The body of a POST to ACCESS_PATH, which asks whether the holder has a right,
+ * and the answer.  ACCESS_BYTES are enough. */
 #define ACCESS_PATH "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 #define ACCESS_BYTES 2048
 void access_review(struct buf *b, const struct right *r,
@@ -84,13 +87,13 @@ void access_review(struct buf *b, const struct right *r,
 int access_review_decode(const char *bytes, size_t n, bool *allowed,
 			 struct err *e);
 
-/* A Node or NodeClaim to create as a dry run: DRY_RUN_PATHS, DRY_RUN_BYTES.
- * The NodeClaim is of the class of n. */
+/* Writes a Node or NodeClaim to create as a dry run at dry_run_paths.
+ * DRY_RUN_BYTES are enough.  The NodeClaim has the node class of n. */
 extern const char *const dry_run_paths[KIND_COUNT];
 #define DRY_RUN_BYTES 4096
 void dry_run_body(struct buf *b, enum kind kind,
 		  const struct nodepool_facts *n);
-/* Whether what came back has our mark. */
+/* Sets *held to whether the object that came back has our mark. */
 int dry_run_decode(const char *bytes, size_t n, bool *held, struct err *e);
 
 #endif

@@ -28,15 +28,14 @@ struct json_bounds {
 	unsigned depth_max;  /* of arrays and objects */
 	unsigned values_max; /* of any kind; keys do not count */
 	bool nul_ok; /* \u0000 is allowed, and the string ends before it */
-	unsigned kept_values_max; /* of those that json_pick keeps */
-	size_t kept_bytes_max;	  /* the same, of their text */
+	unsigned kept_values_max; /* values that json_pick keeps */
+	size_t kept_bytes_max;	  /* bytes of text that json_pick keeps */
 };
 extern const struct json_bounds json_bounds_default; /* limits.h */
-/* For what the API server stores: any annotation or message may hold \u0000,
- * and its object has to be seen all the same. */
+/* For objects that the API server stores.  Any annotation or message may hold
+ * \u0000, and its object has to be read all the same. */
 extern const struct json_bounds json_bounds_stored;
-/* The same where little is wanted: no more than JSON_SMALL_BYTES_MAX of text is
- * kept. */
+/* The same, but no more than JSON_SMALL_BYTES_MAX of text is kept. */
 extern const struct json_bounds json_bounds_small;
 
 /* Returns the root, which the caller frees with json_free, or NULL with *e set.
@@ -44,16 +43,16 @@ extern const struct json_bounds json_bounds_small;
 struct json *json_parse(const char *bytes, size_t n,
 			const struct json_bounds *bounds, struct err *e);
 
-/* Which members of an object are wanted.  An array of them ends with a key of
- * NULL.  For an array, it applies to each element.  A value that is no object
- * or array is kept. */
+/* Names a wanted member of an object.  An array of these structs ends with a
+ * key of NULL.  Where the value is an array, they apply to each element.  A
+ * value that is neither object nor array is kept. */
 struct json_keep {
 	const char *key;
 	const struct json_keep *members; /* NULL: the whole value */
 };
 
-/* The same for the members in `keep` only.  All of the text is checked.  A
- * member whose key is written with an escape is kept as well. */
+/* Like json_parse, but only for the members in `keep`.  All of the text is
+ * checked.  A member whose key is written with an escape is kept as well. */
 struct json *json_pick(const char *bytes, size_t n,
 		       const struct json_keep *keep,
 		       const struct json_bounds *bounds, struct err *e);
@@ -84,7 +83,7 @@ bool json_is_true(const struct json *v);
 /* Returns -1, with *out untouched, unless v is a whole number between -2^53 and
  * 2^53. */
 int json_integer(const struct json *v, long long *out);
-/* The same unless v is a number. */
+/* Returns -1, with *out untouched, unless v is a number. */
 int json_number(const struct json *v, double *out);
 
 #endif

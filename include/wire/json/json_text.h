@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Which bytes of JSON's text go together.  For whoever passes over all of a
- * text: these are worth being inline.  Keeps no state; any thread. */
+/* Classes of bytes in JSON text.  The functions are inline because they run for
+ * every byte of a text.  They keep no state; any thread may call them. */
 
 static inline bool
 json_is_space(char c)
@@ -17,9 +17,10 @@ json_is_space(char c)
 	       (c == ' ' || c == '\t' || c == '\n' || c == '\r');
 }
 
-/* The number of these eight bytes before the first '"', '\\', control byte or
- * non-ASCII byte.  Each term sets the top bit of a byte that it finds.  A borrow
- * may set it for a byte after a true one, but never before it. */
+/* Returns how many of these eight bytes come before the first '"', '\\',
+ * control byte or non-ASCII byte.  Each term sets the top bit of a byte that it
+ * finds.  A borrow may set it for a byte after a true one, but never before
+ * it. */
 static inline int
 json_plain8(const char *p)
 {
@@ -34,8 +35,8 @@ json_plain8(const char *p)
 	return t == 0 ? 8 : __builtin_ctzll(t) / 8;
 }
 
-/* Returns where the first of these bytes is from p on, or `end`: what a string
- * has before it stands for itself. */
+/* Returns where the first such byte is from p on, or `end`.  The bytes of a
+ * string before it stand for themselves. */
 static inline const char *
 json_plain_end(const char *p, const char *end)
 {

@@ -11,9 +11,9 @@
  * about several, at one moment.  Every input of `simulate` is turned into facts
  * (docs/what-if.md#the-record), and the replay knows nothing else.
  *
- * The texts of a fact are never NULL: "" is what the input did not say.  They
- * belong to whoever made the fact: a reader (wire/karpenter/line), until its
- * next line, or fact_copy.
+ * The texts of a fact are never NULL; "" means that the input did not say.
+ * They belong to the maker of the fact.  That is fact_copy, or a reader
+ * (wire/karpenter/line), whose texts are valid until its next line.
  */
 enum fact_kind {
 	FACT_CREATED,	 /* a NodeClaim was created: claim, pool, maker */
@@ -55,7 +55,7 @@ struct fact {
 	enum fact_maker maker;
 	const char *claim, *node, *pool;
 
-	/* FACT_DECIDED only, but for action and reason. */
+	/* Only FACT_DECIDED has these; action and reason are on others, too. */
 	const char *action; /* "delete", "replace", from 1.15 on "reboot" and
 				   "terminate-first" */
 	const char *reason; /* "drifted", "empty", "underutilized",
@@ -74,7 +74,7 @@ void fact_init(struct fact *f, enum fact_kind kind, int64_t at_ms);
 /* Returns the fact and all that it points to in one piece of memory, which the
  * caller frees with free(3), or NULL if there is no memory. */
 struct fact *fact_copy(const struct fact *f);
-/* How large that is. */
+/* Returns the size of that memory. */
 size_t fact_bytes(const struct fact *f);
 
 /* Puts facts in order: by time, then by kind as the kinds of one machine follow
@@ -82,13 +82,14 @@ size_t fact_bytes(const struct fact *f);
  * the same. */
 int fact_compare(const struct fact *a, const struct fact *b);
 
-/* "created", "launched", …: as the record has it.  Static. */
+/* Returns the record's word for it: "created", "launched", ….  Static. */
 const char *fact_name(enum fact_kind kind);
-/* "provisioner", "disruption", "static", or "" for MAKER_UNKNOWN.  Static. */
+/* Returns "provisioner", "disruption", "static", or "" for MAKER_UNKNOWN.
+ * Static. */
 const char *maker_name(enum fact_maker maker);
 
-/* Whether a hold stops this decision.  Karpenter repairs an unhealthy Node whether
- * or not it has karpenter.sh/do-not-disrupt. */
+/* Returns whether a hold stops this decision.  Karpenter repairs an unhealthy
+ * Node even if it has karpenter.sh/do-not-disrupt. */
 bool fact_heeds_hold(const struct fact *f);
 
 /* Parses dollars such as "0.11" or "-1.5" into millionths, cut.  Returns -1,

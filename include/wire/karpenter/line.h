@@ -9,8 +9,8 @@
 
 /*
  * Reads lines of Karpenter's JSON log, of a record, and of the API server's
- * audit log (docs/what-if.md#the-audit-log), and answers of the holder's /status
- * (docs/what-if.md#what-a-holder-did), and makes facts of them
+ * audit log (docs/what-if.md#the-audit-log), and answers of the holder's
+ * /status (docs/what-if.md#what-a-holder-did), and makes facts of them
  * (docs/what-if.md#what-is-read).  A line may be wrapped: it may have text
  * before the JSON, or be the member `log`, `message`, `line` or
  * `properties.log` of an object that a log shipper made of it.
@@ -50,13 +50,13 @@ void line_free(struct line *l); /* NULL: nothing */
 enum line_what line_read(struct line *l, const char *bytes, size_t n,
 			 struct fact *f, const char **message);
 
-/* Gets the next fact of the line of which line_read said LINE_FACT.  It is valid
- * until the next line_read.  Returns false if there is none. */
+/* Gets the next fact of a line for which line_read returned LINE_FACT.  It is
+ * valid until the next line_read.  Returns false if there is none. */
 bool line_more(struct line *l, struct fact *f);
 
-/* Returns the time until which nothing else happened, if line_read said
- * LINE_FACT, LINE_OTHER, LINE_BARE or LINE_UNTIL: that of the latest line.  STAMP_NONE: it has
- * none. */
+/* Returns the time of the latest line, or STAMP_NONE if it has none.  Nothing
+ * else happened until then.  Call it after LINE_FACT, LINE_OTHER, LINE_BARE or
+ * LINE_UNTIL. */
 int64_t line_time(const struct line *l);
 
 #endif

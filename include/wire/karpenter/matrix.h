@@ -10,16 +10,16 @@
 #include "wire/karpenter/snapshot.h"
 
 /*
- * Makes facts of Karpenter's metrics, as Prometheus answers a range query with
- * them (docs/what-if.md#prometheus).  The series come one by one; what they say
- * together is known when all have come.  A gauge with the age of each Node tells
- * which Nodes there were, and from when to when.  Counters tell how many
- * NodeClaims of a NodePool were created and disrupted, and why, but not which:
- * the Nodes that came and went next are taken for them.  A Node's name stands
- * for its NodeClaim's, too.  What a NodePool costs is divided by its Nodes.
+ * Makes facts of Karpenter's metrics in Prometheus's answer to a range query
+ * (docs/what-if.md#prometheus).  The series come one by one, and the facts are
+ * known when all have come.  A gauge with the age of each Node tells which
+ * Nodes there were, and from when to when.  Counters tell how many NodeClaims
+ * of a NodePool were created and disrupted, and why, but not which: the Nodes
+ * that came and went next are taken for them.  A Node's name stands for its
+ * NodeClaim's, too.  What a NodePool costs is divided by its Nodes.
  *
- * One answer may not reach over all the time.  The answers of several are taken
- * as one, if they come in order of time; what comes twice counts once.  Not
+ * One answer may not cover the whole time.  Several answers count as one if
+ * they come in order of time; a sample that comes twice counts once.  Not
  * thread-safe.
  */
 struct matrix;
@@ -39,12 +39,12 @@ struct matrix_sums {
 				   two */
 	uint64_t lost;		/* disruptions of unknown Nodes */
 };
-/* All series have come.  Calls fn for each fact, in any order; the fact is valid
- * during the call.  Returns -1 if fn fails. */
+/* Call this when all series have come.  It calls fn for each fact, in any
+ * order; the fact is valid during the call.  Returns -1 if fn fails. */
 int matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
 	       struct matrix_sums *out, struct err *e);
 
-/* What stands around the series of an answer, or an answer without any. */
+/* The rest of an answer besides its series. */
 #define MATRIX_TEXT_BYTES 160
 struct matrix_answer {
 	bool matrix;	   /* the answer is that of a range query, and no
@@ -56,9 +56,10 @@ struct matrix_answer {
 };
 void matrix_answer(const char *bytes, size_t n, struct matrix_answer *out);
 
-/* Somebody who asks for the series (src/tools/prometheus) calls fn for each, in the
- * order in which matrix_series takes them; bytes are NULL if it is too large.
- * Returns -1 if fn fails, or with another *e. */
+/* A matrix_ask_fn asks for the series (src/tools/prometheus).  It calls fn for
+ * each, in the order in which matrix_series takes them; bytes are NULL for a
+ * series that is too large.  It returns -1 if fn fails, or with an *e of its
+ * own. */
 struct matrix_asked {
 	uint64_t answers, bytes, warnings;
 	char warning[MATRIX_TEXT_BYTES]; /* the first warning; "": none */

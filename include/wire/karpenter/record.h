@@ -6,14 +6,15 @@
 #include "wire/karpenter/fact.h"
 
 /*
- * The record (docs/what-if.md#the-record): facts as lines of JSON, between a
- * head and an end that name the version.  wire/karpenter/line reads it.  The functions append
- * one line with its newline to b and keep no state; any thread may call them.
+ * Writes the record (docs/what-if.md#the-record): facts as lines of JSON,
+ * between a head and an end that name the version.  wire/karpenter/line reads
+ * it.  The functions append one line with its newline to b and keep no state;
+ * any thread may call them.
  */
 #define RECORD_VERSION "karpenter-node-holder.io/record/v1"
 
 void record_head(struct buf *b);
-/* The end: nothing else happened until then. */
+/* Writes the end, which says that nothing else happened until until_ms. */
 void record_end(struct buf *b, int64_t until_ms);
 void record_write(struct buf *b, const struct fact *f);
 

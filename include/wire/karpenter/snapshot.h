@@ -9,8 +9,8 @@
 #include "wire/karpenter/fact.h"
 
 /*
- * Makes facts of what the API server has now: the items of `kubectl get
- * nodeclaims,events -o json` (docs/what-if.md#from-the-api-server).  A
+ * Makes facts of the objects that the API server has now: the items of `kubectl
+ * get nodeclaims,events -o json` (docs/what-if.md#from-the-api-server).  A
  * NodeClaim tells when it was created, launched, registered and ready, and
  * whether it is being deleted.  Karpenter's Events on NodeClaims tell which
  * were disrupted (DisruptionTerminating), and which replace others
@@ -21,19 +21,20 @@ typedef int snapshot_fn(void *ctx, const struct fact *f, struct err *e);
 
 enum snapshot_what {
 	SNAPSHOT_TAKEN,
-	SNAPSHOT_OTHER,	 /* it says nothing to us */
+	SNAPSHOT_OTHER,	 /* there is no fact in it */
 	SNAPSHOT_BROKEN, /* not JSON, or beyond the bounds of limits.h */
 	SNAPSHOT_FAILED, /* fn has failed, and set *e */
 };
 
 /* Calls fn for each fact of one item, in any order.  The fact is valid during
- * the call.  kind: "NodeClaim" or "Event", because the API server leaves it out
- * in its lists; NULL: as the item says. */
+ * the call.  kind: "NodeClaim" or "Event", for items of the API server's lists,
+ * which do not say it; NULL: the item says its kind. */
 enum snapshot_what snapshot_item(const char *bytes, size_t n, const char *kind,
 				 snapshot_fn *fn, void *ctx, struct err *e);
 
-/* The same of an item that is parsed already.  snapshot_keep is what is looked
- * at, and what a line of a watch needs besides (wire/api/watch). */
+/* Like snapshot_item, for an item that is parsed already.  snapshot_keep names
+ * the members that it reads, and those that a line of a watch needs besides
+ * (wire/api/watch). */
 extern const struct json_keep snapshot_keep[];
 enum snapshot_what snapshot_object(const struct json *object, const char *kind,
 				   snapshot_fn *fn, void *ctx, struct err *e);

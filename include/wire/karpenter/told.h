@@ -9,11 +9,11 @@
 #include "wire/karpenter/fact.h"
 
 /*
- * Which facts about which NodeClaims were told already, of a source that shows
- * the same objects again and again.  A list of a `record` shows all NodeClaims;
- * what it does not show is gone.  The last RECORD_GONE_MAX that went are still
- * known, because an Event about them may come later.  The audit log has no lists.
- * Not thread-safe.
+ * Remembers which facts about which NodeClaims were told already.  Its source
+ * shows the same objects again and again.  A list of a `record` shows all
+ * NodeClaims; one that it does not show is gone.  The last RECORD_GONE_MAX that
+ * went are still known, because an Event about them may come later.  The audit
+ * log has no lists.  Not thread-safe.
  */
 struct told_claim {
 	char *name, *node;
@@ -51,19 +51,19 @@ const char *told_name(const struct fact *f);
 uint32_t told_find(const struct told *t, const char *name);
 /* Returns whether there is no room for another claim. */
 bool told_full(const struct told *t);
-/* Returns whether the fact is news, and notes that it is told.  What an Event
- * says is news only if the claim is known; what an object says of a claim that
- * is gone, only from when another one of that name was created later.  No room:
- * it is none. */
+/* Returns whether the fact is news, and notes that it is told.  A fact from an
+ * Event is news only if the claim is known.  A fact from an object about a
+ * claim that is gone is news only if another claim of that name was created
+ * later.  Without room for the claim no fact about it is news. */
 bool told_news(struct told *t, const struct fact *f);
-/* After a whole list: finds the next claim from *i on that is gone.  Returns
- * false at the end. */
+/* Call this after a whole list.  It finds the next claim from *i on that is
+ * gone.  Returns false at the end. */
 bool told_gone(const struct told *t, uint32_t *i);
 /* Notes that the claim went at now_ms, or as late as the latest fact about it,
  * and makes *f that fact.  Its texts are valid until the next call. */
 void told_going(struct told *t, uint32_t i, int64_t now_ms, struct fact *f);
-/* The claim of this name is gone, and no Event about it comes later.  Unknown:
- * nothing. */
+/* Forgets the claim of this name, which is gone and about which no Event comes
+ * later.  An unknown name is ignored. */
 void told_forget(struct told *t, const char *name);
 
 #endif

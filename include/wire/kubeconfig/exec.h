@@ -12,9 +12,9 @@
 
 /*
  * A credential plugin (client-go plugin/pkg/client/auth/exec) is the program
- * that a kubeconfig names in users[].user.exec.  This header has what to run,
- * what the program finds in its environment, and what it prints, for
- * client.authentication.k8s.io/v1 and v1beta1.  edge/kube runs it.  The
+ * that a kubeconfig names in users[].user.exec.  This header describes the
+ * command to run, the variable in its environment, and its output, for
+ * client.authentication.k8s.io/v1 and v1beta1.  edge/exec runs it.  The
  * functions keep no state; any thread may call them.
  */
 #define EXEC_INFO "KUBERNETES_EXEC_INFO"
@@ -29,13 +29,13 @@ struct exec {			 /* strings are owned (malloc) */
 	char *install_hint;	       /* on one line; NULL: none */
 	char *place;	   /* "FILE:LINE:COL: user NAME", for messages; NULL: it
 			   is not from a file */
-	bool cluster_info; /* it wants to be told about the cluster */
+	bool cluster_info; /* it wants the cluster in EXEC_INFO */
 };
 /* Frees x and its strings.  NULL is allowed. */
 void exec_free(struct exec *x);
 
-/* What the plugin is told about the cluster.  ca_pem and tls_server_name may be
- * NULL. */
+/* The cluster, as EXEC_INFO tells it to the plugin.  ca_pem and tls_server_name
+ * may be NULL. */
 struct exec_cluster {
 	const char *server, *tls_server_name, *ca_pem;
 	bool insecure;

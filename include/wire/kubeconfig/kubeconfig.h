@@ -18,7 +18,7 @@
 struct kubeconfig {   /* strings are owned (malloc) or NULL */
 	char *server; /* http(s)://host[:port][/path], no last '/' */
 	char *tls_server_name;
-	/* Of PEM and file at most one is set.  If the kubeconfig has both, the
+	/* At most one of PEM and file is set.  If the kubeconfig has both, the
 	 * PEM counts. */
 	char *ca_pem, *ca_file;
 	bool insecure; /* do not verify the server's certificate */
@@ -26,7 +26,7 @@ struct kubeconfig {   /* strings are owned (malloc) or NULL */
 	/* If both are set, the file counts.  It is read again from time to
 	 * time. */
 	char *token, *token_file;
-	struct exec *exec; /* owned; to be run if there is neither token
+	struct exec *exec; /* owned; it counts if there is neither token
 				   nor token_file */
 	char *namespace_;  /* the context's namespace */
 };

@@ -9,8 +9,8 @@
 #include "wire/status/status.h"
 
 /*
- * What a request for /status asks for: the parameters of its query, and the
- * format.  The functions keep no state; any thread may call them.
+ * Reads what a request for /status asks for: the parameters of its query, and
+ * the format.  The functions keep no state; any thread may call them.
  */
 
 /* A parameter that the path knows. */
@@ -22,16 +22,17 @@ struct query_param {
 };
 
 /* Reads a query, "a=1&b=2" without its '?', into the parameters that are known.
- * %XX is decoded, and '+' stands for itself.  Returns -1 with a sentence that
- * says what was expected if the query has another parameter (`timeout` is left
- * out, as kubectl may add it), one of them twice, one without a value, one whose
- * value is too long, or a bad %XX. */
+ * %XX is decoded, and '+' stands for itself.  The parameter `timeout`, which
+ * kubectl may add, is ignored.  Returns -1 with a sentence that says what was
+ * expected if the query has another parameter, a parameter twice, one without a
+ * value, one whose value is too long, or a bad %XX. */
 int query_read(const char *query, struct query_param *params, size_t n,
 	       struct err *e);
 
-/* Returns the format that the Accept field asks for (RFC 9110 §12.5.1): the
- * heaviest of the three, or of equal ones that which is named most exactly.
- * Text if it names none of them, or accept is NULL. */
+/* Returns the format that the Accept field asks for (RFC 9110 §12.5.1): the one
+ * with the highest weight or, of equal ones, the one that is named most
+ * exactly.  It is text if the field names none of the three, or accept is
+ * NULL. */
 enum status_format query_accept(const char *accept);
 /* Sets *f by its name: "text", "json" or "html".  Returns -1 and a sentence for
  * any other. */

@@ -10,9 +10,9 @@
 
 /*
  * Writes what /status, /status/machines and /status/machines/NAME answer, as
- * JSON, as text and as HTML (docs/status.md).  Names and values come from the cluster, and whoever
- * may write them is not trusted: each format escapes them.  The functions keep
- * no state; any thread may call them.
+ * JSON, as text and as HTML (docs/status.md).  Names and values come from the
+ * cluster, whose writers are not trusted: each format escapes them.  The
+ * functions keep no state; any thread may call them.
  */
 enum status_format {
 	STATUS_TEXT,
@@ -31,15 +31,16 @@ struct status_lead {
 	bool electing;	/* there is an election; without one each
 				   replica leads */
 	bool here;	/* this replica leads */
-	bool restarted; /* nobody leads: the Lease names this pod as it
-				   was before it restarted */
+	bool restarted; /* nobody leads: the Lease still names this pod
+				   as it was before it restarted */
 	char identity[NAME_BYTES]; /* the Lease's holder; "": nobody, or
 					   not known */
 	int64_t since_ms;	   /* since when it leads; STAMP_NONE: not
 				      known */
 };
 
-/* What follows then on "This replica stands by and knows no machines". */
+/* If `restarted` is set, this follows "This replica stands by and knows no
+ * machines". */
 #define STATUS_RESTARTED                                                       \
 	": its own pod led before it restarted, and nobody leads until that "  \
 	"Lease has run out"
@@ -52,14 +53,14 @@ struct status_admissions {
 	uint64_t unchanged, refused, failed, shed;
 };
 
-/* What the page shows; the other formats ignore it. */
+/* Settings of the page; the other formats ignore them. */
 struct status_view {
 	int64_t last_ms; /* how much of the past the timeline has, up to
 				   JOURNAL_MS */
 	bool still;	 /* the page does not renew itself */
 };
 
-/* Everything but what there are many of. */
+/* Everything but the items (struct status_items). */
 struct status_head {
 	int64_t now_ms; /* the API server's time */
 	const char *version;
@@ -88,8 +89,8 @@ struct status_items {
 	bool (*turn)(void *ctx, uint64_t *before, struct turn *out);
 };
 
-/* Appends the page.  Of the items as many are written as have room, and the
- * page says how many were left out.  b->full: not even the rest has room. */
+/* Appends the page.  It writes as many items as have room, and says how many
+ * were left out.  b->full: not even the rest has room. */
 void status_write(struct buf *b, enum status_format f,
 		  const struct status_head *h,
 		  const struct status_items *items);
@@ -101,8 +102,8 @@ void status_write_machine(struct buf *b, enum status_format f,
 			  const struct machine_status *m,
 			  const struct scope_status *scope);
 
-/* The machines of a list.  next: as controller_machine_next, until it has found
- * one; scope: that of the machine, or zeroed. */
+/* The machines of a list.  `next` calls controller_machine_next until that has
+ * found one, and sets *scope to the machine's scope or zeroes it. */
 struct status_machines {
 	void *ctx;
 	bool (*next)(void *ctx, enum machine_rank rank, uint32_t *i,
@@ -110,8 +111,8 @@ struct status_machines {
 	uint32_t total; /* how many machines there are */
 };
 
-/* Appends the list, those worth a look first.  As many are written as have room,
- * and it says how many were left out. */
+/* Appends the list, with the machines that need attention first.  It writes as
+ * many as have room, and says how many were left out. */
 void status_write_machines(struct buf *b, enum status_format f,
 			   const struct status_head *h,
 			   const struct status_machines *list);

@@ -6,7 +6,7 @@
 
 #define PROGRAM "karpenter-node-holder"
 
-/* What runs in the pod. */
+/* The program that runs in the pod. */
 extern const struct program daemon_program;
 
 int cmd_serve(int argc, char **argv, const struct timing *t);

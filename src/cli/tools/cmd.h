@@ -6,7 +6,7 @@
 
 #define PROGRAM "holderctl"
 
-/* What people and Jobs run. */
+/* The program that people and Jobs run. */
 extern const struct program tools_program;
 
 int cmd_check(int argc, char **argv, const struct timing *t);

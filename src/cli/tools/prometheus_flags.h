@@ -6,13 +6,13 @@
 
 #include "tools/prometheus/prometheus.h"
 
-/* The flags of `simulate` that say how to ask a Prometheus.  A zeroed struct has
- * none of them.  The texts are argv's. */
+/* The flags of `simulate` that say how to ask a Prometheus.  A zeroed struct
+ * has none of them.  The texts are argv's. */
 struct prometheus_flags {
 	const char *url, *match, *ca_file, *token_file, *from, *to, *step;
 };
 
-/* Takes a flag.  Returns false if it is another one. */
+/* Takes a flag.  Returns false if it is none of these flags. */
 bool prometheus_flag(struct prometheus_flags *f, const char *name,
 		     const char *value);
 void prometheus_help(void); /* prints them */

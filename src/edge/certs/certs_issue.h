@@ -12,8 +12,8 @@
 #include "edge/certs/certs.h"
 
 /*
- * A certificate with a new key, as certs_mint.c (files) and certs_own.c (the
- * cluster) share it.  No other file includes this header.
+ * A certificate with a new key.  Only certs_mint.c (files) and certs_own.c (the
+ * cluster) include this header.
  */
 struct certs_signer {
 	X509 *cert;
@@ -23,7 +23,7 @@ void certs_signer_done(struct certs_signer *s);
 #define AUTO_SIGNER                                                            \
 	__attribute__((cleanup(certs_signer_done))) struct certs_signer
 
-/* How far NotBefore lies in the past, for clocks that are late. */
+/* NotBefore lies this far in the past, for clocks that are slow. */
 #define CERTS_BACKDATE_MS ((int64_t)3600000)
 #define CERTS_SAN_BYTES 8192
 #define CERTS_CA_NAME "karpenter-node-holder CA"

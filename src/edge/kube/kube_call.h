@@ -20,7 +20,7 @@
 struct kube {
 	struct kubeconfig access;
 	struct kube_url url;
-	struct kube_plugin *plugin; /* has a lock; NULL: no exec */
+	struct kube_plugin *plugin; /* it has a lock; NULL: no plugin */
 	struct clock *clock;
 	struct counters *counters;
 	char *user_agent;
@@ -42,15 +42,15 @@ struct kube_call {
 	uint64_t tag; /* the caller's */
 
 	int64_t timeout_ms, silent_ms, gather_ms, fence_ms;
-	int64_t start_ms, last_ms; /* boot time; of the last byte */
+	int64_t start_ms, last_ms; /* boot time of start and last byte */
 	unsigned token_version;
-	bool again;  /* sent once more after a 401 */
-	bool active; /* in a lane */
-	bool ended;  /* err says how */
+	bool again;  /* it was sent once more after a 401 */
+	bool active; /* it is in a lane */
+	bool ended;  /* it has ended, and err says how */
 	struct err err;
 
 	struct kube_head head;
-	kube_sink *sink; /* of a 2xx body; NULL: the body is kept */
+	kube_sink *sink; /* gets a 2xx body; NULL: the body is kept */
 	void (*opened)(void *ctx);
 	void *ctx;
 	bool fed;   /* bytes came since the stream last paused */
@@ -78,7 +78,7 @@ int kube_answer_head(struct kube_call *c, const char *line, size_t n);
 int kube_answer_body(struct kube_call *c, const char *bytes, size_t n);
 void kube_answer_reply(const struct kube_call *c, struct kube_reply *out);
 
-/* These functions of kube_call.c tell when the call must be over, and whether
+/* These functions of kube_call.c return when the call must be over, and whether
  * it is overdue.  Times are boot time.  INT64_MAX: never. */
 int64_t kube_call_deadline(const struct kube_call *c);
 bool kube_call_overdue(struct kube_call *c, int64_t boot_ms);
@@ -93,10 +93,10 @@ void kube_call_unanswered(const struct kube_call *c);
 struct kube_lane {
 	void *multi;	      /* libcurl's; NULL while resting */
 	int poll_fd, wake_fd; /* an epoll of its sockets and of the eventfd */
-	int64_t due_ms;	      /* libcurl wants to know when this boot time
-				   has come; INT64_MAX: no time */
+	int64_t due_ms;	      /* the boot time of libcurl's next timer;
+				   INT64_MAX: none */
 	unsigned connections, active; /* the maximum; calls in flight */
-	bool refused; /* by a 401 since connections were opened */
+	bool refused; /* a call got a 401 since connections were opened */
 };
 
 /* These functions are in kube_lane.c. */

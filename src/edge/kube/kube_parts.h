@@ -38,12 +38,14 @@ void kube_url_done(struct kube_url *u);
  * so that none waits for a lock or for another's file.  They share what a
  * plugin printed. */
 struct kube_token {
-	const char *fixed, *file;     /* borrowed; the file wins */
-	struct kube_plugin *plugin;   /* borrowed; NULL: none */
-	const atomic_bool *cancelled; /* ends a wait for it; or NULL */
-	int64_t every_ms, read_ms;    /* read again after every_ms */
-	char *text;		      /* NULL: none yet */
-	unsigned version;	      /* counts the changes of text */
+	const char *fixed, *file;   /* borrowed; the file wins */
+	struct kube_plugin *plugin; /* borrowed; NULL: none */
+	const atomic_bool
+		*cancelled;	   /* ends a wait for it; NULL: nothing does */
+	int64_t every_ms, read_ms; /* the file is read again every_ms
+					 after read_ms */
+	char *text;		   /* NULL: none yet */
+	unsigned version;	   /* counts the changes of text */
 };
 
 void kube_token_init(struct kube_token *t, const struct kubeconfig *access,
@@ -71,11 +73,11 @@ int kube_file_read(const char *path, size_t max, char **out, struct err *e);
 
 struct kube_head {
 	int status; /* 0: no status line yet */
-	bool whole; /* of a final reply, not of a 1xx */
+	bool whole; /* a final reply's head, not a 1xx's, has ended */
 	size_t bytes;
 	int64_t date_ms;	/* STAMP_NONE without a Date */
-	int64_t retry_after_ms; /* -1: none; from seconds */
-	int64_t retry_at_ms;	/* STAMP_NONE: none; from a date */
+	int64_t retry_after_ms; /* Retry-After in seconds; -1: none */
+	int64_t retry_at_ms;	/* Retry-After as a date; STAMP_NONE: none */
 };
 
 void kube_head_init(struct kube_head *h);

@@ -14,14 +14,14 @@
  */
 
 struct budget {
-	_Atomic size_t max; /* bytes allocated for bodies at once … */
-	size_t big_bytes;   /* … of which those that have more room than
-				   this take at most half, so that small ones
+	_Atomic size_t max;	 /* bytes allocated for bodies at once */
+	size_t big_bytes;	 /* bodies with more room than this are big, and
+				   take at most half of max, so that small ones
 				   always find some; 0: no such limit */
-	unsigned big_max;   /* big ones handled at once */
-	_Atomic size_t held;
-	_Atomic size_t big_held; /* … by big ones */
-	_Atomic unsigned big;
+	unsigned big_max;	 /* how many big bodies are handled at once */
+	_Atomic size_t held;	 /* bytes allocated now */
+	_Atomic size_t big_held; /* bytes that big bodies have of them */
+	_Atomic unsigned big;	 /* big bodies that are handled now */
 };
 
 /* Takes one of the places for big bodies.  It returns false, and takes none, if
@@ -32,7 +32,7 @@ void budget_big_give(struct budget *g);
 struct body {
 	char *data;
 	size_t bytes, cap;
-	uint64_t seen; /* of the message, kept or not */
+	uint64_t seen; /* bytes that came, kept or not */
 };
 
 /* Appends n bytes.  `size` is the length of the whole body if it is known, else
@@ -41,9 +41,10 @@ struct body {
  * 4 KiB at least, and not with what is promised. */
 int body_add(struct body *b, struct budget *g, const char *bytes, size_t n,
 	     size_t size);
-/* Returns which bodies have to make room for this one: those with more room than
- * that, or none (SIZE_MAX).  Big ones do if more than half of their share is
- * taken and this is a big one, and all if three quarters of everything is. */
+/* Returns which bodies have to make room for this one: those with more room
+ * than the result.  SIZE_MAX: none has to.  If this body is big and more than
+ * half of the big ones' share is taken, big bodies have to.  If three quarters
+ * of everything is taken, all bodies have to. */
 size_t body_needs_room(const struct body *b, const struct budget *g);
 /* Frees the body and gives its bytes back to the budget. */
 void body_drop(struct body *b, struct budget *g);

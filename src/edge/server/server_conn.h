@@ -41,17 +41,19 @@ struct conn {
 	int fd;
 	_Atomic int wait;	     /* enum conn_wait */
 	_Atomic int64_t deadline_ms; /* boot time; INT64_MAX: none */
-	/* Boot time since which it waits.  A crowd comes within milliseconds,
-	 * and who of it came first has to be known. */
+	/* The boot time since which it waits.  It is in microseconds because a
+	 * crowd comes within milliseconds, and its order matters. */
 	_Atomic int64_t since_us;
-	int64_t shut_ms;     /* boot time at which it was shut down; 0: it
-				   was not.  Under the table's lock … */
-	bool shut_body;	     /* … as is this: a body was arriving then */
-	bool greeted;	     /* the handshake is done */
-	size_t silent;	     /* bytes since HTTP got on, before that of the
-				   handshake … */
-	unsigned records;    /* … and how many records have begun since */
-	_Atomic size_t room; /* of a body that is arriving; 0: none is */
+	/* These two are under the table's lock. */
+	int64_t shut_ms; /* boot time when it was shut down; 0: it was not */
+	bool shut_body;	 /* a body was arriving when it was shut down */
+	bool greeted;	 /* the handshake is done */
+	/* The bytes that have come, and the TLS records that have begun, since
+	 * HTTP last made progress or, before that, since the handshake
+	 * began. */
+	size_t silent;
+	unsigned records;
+	_Atomic size_t room; /* that an arriving body has; 0: none arrives */
 	_Atomic bool unread; /* it has yet to read a reply that may be cut */
 	struct tls_credentials *pair; /* NULL before the handshake */
 	struct request *request;      /* begun and not yet completed */
@@ -68,19 +70,20 @@ struct conns {
 	int tick_ms;
 	_Atomic unsigned max;
 	unsigned shut; /* shut down and not yet dropped; under the lock */
-	unsigned shut_bodies; /* … of them those with a body */
-	/* The most open at once since memory was last given back. */
+	unsigned shut_bodies; /* how many of these had an arriving body */
+	/* The most connections open at once since memory was last returned to
+	 * the kernel. */
 	unsigned most;
 	void (*reaped)(void *ctx, unsigned n);
 	void *ctx;
 	_Atomic unsigned open;
-	_Atomic unsigned records;  /* those of all, without the first of
-					   each */
+	_Atomic unsigned records;  /* the sum of all records, without the
+					   first of each connection */
 	_Atomic int64_t closed_ms; /* boot time of the last close */
 	_Atomic int64_t beat_ms;   /* boot time of the reaper's last round */
-	/* Since when a serving thread owes something: a handler runs, or a
-	 * connection that was shut down is yet to be closed.  Boot time as of
-	 * the reaper's last round; INT64_MAX: nothing is owed. */
+	/* The boot time since which a serving thread owes something: a handler
+	 * runs, or a connection that was shut down is yet to be closed.  The
+	 * reaper sets it in each round; INT64_MAX: nothing is owed. */
 	_Atomic int64_t owed_ms;
 };
 
@@ -93,9 +96,9 @@ int conns_init(struct conns *t, const struct server_options *o,
 void conns_done(struct conns *t);
 
 /* Adds a new connection.  If more than three quarters of the places are taken,
- * the connection that has waited longest for its client is shut down for it, if
- * that is SERVER_FRESH_MS or no place is free.
- * Returns NULL if all places are taken nevertheless, or memory is short. */
+ * it shuts down the connection that has waited longest for its client, provided
+ * that it has waited for SERVER_FRESH_MS or that no place is free.  Returns
+ * NULL if all places are still taken, or memory is short. */
 struct conn *conns_add(struct conns *t, int fd);
 /* Call this before the descriptor is closed.  It frees c. */
 void conn_drop(struct conn *c);
@@ -108,21 +111,21 @@ void conn_expect(struct conn *c, enum conn_wait wait);
  * than it needs at once and keeps the spare ones for later, so it should be the
  * one that closes them. */
 void conn_greeted(struct conn *c);
-/* n more bytes have come, which begin a record of TLS or go on with one.
- * Returns false if c has to end: more has come than the TLS library may keep
- * for it, since its handshake began, or later since HTTP got on (which the
- * other functions and conn_body tell). */
+/* Counts n more bytes that have come; `begins` says that they begin a TLS
+ * record.  Returns false if c has to end, because more has come than the TLS
+ * library may keep for it.  The count starts at the handshake, and starts again
+ * whenever another of these functions, or conn_body, tells of progress. */
 bool conn_pulled(struct conn *c, size_t n, bool begins);
 /* The request line has come.  A head that has begun does not get the time of an
  * idle wait, and the first head gets no more time than is left. */
 void conn_head_begun(struct conn *c);
 
-/* A body is arriving on c, which has `room` bytes now.  Of the others with more
- * room than `above`, the one that has kept most for longest is shut down;
- * SIZE_MAX: none. */
+/* Tells that a body is arriving on c and has `room` bytes now.  It shuts down
+ * one other connection whose body has more room than `above`: the one that has
+ * kept most for longest.  SIZE_MAX: it shuts down none. */
 void conn_body(struct conn *c, size_t room, size_t above);
 
-/* c is sent a reply that conns_cut_unread may cut, or no longer is.  Only the
+/* Sets whether c is being sent a reply that conns_cut_unread may cut.  Only the
  * thread that serves c calls it. */
 void conn_unread(struct conn *c, bool unread);
 /* Shuts down the connection that has left such a reply unread for longest,

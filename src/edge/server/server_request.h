@@ -18,19 +18,18 @@ struct request {
 	struct budget *budget;
 	struct body body;
 	size_t promised; /* Content-Length; 0: none */
-	int refusal;	 /* the status of our refusal; 0: go on */
-	const char *why; /* of a 400: a constant */
-	/* What is asked, beside the query.  The strings are the caller's. */
+	int refusal;	 /* the status of our refusal; 0: not refused */
+	const char *why; /* why it got a 400: a constant; NULL: no reason */
+	/* The request's head, without the query.  The strings are borrowed. */
 	const char *path, *content_type, *accept;
-	struct server_reply reply; /* until it is sent */
-	struct request *next;	   /* in the worker's queue (server_work.h) */
+	struct server_reply reply; /* valid until it is sent */
+	struct request *next;	   /* the next in the worker's queue */
 	size_t unread;	  /* bytes of a reply that the worker has made */
-	void *connection; /* the library's, while the worker has this */
-	bool handled;	  /* by the worker: there is a reply or a
-				   refusal */
+	void *connection; /* libmicrohttpd's, while the worker has the
+				   request */
+	bool handled;	  /* the worker has made a reply or a refusal */
 	bool begun;	  /* the head has come */
-	bool nul;	  /* the path has a %00, which would end it for
-				   us alone */
+	bool nul;	  /* the path has a %00, where C would end it */
 	char query[];
 };
 
@@ -56,7 +55,7 @@ int request_piece(struct request *r, const char *bytes, size_t n);
 /* The message is complete: runs the handler unless the request is already
  * refused.  It fills in r->reply or sets r->refusal. */
 void request_handle(struct request *r, const struct server_options *o);
-/* The same by the route's handler for when the worker has no room. */
+/* Like request_handle, but runs route->busy: the worker has no room. */
 void request_busy(struct request *r, const struct server_options *o);
 
 #endif

@@ -20,7 +20,7 @@ struct head {
 	unsigned lengths, codings, types, hosts; /* number of such fields */
 	uint64_t length;  /* of the last Content-Length */
 	bool chunked;	  /* the last Transfer-Encoding is "chunked" */
-	bool expects;	  /* 100-continue */
+	bool expects;	  /* it has Expect: 100-continue */
 	const char *host; /* the last Host; NULL: none */
 	bool browser;	  /* it has Accept-Language, which browsers send
 				   and no script can keep them from sending */
@@ -41,10 +41,10 @@ void head_field(struct head *h, const char *name, const char *value);
  * us. */
 const char *head_fault(const struct head *h);
 
-/* Returns whether a browser asks by a name that may be anybody's.  Its owner
- * may have pointed it at us after he had served a page of his own under it,
- * whose script could then read our answers (DNS rebinding).  Addresses, names
- * of one label and localhost are nobody's. */
+/* Returns whether a browser asks by a name that may be anybody's.  The name's
+ * owner may have served a page under it and then pointed it at us, so that the
+ * page's script could read our answers (DNS rebinding).  Addresses, names of
+ * one label and localhost are nobody's. */
 bool head_is_rebound(const struct head *h);
 
 /* Returns the first matching route of the table, or NULL with *status 404 or

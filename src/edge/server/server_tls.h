@@ -12,12 +12,13 @@
  * pair a connection gets and how long it is kept.
  */
 
-/* GnuTLS's NORMAL contains TLS 1.0 and 1.1, CBC, signatures with SHA-1, and the
- * exchange of keys by RSA, which keeps nothing secret once the key is known.  Of its groups X25519
- * comes first because that is what Go's clients send a key share for: for any
- * other they would have to say hello once more.  Of its ciphers AES-128 comes
- * first because its suite hashes with SHA-256, for which there are
- * instructions; GnuTLS computes the SHA-384 of AES-256 without. */
+/* This removes from GnuTLS's NORMAL what is weak: TLS 1.0 and 1.1, CBC,
+ * signatures with SHA-1, and key exchange by RSA, which has no forward secrecy.
+ * X25519 is the first group because Go's clients send a key share for it; any
+ * other group would cost them a second ClientHello.  AES-128 is the first
+ * cipher because its suite hashes with SHA-256, which processors have
+ * instructions for.  The suite of AES-256 uses SHA-384, which GnuTLS computes
+ * without such instructions. */
 #define TLS_PRIORITIES                                                         \
 	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:"                          \
 	"-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"                                     \

@@ -36,10 +36,10 @@ struct work {
 	size_t unread_max;
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t turn; /* there is a request, a change, or the stop */
-	struct request *first, **last; /* that wait */
-	size_t unread;		       /* bytes of replies */
-	unsigned changes;	       /* of what is unread */
+	pthread_cond_t turn; /* signals a request, a change, or the stop */
+	struct request *first, **last; /* the queue of those that wait */
+	size_t unread;		       /* bytes of unread replies */
+	unsigned changes;	       /* counts the changes of unread */
 	bool runs, stop;
 };
 
@@ -59,8 +59,8 @@ bool work_has_room(struct work *w, const struct server_route *route);
 void work_put(struct work *w, struct request *r);
 /* The serving thread sends the reply of r, which the worker has made, on c. */
 void work_sends(struct work *w, struct conn *c, const struct request *r);
-/* r of c is about to be freed: its reply, if the worker has made one, was read
- * or never will be. */
+/* Call this before r of c is freed.  If the worker has made its reply, the
+ * reply no longer counts as unread. */
 void work_forget(struct work *w, struct conn *c, const struct request *r);
 
 #endif

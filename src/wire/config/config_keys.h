@@ -13,8 +13,8 @@
 enum config_type {
 	TYPE_DURATION, /* int64_t, ms */
 	TYPE_COUNT,    /* unsigned */
-	TYPE_SHARE,    /* two of them: a count and, where it is a share of what
-			   there is, percent; the count is 1 then */
+	TYPE_SHARE,    /* two unsigned: a count and a percentage; for a share
+			   such as 2% the count is 1 */
 	TYPE_BYTES,    /* int64_t */
 	TYPE_BOOL,
 	TYPE_WORD,	 /* bool or int: the index in `words` */

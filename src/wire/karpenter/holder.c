@@ -22,8 +22,8 @@ holder_is(const struct json *line)
 	       strncmp(version, STATUS_GROUP, sizeof(STATUS_GROUP) - 1) == 0;
 }
 
-/* The turns are known from then on: the history has a day, if the replica has
- * led for so long. */
+/* Returns the time from which the turns are known: a day ago, or later if the
+ * replica has led for less than a day. */
 static int64_t
 known_since(const struct json *line, int64_t now_ms)
 {

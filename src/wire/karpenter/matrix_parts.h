@@ -12,7 +12,8 @@
 #include "prices.h"
 #include "wire/karpenter/matrix.h"
 
-/* What matrix.c reads from the series, and matrix_tell.c makes facts of. */
+/* matrix.c reads these from the series, and matrix_tell.c makes facts of
+ * them. */
 
 /* A Node, from its birth to its last sample. */
 struct life {
@@ -20,23 +21,25 @@ struct life {
 	char pool[NODEPOOL_BYTES];
 	int64_t birth_ms, first_ms, last_ms;
 	enum fact_maker maker;
-	bool made, decided; /* a counter's step was for it */
+	/* A step of the counter of creations, or of disruptions, was taken to
+	 * be for this Node. */
+	bool made, decided;
 };
 
 enum counted { COUNTED_CREATED, COUNTED_DISRUPTED, COUNTED_PODS };
 
-/* A counter has grown. */
+/* One growth of a counter. */
 struct grown {
 	enum counted of;
 	char pool[NODEPOOL_BYTES], reason[NODEPOOL_BYTES];
 	int64_t at_ms;
 	long long by;
-	bool first; /* the first sample of its series */
+	bool first; /* it is the first sample of its series */
 };
 
-/* How far a counter is known: its series goes on in the next answer. */
+/* The last sample of a counter, whose series may go on in the next answer. */
 struct counter {
-	uint64_t labels; /* a hash of all of them */
+	uint64_t labels; /* a hash of all its labels */
 	int64_t last_ms;
 	double last;
 };
@@ -50,12 +53,12 @@ struct matrix {
 	struct index by_labels; /* the counters */
 	struct prices prices;
 	struct pieces pieces; /* the machines of a decision */
-	int64_t pods_ms;      /* the first sample of pods; STAMP_NONE: none */
+	int64_t pods_ms; /* of the first sample of pods; STAMP_NONE: none */
 	struct matrix_sums sums;
 };
 
-/* Makes one of what was said about a Node several times: it has several series
- * if several replicas were scraped, or if several answers have it. */
+/* Merges the lives of the same Node.  A Node has several series if several
+ * replicas were scraped, or if several answers show it. */
 void matrix_join(struct matrix *m);
 int matrix_order(int64_t a, int64_t b); /* for qsort */
 

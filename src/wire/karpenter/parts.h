@@ -10,10 +10,10 @@
 #include "wire/karpenter/line.h"
 #include "wire/karpenter/snapshot.h"
 
-/* What the files of this room share. */
+/* The files of this room share these declarations. */
 
-/* Room for the machines of a decision and for a text that is taken apart.  The
- * latest fact points into it. */
+/* Memory for the machines of a decision and for a text that is taken apart.
+ * The latest fact points into it. */
 struct pieces {
 	struct fact_node *nodes;
 	size_t nodes_room;
@@ -29,7 +29,7 @@ int pieces_text(struct pieces *p, const char *text);
 struct batch {
 	struct fact *facts[LINE_FACTS_MAX];
 	size_t n, given;
-	bool failed; /* no memory */
+	bool failed; /* memory was short */
 };
 void batch_clear(struct batch *b);
 /* Adds a fact if it is whole, and if there is room. */
@@ -38,15 +38,15 @@ void batch_add(struct batch *b, const struct fact *f);
  * none. */
 bool batch_next(struct batch *b, struct fact *out);
 
-/* Reads a line of Karpenter's log, or of a record, which is parsed already and
- * outlives the fact. */
+/* Reads a parsed line of Karpenter's log, or of a record.  The line outlives
+ * the fact. */
 enum line_what log_fact(const struct json *line, struct pieces *p,
 			struct fact *f);
 enum line_what record_fact(const struct json *line, struct pieces *p,
 			   struct fact *f);
 
-/* Takes a name of at most max - 1 bytes.  A value that is missing counts as "".
- * Returns -1 for one that is no string or too long. */
+/* Takes a name of at most max - 1 bytes.  A missing value counts as "".
+ * Returns -1 if the value is no string or too long. */
 int take_name(const struct json *v, size_t max, const char **out);
 
 /* Copies a reason in lower case; one that is too long becomes "". */
@@ -59,13 +59,13 @@ bool take_time(const struct json *v, int64_t *out);
 bool take_log_time(const struct json *v, int64_t *out);
 
 #define INITIALIZED_LABEL "karpenter.sh/initialized"
-/* Returns the condition of this type if it is True, and sets *at_ms to when it
- * became so.  NULL: it is not. */
+/* Returns the condition of this type if it is True, and sets *at_ms to the time
+ * when it became True.  Otherwise it returns NULL. */
 const struct json *true_condition(const struct json *object, const char *type,
 				  int64_t *at_ms);
 
-/* Events of the audit log: what the objects in them say that was not told
- * before. */
+/* A reader of the audit log's events.  It tells what the objects in them say,
+ * and each fact once. */
 struct audit;
 struct audit *audit_new(void);	  /* NULL: no memory */
 void audit_free(struct audit *a); /* NULL: nothing */

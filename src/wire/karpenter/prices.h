@@ -8,9 +8,9 @@
 #include "core/base/limits.h"
 
 /*
- * What a Node of a NodePool costs: Karpenter says what all of them cost
- * together, and this is divided by how many there are.  First all that is known
- * is added, in any order; then prices_sort; then prices_at.  A zeroed struct is
+ * The price of an average Node of a NodePool.  Karpenter says what all of them
+ * cost together, and this is divided by their number.  Add all figures first,
+ * in any order, then call prices_sort, and then prices_at.  A zeroed struct is
  * a valid start.  Not thread-safe.
  */
 struct price_level {
@@ -29,12 +29,13 @@ struct prices {
 };
 
 void prices_done(struct prices *p);
-/* From then on all Nodes of the NodePool cost so many dollars an hour.  Beyond
- * SIMULATE_FACTS_MAX this is left out.  Returns -1 if there is no memory. */
+/* Adds that all Nodes of the NodePool together cost so many dollars an hour
+ * from from_ms on.  Beyond SIMULATE_FACTS_MAX it adds nothing.  Returns -1 if
+ * there is no memory. */
 int prices_cost(struct prices *p, const char *pool, int64_t from_ms,
 		double dollars);
-/* From then on it has a Node more (1) or less (-1).  Returns -1 if there is no
- * memory. */
+/* Adds that the NodePool has a Node more (1) or less (-1) from from_ms on.
+ * Returns -1 if there is no memory. */
 int prices_node(struct prices *p, const char *pool, int64_t from_ms, int by);
 void prices_sort(struct prices *p);
 /* Returns what one Node costs an hour at that time, in millionths of a dollar,

@@ -70,8 +70,8 @@ family(struct buf *b, bool observes, const char *name, const char *type,
 	buf_printf(b, " %s\n", type);
 }
 
-/* A byte that a terminal does not show reads \x9b there: Prometheus refuses a
- * page that is not UTF-8, and two names stay two. */
+/* Escapes a byte that a terminal does not show as \x9b, because Prometheus
+ * refuses a page that is not UTF-8.  Names that differ stay different. */
 static void
 label_value(struct buf *b, const char *s)
 {

@@ -58,7 +58,7 @@ count_by_hand(const struct status_items *items, struct hand_holds *hand)
 	}
 }
 
-/* " until …", and why it may be later. */
+/* Writes " until …", and why it may be later. */
 static void
 put_until(struct buf *b, const struct status_head *h,
 	  const struct scope_status *s)

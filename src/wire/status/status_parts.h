@@ -4,9 +4,9 @@
 
 #include "wire/status/status.h"
 
-/* What the files of this room ask of each other.  status.c calls the others,
- * status_page.c calls status_timeline.c, both call status_html.c, that calls
- * status_text.c, and all call words.c. */
+/* The functions that the files of this room share.  status.c calls the other
+ * files.  status_page.c calls status_timeline.c, and both call status_html.c,
+ * which calls status_text.c.  All call words.c. */
 
 /* status_json.c, status_text.c, status_page.c: the answers in these formats. */
 void status_json(struct buf *b, const struct status_head *h,
@@ -25,41 +25,43 @@ void status_text_machines(struct buf *b, const struct status_head *h,
 			  const struct status_machines *list);
 void status_page_machines(struct buf *b, const struct status_head *h,
 			  const struct status_machines *list);
-/* One line of text from elsewhere. */
+/* Appends one line of text that is not ours. */
 void status_text_line(struct buf *b, const char *s);
 /* Appends a name or value as a terminal may show it.  Returns how many
  * characters that are. */
 size_t status_text_safe(struct buf *b, const char *s);
-/* What the text says of these, without its first word and the end of its line.
- * Nothing in it comes from elsewhere. */
+/* Append a line of the text without its first word and its newline.  Nothing in
+ * the line comes from elsewhere. */
 void status_text_certificate(struct buf *b, const struct status_head *h);
 void status_text_admissions(struct buf *b, const struct status_admissions *a);
 void status_text_views(struct buf *b, const struct status_report *r);
 
-/* status_page.c: the page; and its timeline (status_timeline.c), whose rows end
- * before `limit` bytes of b.  It takes its room for work from the end of b, and
- * gives it back. */
+/* status_page.c writes the page, and status_timeline.c its timeline, whose rows
+ * end before `limit` bytes of b.  The timeline borrows the end of b as its
+ * working memory. */
 void status_page(struct buf *b, const struct status_head *h,
 		 const struct status_items *items);
 void status_timeline(struct buf *b, const struct status_head *h,
 		     const struct status_items *items, size_t limit);
 
-/* status_html.c: what each answer in HTML begins and ends with. */
+/* status_html.c: the beginning and the end of each answer in HTML. */
 void html_begin(struct buf *b, const char *title);
 void html_end(struct buf *b);
-/* Appends text, escaped; and a name or value from elsewhere, which can neither
- * leave its element nor turn the direction of what follows. */
+/* html_text appends text, escaped.  html_name appends a name or value from
+ * elsewhere, which can neither leave its element nor turn the direction of the
+ * text after it. */
 void html_text(struct buf *b, const char *s);
 void html_name(struct buf *b, const char *s);
-/* The name of a machine, as a link to what is known of it.  path: the way to
- * status/machines from the page. */
+/* Appends the name of a machine as a link to its own answer.  path: the
+ * relative path to status/machines. */
 void html_machine(struct buf *b, const char *path, const char *name);
-/* A span, rounded for people; and a moment in UTC, with how far away it is. */
+/* html_span appends a duration, rounded for people.  html_moment appends a time
+ * in UTC and how far away it is. */
 void html_span(struct buf *b, int64_t ms);
 void html_moment(struct buf *b, int64_t ms, int64_t now_ms);
-/* An answer that is a text: the part of b's room in which it is to be written,
- * and the answer.  linked: it is that of /status/machines/NAME, with a link to
- * the page. */
+/* html_part returns the part of b in which a text is to be written, and
+ * html_of_text makes an answer of that text.  linked: the answer is that of
+ * /status/machines/NAME and has a link to the page. */
 struct buf html_part(struct buf *b);
 void html_of_text(struct buf *b, const struct buf *text, bool linked);
 
@@ -78,31 +80,31 @@ void words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
  * if none does. */
 #define LEFT_BYTES 160
 bool words_left(char out[LEFT_BYTES], const struct status_head *h);
-/* Returns what the scope is called. */
+/* Returns the scope's name for people. */
 const char *words_scope(const struct status_head *h, const char *name);
-/* Takes back an item of a list that has no room before `limit`, and counts it.
- * before: b as it was before the item. */
+/* Removes the item written last if it reaches beyond `limit`, and counts it in
+ * *left.  before: b as it was before the item. */
 void words_settle(struct buf *b, const struct buf *before, size_t limit,
 		  uint64_t *left);
 
-/* "1 of 2 NodePools is held by hand". */
+/* Writes a sentence such as "1 of 2 NodePools is held by hand". */
 #define HAND_BYTES 64
 void words_hand(const struct status_head *h, const struct hand_holds *hand,
 		char out[HAND_BYTES]);
 
-/* How many machines of a list were left out.  seen: those that were looked at,
- * the last of which had no room if left is set.  They may have become more since
- * they were counted. */
+/* Returns how many machines of a list were left out.  seen: how many were
+ * looked at; if `left` is set, the last of them had no room.  There may be more
+ * machines now than when they were counted. */
 uint64_t words_left_out(const struct status_machines *list, uint32_t seen,
 			uint64_t left);
 
-/* Whose the hold on a machine is: "holder", "person" or NULL. */
+/* Return who holds the object or the machine: "holder", "person" or NULL. */
 const char *words_half_held(const struct half_status *h);
 const char *words_held_by(const struct machine_status *m);
-/* What a person did: "held", "released", "otherValue" or NULL. */
+/* Returns what a person did: "held", "released", "otherValue" or NULL. */
 const char *words_person(const struct machine_status *m);
-/* Until when it is held as far as is known, or STAMP_NONE; and what ends last:
- * "scale-up" is the scope.  Static. */
+/* Until when a machine is held, as far as is known, or STAMP_NONE.  `why` names
+ * the reason that ends last, such as "scale-up" for its scope.  Static. */
 struct machine_until {
 	int64_t at_ms;
 	bool earliest;
@@ -111,13 +113,13 @@ struct machine_until {
 struct machine_until words_until(const struct machine_status *m,
 				 const struct scope_status *scope,
 				 int64_t now_ms);
-/* Whose activity holds the scope, and so the machine.  NULL: nobody's, or it is
- * not known. */
+/* Returns the scope whose activity holds the machine.  NULL: none does, or it
+ * is not known. */
 const struct scope_status *words_restarted(const struct machine_status *m,
 					   const struct scope_status *scope);
 /* When Karpenter may take the machine if nothing else happens. */
 enum machine_free {
-	FREE_UNSAID, /* it goes anyway, or Karpenter would not take it */
+	FREE_UNSAID, /* it goes anyway, or Karpenter would not disrupt it */
 	FREE_NOW,
 	FREE_THEN, /* at the end of words_until */
 	FREE_SOON, /* once the hold is removed, which is due */
@@ -127,8 +129,9 @@ enum machine_free {
 enum machine_free words_free(const struct status_head *h,
 			     const struct machine_status *m,
 			     const struct machine_until *until);
-/* In a list of machines: its name, who holds it, and why, to which the reason of
- * a hold-until belongs where *with_reason is set. */
+/* The cells of a row in a list of machines: its name, who holds it, and why.
+ * If words_row_why sets *with_reason, the reason of the hold-until belongs
+ * after it. */
 #define ROW_WHY_BYTES 64
 const char *words_row_name(const struct machine_status *m);
 const char *words_row_by(const struct machine_status *m);
@@ -141,8 +144,8 @@ void words_row_why(const struct machine_status *m,
 #define ANNOTATION_BYTES 40
 bool words_annotation(const struct nodepool_status *p, enum nodepool_key k,
 		      char out[ANNOTATION_BYTES]);
-/* The value of annotation k that does not count, and why.  Returns false if
- * there is none. */
+/* Writes the value of annotation k if it does not count, and why.  Returns
+ * false if it counts, or if there is none. */
 #define BAD_BYTES 160
 bool words_bad(const struct nodepool_status *p, enum nodepool_key k,
 	       char value[NODEPOOL_BAD_BYTES], char why[BAD_BYTES]);
