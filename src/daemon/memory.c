@@ -58,8 +58,8 @@
  * of the Node that fails. */
 #define MACHINE_BYTES (2 * 244 + 8 + 72)
 
-/* Connections get this part of what the table and they share, even if the table
- * is full. */
+/* Connections and the table share the rest of the memory.  Connections get one
+ * part in so many, even if the table is full. */
 #define CONNECTIONS_SHARE 12
 
 /* How many machines a list may bring before the room is divided again. */
