@@ -68,9 +68,10 @@ refuse_command(const char *name)
 	return fail_code(&e);
 }
 
-/* With one of these closed, the next file or connection would get its number,
- * and what is printed would go into it.  What stands in for it fails as a
- * closed one does.  Returns false if there is no /dev/null. */
+/* Opens the standard descriptors that are closed.  Otherwise the next file or
+ * connection would get the number of one, and output would go into it.  The
+ * replacement fails as a closed one does.  Returns false if there is no
+ * /dev/null. */
 static bool
 open_standard_files(void)
 {

@@ -307,8 +307,8 @@ patched(const struct job_env *v, const struct job *j,
 		memcpy(out->rv, o.rv, sizeof(out->rv));
 }
 
-/* Takes what a GET brought.  Returns false if the object has to be asked for
- * again, by its metadata, because the whole of it cannot be decoded. */
+/* Takes the reply to a GET.  Returns false if the whole object cannot be
+ * decoded, so that the job has to ask for its metadata. */
 static bool
 was_read(const struct job_env *v, struct job *j, const struct kube_reply *r,
 	 struct controller_outcome *out)

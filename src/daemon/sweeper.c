@@ -55,8 +55,8 @@ job_begin(struct sweeper *w, struct job *j)
 	finish_failed(w, j);
 }
 
-/* Tells of the writes that MODE_OBSERVE does not make, and returns what there is
- * to do after them. */
+/* Logs the writes that MODE_OBSERVE does not make, and returns the next action
+ * after them. */
 static struct controller_todo
 next(struct sweeper *w)
 {

@@ -4,9 +4,9 @@
  * seconds and taken as it is.  The stamps on objects are cut in the same way,
  * and an error makes a release late, never early.  The anchor is the median of
  * the last samples, so that one odd server or one slow reply does not move it.
- * The highest of them would be closer to the server's clock, but then each hold
- * would end early by what its stamp has lost, and of several servers the one
- * that is ahead would count.
+ * The highest sample would be closer to the server's clock.  But then each hold
+ * would end early, by the fraction of a second that its stamp has lost, and of
+ * several servers the fastest clock would count.
  *
  * Everything is atomic: readers and feeders never wait.  Two feeders at once
  * may leave the anchor one sample behind until the next reply.

@@ -2,7 +2,7 @@
 /*
  * A thread that logs never waits for one that writes.  The lock of the buffer
  * is held while bytes are copied, never across a system call.  One thread at a
- * time writes, for all of them: whoever finds `writing` clear.
+ * time writes for all of them: the one that finds `writing` clear.
  */
 #include "log_sink.h"
 

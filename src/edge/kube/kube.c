@@ -321,9 +321,9 @@ ended(struct kube_call *c, CURLcode code)
 
 /* --- a lane --------------------------------------------------------------- */
 
-/* libcurl says which sockets it waits for, and until when.  So what a lane does
- * follows what happened, not how many calls are in flight: curl_multi_perform
- * and curl_multi_poll look at each of them every time. */
+/* libcurl says which sockets it waits for, and until when.  The work of a lane
+ * therefore depends on the events, not on the number of calls in flight, while
+ * curl_multi_perform and curl_multi_poll look at each call every time. */
 
 /* Which of the two it has to be depends on whether the socket is new, and a
  * socket that was closed has left the epoll by itself. */
@@ -416,7 +416,7 @@ kube_lane_drop(struct kube_lane *l, struct kube_call *c)
 	l->active--;
 }
 
-/* Passes on what has happened to the sockets, and the time. */
+/* Tells libcurl the events of the sockets, and the time. */
 static void
 pass_on(struct kube_lane *l)
 {

@@ -45,8 +45,8 @@ deadline(const struct conn *c)
 	return atomic_load_explicit(&c->deadline_ms, memory_order_relaxed);
 }
 
-/* HTTP has got on.  The TLS library takes no data in the middle of a message of
- * TLS, so it keeps nothing of what came before. */
+/* HTTP has made progress.  The TLS library passes on no data in the middle of a
+ * TLS message, so it keeps nothing of the bytes that came before. */
 static void
 progress(struct conn *c)
 {

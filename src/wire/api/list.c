@@ -25,14 +25,14 @@ enum place {
 
 struct split {
 	enum split_mode mode;
-	const char *name; /* of the array of items … */
-	unsigned level;	  /* … and in how many objects it is */
+	const char *name; /* the name of the array of items */
+	unsigned level;	  /* how many objects enclose that array */
 	size_t item_max;
 	split_item_fn *fn;
 	void *ctx;
 	struct bytes item; /* the part of an item from earlier calls */
-	size_t discarded;  /* of an item that is too large, so far; 0: it is
-			      not */
+	size_t discarded;  /* bytes so far of an item that is too large; 0:
+			      it is not */
 	struct bytes envelope;
 	enum place place;
 	bool in_string, escaped;

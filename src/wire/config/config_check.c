@@ -28,9 +28,9 @@ name_place(const struct config_places *places, const char *path, struct err *e)
 	return true;
 }
 
-/* Sets the error of two keys that do not go together.  `at` is NULL, or the
- * other key: if its default stands against what somebody has set, the place is
- * that of the value which was set. */
+/* Sets the error of two keys that conflict.  `at` is the other key, or NULL.
+ * The error names the place of `path` or, if nobody has set that key, the place
+ * of `at`. */
 static int
 conflict(const struct config_places *places, const char *path, const char *at,
 	 struct err *e, const char *text)

@@ -84,7 +84,8 @@ element_bytes(const char *p)
 	return *p == '\\' && p[1] != '\0' ? 2 : 1;
 }
 
-/* Where a name in one of the states `from` may be after this element. */
+/* Returns the states in which a name may be after this element if it was in one
+ * of the states `from`. */
 static unsigned
 pass(unsigned from, const char *element)
 {

@@ -195,8 +195,8 @@ put_last_line(struct buf *b, const char *text)
 		   text + begin);
 }
 
-/* Why its container does not run: what ended it last says more than that it
- * waits to be started again. */
+/* Reads why the pod's container does not run.  The reason for its last end says
+ * more than the reason why it waits to be started again. */
 static void
 trouble_read(const struct json *status, char *out, size_t cap)
 {

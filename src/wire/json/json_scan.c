@@ -126,8 +126,9 @@ scan_unplain(struct scan *s)
 	return 0;
 }
 
-/* Scans the string at p, of which all bytes before `at` are plain.  Few strings
- * come here, and the others are cheaper without what this needs. */
+/* Scans the string at p, whose bytes before `at` are all plain.  It is not
+ * inline because few strings come here, and the others are cheaper without its
+ * code. */
 __attribute__((noinline)) static int
 scan_string_from(struct scan *s, const char *at)
 {

@@ -6,10 +6,10 @@
 #include "parts.h"
 
 /*
- * The history in an answer of the holder's /status: when which scope was held,
- * which is what really happened.  It has no machines but those that restarted a
- * quiet time last, so a replay cannot be made of it.  What a person holds with
- * hold-until is left out: no setting would change it.
+ * Reads the history in an answer of the holder's /status.  It says which scope
+ * was really held, and when.  Its only machines are those that restarted a
+ * quiet time last, so it cannot be replayed.  Holds by hold-until are left out,
+ * because no setting would change them.
  */
 #define STATUS_GROUP "status.karpenter-node-holder.io/"
 

@@ -44,8 +44,8 @@ line_free(struct line *l)
 	free(l);
 }
 
-/* What we look at, of Karpenter's log, of a record, of an audit log, of /status,
- * and of what shippers make of a line. */
+/* The members that we read of Karpenter's log, of a record, of an audit log, of
+ * /status, and of the objects into which shippers put a line. */
 static const struct json_keep log_only[] = {{"log", NULL}, {NULL, NULL}};
 static const struct json_keep code_only[] = {{"code", NULL}, {NULL, NULL}};
 static const struct json_keep name_only[] = {{"name", NULL}, {NULL, NULL}};
@@ -161,9 +161,9 @@ is_zap_text(const char *bytes, size_t n)
 
 /* --- lines that a container runtime has cut ---------------------------------- */
 
-/* Returns what follows "… stdout P " or "… stdout F " (CRI's log format), which
- * stream it is of, and whether the line goes on in the next one of that.  NULL:
- * it is no such line. */
+/* Returns the text after "… stdout P " or "… stdout F " (CRI's log format).  It
+ * sets *stream, and *more if the line goes on in the next one of that stream.
+ * NULL: the line is not in that format. */
 static const char *
 cri_rest(const char *bytes, size_t n, int *stream, bool *more)
 {

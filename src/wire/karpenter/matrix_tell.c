@@ -6,8 +6,8 @@
 #include "core/base/stamp.h"
 #include "matrix_parts.h"
 
-#define BOOT_MS 900000	 /* a Node joins so soon after its NodeClaim */
-#define DRAIN_MS 3600000 /* … and goes so soon after the decision */
+#define BOOT_MS 900000	 /* a Node joins within this time of its NodeClaim */
+#define DRAIN_MS 3600000 /* a Node goes within this time of the decision */
 
 static int
 by_birth(const void *a, const void *b)

@@ -93,8 +93,8 @@ take_reason(const char *text, char reason[NODEPOOL_BYTES])
 	for (; text[n] != '\0' && n + 1 < NODEPOOL_BYTES; n++) {
 		char c = text[n];
 
-		/* Bytes of other characters stay as they are: the whole of it
-		 * is UTF-8. */
+		/* Bytes of non-ASCII characters stay as they are, so the text
+		 * stays UTF-8. */
 		reason[n] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 	}
 	reason[text[n] == '\0' ? n : 0] = '\0';

@@ -216,7 +216,7 @@ write_scopes(struct buf *b, const struct metrics_gauges *g,
 	}
 }
 
-/* Only the leader says it, as all else of what is held. */
+/* Only the leader writes this, like all metrics of holds. */
 static void
 write_by_hand(struct buf *b, const struct metrics_gauges *g,
 	      metrics_nodepool_fn *nodepools, void *ctx)

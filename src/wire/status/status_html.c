@@ -5,8 +5,8 @@
 #include "core/base/stamp.h"
 #include "status_parts.h"
 
-/* What every answer in HTML has: its head with the style, what becomes of a
- * name, and times.  It is well-formed XML, too. */
+/* The parts of every answer in HTML: its head with the style, escaped names,
+ * and times.  The output is well-formed XML, too. */
 
 /* The page may load and run nothing, and apply no style but this one: STYLE_HASH
  * is the SHA-256 of STYLE, which tests/edge/test_daemon_page.py compares. */
@@ -162,8 +162,8 @@ html_end(struct buf *b)
 
 /* --- the text, escaped ------------------------------------------------------- */
 
-/* The last part of the room is for the text, and all others for what becomes of
- * it: no character becomes more than six. */
+/* The last part of the room is for the text, and all others for the escaped
+ * text: no character becomes more than six. */
 #define PARTS 8
 
 struct buf

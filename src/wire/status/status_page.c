@@ -6,8 +6,8 @@
 #include "core/base/stamp.h"
 #include "status_parts.h"
 
-/* The page: what status_text.c writes for a terminal, for a browser.  All links
- * are relative, as the page may be behind the API server's proxy. */
+/* Writes for a browser what status_text.c writes for a terminal.  All links are
+ * relative, because the page may be behind the API server's proxy. */
 
 /* A page is read by people, so each list has a bound beside its share of the
  * room.  What is worth a look comes first. */

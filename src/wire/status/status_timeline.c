@@ -16,7 +16,7 @@
 #define WORDS_WIDE 2200 /* the share that "held 03:04" takes on a phone */
 #define TICKS 8
 
-/* What is over, from a turn that ended it; or what a hold-until asked for. */
+/* A hold that is over, from the turn that ended it, or one by a hold-until. */
 struct past {
 	int64_t from_ms, to_ms;
 	bool capped, by_hand;
@@ -25,7 +25,7 @@ struct past {
 
 struct chart {
 	const struct status_head *h;
-	int64_t from_ms, known_ms; /* what is shown, and of that known */
+	int64_t from_ms, known_ms; /* when the chart and the history begin */
 	const struct past *past;   /* the newest first */
 	unsigned past_n;
 	uint64_t rows, left;
@@ -347,7 +347,7 @@ read_past(struct past *past, const struct status_head *h,
 			       p->by_hand ? t.scope : words_scope(h, t.scope));
 		n++;
 	}
-	/* Of what was before a full ring, nothing is known. */
+	/* If the ring is full, the time before it is unknown. */
 	if (turns < JOURNAL_TURNS)
 		*oldest_ms = STAMP_NONE;
 	return n;
