@@ -25,8 +25,7 @@ print_help(void)
 	return output_code();
 }
 
-/* Commands that one of the two programs has and somebody looks for in the
- * other. */
+/* Commands of one of the two programs that people look for in the other. */
 static const struct {
 	const char *command, *program;
 } owners[] = {

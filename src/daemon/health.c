@@ -10,10 +10,10 @@
 #include "wire/metrics/metrics.h"
 
 /*
- * What is answered on the metrics address: the probes, /metrics, and, by
- * status.c, /status and the page.  The probes run the checks of a table.  They
- * take no lock and read no table of machines, so they are answered while
- * others wait for it (docs/architecture.md#probes).  Where there is no room for
+ * Answers on the metrics address: the probes, /metrics and, by status.c,
+ * /status and the page.  The probes run the checks of a table.  They take no
+ * lock and do not read the table of machines, so they are answered while other
+ * requests wait for it (docs/architecture.md#probes).  If there is no room for
  * a large answer, its route refuses at once.
  */
 #define HEALTH_BYTES 2048

@@ -356,7 +356,7 @@ add_setting(struct request *q, const char *file, const size_t chosen[KEYS_N],
 			return -1;
 	if (config_validate(&c, &places, e))
 		return -1;
-	c.rules.mode = MODE_ENFORCE; /* what would be if it wrote */
+	c.rules.mode = MODE_ENFORCE; /* replay as if the holder wrote */
 	describe(&q->settings[q->setup.settings_n++], q, &c, file, chosen);
 	return 0;
 }

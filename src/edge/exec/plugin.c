@@ -17,7 +17,7 @@
  */
 
 struct plugin {
-	struct kube_plugin base; /* first: what the client knows */
+	struct kube_plugin base; /* first, because the client has its address */
 	const struct kubeconfig *access;
 	int64_t ms;
 	pthread_mutex_t lock;

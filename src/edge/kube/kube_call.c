@@ -176,7 +176,7 @@ kube_answer_head(struct kube_call *c, const char *line, size_t n)
 	return 0;
 }
 
-/* realloc would leave a copy of what may be a Secret behind. */
+/* This does not call realloc, which may leave a copy of a Secret behind. */
 static int
 grow(struct kube_call *c, size_t need)
 {

@@ -163,8 +163,8 @@ struct page {
 	struct pager pager;
 	const struct session_list *list;
 	bool wanted;	    /* there is a page to ask for */
-	bool opened, again; /* an answer began; another one after it */
-	struct err bad;	    /* what is wrong with the answer */
+	bool opened, again; /* an answer began; a second one began, too */
+	struct err bad;	    /* the error in the answer */
 };
 
 static void

@@ -202,9 +202,10 @@ shut_oldest(struct conns *t, int64_t least_ms)
 		shut(oldest, now_us / 1000);
 }
 
-/* Called under the lock.  Shuts the connection whose body takes most room times
- * time, if it has more than `above`.  A client that brings megabytes slowly goes
- * before one that is about to be done, however often it comes again. */
+/* Called under the lock.  Among the bodies with more room than `above`, shuts
+ * down the connection of the one with the largest product of room and time.  A
+ * client that sends megabytes slowly goes before one that is nearly done,
+ * however often it comes again. */
 static void
 shut_biggest(struct conns *t, const struct conn *newcomer, size_t above)
 {

@@ -11,7 +11,7 @@ struct scan {
 	const struct json_bounds *bounds;
 	unsigned depth;
 	size_t values;	  /* kept or not */
-	bool drops;	  /* what is scanned now is not kept */
+	bool drops;	  /* the bytes scanned now are not kept */
 	bool escaped;	  /* a string had a backslash */
 	size_t key_bytes; /* of the last key, with its quotes */
 	struct json_tally kept;
@@ -226,8 +226,8 @@ scan_close(struct scan *s)
 	s->p++;
 }
 
-/* Called after a value in a container that `bracket` closes.  Returns 1, in front
- * of the next value, 0 after the bracket, or -1. */
+/* Called after a value in a container that `bracket` closes.  Returns 1 with p
+ * at the next value, 0 with p after the bracket, or -1. */
 static int
 scan_between(struct scan *s, char bracket)
 {

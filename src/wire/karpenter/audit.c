@@ -8,14 +8,14 @@
 #include "wire/karpenter/told.h"
 
 /*
- * Events of the API server's audit log (audit.k8s.io/v1).  Those of a write at
- * level RequestResponse have the object as it was after the write.  What it says
- * is told once: most writes change nothing that is of use here.
+ * Reads events of the API server's audit log (audit.k8s.io/v1).  An event of a
+ * write at level RequestResponse has the object after the write.  Each fact in
+ * it is told once, because most writes change nothing that is of use here.
  *
- * An object also tells what happened long before.  What lies before the first
- * event of the log is left out, so that the log begins where it begins.  What
- * lies further back than a log may be out of order (its event is missing) is
- * told as if it had happened later.
+ * An object also has facts from long before.  Facts from before the first event
+ * of the log are left out.  If the event of a fact is missing, the fact may lie
+ * further back than the disorder that a log may have; it is then told as if it
+ * had happened later.
  */
 #define BEHIND_MS (SIMULATE_DISORDER_MS / 2)
 #define STAMP_MS 1000 /* stamps of objects are cut to seconds */

@@ -15,8 +15,8 @@ struct line {
 	struct pieces pieces;
 	struct batch batch;  /* the facts of a line that tells several */
 	struct audit *audit; /* NULL: no line was of an audit log */
-	/* Of lines that a container runtime has cut.  Those of stdout and stderr
-	 * may come in turns. */
+	/* The pieces of lines that a container runtime has cut, for stdout and
+	 * for stderr, whose pieces may alternate. */
 	struct part {
 		char *bytes;
 		size_t n, room;

@@ -8,8 +8,8 @@
 #include "parts.h"
 
 /*
- * Karpenter's own log.  The messages are the same from 1.0.0 to 1.15.0, but for
- * that of a decision:
+ * Reads Karpenter's own log.  The messages are the same from 1.0.0 to 1.15.0,
+ * except for that of a decision:
  *
  *   1.0 to 1.2  "disrupting nodeclaim(s) via replace, terminating 2 nodes (7
  *               pods) NODE/TYPE/CAPACITY, … and replacing with …", and `reason`

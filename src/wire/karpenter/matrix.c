@@ -146,8 +146,8 @@ read_value(const struct json *v, struct sample *out)
 	return end != text && *end == '\0' && isfinite(out->value);
 }
 
-/* The same of a Node's age or a counter: no Node is older than 1970, and no
- * counter that large. */
+/* Reads a sample of a Node's age or a counter.  No Node is older than 1970, and
+ * no counter is that large. */
 static bool
 read_sample(const struct json *v, struct sample *out)
 {

@@ -40,15 +40,17 @@ by_step(const void *a, const void *b)
 	return rc != 0 ? rc : (int)x->of - (int)y->of;
 }
 
-/* What the first sample of a series has counted may be older than the answer. */
+/* Returns whether the growth counts.  The first sample of a series may count
+ * things that are older than the answer. */
 static bool
 counts(const struct matrix *m, const struct grown *g)
 {
 	return !g->first || g->at_ms > m->sums.from_ms + m->sums.step_ms;
 }
 
-/* Series that differ in other labels (since Karpenter 1.15 the capacity type and
- * how a node ends) may grow in one step: that is one decision. */
+/* Joins the growth of series in one step into one decision, if they differ only
+ * in other labels (since Karpenter 1.15 the capacity type and how a node
+ * ends). */
 static void
 join_steps(struct matrix *m)
 {

@@ -37,8 +37,8 @@ static const struct {
 };
 
 /* "=name" goes out without our prefix, because other controllers export the
- * same metric under this name.  "?name" says what is held: with MODE_OBSERVE it
- * goes out as would_name, so that nobody takes it for a hold. */
+ * same metric under this name.  "?name" is a metric of holds: with MODE_OBSERVE
+ * it goes out as would_name, so that nobody takes it for a real hold. */
 static const char *
 prefix_of(const char **name, bool observes)
 {
@@ -114,9 +114,9 @@ write_counters(struct buf *b, struct counters *c, bool observes)
 	}
 }
 
-/* per_second says how many of the unit of bounds and sum make a second, at most a
- * million.  The sum is written to its last digit: it grows for weeks, and each
- * answer adds little. */
+/* per_second says how many units of bounds and sum make a second, at most a
+ * million.  The sum is written to its last digit, because it grows for weeks
+ * and each answer adds little. */
 static void
 write_histogram(struct buf *b, const char *name, const char *help,
 		_Atomic uint64_t *buckets, _Atomic uint64_t *sum,

@@ -9,8 +9,8 @@
 /* Writes for a browser what status_text.c writes for a terminal.  All links are
  * relative, because the page may be behind the API server's proxy. */
 
-/* A page is read by people, so each list has a bound beside its share of the
- * room.  What is worth a look comes first. */
+/* People read a page, so each list has a bound besides its share of the room.
+ * The most important items come first. */
 #define SCOPES_SHOWN 20
 #define NODEPOOLS_SHOWN 100
 #define TURNS_SHOWN 30
