@@ -403,9 +403,9 @@ tsan:  ## the tests that have threads under the thread sanitizer
 	@$(MAKE) $(SIDE_BY_SIDE) $(TSAN) COMPUTING=
 	@HOLDER_SAID=$(abspath $(BUILD)/tsan/said) tests/said.sh check edge pytest daemon commands
 
-e2e: all  ## tests against a real kube-apiserver and Karpenter, about 9 minutes
+e2e: all  ## tests against a real kube-apiserver and Karpenter, about 7 minutes
 	@tests/e2e/lib/binaries.sh test
-	@echo "== against a real kube-apiserver and Karpenter, about 9 minutes"
+	@echo "== against a real kube-apiserver and Karpenter, about 7 minutes"
 	@$(KEEP) pytest $(PYTEST) -n 9 --dist loadgroup tests/e2e
 	@tests/said.sh check pytest e2e
 
