@@ -58,8 +58,11 @@ doctor_look(struct doctor *d)
 static bool
 is_settled(const struct findings *f)
 {
-	static const enum doctor_check at[] = {DOCTOR_API, DOCTOR_BUNDLE,
-					       DOCTOR_DRY_RUN, DOCTOR_HOLDER};
+	/* A webhook may be registered after it was looked for, and before the
+	 * dry run. */
+	static const enum doctor_check at[] = {DOCTOR_API, DOCTOR_ADMISSION,
+					       DOCTOR_BUNDLE, DOCTOR_DRY_RUN,
+					       DOCTOR_HOLDER};
 
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++)
 		if (f->of[at[i]].worst == FINDING_ERROR)
