@@ -25,6 +25,10 @@ CHECKS = ["api", "admission", "ca-bundle", "dry-run", "rights", "karpenter",
 VERSION = b'{"gitVersion":"v1.36.3"}'
 FORBIDDEN = json.dumps({"kind": "Status", "message": "you may not",
                         "reason": "Forbidden", "code": 403}).encode()
+ADMISSION = "/apis/admissionregistration.k8s.io/"
+EMPTY = b'{"metadata":{"resourceVersion":"1"},"items":[]}'
+HELD = json.dumps({"metadata": {"annotations": {
+    "karpenter-node-holder.io/held-since": "2026-01-01T00:00:00Z"}}}).encode()
 ODD = [7, None, "x", [], {"metadata": 7}, {"metadata": {"name": ["x"]}},
        {"metadata": {"name": "x" * 1000}}, {"metadata": {"name": "x"},
                                             "webhooks": [7, {"name": {}}],
@@ -116,6 +120,27 @@ def test_no_api_server(run, tmp_path):  # noqa: F811
         out = check(run, tmp_path, port).out
     assert "\nadmission  skipped\n" in out
     assert out.endswith("\n1 error, 0 warnings\n")
+
+
+def test_a_webhook_that_comes_between_two_looks(run, tmp_path):  # noqa: F811
+    """A dry run that comes back held does not end the wait beside a webhook
+    that was not there yet."""
+    tried = []
+
+    def answer(path):
+        if path == "/version":
+            return 200, VERSION
+        if "dryRun=All" in path:
+            tried.append(path)
+            return 200, HELD
+        if path.startswith(ADMISSION) and not tried:
+            return (200, EMPTY) if "webhookconf" in path else (404, EMPTY)
+        return 403, FORBIDDEN
+    with api_server(answer) as port:
+        access(tmp_path, port)
+        done = run("check", "--kubeconfig", "kubeconfig", "--wait", "5s")
+    assert done.code == 0 and "webhook-missing" not in done.out, done.out
+    assert len(tried) == 4, "a Node and a NodeClaim, twice"
 
 
 def test_nobody_knows_us(run, tmp_path):  # noqa: F811
