@@ -35,6 +35,15 @@ holder_now(const struct holder *h)
 			    1000000 * (h->number + 1) + h->w->now};
 }
 
+struct now
+holder_now_at(const struct holder *h, int64_t at)
+{
+	struct now now = holder_now(h);
+	int64_t ms = at - h->w->now;
+
+	return (struct now){now.server_ms + ms, now.boot_ms + ms};
+}
+
 static int64_t
 offset(const struct holder *h)
 {

@@ -164,6 +164,8 @@ bool holder_begins(const struct holder *h);
  * then at most; -1: it does not. */
 int64_t holder_rest_ends(const struct holder *h);
 struct now holder_now(const struct holder *h);
+/* Its clocks at that moment of the world, which may be over. */
+struct now holder_now_at(const struct holder *h, int64_t at);
 /* What its controller reports of a scope; nothing is held if it has none of
  * this name. */
 struct scope_report holder_scope(const struct holder *h, const char *name);

@@ -72,14 +72,10 @@ recorder_free(struct recorder *r)
 	free(r);
 }
 
-/* The replica's clocks at r->at. */
 static struct now
 now_of(const struct holder *h)
 {
-	struct now now = holder_now(h);
-	int64_t ms = h->recorder->at - h->w->now;
-
-	return (struct now){now.server_ms + ms, now.boot_ms + ms};
+	return holder_now_at(h, h->recorder->at);
 }
 
 /* --- the API server ------------------------------------------------------- */

@@ -85,14 +85,10 @@ renewer_free(struct renewer *r)
 	free(r);
 }
 
-/* The replica's clocks at r->at. */
 static struct now
 now_of(const struct holder *h)
 {
-	struct now now = holder_now(h);
-	int64_t ms = h->renewer->at - h->w->now;
-
-	return (struct now){now.server_ms + ms, now.boot_ms + ms};
+	return holder_now_at(h, h->renewer->at);
 }
 
 /* --- the API server ------------------------------------------------------- */
