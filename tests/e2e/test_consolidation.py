@@ -23,6 +23,10 @@ def test_consolidation_waits_for_the_release(cluster, add_holder):
     until(lambda: len(names(cluster)) <= 2, ACTS, "fewer nodes", every=0.3)
 
     hold = 20 + 2 * int(unheld)
+    # The machines that are left hold nothing any more.  Otherwise the scope
+    # would be held before `scaled`, which the replay from there cannot know.
+    quiet = quiet_at(cluster, hold)
+    until(lambda: time.time() > quiet, hold, "the machines that are left quiet")
     recording = Recording(cluster)
     holder = add_holder(holdDuration=f"{hold}s")
     scaled = time.time()

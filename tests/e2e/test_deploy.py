@@ -1329,20 +1329,25 @@ def former_key(plane, limited):
     place = "/spec/variables/0"
     was = plane.get(LIMITS, NAME)["spec"]["variables"][0]
     assert was["name"] == "holds"
-    plane.patch(LIMITS, NAME, [
-        {"op": "replace", "path": place, "value": {
-            "name": "holds", "expression": f"['{HOLD}', '{key}']"}}],
-        JSONPATCH)
     account = plane.service_account(NAME, NAME)
-    plane.create(NODES, node_body("probe"))
-    until(lambda: plane.request(
-        "PATCH", f"{NODES}/probe?dryRun=All&fieldManager={NAME}", annotated(**{
-            key: "true", MARK: stamp(0), HELD_KEY: key + "=true"}),
-        user=account)[0] == 200, 20, "the former key is known")
-    plane.delete(NODES, "probe")
+
+    def change(variable, status, what):
+        """And waits until it is in force.  Otherwise the next change may be
+        taken for done by what the one before this has left."""
+        plane.patch(LIMITS, NAME, [
+            {"op": "replace", "path": place, "value": variable}], JSONPATCH)
+        plane.create(NODES, node_body("probe"))
+        until(lambda: plane.request(
+            "PATCH", f"{NODES}/probe?dryRun=All&fieldManager={NAME}",
+            annotated(**{key: "true", MARK: stamp(0),
+                         HELD_KEY: key + "=true"}),
+            user=account)[0] == status, 20, what)
+        plane.delete(NODES, "probe")
+
+    change({"name": "holds", "expression": f"['{HOLD}', '{key}']"}, 200,
+           "the former key is known")
     yield key
-    plane.patch(LIMITS, NAME, [
-        {"op": "replace", "path": place, "value": was}], JSONPATCH)
+    change(was, 403, "the former key is forgotten")
 
 
 FORGED = {"manager": "x", "operation": "Update", "apiVersion": "v1",
