@@ -5,11 +5,14 @@ page."""
 import hashlib
 import json
 import pathlib
+import subprocess
 import sys
 import time
 import types
 
 import pytest
+
+from conftest import HOLDERCTL
 
 TESTS = pathlib.Path(__file__).parents[1]
 sys.path += [str(TESTS / "study"), str(TESTS / "e2e" / "lib")]
@@ -140,7 +143,8 @@ def test_no_load(text):
 # Figures, from a recorded sample
 
 def true(*kinds):
-    return {"conditions": [{"type": k, "status": "True"} for k in kinds]}
+    return {"conditions": [{"type": k, "status": "True", "reason": "Because"}
+                           for k in kinds]}
 
 
 def claim(name, launched, disrupted=None, gone=None, price="3600"):
@@ -207,6 +211,8 @@ def test_figures():
         "peak_median_s": 30, "peak_worst_s": 30,
         # a for 30 s and b for 100 of 330.
         "held_share": 0.3939, "pods": 6, "nodes_left": 1, "ended_s": 200,
+        "moved_again": 0, "moved_released": 2, "moved_released_again": 0,
+        "step_gap_median_s": 0.0,
         # b came after the change.
         "drift_left": 0, "drift_finished_s": 95}
 
@@ -219,6 +225,61 @@ def test_a_decision_that_was_given_up_moved_nobody():
     figures = measures.figures(facts)
     assert (figures["moved"], figures["nodes_disrupted"]) == (0, 0)
     assert figures["moved_by_force"] == 3
+
+
+def test_steps():
+    """The pod of a comes in place on b, and moves again with b; that of c moves
+    too late to have moved again."""
+    claims = {"a": claim("a", 10, 100, 110), "b": claim("b", 10, 300, 310),
+              "c": claim("c", 10, 301), "d": claim("d", 10, 1000),
+              "e": claim("e", 10, 1400)}
+    marks = {"kwok-a": node((10, True), (40, False)),
+             "kwok-b": node((20, True), (30, False), (50, True), (60, False)),
+             "kwok-c": node((10, True), (60, False)),
+             "kwok-d": node((10, True), (900, False))}
+    pods = [pod(0, 30, evicted=100), pod(102, 120, evicted=300, on="b"),
+            pod(0, 30, evicted=301, on="c"), pod(301, 320, on="d"),
+            pod(310, 320, evicted=1000, on="d"),
+            pod(0, 30, evicted=300, on="b", job=True),
+            pod(0, 30, evicted=1400, on="e")]
+    facts = {**recorded(),
+             "pods": [measures.pod_facts(v) for v in pods],
+             "nodes": [measures.node_facts(v, marks)
+                       for v in claims.values()]}
+    assert measures.places(facts["pods"]) == {0: 1, 1: 3, 2: 4}
+    steps = measures.steps(facts)
+    assert steps == [[100, 110, "Because", 60, 1, 1],
+                     [300, 310, "Because", 240, 2, 0],
+                     [301, None, "Because", 241, 1, 0],
+                     [1000, None, "Because", 100, 1, 0],
+                     [1400, None, "Because", None, 1, 0]]
+    # b and c go in one step, and d was held between them and its own.
+    assert measures.gaps(steps) == [200]
+    assert measures.pace(steps) == {
+        "moved_again": 1, "moved_released": 5, "moved_released_again": 1,
+        "step_gap_median_s": 200}
+
+
+def test_what_karpenter_logged_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(play, "HOLDERCTL", HOLDERCTL)
+    log = TESTS / "golden" / "karpenter" / "runs" / "v1.14.1.log"
+    kept = tmp_path / "kept"
+    play.write_record(log, kept)
+    # The same bytes each time: no date.
+    assert kept.stat().st_size < 2000 and kept.read_bytes()[4:8] == bytes(4)
+    one, other = (json.loads(subprocess.check_output(
+        [HOLDERCTL, "simulate", "-o", "json", file])) for file in (log, kept))
+    assert one["period"] == other["period"]
+    assert one["settings"] == other["settings"]
+    assert one["karpenter"] == other["karpenter"]
+
+
+def test_a_result_is_readable():
+    result = {"steps": [[1, None, "Empty"], [2, 3.5, "Drifted"]], "a": [],
+              "b": {"c": ["d"]}}
+    text = play.readable(result)
+    assert json.loads(text) == result
+    assert '  [ 1, null, "Empty" ],\n' in text
 
 
 def test_the_last_change():

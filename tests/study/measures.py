@@ -6,8 +6,8 @@ Facts are plain JSON, in seconds since the run began, with None for what did
 not happen:
     pods:   app, job, node, created, running, evicted, deleting, done, gone
     nodes:  (NodeClaims) name, node, type, created, launched, disrupted (by
-            Karpenter's choice), gone, price (dollars an hour),
-            held: [[from, to]]
+            Karpenter's choice), reason (for that), gone, price (dollars an
+            hour), held: [[from, to]]
     wanted: {app: [[at, replicas]]}
     ended_s, horizon_s; drift_s, where there is one
 """
@@ -18,6 +18,10 @@ import statistics
 from hold import held
 
 WARM_UP_S = 60      # what a pod needs to be as fast as it can be
+AGAIN_S = 600       # a pod that moves within that time has moved again
+PLACE_S = 30        # within which another pod comes in place of a moved one;
+                    # a Job waits for 10 s
+STEP_S = 5          # machines that Karpenter disrupts within that are one step
 PRICE = "eks-node-viewer/instance-price"
 
 # The rule by which a run is thrown away, written down before any run was
@@ -81,13 +85,17 @@ def gone(versions):
     return versions[-1][1] if versions[-1][2] is None else None
 
 
+def condition(obj, kind):
+    """That condition, where it is True."""
+    return next((c for c in obj.get("status", {}).get("conditions") or []
+                 if c["type"] == kind and c["status"] == "True"), None)
+
+
 def true_since(versions, kind):
     """When that condition was first seen True; None where it is not any more:
     Karpenter may give up what it began."""
-    def has(obj):
-        return any(c["type"] == kind and c["status"] == "True" for c in
-                   obj.get("status", {}).get("conditions") or [])
-    return first(versions, has) if has(last(versions)) else None
+    return first(versions, lambda o: condition(o, kind)) if condition(
+        last(versions), kind) else None
 
 
 def pod_facts(versions):
@@ -135,6 +143,7 @@ def node_facts(versions, nodes):
         "created": versions[0][1],
         "launched": true_since(versions, "Launched"),
         "disrupted": true_since(versions, "DisruptionReason"),
+        "reason": (condition(claim, "DisruptionReason") or {}).get("reason"),
         "gone": gone(versions), "held": holds(nodes.get(node) or [])}
 
 
@@ -195,13 +204,83 @@ def peaks(facts):
     return found
 
 
+def moves(facts):
+    """{pod's number: node} of the pods that Karpenter chose to move, and of all
+    that were evicted.  An expiry or an interruption moves pods, too, and no
+    policy prevents it."""
+    nodes = {n["node"]: n for n in facts["nodes"] if n["node"]}
+    evicted = {i: nodes[p["node"]] for i, p in enumerate(facts["pods"])
+               if p["evicted"] is not None and p["node"] in nodes}
+    return {i: n for i, n in evicted.items()
+            if n["disrupted"] is not None}, evicted
+
+
+def places(pods):
+    """{number of an evicted pod: of the one that came in its place}: the next
+    of the same app that is in nobody else's."""
+    numbers = range(len(pods))
+    came = sorted(numbers, key=lambda i: pods[i]["created"])
+    found = {}
+    for i in sorted((i for i in numbers if pods[i]["evicted"] is not None),
+                    key=lambda i: pods[i]["evicted"]):
+        at = pods[i]["evicted"]
+        j = next((j for j in came if pods[j]["app"] == pods[i]["app"]
+                  and at <= pods[j]["created"] <= at + PLACE_S), None)
+        if j is not None:
+            found[i] = j
+            came.remove(j)
+    return found
+
+
+def steps(facts):
+    """[[when, gone or None, why, seconds since it was released or None, pods
+    moved, of these moved again]] of each machine that Karpenter chose to
+    disrupt."""
+    pods, (moved, _) = facts["pods"], moves(facts)
+    place = places(pods)
+    again = {i for i in moved if place.get(i) in moved
+             and pods[place[i]]["evicted"] - pods[i]["evicted"] <= AGAIN_S}
+    found = []
+    for n in facts["nodes"]:
+        at = n["disrupted"]
+        if at is None:
+            continue
+        released = max((to for _, to in n["held"] if to is not None
+                        and to <= at), default=None)
+        mine = {i for i, node in moved.items() if node is n}
+        found.append([at, n["gone"], n["reason"],
+                      None if released is None else round(at - released, 2),
+                      len(mine), len(mine & again)])
+    return sorted(found, key=lambda s: s[0])
+
+
+def gaps(of):
+    """Seconds from the beginning of a step to that of the next one after the
+    same release; of: as steps() has them."""
+    found, before = [], None
+    for at, _, _, since, _, _ in of:
+        if before is not None and at - before <= STEP_S:
+            continue
+        if before is not None and since is not None and since >= at - before:
+            found.append(at - before)
+        before = at
+    return found
+
+
+def pace(of):
+    """Did Karpenter go on after a release where it might have paused?"""
+    released = [s for s in of if s[3] is not None]
+    return {
+        "moved_again": sum(s[5] for s in of),
+        "moved_released": sum(s[4] for s in released),
+        "moved_released_again": sum(s[5] for s in released),
+        "step_gap_median_s": statistics.median(gaps(of) or [0.0])}
+
+
 def figures(facts):
     end, horizon = facts["ended_s"], facts["horizon_s"]
-    nodes = {n["node"]: n for n in facts["nodes"] if n["node"]}
-    evicted = [p for p in facts["pods"] if p["evicted"] is not None
-               and p["node"] in nodes]
-    # An expiry or an interruption moves pods, too, and no policy prevents it.
-    moved = [p for p in evicted if nodes[p["node"]]["disrupted"] is not None]
+    chosen, evicted = moves(facts)
+    moved = [facts["pods"][i] for i in chosen]
     ran = [p["evicted"] - p["running"] if p["running"] is not None else 0.0
            for p in moved]
     bill = [(n, n["launched"], end if n["gone"] is None else n["gone"])
@@ -235,7 +314,7 @@ def figures(facts):
         "peak_worst_s": max(rises, default=0.0),
         "held_share": held_s / node_s if node_s else 0.0,
         "pods": len(facts["pods"]), "nodes_left": len(rest),
-        "ended_s": end,
+        "ended_s": end, **pace(steps(facts)),
     }
     if facts.get("drift_s") is not None:
         old = [n for n in facts["nodes"] if n["created"] < facts["drift_s"]]

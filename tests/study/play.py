@@ -3,7 +3,8 @@
 
     play.py LOAD POLICY SEED RESULT [--file FILE] [--minutes N] ...
 
-RESULT is LOAD.POLICY.SEED.json in the folder of results.
+RESULT is LOAD.POLICY.SEED.json in the folder of results.  Beside it stands what
+Karpenter logged meanwhile, as a record (docs/what-if.md): *.record.gz.
 
 Exits with 3 where the processors did not allow it; the result is then not
 written.
@@ -11,6 +12,7 @@ written.
 import argparse
 import contextlib
 import copy
+import gzip
 import json
 import pathlib
 import re
@@ -31,7 +33,7 @@ from cluster import DECISIONS, DISRUPTED, Cluster, node_class, node_pool  # noqa
 from controlplane import (BUILD, CLAIMS, NAMESPACES, NODES, POOLS,  # noqa: E402
                           REPO, ApiError, end_on_signals)
 from hold import held  # noqa: E402
-from holder import BINARY, Holder  # noqa: E402
+from holder import BINARY, HOLDERCTL, Holder  # noqa: E402
 from witness import History  # noqa: E402
 
 BOOT = "30s"                # from a NodeClaim to its Node
@@ -342,8 +344,14 @@ def versions():
             "kwok": required("kwok", "sigs.k8s.io/kwok")}
 
 
+def write_record(log, file):
+    """Keeps what Karpenter's log tells: a few KiB instead of MiB."""
+    text = subprocess.check_output([HOLDERCTL, "simulate", "-o", "record", log])
+    file.write_bytes(gzip.compress(text, mtime=0))
+
+
 def result(run, args, processors):
-    policy = run.policy
+    policy, facts = run.policy, run.facts()
     return {
         "load": load_name(args), "policy": args.policy, "seed": args.seed,
         "minutes": run.load.minutes,
@@ -356,12 +364,18 @@ def result(run, args, processors):
             "boot": BOOT, "batch": BATCH,
             "karpenter_cpu_requests": "1000m"},
         "settled": run.settled,
-        "figures": measures.figures(run.facts()), **run.counts,
-        "processors": processors}
+        "figures": measures.figures(facts), **run.counts,
+        "steps": measures.steps(facts), "processors": processors}
 
 
 def load_name(args):
     return args.result.name.rsplit(".", 3)[0]
+
+
+def readable(result):
+    """As JSON, with each list of plain values on one line."""
+    return re.sub(r"\[[^][{}]+\]", lambda m: " ".join(m[0].split()),
+                  json.dumps(result, indent=1)) + "\n"
 
 
 def keep(folder, name, text):
@@ -395,10 +409,13 @@ def main():
             if run.holder:
                 run.holder.stop()
         processors = measures.processors(run.processors.samples, run.late)
-        out = json.dumps(result(run, args, processors), indent=1) + "\n"
+        out = readable(result(run, args, processors))
         # Other figures may be asked for later.
         keep("facts", args.result.name, json.dumps(run.facts()))
-    why = measures.thrown_away(processors)
+        why = measures.thrown_away(processors)
+        if not why:
+            write_record(plane.dir / "karpenter.log",
+                         args.result.with_suffix(".record.gz"))
     if why:
         print(out, f"thrown away: {why}", sep="", flush=True)
         sys.exit(THROWN_AWAY)
