@@ -318,6 +318,7 @@ machine_disrupt(struct world *w, int machine, const char *reason)
 	claim->disrupted = true;
 	claim->terminated_first = strcmp(reason, "Drifted,reserved") == 0 ||
 				  strcmp(reason, "Unhealthy,reserved") == 0;
+	claim->repaired = strncmp(reason, "Unhealthy", 9) == 0;
 	if (strcmp(reason, "Empty") != 0)
 		claim->disrupted_ms = world_stamp(w);
 	tell(w, "karpenter  NodeClaim %s: DisruptionReason %s", claim->name,

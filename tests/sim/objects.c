@@ -90,6 +90,8 @@ thing_object(const struct thing *t, const struct hold_key *hold,
 	     struct object *o)
 {
 	struct api_object kept;
+	bool repaired = t->repaired && t->ready_ms == STAMP_NONE &&
+			!t->rebooted;
 
 	*o = (struct object){
 		.kind = t->kind,
@@ -105,7 +107,8 @@ thing_object(const struct thing *t, const struct hold_key *hold,
 		.ready_ms = t->ready_ms,
 		.rebooted = t->rebooted,
 		.registered = t->registered,
-		.disrupted = t->disrupted && !t->terminated_first,
+		.disrupted = t->disrupted && !t->terminated_first && !repaired,
+		.repaired = repaired,
 		.disrupted_ms = t->disrupted_ms,
 		/* Every other machine, once it is ready. */
 		.exposed = t->kind == KIND_NODECLAIM &&

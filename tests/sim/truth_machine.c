@@ -242,11 +242,30 @@ struct past {
 	int disrupted_n, deleted_n;
 };
 
+/* Is the claim repaired although it was never ready?  Then its boot failed. */
+static bool
+is_repaired_boot(const struct thing *claim)
+{
+	return claim->repaired && claim->ready_ms == STAMP_NONE &&
+	       !claim->rebooted;
+}
+
 /* Did Karpenter choose to remove it, and itself name what takes its place? */
 static bool
 is_disrupted(const struct thing *claim)
 {
-	return claim->disrupted && !claim->terminated_first;
+	return claim->disrupted && !claim->terminated_first &&
+	       !is_repaired_boot(claim);
+}
+
+/* May a claim that comes afterwards replace this one?  It may not if it tries the
+ * boot of a scale-up again. */
+static bool
+is_replaceable(const struct truth *t, const struct thing *claim)
+{
+	return claim->disrupted_ms != STAMP_NONE &&
+	       (!is_repaired_boot(claim) || truth_classed(claim) ||
+		t->machines[claim->machine].replaced.hi);
 }
 
 /* The same.  lo: every leader has seen that; of a claim that is too large nobody
@@ -290,7 +309,7 @@ collect(const struct truth *t, struct past *p)
 						? NULL
 						: &w->things[w->machines[i].claim];
 
-		if (c != NULL && c->disrupted_ms != STAMP_NONE)
+		if (c != NULL && is_replaceable(t, c))
 			p->disrupted[p->disrupted_n++] = c->index;
 		if (c != NULL && c->deleting && !was_chosen(c).lo &&
 		    (was_ready(c) || was_substitute(t, c).hi))

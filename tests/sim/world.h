@@ -74,6 +74,7 @@ struct thing {
 					   whatever the reason */
 	bool terminated_first;	/* claim: its reason is Drifted or Unhealthy,
 				   and its capacity is reserved */
+	bool repaired;		/* claim: its reason is Unhealthy */
 	int64_t disrupted_ms;		/* claim: since when it has a reason
 					   other than Empty */
 	char class[CLASS_BYTES];	/* claim: our class; Event: its reason */

@@ -111,7 +111,11 @@ struct object {
 				   ordinary claim may take its place.  It is
 				   false if the reason is Drifted or Unhealthy
 				   and the capacity is reserved
-				   (docs/rules.md#substitutes) */
+				   (docs/rules.md#substitutes), and if
+				   `repaired` */
+	bool repaired;	      /* DisruptionReason is True with the reason
+				   Unhealthy, and the machine was never ready:
+				   its boot has failed */
 	int64_t disrupted_ms; /* when DisruptionReason became True, for a
 				   reason other than Empty; STAMP_NONE if it is
 				   not True, or Empty */

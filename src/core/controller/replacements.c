@@ -219,7 +219,10 @@ replacements_track(struct replacements *r, uint32_t id, const struct object *o)
 	if (said != NULL && !believe(r, e) && !e->classed &&
 	    views_settled(r->views))
 		ignored(r);
+	/* What comes for a boot that failed is its next try, also where
+	 * Karpenter says that it replaces the machine. */
 	return o->disrupted_ms != STAMP_NONE &&
+	       (!o->repaired || e->replaces != 0) &&
 	       remember(r, o->uid, o->disrupted_ms);
 }
 

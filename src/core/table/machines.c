@@ -271,17 +271,28 @@ no_later(int64_t ms, int64_t limit)
 	return ms > limit ? limit : ms;
 }
 
+/* Had the machine been ready before it was rebooted?  The object does not say so
+ * once it is ready again, but whoever saw it boot knows. */
+static bool
+ready_before_reboot(const struct entry *e, const struct object *o)
+{
+	return o->rebooted && (o->ready_ms == STAMP_NONE ||
+			       (e->ready_ms != STAMP_NONE &&
+				e->ready_stamp_ms != o->ready_ms));
+}
+
 /* Takes over what only claims have. */
 static void
 take_claim(struct entry *e, const struct object *o, int64_t seen_ms)
 {
-	if (o->launched && !e->launched)
+	if (o->launched && !e->launched && !e->rebooted)
 		e->launch_seen_ms = seen_ms;
 	/* A stamp in the future counts as the moment at which it was first
 	 * seen, even after its own time has come. */
-	if (o->rebooted && !e->rebooted)
+	if (!e->rebooted && ready_before_reboot(e, o)) {
+		e->rebooted = true;
 		e->first_ready_ms = e->ready_ms;
-	e->rebooted |= o->rebooted;
+	}
 	if (o->ready_ms != e->ready_stamp_ms)
 		e->ready_ms = no_later(o->ready_ms, seen_ms);
 	e->ready_stamp_ms = o->ready_ms;
@@ -484,6 +495,7 @@ entry_make(struct machines *m, const struct object *o, int64_t seen_ms,
 		e->ready_ms = e->ready_stamp_ms = STAMP_NONE;
 		e->seen_ms = seen_ms;
 		e->launch_seen_ms = STAMP_NONE;
+		e->rebooted = o->rebooted;
 	}
 	return id;
 }

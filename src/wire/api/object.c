@@ -162,7 +162,9 @@ terminates_first(const struct json *reason, bool reserved)
 }
 
 /* *rebooted_ms: when Rebooting became False.  Initialized is True again later
- * (sigs.k8s.io/karpenter pkg/controllers/nodeclaim/reboot). */
+ * (sigs.k8s.io/karpenter pkg/controllers/nodeclaim/reboot).  Until a machine is
+ * ready for the first time, its Initialized is as old as the claim, also while it
+ * is rebooted. */
 static void
 condition_read(const struct json *c, bool reserved, struct object *o,
 	       int64_t *rebooted_ms)
@@ -175,12 +177,14 @@ condition_read(const struct json *c, bool reserved, struct object *o,
 	} else if (json_says(c, "type", "Initialized") && is_true) {
 		o->ready_ms = transition_read(c, o);
 	} else if (json_says(c, "type", "Initialized")) {
-		o->rebooted |= json_says(c, "reason", "Rebooting");
+		o->rebooted |= json_says(c, "reason", "Rebooting") &&
+			       transition_read(c, o) > o->created_ms;
 	} else if (json_says(c, "type", "Rebooting") &&
 		   json_says(c, "status", "False")) {
 		*rebooted_ms = transition_read(c, o);
 	} else if (json_says(c, "type", "DisruptionReason") && is_true) {
 		o->disrupted = !terminates_first(c, reserved);
+		o->repaired = json_says(c, "reason", "Unhealthy");
 		if (!json_says(c, "reason", "Empty"))
 			o->disrupted_ms = transition_read(c, o);
 	} else if (json_says(c, "type", "Consolidatable") ||
@@ -231,6 +235,8 @@ claim_read(const struct json *root, const struct json *labels, struct object *o)
 	for (const struct json *c = json_first(list); c; c = json_next(c))
 		condition_read(c, reserved, o, &rebooted_ms);
 	o->rebooted |= rebooted_ms <= o->ready_ms;
+	o->repaired &= o->ready_ms == STAMP_NONE && !o->rebooted;
+	o->disrupted &= !o->repaired;
 	(void)reference_copy(status, "nodeName", o->node_name,
 			     sizeof(o->node_name));
 	o->registered = o->node_name[0] != '\0';

@@ -809,6 +809,93 @@ START_TEST(no_boot_that_failed)
 }
 END_TEST
 
+/* Karpenter 1.15 repairs a machine that was never ready: it marks and deletes it,
+ * and another comes 20 s later (0), or it names the other one and waits for it
+ * (1).  Either is the next try. */
+START_TEST(repaired_before_it_was_ready)
+{
+	struct thing *c = launched(10, "web"), *next;
+	int64_t quiet;
+
+	world_run(w, 5 * MINUTE);
+	c->o.repaired = true;
+	c->o.disrupted_ms = stamp_now();
+	thing_changed(w, c);
+	world_run(w, 1000);
+	if (_i == 0) {
+		thing_delete(w, c);
+		world_run(w, 20000);
+		ck_assert_uint_eq(count_spread(OLD), OLD);
+	}
+	next = claim_make(11, "web");
+	if (_i == 1)
+		controller_disruption_event(w->s, "c11", "unhealthy",
+					    world_now(w));
+	world_run(w, 1000);
+	claim_launch(next);
+	world_run(w, 2 * MINUTE);
+	quiet = become_ready(next);
+	world_run(w, 1000);
+	if (_i == 1)
+		thing_delete(w, c);
+	world_run_until(w, quiet - 1);
+	ck_assert_uint_eq(count_spread(OLD), OLD);
+	ck_assert_str_eq(next->o.replaces, "");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+/* It replaces another, so what Karpenter names in its place replaces it, too. */
+START_TEST(a_replacement_is_repaired)
+{
+	struct thing *old = claim_at(w, 0), *c;
+
+	old->o.disrupted = true;
+	old->o.disrupted_ms = stamp_now();
+	thing_changed(w, old);
+	world_run(w, 1000);
+	c = claim_make(10, "web");
+	controller_disruption_event(w->s, "c10", "drifted", world_now(w));
+	world_run(w, 1000);
+	claim_launch(c);
+	world_run(w, 5 * MINUTE);
+	c->o.repaired = true;
+	c->o.disrupted_ms = stamp_now();
+	thing_changed(w, c);
+	world_run(w, 1000);
+	c = claim_make(11, "web");
+	controller_disruption_event(w->s, "c11", "unhealthy", world_now(w));
+	world_run(w, 1000);
+	claim_launch(c);
+	world_run(w, MINUTE);
+	ck_assert_str_eq(c->o.replaces, "unhealthy");
+	ck_assert_uint_eq(count_spread(OLD), 0);
+}
+END_TEST
+
+/* A machine that is rebooted before it was ever ready boots on.  Whoever saw it
+ * boot knows that; a leader that first sees it afterwards (1) does not. */
+START_TEST(rebooted_before_it_was_ready)
+{
+	struct thing *c = launched(10, "web");
+	int64_t quiet;
+
+	world_run(w, 5 * MINUTE);
+	if (_i == 1)
+		world_restart(w, 9);
+	c->o.rebooted = true;
+	quiet = become_ready(c);
+	if (_i == 1)
+		world_open(w);
+	world_run_until(w, quiet - 1);
+	ck_assert_uint_eq(count_spread(OLD), _i == 1 ? 0 : OLD);
+	ck_assert(thing_held(c));
+	world_run(w, SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
 /* Two boots fail, and one is tried again and fails as well.  One try stands
  * for one failure, and each failure counts for a minute. */
 START_TEST(one_ends_one)
@@ -984,6 +1071,9 @@ main(void)
 	tcase_add_loop_test(r, never_tried_again, 0, 2);
 	tcase_add_test(r, its_own_deadline_is_nearer);
 	tcase_add_loop_test(r, no_boot_that_failed, 0, 2);
+	tcase_add_loop_test(r, repaired_before_it_was_ready, 0, 2);
+	tcase_add_test(r, a_replacement_is_repaired);
+	tcase_add_loop_test(r, rebooted_before_it_was_ready, 0, 2);
 	tcase_add_test(r, one_ends_one);
 	tcase_add_test(r, made_before_it_failed);
 	tcase_add_test(r, nothing_lingers);

@@ -67,6 +67,7 @@ put_object(struct buf *b, const struct object *o)
 	put_time(b, "ready", o->ready_ms);
 	put_flag(b, "rebooted", o->rebooted);
 	put_flag(b, "disrupted", o->disrupted);
+	put_flag(b, "repaired", o->repaired);
 	put_time(b, "disrupted_at", o->disrupted_ms);
 	put_flag(b, "exposed", o->exposed);
 	put_flag(b, "has_class", o->has_class);
