@@ -250,6 +250,39 @@ def test_repair(run, log):  # noqa: F811
         ", its scope because of web-00002: would have waited"]
 
 
+def gone(second, n):
+    names = {"Node": {"name": f"node-{n}"},
+             "NodeClaim": {"name": f"web-{n:05}"}}
+    return [line(second, "tainted node", "node.termination", **names),
+            line(second + 5, "deleted nodeclaim", **names)]
+
+
+@pytest.mark.parametrize("reason, decision, after, holds", [
+    ("Drifted", "terminate-first", 1, 1),
+    ("Drifted", "delete", 1, 2),
+    ("Unhealthy", "delete", 1, 2),
+    ("Unhealthy", "reboot", 200, 1)])       # it stays, and expires
+def test_who_may_have_a_successor(run, log, reason, decision,  # noqa: F811
+                                  after, holds):
+    """From 1.15 on Karpenter terminates a machine first whose reservation is
+    full.  What comes then holds nobody else."""
+    log([*boot(0, 1), *boot(1, 2),
+         *decide(1500, 1, reason=reason, decision=decision),
+         *gone(1500 + after, 1), *boot(1520 + after, 3), line(3600, "other")])
+    one, = settings(run("simulate", "karpenter.log", "-o", "json")).values()
+    assert len(one["turns"]) == holds
+
+
+def test_repaired_before_it_was_ready(run, log):  # noqa: F811
+    """The scale-up is tried again, without a gap."""
+    log([*boot(0, 1), *boot(1, 2), *boot(1500, 3)[:3],
+         *decide(1700, 3, reason="Unhealthy"), *gone(1701, 3),
+         *boot(1721, 4), line(3600, "other")])
+    one, = settings(run("simulate", "karpenter.log", "-o", "json")).values()
+    assert [t["to"] for t in one["turns"]] == [
+        "2026-03-02T10:11:01.000000Z", "2026-03-02T10:39:41.000000Z"]
+
+
 # What a terminal obeys or hides behind: C0, DEL, C1, ends of lines, direction.
 OBEYED = [chr(c) for c in (*range(1, 9), *range(11, 32), *range(127, 160),
                            *range(0x2028, 0x202f), *range(0x2066, 0x206a))]

@@ -220,12 +220,19 @@ replay_static(struct replay *r, const char *pool)
 	step(r);
 }
 
-/* No hold stops Karpenter. */
+/* No hold stops Karpenter.  A machine that it reboots stays.  One that it
+ * terminates first, or whose boot has failed, may have an ordinary successor
+ * (struct object). */
 static void
 disrupt(struct replay *r, uint32_t id, const struct fact *f)
 {
+	const struct logged *m = &r->roster->at[id];
 	struct copy *c = &r->at[id];
 
+	if (strcmp(f->action, "reboot") == 0 ||
+	    strcmp(f->action, "terminate-first") == 0 ||
+	    (!fact_heeds_hold(f) && m->ready_ms == STAMP_NONE && !m->rebooted))
+		return;
 	c->disrupted = true;
 	c->disrupted_ms = strcmp(f->reason, "empty") == 0
 				  ? STAMP_NONE
