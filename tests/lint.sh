@@ -205,6 +205,39 @@ while read -r where; do fault "$where: over 60 lines"; done < <(
 # A reader finds what a name means: of one function name at most three.
 while read -r n name; do fault "$name: a function in $n files"; done < <(
 	sources 'src/*.c' | xargs grep -hoE '^[a-z][a-z0-9_]*\(' | sort | uniq -c | awk '$1 > 3 { print $1, $2 ")" }')
+# ... and its file: an external function begins with the name of its file, or of the header that declares it. The room's name
+# in front may be left out (server_conn.c: conn_add), and timers_parts.h counts as timers. Plural and singular are one.
+while read -r where; do fault "$where"; done < <({
+	sources 'src/*.h' 'include/*.h' | xargs awk '/^( \*|\/\*)/ { next }
+		{ while (match($0, /[a-z][a-z0-9_]*\(/)) {
+			print substr($0, RSTART, RLENGTH - 1), FILENAME
+			$0 = substr($0, RSTART + RLENGTH)
+		} }'
+	while IFS=: read -r room _; do
+		nm --defined-only "$(archive "$room")" 2>/dev/null |
+			awk -v room="src/$room/" '/\.o:$/ { file = room $1 } $2 == "T" { print $3, file, "T" }'
+	done <<<"$rooms"
+} | awk '
+	function one(word) { sub(/ies$/, "y", word); sub(/s$/, "", word); return word }
+	function fits(name, path,   at, n, noun, room) { # does the name begin with the noun of the path?
+		n = split(path, at, "/")
+		room = at[n - 1] "_"
+		noun = at[n]
+		sub(/\..*/, "", noun)
+		if (noun == "parts") noun = at[n - 1]
+		sub(/_parts$/, "", noun)
+		return begins(name, noun) || (index(noun, room) == 1 && begins(name, substr(noun, length(room) + 1)))
+	}
+	function begins(name, noun,   word, of, n, i, k) {
+		k = split(noun, of, "_")
+		n = split(name, word, "_")
+		for (i = 1; i < k; i++) if (word[i] != of[i]) return 0
+		return n >= k && one(word[k]) == one(of[k])
+	}
+	$3 == "" { fits($1, $2) && good[$1] = 1; next }
+	$1 == "cmd_version" || $1 == "json_bool" { next } # a command of two programs; a value of json_printf
+	$2 ~ /core\/controller\/status\./ && $1 ~ /^controller_/ { next }
+	!($1 in good) && !fits($1, $2) { sub(/o:$/, "c", $2); print $2 ": " $1 " does not begin with the name of its file or header" }')
 while read -r file; do fault "$file: no SPDX line"; done < <(
 	sources '*.c' '*.h' '*.sh' '*.py' Makefile | xargs grep -L 'SPDX-License-Identifier')
 while read -r where; do fault "$where"; done < <(

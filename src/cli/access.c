@@ -66,7 +66,7 @@ access_without_plugin(const struct kubeconfig *access, struct err *e)
 		"exec %.60s: %s runs no credential plugin, expected in its "
 		"place token, tokenFile or a client certificate, such as "
 		"of kubectl create token",
-		x->command, program_name());
+		x->command, say_program());
 	return x->place == NULL ? -1 : err_wrap(e, "%s", x->place);
 }
 

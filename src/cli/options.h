@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/flags.h"
 #include "cli/say.h"
 #include "core/base/err.h"
 #include "wire/config/config.h"
@@ -14,30 +15,6 @@
  * The command line.  serve and check share options_parse.  The other commands
  * walk their flags with flags_next.
  */
-
-/* --- flags: --name VALUE, --name=VALUE, -h, -o VALUE, "--" ---------------- */
-
-struct flags {
-	int argc;
-	char **argv;
-	int at;	       /* 0 before the first flags_next */
-	char name[64]; /* of the flag; "help" for -h, "output" for
-				   -o */
-	const char *inline_value;
-};
-
-/* Returns 1 if there is another flag and f->name is its name, 0 at the end, and
- * -1 if the argument is no flag. */
-int flags_next(struct flags *f, struct err *e);
-/* Gets the value of the current flag, which points into argv.  It returns -1 if
- * there is none. */
-int flags_value(struct flags *f, const char **value, struct err *e);
-/* For a flag that takes no value: returns -1 if it has one. */
-int flags_no_value(const struct flags *f, struct err *e);
-/* Sets the error for a flag that the command does not have.  Returns -1. */
-int flags_unknown(const struct flags *f, struct err *e);
-
-/* --- the command line of serve and check ---------------------------------- */
 
 #define OPTIONS_WARNINGS_MAX 12
 
@@ -52,7 +29,7 @@ struct options {
  * PROGRAM ", and the flags are listed after it.
  *  0  *o is complete
  *  1  the help text was asked for and is printed: exit 0
- * -1  ERR_INPUT, ERR_LIMIT: exit 2; see fail_code */
+ * -1  ERR_INPUT, ERR_LIMIT: exit 2; see say_failure */
 int options_parse(int argc, char **argv, const char *usage, struct options *o,
 		  struct err *e);
 

@@ -22,7 +22,7 @@ print_help(void)
 			     program->commands[i].summary);
 	(void)printf("\n'%s COMMAND --help' lists a command's flags.\n%s",
 		     program->name, program->see);
-	return output_code();
+	return say_flushed();
 }
 
 /* Commands of one of the two programs that people look for in the other. */
@@ -64,7 +64,7 @@ refuse_command(const char *name)
 			      "unknown %s \"%.60s\"; see '%s --help'",
 			      name[0] == '-' ? "flag" : "command", name,
 			      program->name);
-	return fail_code(&e);
+	return say_failure(&e);
 }
 
 /* Opens the standard descriptors that are closed.  Otherwise the next file or

@@ -14,13 +14,13 @@ say_as(const char *program)
 }
 
 const char *
-program_name(void)
+say_program(void)
 {
 	return name;
 }
 
 int
-fail_code(const struct err *e)
+say_failure(const struct err *e)
 {
 	(void)fprintf(stderr, "%s: %s\n", name, e->text);
 	return e->code == ERR_INPUT || e->code == ERR_LIMIT ? CMD_USAGE
@@ -28,13 +28,13 @@ fail_code(const struct err *e)
 }
 
 void
-warn_line(const char *sentence)
+say_warning(const char *sentence)
 {
 	(void)fprintf(stderr, "%s: warning: %s\n", name, sentence);
 }
 
 int
-output_code(void)
+say_flushed(void)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return CMD_OK;

@@ -12,14 +12,14 @@
 
 /* Sets the program's name.  Call it before the other functions. */
 void say_as(const char *program);
-const char *program_name(void);
+const char *say_program(void);
 
 /* Prints the error as one line on stderr and returns the exit code for it. */
-int fail_code(const struct err *e);
-void warn_line(const char *sentence);
+int say_failure(const struct err *e);
+void say_warning(const char *sentence);
 
 /* Flushes stdout after the last output and returns the exit code, which is 1 if
  * the output could not be written. */
-int output_code(void);
+int say_flushed(void);
 
 #endif

@@ -16,11 +16,11 @@ cmd_version(int argc, char **argv, const struct timing *t)
 	if (rc > 0 && strcmp(f.name, "help") != 0)
 		rc = flags_unknown(&f, &e);
 	if (rc < 0)
-		return fail_code(&e);
+		return say_failure(&e);
 	if (rc > 0)
 		(void)printf("Usage: %s version\n\nPrints the version.\n",
-			     program_name());
+			     say_program());
 	else
-		(void)printf("%s " HOLDER_VERSION "\n", program_name());
-	return output_code();
+		(void)printf("%s " HOLDER_VERSION "\n", say_program());
+	return say_flushed();
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/str.h"
 #include "edge/kube/answer.h"
 #include "edge/log.h"
 #include "renewal_call.h"

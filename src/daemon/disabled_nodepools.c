@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/buf.h"
 #include "core/base/limits.h"
+#include "core/base/str.h"
 
 struct disabled_nodepools {
 	pthread_mutex_t lock;

@@ -147,7 +147,7 @@ elector_new(const struct elector_setup *o, struct worker *worker, struct err *e)
 		err_set(e, ERR_SYSTEM, "no memory for the elector");
 		return NULL;
 	}
-	lease_identity("", el->identity);
+	lease_call_identity("", el->identity);
 	memcpy(lc.identity, el->identity, sizeof(lc.identity));
 	el->observes = lc.observes;
 	el->worker = worker;

@@ -7,6 +7,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/limits.h"
+#include "core/base/str.h"
 #include "edge/kube/answer.h"
 #include "edge/log.h"
 #include "moment.h"
@@ -87,7 +88,7 @@ report(struct event_recorder *t, const struct event_series_todo *todo,
 	if (code == EVENT_SERIES_WRITTEN || code == EVENT_SERIES_EXISTS) {
 		level = worker_recovered(t->worker);
 		LOG(level, "event written",
-		    LS("event", event_reason_name(v->reason)),
+		    LS("event", event_series_reason_name(v->reason)),
 		    LS("nodepool", v->nodepool), LI("count", v->count));
 		return;
 	}
@@ -95,7 +96,8 @@ report(struct event_recorder *t, const struct event_series_todo *todo,
 	if (code == EVENT_SERIES_GONE && todo->step == EVENT_SERIES_PATCH)
 		return;
 	level = worker_trouble(t->worker);
-	LOG(level, "event failed", LS("event", event_reason_name(v->reason)),
+	LOG(level, "event failed",
+	    LS("event", event_series_reason_name(v->reason)),
 	    LS("nodepool", v->nodepool), LI("code", status), LS("err", why));
 }
 

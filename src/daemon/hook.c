@@ -34,9 +34,9 @@ log_verdict(const struct hook *h, const struct admission_request *q,
 
 	if (!log_enabled(level) || !log_ratelimit(phrase, 600))
 		return;
-	LOG(level, phrase, LS("kind", kind_name(q->review.kind)),
+	LOG(level, phrase, LS("kind", object_kind_name(q->review.kind)),
 	    LS("name", q->name), LS("pool", q->review.nodepool),
-	    LS("reason", reason_name(v->reason)),
+	    LS("reason", admit_reason_name(v->reason)),
 	    LS("dryRun", q->dry_run ? "true" : "false"));
 }
 

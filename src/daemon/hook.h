@@ -2,7 +2,7 @@
 #ifndef DAEMON_HOOK_H
 #define DAEMON_HOOK_H
 
-#include "core/rules/admit.h"
+#include "core/rules/rules.h"
 #include "edge/server/server.h"
 #include "edge/timing.h"
 #include "state.h"

@@ -6,6 +6,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/limits.h"
+#include "core/base/str.h"
 #include "edge/kube/answer.h"
 #include "edge/log.h"
 #include "phrase.h"
@@ -124,7 +125,8 @@ path_of(const struct job *j, struct buf *path, struct kube_request *q)
 	switch (j->action.act) {
 	case ACT_LIST_CLAIMS:
 	case ACT_LIST_NODEPOOLS:
-		list_path(path, j->action.kind, j->pager.limit, j->pager.cont);
+		resource_list_path(path, j->action.kind, j->pager.limit,
+				   j->pager.cont);
 		q->accept = ACCEPT_METADATA_LIST;
 		break;
 	case ACT_READ:
@@ -236,7 +238,7 @@ log_failure(const struct job *j, const struct kube_reply *r,
 
 	if (log_ratelimit("request failed", 10))
 		LOG(LOG_WARN, "request failed",
-		    LS("kind", kind_name(j->action.kind)),
+		    LS("kind", object_kind_name(j->action.kind)),
 		    LS("name", j->action.name), LS("reason", j->action.reason),
 		    LI("code", r->status),
 		    LS("err",
@@ -278,7 +280,7 @@ log_written(const struct rules *r, const struct action *a)
 		[ACT_CLASSIFY] = PHRASE(r, "replacement known"),
 	};
 
-	LOG(LOG_INFO, phrases[a->act], LS("kind", kind_name(a->kind)),
+	LOG(LOG_INFO, phrases[a->act], LS("kind", object_kind_name(a->kind)),
 	    LS("name", a->name), LS("pool", a->nodepool),
 	    LS("reason", a->act == ACT_CLASSIFY ? a->replaces : a->reason));
 }

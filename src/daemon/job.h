@@ -2,7 +2,7 @@
 #ifndef DAEMON_JOB_H
 #define DAEMON_JOB_H
 
-#include "core/rules/admit.h"
+#include "core/rules/rules.h"
 #include "edge/timing.h"
 #include "state.h"
 #include "wire/api/pager.h"

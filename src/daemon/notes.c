@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/duration.h"
 #include "core/base/stamp.h"
 #include "edge/log.h"
 #include "phrase.h"
@@ -39,7 +40,8 @@ begin(struct buf *b, const struct rules *r, char *text, size_t cap)
 static enum event_reason
 reason_of(const struct rules *r, enum event_reason reason)
 {
-	return r->mode == MODE_OBSERVE ? event_reason_observed(reason) : reason;
+	return r->mode == MODE_OBSERVE ? event_series_reason_observed(reason)
+				       : reason;
 }
 
 /* --- scopes --------------------------------------------------------------- */
@@ -232,7 +234,7 @@ log_without(const struct note *n)
 {
 	LOG(LOG_WARN, "leading without a list", LS("unseen", n->name),
 	    LS("meanwhile",
-	       strcmp(n->name, kind_name(KIND_EVENT)) == 0
+	       strcmp(n->name, object_kind_name(KIND_EVENT)) == 0
 		       ? "replacements count as scale-ups until Karpenter's "
 			 "Events are seen"
 		       : "NodePools count as they were last known, else as the "
@@ -253,8 +255,9 @@ log_refused(const struct note *n)
 
 	assert(act >= ACT_HOLD && act <= ACT_CLASSIFY);
 	LOG(LOG_WARN, "write refused",
-	    LS("kind", kind_name(n->as.refused.kind)), LS("name", n->name),
-	    LS("write", writes[act]), LS("err", n->as.refused.why));
+	    LS("kind", object_kind_name(n->as.refused.kind)),
+	    LS("name", n->name), LS("write", writes[act]),
+	    LS("err", n->as.refused.why));
 }
 
 /* --- NodePools ------------------------------------------------------------ */

@@ -2,7 +2,7 @@
 #ifndef DAEMON_PHRASE_H
 #define DAEMON_PHRASE_H
 
-#include "core/rules/admit.h"
+#include "core/rules/rules.h"
 
 /* The log's phrase for a decision, which is a string literal.  With MODE_OBSERVE
  * it begins with "observe: ", because nothing was done. */

@@ -61,7 +61,7 @@ void
 renewal_call_forget(struct renewal_call *r)
 {
 	secret_done(&r->secret);
-	webhooks_done(&r->webhooks);
+	webhook_config_done(&r->webhooks);
 }
 
 static void
@@ -91,8 +91,8 @@ read_webhooks(struct renewal_call *r, struct renewal_call_result *c)
 		       r->config->self_signed.configuration);
 	call_json(r, &q, NULL, c);
 	if (c->outcome.code == RENEWAL_OK &&
-	    webhooks_decode(c->reply.body, c->reply.body_bytes, &r->webhooks,
-			    &c->err))
+	    webhook_config_decode(c->reply.body, c->reply.body_bytes,
+				  &r->webhooks, &c->err))
 		c->outcome.code = RENEWAL_FAILED;
 	else if (c->answer == ANSWER_GONE)
 		c->outcome.code = RENEWAL_OK;
@@ -113,13 +113,15 @@ look(struct renewal_call *r)
 	struct renewal_view *v = &r->view;
 
 	*v = (struct renewal_view){.has_webhooks = w->n > 0};
-	v->has_ca = certs_is_ca(s->ca_cert, s->ca_key, &v->ca);
-	v->has_leaf = v->has_ca && certs_is_leaf(s->cert, s->key, s->ca_cert,
-						 &r->names, &v->leaf);
+	v->has_ca = certs_own_is_ca(s->ca_cert, s->ca_key, &v->ca);
+	v->has_leaf =
+		v->has_ca && certs_own_is_leaf(s->cert, s->key, s->ca_cert,
+					       &r->names, &v->leaf);
 	for (unsigned i = 0; i < w->n; i++) {
 		v->bundle_differs |= differs(w, i);
 		if (w->bundle[i] != NULL &&
-		    !certs_bundle_read(w->bundle[i], v->bundle, &v->bundle_n))
+		    !certs_own_bundle_read(w->bundle[i], v->bundle,
+					   &v->bundle_n))
 			v->bundle_differs = true;
 	}
 }
@@ -213,7 +215,7 @@ add_to_bundle(const struct webhooks *w, const struct renewal_cert *which,
 	buf_init(&one, storage, sizeof(storage));
 	for (unsigned i = 0; i < w->n && one.len == 0; i++)
 		if (w->bundle[i] != NULL)
-			(void)certs_bundle_pick(w->bundle[i], which, &one);
+			(void)certs_own_bundle_pick(w->bundle[i], which, &one);
 	if (one.len == 0 || one.full || one.len >= out->cap - out->len)
 		return 0;
 	buf_puts(out, storage);
@@ -233,14 +235,14 @@ write_bundle(struct renewal_call *r, const struct renewal_todo *todo,
 
 	buf_init(&pem, r->pem, sizeof(r->pem));
 	buf_init(&body, r->body, sizeof(r->body));
-	(void)certs_bundle_pick(r->secret.ca_cert, &r->view.ca, &pem);
+	(void)certs_own_bundle_pick(r->secret.ca_cert, &r->view.ca, &pem);
 	for (unsigned i = 0; i < r->view.bundle_n; i++)
 		if (todo->keep[i])
 			n += add_to_bundle(&r->webhooks, &r->view.bundle[i],
 					   &pem);
 	(void)snprintf(path, sizeof(path), WEBHOOKS_PATH MANAGER,
 		       r->config->self_signed.configuration);
-	webhooks_patch(&body, &r->webhooks, r->pem);
+	webhook_config_patch(&body, &r->webhooks, r->pem);
 	call_json(r, &q, &body, c);
 	/* The API server answers 422 if the JSON patch's test of the version
 	 * fails. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 #include "edge/certs/certs.h"
 #include "edge/log.h"
 

@@ -57,8 +57,8 @@ any_line_decode(const char *bytes, size_t n, const struct hold_key *hold,
 	if (out->kind == KIND_EVENT)
 		return disruption_event_watch_decode(
 			bytes, n, type, &out->as.event, status_code, e);
-	return watch_decode(bytes, n, out->kind, hold, type, &out->as.object,
-			    status_code, e);
+	return object_watch_decode(bytes, n, out->kind, hold, type,
+				   &out->as.object, status_code, e);
 }
 
 int

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <time.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 #include "state_parts.h"
 
 /* The reports for /status.  Each call of the controller looks at a bounded
@@ -64,7 +64,7 @@ state_count(struct state *s, struct figures *f)
 
 	figures_begin(f);
 	do {
-		more = controller_count(lock(s), f, now);
+		more = figures_count(lock(s), f, now);
 		unlock(s);
 		rest(++slices);
 	} while (more);
@@ -134,7 +134,7 @@ uint32_t
 state_machines_counted(struct state *s, const struct figures *f,
 		       const char *nodepool)
 {
-	uint32_t n = controller_machines_counted(lock(s), f, nodepool);
+	uint32_t n = figures_machines(lock(s), f, nodepool);
 
 	unlock(s);
 	return n;

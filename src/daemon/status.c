@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "core/base/buf.h"
+#include "core/base/duration.h"
 #include "core/base/limits.h"
+#include "core/base/str.h"
 #include "wire/status/query.h"
 #include "wire/status/status.h"
 

@@ -2,7 +2,7 @@
 #ifndef DAEMON_SWEEPER_H
 #define DAEMON_SWEEPER_H
 
-#include "core/rules/admit.h"
+#include "core/rules/rules.h"
 #include "edge/timing.h"
 #include "event_recorder.h"
 #include "state.h"

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/str.h"
 #include "edge/kube/follow.h"
 #include "edge/log.h"
 #include "sighting.h"

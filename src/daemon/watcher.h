@@ -2,7 +2,7 @@
 #ifndef DAEMON_WATCHER_H
 #define DAEMON_WATCHER_H
 
-#include "core/rules/admit.h"
+#include "core/rules/rules.h"
 #include "edge/timing.h"
 #include "state.h"
 #include "worker.h"

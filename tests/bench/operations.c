@@ -21,7 +21,7 @@
 #include "daemon/sighting.h"
 #include "daemon/state_parts.h"
 #include "edge/log.h"
-#include "wire/api/list.h"
+#include "wire/api/split.h"
 #include "wire/metrics/metrics.h"
 
 struct server *__wrap_server_new(const struct server_options *o, struct err *e);
@@ -520,7 +520,7 @@ lock_of_status(struct figures *f)
 	figures_begin(f);
 	do {
 		begun = cpu_ns();
-		more = controller_count(c, f, now);
+		more = figures_count(c, f, now);
 		lock_held("status", cpu_ns() - begun);
 	} while (more);
 	begun = cpu_ns();

@@ -177,9 +177,9 @@ START_TEST(test_authority)
 				    &e),
 			 0);
 	ck_assert_uint_ne(p.authority, 0);
-	ck_assert(certs_signed_by(ca, p.authority));
-	ck_assert(!certs_signed_by(other, p.authority));
-	ck_assert(!certs_signed_by("", p.authority));
+	ck_assert(certs_own_signed_by(ca, p.authority));
+	ck_assert(!certs_own_signed_by(other, p.authority));
+	ck_assert(!certs_own_signed_by("", p.authority));
 	free(ca);
 	free(other);
 	certs_pair_done(&p);

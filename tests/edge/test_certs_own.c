@@ -112,9 +112,9 @@ START_TEST(test_facts)
 	ck_assert_int_eq(ca.facts.not_before_ms, NOW - RENEWAL_BACKDATE_MS);
 	ck_assert_int_eq(ca.facts.not_after_ms, NOW + 40 * HOUR_MS);
 	ck_assert_int_eq(leaf.facts.not_after_ms, NOW + 20 * HOUR_MS);
-	ck_assert(certs_is_ca(ca.cert, ca.key, &c));
+	ck_assert(certs_own_is_ca(ca.cert, ca.key, &c));
 	ck_assert_mem_eq(&c, &ca.facts, sizeof(c));
-	ck_assert(certs_is_leaf(leaf.cert, leaf.key, ca.cert, &names, &c));
+	ck_assert(certs_own_is_leaf(leaf.cert, leaf.key, ca.cert, &names, &c));
 	ck_assert_mem_eq(&c, &leaf.facts, sizeof(c));
 	ck_assert(memcmp(ca.facts.id, other.facts.id, sizeof(c.id)) != 0);
 }
@@ -166,20 +166,20 @@ START_TEST(test_not_a_pair)
 	(void)snprintf(half, sizeof(half), "%.200s", ca.cert);
 	(void)snprintf(turned, sizeof(turned), "%s", ca.cert);
 	turned[200] = turned[200] == 'A' ? 'B' : 'A';
-	ck_assert(!certs_is_ca(half, ca.key, &c));
-	ck_assert(!certs_is_ca(ca.cert, other.key, &c));
-	ck_assert(!certs_is_ca(ca.cert, NULL, &c));
-	ck_assert(!certs_is_ca(NULL, ca.key, &c));
-	ck_assert(!certs_is_ca("rubbish", "rubbish", &c));
-	ck_assert(!certs_is_ca(leaf.cert, leaf.key, &c));
-	ck_assert(!certs_is_leaf(leaf.cert, leaf.key, other.cert, &names, &c));
-	ck_assert(!certs_is_leaf(leaf.cert, ca.key, ca.cert, &names, &c));
-	ck_assert(!certs_is_leaf(leaf.cert, leaf.key, ca.cert, &more, &c));
-	ck_assert(!certs_is_leaf(ca.cert, ca.key, ca.cert, &names, &c));
-	ck_assert(!certs_is_leaf(leaf.cert, leaf.key, NULL, &names, &c));
-	ck_assert(!certs_is_leaf(NULL, NULL, ca.cert, &names, &c));
+	ck_assert(!certs_own_is_ca(half, ca.key, &c));
+	ck_assert(!certs_own_is_ca(ca.cert, other.key, &c));
+	ck_assert(!certs_own_is_ca(ca.cert, NULL, &c));
+	ck_assert(!certs_own_is_ca(NULL, ca.key, &c));
+	ck_assert(!certs_own_is_ca("rubbish", "rubbish", &c));
+	ck_assert(!certs_own_is_ca(leaf.cert, leaf.key, &c));
+	ck_assert(!certs_own_is_leaf(leaf.cert, leaf.key, other.cert, &names, &c));
+	ck_assert(!certs_own_is_leaf(leaf.cert, ca.key, ca.cert, &names, &c));
+	ck_assert(!certs_own_is_leaf(leaf.cert, leaf.key, ca.cert, &more, &c));
+	ck_assert(!certs_own_is_leaf(ca.cert, ca.key, ca.cert, &names, &c));
+	ck_assert(!certs_own_is_leaf(leaf.cert, leaf.key, NULL, &names, &c));
+	ck_assert(!certs_own_is_leaf(NULL, NULL, ca.cert, &names, &c));
 	/* the turned one may still be a certificate, but it is another */
-	if (certs_is_ca(turned, ca.key, &c))
+	if (certs_own_is_ca(turned, ca.key, &c))
 		ck_assert(memcmp(c.id, ca.facts.id, sizeof(c.id)) != 0);
 }
 END_TEST
@@ -256,14 +256,14 @@ START_TEST(test_any_key)
 
 		issue(&t, keys[i], i < 2 ? NULL : EVP_sha256(), 0, NULL);
 		trusted[0] = t.cert;
-		ck_assert(certs_is_ca(t.cert, t.key, &c));
+		ck_assert(certs_own_is_ca(t.cert, t.key, &c));
 		ck_assert_msg(certs_own_leaf(t.cert, t.key, &names, NOW,
 					     HOUR_MS, &own, &e) == 0,
 			      "%d: %s", i, e.text);
 		ck_assert_int_eq(verify(trusted, 1, own.cert, names.dns[0],
 					NOW),
 				 X509_V_OK);
-		ck_assert(certs_is_leaf(own.cert, own.key, t.cert, &names, &c));
+		ck_assert(certs_own_is_leaf(own.cert, own.key, t.cert, &names, &c));
 		/* nor does it matter when the certificate is looked at */
 		ck_assert_int_eq(c.not_after_ms, NOW + HOUR_MS);
 		certs_own_done(&own);
@@ -321,8 +321,8 @@ START_TEST(test_leaf_of_a_constrained_ca)
 	ck_assert_int_eq(certs_own_leaf(good.cert, good.key, &names, NOW,
 					HOUR_MS, &own, &e),
 			 0);
-	ck_assert(certs_is_leaf(own.cert, own.key, good.cert, &names, &c));
-	ck_assert(!certs_is_leaf(own.cert, own.key, bad.cert, &names, &c));
+	ck_assert(certs_own_is_leaf(own.cert, own.key, good.cert, &names, &c));
+	ck_assert(!certs_own_is_leaf(own.cert, own.key, bad.cert, &names, &c));
 	certs_own_done(&own);
 }
 END_TEST
@@ -348,15 +348,15 @@ START_TEST(test_bundle)
 	unsigned n = 0;
 
 	bundle(ca.cert, "# of another\n", other.cert);
-	ck_assert(certs_bundle_read(text, at, &n));
+	ck_assert(certs_own_bundle_read(text, at, &n));
 	ck_assert_uint_eq(n, 2);
 	ck_assert_mem_eq(&at[0], &ca.facts, sizeof(at[0]));
 	ck_assert_mem_eq(&at[1], &other.facts, sizeof(at[1]));
 	/* what the bundle of another webhook has as well stands once */
-	ck_assert(certs_bundle_read(other.cert, at, &n));
+	ck_assert(certs_own_bundle_read(other.cert, at, &n));
 	ck_assert_uint_eq(n, 2);
-	ck_assert(certs_bundle_read("", at, &n));
-	ck_assert(certs_bundle_read("rubbish", at, &n));
+	ck_assert(certs_own_bundle_read("", at, &n));
+	ck_assert(certs_own_bundle_read("rubbish", at, &n));
 	ck_assert_uint_eq(n, 2);
 }
 END_TEST
@@ -366,14 +366,14 @@ START_TEST(test_odd_bundle)
 	unsigned n = 0;
 
 	bundle(ca.cert, ca.cert, "");
-	ck_assert(!certs_bundle_read(text, at, &n));
+	ck_assert(!certs_own_bundle_read(text, at, &n));
 	ck_assert_uint_eq(n, 1);
 	n = 0;
 	n = RENEWAL_BUNDLE_MAX;		/* no room is left */
 	memset(at, 0, sizeof(at));
 	for (unsigned i = 0; i < n; i++)
 		at[i].not_before_ms = NOW + i;
-	ck_assert(!certs_bundle_read(other.cert, at, &n));
+	ck_assert(!certs_own_bundle_read(other.cert, at, &n));
 	ck_assert_uint_eq(n, RENEWAL_BUNDLE_MAX);
 	for (unsigned i = 0; i < n; i++)
 		ck_assert_int_eq(at[i].not_before_ms, NOW + i);
@@ -399,21 +399,21 @@ START_TEST(test_broken_block)
 		unsigned n = 0;
 
 		bundle(ca.cert, broken[i], i < 4 ? other.cert : "");
-		ck_assert(!certs_bundle_read(text, at, &n));
+		ck_assert(!certs_own_bundle_read(text, at, &n));
 		ck_assert_uint_eq(n, i < 4 ? 2 : 1);
 		ck_assert_mem_eq(&at[0], &ca.facts, sizeof(at[0]));
 		if (i == 4)
 			continue;
 		ck_assert_mem_eq(&at[1], &other.facts, sizeof(at[1]));
 		buf_init(&one, picked, sizeof(picked));
-		ck_assert(certs_bundle_pick(text, &other.facts, &one));
+		ck_assert(certs_own_bundle_pick(text, &other.facts, &one));
 		ck_assert_str_eq(picked, other.cert);
 	}
 	/* a block that the API server does not read does not count */
 	ca.cert[strlen(ca.cert) - 1] = '\0';
 	bundle(ca.cert, other.cert, leaf.cert);
 	at[0] = (struct renewal_cert){0};
-	ck_assert(!certs_bundle_read(text, at, &(unsigned){0}));
+	ck_assert(!certs_own_bundle_read(text, at, &(unsigned){0}));
 	ck_assert_mem_eq(&at[0], &leaf.facts, sizeof(at[0]));
 }
 END_TEST
@@ -435,7 +435,7 @@ START_TEST(test_long_bundle)
 		buf_puts(&b, one.cert);
 		certs_own_done(&one);
 	}
-	ck_assert(!certs_bundle_read(text, at, &n));
+	ck_assert(!certs_own_bundle_read(text, at, &n));
 	ck_assert_uint_eq(n, RENEWAL_BUNDLE_MAX);
 	for (unsigned i = 0; i < n; i++)
 		ck_assert_int_ge(at[i].not_before_ms + HOUR_MS,
@@ -452,11 +452,11 @@ START_TEST(test_pick)
 
 	bundle(ca.cert, leaf.cert, other.cert);
 	buf_init(&picked, out, sizeof(out));
-	ck_assert(certs_bundle_pick(text, &other.facts, &picked));
+	ck_assert(certs_own_bundle_pick(text, &other.facts, &picked));
 	ck_assert_str_eq(out, other.cert);
-	ck_assert(certs_bundle_pick(text, &ca.facts, &picked));
+	ck_assert(certs_own_bundle_pick(text, &ca.facts, &picked));
 	ck_assert_uint_eq(picked.len, strlen(ca.cert) + strlen(other.cert));
-	ck_assert(!certs_bundle_pick(other.cert, &ca.facts, &picked));
+	ck_assert(!certs_own_bundle_pick(other.cert, &ca.facts, &picked));
 	ck_assert_uint_eq(picked.len, strlen(ca.cert) + strlen(other.cert));
 }
 END_TEST

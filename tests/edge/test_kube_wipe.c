@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/str.h"
 #include "edge/kube/kube_call.h"
 #include "edge/kube/kube_parts.h"
 #include "suite.h"
@@ -135,7 +136,7 @@ START_TEST(answer_grows)
 	memcpy(bytes, SECRET, strlen(SECRET));
 	left = 0;
 	for (size_t n = 0; n < sizeof(bytes); n += 1000)
-		ck_assert_int_eq(kube_answer_body(&c, bytes + n, 1000), 0);
+		ck_assert_int_eq(kube_call_take_body(&c, bytes + n, 1000), 0);
 	ck_assert_mem_eq(c.body, bytes, sizeof(bytes));
 	kube_call_done(&c);
 	ck_assert_uint_eq(left, 0);

@@ -22,10 +22,10 @@ START_TEST(test_identity_names_the_pod)
 	char first[LEASE_HOLDER_BYTES], second[LEASE_HOLDER_BYTES];
 
 	ck_assert(setenv("POD_NAME", "pod-a", 1) == 0);
-	lease_identity("", first);
+	lease_call_identity("", first);
 	ck_assert_int_eq(strncmp(first, "pod-a", 5), 0);
 	check_tail(first + 5, "");
-	lease_identity("_uninstall", second);
+	lease_call_identity("_uninstall", second);
 	check_tail(second + 5, "_uninstall");
 	ck_assert_int_ne(strncmp(first, second, 22), 0);
 }
@@ -39,7 +39,7 @@ START_TEST(test_identity_names_the_host)
 	for (int i = 0; i < 2; i++) {
 		ck_assert(i ? setenv("POD_NAME", "", 1) == 0
 			    : unsetenv("POD_NAME") == 0);
-		lease_identity("", id);
+		lease_call_identity("", id);
 		ck_assert_int_eq(strncmp(id, host, strlen(host)), 0);
 		check_tail(id + strlen(host), "");
 	}
@@ -54,7 +54,7 @@ START_TEST(test_identity_of_a_long_name)
 	memset(name, 'a', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	ck_assert(setenv("POD_NAME", name, 1) == 0);
-	lease_identity("_uninstall", id);
+	lease_call_identity("_uninstall", id);
 	ck_assert_uint_eq(strlen(id), LEASE_HOLDER_BYTES - 1);
 	check_tail(strchr(id, '_'), "_uninstall");
 }

@@ -201,10 +201,10 @@ do_webhooks(struct err *e)
 		"\"}},{\"clientConfig\":{\"caBundle\":\"" PEM64 "\"}}]}";
 	struct webhooks w;
 
-	if (webhooks_decode(text, strlen(text), &w, e))
+	if (webhook_config_decode(text, strlen(text), &w, e))
 		return -1;
 	ck_assert(w.n == 2 && w.bundle[0] && w.bundle[1]);
-	webhooks_done(&w);
+	webhook_config_done(&w);
 	return 0;
 }
 
@@ -390,7 +390,7 @@ do_own_ca(struct err *e)
 
 	if (certs_own_ca(NOW, DAY_MS, &o, e))
 		return -1;
-	ck_assert(certs_is_ca(o.cert, o.key, &o.facts));
+	ck_assert(certs_own_is_ca(o.cert, o.key, &o.facts));
 	certs_own_done(&o);
 	return 0;
 }
@@ -402,7 +402,7 @@ do_own_leaf(struct err *e)
 
 	if (certs_own_leaf(ca.cert, ca.key, &names, NOW, DAY_MS, &o, e))
 		return -1;
-	ck_assert(certs_is_leaf(o.cert, o.key, ca.cert, &names, &o.facts));
+	ck_assert(certs_own_is_leaf(o.cert, o.key, ca.cert, &names, &o.facts));
 	certs_own_done(&o);
 	return 0;
 }

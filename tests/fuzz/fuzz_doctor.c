@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "wire/doctor/facts.h"
-#include "wire/doctor/report.h"
+#include "wire/doctor/findings.h"
 
 /* One input to every decoder of `holderctl check`.  The judges may be given
  * whatever these make of it, and what they say can be printed. */
@@ -21,7 +21,7 @@ one_webhook(const char *text, size_t n)
 	struct bundle_facts b = {.present = true};
 	struct err e = {0};
 	char *bundle = NULL;
-	int rc = webhook_facts_decode(text, n, &w, &bundle, &e);
+	int rc = facts_webhook_decode(text, n, &w, &bundle, &e);
 
 	if (rc < 0)
 		promise_refused(&e);
@@ -44,7 +44,7 @@ one_nodepool(const char *text, size_t n, const struct rules *rules)
 	struct err e = {0};
 	struct buf b;
 
-	if (nodepool_facts_decode(text, n, &rules->hold, &p, &e)) {
+	if (facts_nodepool_decode(text, n, &rules->hold, &p, &e)) {
 		promise_refused(&e);
 		return;
 	}
@@ -52,7 +52,7 @@ one_nodepool(const char *text, size_t n, const struct rules *rules)
 	judge_nodepool(&p, rules, &found);
 	for (int k = 0; k < KIND_COUNT; k++) {
 		buf_init(&b, body, sizeof(body));
-		dry_run_body(&b, (enum kind)k, &p);
+		facts_dry_run_body(&b, (enum kind)k, &p);
 		PROMISE(!b.full);
 		promise_json(body, b.len);
 	}
@@ -67,17 +67,17 @@ one_object(const char *text, size_t n, const struct rules *rules)
 	struct leftover_facts l = {.role = false};
 	struct err e = {0};
 
-	if (deployment_facts_decode(text, n, &d, &e))
+	if (facts_deployment_decode(text, n, &d, &e))
 		promise_refused(&e);
 	else
 		PROMISE(d.name[0] != '\0' && d.namespace_[0] != '\0');
-	if (pod_facts_decode(text, n, &p, &e) < 0) {
+	if (facts_pod_decode(text, n, &p, &e) < 0) {
 		promise_refused(&e);
 	} else {
 		memcpy(p.nodepool, "web", 4);
 		judge_placement(&p, 1, &place, &found);
 	}
-	if (carried_decode(text, n, &rules->hold, &c, &e)) {
+	if (facts_carried_decode(text, n, &rules->hold, &c, &e)) {
 		promise_refused(&e);
 		return;
 	}
@@ -97,11 +97,11 @@ one_answer(const char *text, size_t n, const struct rules *rules)
 	struct err e = {0};
 	bool yes;
 
-	if (kubernetes_decode(text, n, &v, &e) ||
-	    group_decode(text, n, &k, &e) ||
-	    group_resources_decode(text, n, &k, &e) ||
-	    access_review_decode(text, n, &yes, &e) ||
-	    dry_run_decode(text, n, &yes, &e))
+	if (facts_kubernetes_decode(text, n, &v, &e) ||
+	    facts_group_decode(text, n, &k, &e) ||
+	    facts_group_resources_decode(text, n, &k, &e) ||
+	    facts_access_decode(text, n, &yes, &e) ||
+	    facts_dry_run_decode(text, n, &yes, &e))
 		promise_refused(&e);
 	k.version = v;
 	judge_kubernetes(&v, &found);
@@ -122,21 +122,21 @@ one_installation(const char *text, size_t n, const struct rules *rules)
 	struct err e = {0};
 	bool yes;
 
-	if (slice_facts_decode(text, n, &s.ready, &e) ||
-	    budget_facts_decode(text, n, &yes, &e) ||
-	    policy_facts_decode(text, n, "ns", key, &bounds, &e) ||
-	    policy_binding_decode(text, n, &bounds, &e))
+	if (facts_slice_decode(text, n, &s.ready, &e) ||
+	    facts_budget_decode(text, n, &yes, &e) ||
+	    facts_policy_decode(text, n, "ns", key, &bounds, &e) ||
+	    facts_policy_binding_decode(text, n, &bounds, &e))
 		promise_refused(&e);
 	judge_policy(&bounds, key, &place, &found);
-	if (leader_facts_decode(text, n, &l, &e) == 0) {
+	if (facts_leader_decode(text, n, &l, &e) == 0) {
 		judge_leader(&l, &w, &place, 0, &found);
 		PROMISE(l.include.n <= NODEPOOL_PATTERNS_MAX);
 	}
-	if (pod_facts_decode(text, n, &p, &e) < 0)
+	if (facts_pod_decode(text, n, &p, &e) < 0)
 		memset(&p, 0, sizeof(p));
-	if (service_facts_decode(text, n, &w, &s, &e) == 0)
+	if (facts_service_decode(text, n, &w, &s, &e) == 0)
 		judge_service(&s, &w, &p, 1, &place, &found);
-	if (deployment_facts_decode(text, n, &d, &e) == 0) {
+	if (facts_deployment_decode(text, n, &d, &e) == 0) {
 		judge_rollout(&d, &p, 1, &place, &found);
 		judge_redundancy(&d, true, false, &place, &found);
 	}

@@ -27,7 +27,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		}
 		good++;
 		PROMISE(c.token != NULL && c.token[0] != '\0');
-		PROMISE(token_is_printable(c.token));
+		PROMISE(exec_token_is_printable(c.token));
 		exec_credential_done(&c);
 		PROMISE(c.token == NULL && c.expires_ms == STAMP_NONE);
 	}

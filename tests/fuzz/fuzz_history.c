@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/stamp.h"
+#include "core/base/duration.h"
 #include "core/base/utf8.h"
 #include "core/controller/journal.h"
 #include "core/protocol/lease.h"

@@ -45,7 +45,7 @@ check(const uint8_t *data, size_t n, const char *dir, const char *context)
 	PROMISE(strncmp(k.server, "http", 4) == 0);
 	PROMISE(k.server[strlen(k.server) - 1] != '/');
 	PROMISE(k.ca_pem == NULL || k.ca_file == NULL);
-	PROMISE(k.token == NULL || token_is_printable(k.token));
+	PROMISE(k.token == NULL || exec_token_is_printable(k.token));
 	if (k.exec != NULL)
 		check_exec(&k);
 	kubeconfig_done(&k);

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "core/base/limits.h"
-#include "wire/api/list.h"
 #include "wire/api/pager.h"
 #include "wire/api/resource.h"
+#include "wire/api/split.h"
 
 /* What came of a stream, as a sum over all items and their lengths. */
 struct outcome {
@@ -101,11 +101,11 @@ turn_pages(const char *bytes, size_t n)
 		PROMISE(p.rv[0] != '\0' && p.pages <= LIST_PAGES_MAX);
 		for (int k = 0; k < VIEW_COUNT; k++) {
 			buf_init(&b, path, sizeof(path));
-			list_path(&b, (enum kind)k, p.limit, p.cont);
+			resource_list_path(&b, (enum kind)k, p.limit, p.cont);
 			PROMISE(!b.full);
 			PROMISE(strpbrk(path, " \r\n#") == NULL);
 			buf_init(&b, path, sizeof(path));
-			watch_path(&b, (enum kind)k, 300, p.rv);
+			resource_watch_path(&b, (enum kind)k, 300, p.rv);
 			PROMISE(!b.full);
 			PROMISE(strpbrk(path, " \r\n#") == NULL);
 		}

@@ -7,7 +7,7 @@
 #include "core/base/buf.h"
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
-#include "wire/api/list.h"
+#include "wire/api/split.h"
 #include "wire/karpenter/line.h"
 #include "wire/karpenter/matrix.h"
 #include "wire/karpenter/record.h"

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/base/duration.h"
 #include "wire/api/nodepool.h"
 
 static void

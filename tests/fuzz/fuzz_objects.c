@@ -63,7 +63,7 @@ check_line(const char *text, size_t n, enum kind kind,
 	struct err e = {0};
 	int code;
 
-	if (watch_decode(text, n, kind, hold, &type, &o, &code, &e))
+	if (object_watch_decode(text, n, kind, hold, &type, &o, &code, &e))
 		promise_refused(&e);
 	else if (type == WATCH_ERROR)
 		PROMISE(code >= 0 && code < 1000);
@@ -92,9 +92,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	for (int i = 0; i < 4; i++)
 		check_line(text, n, i & 1 ? KIND_NODECLAIM : KIND_NODE,
 			   &holds[i / 2]);
-	if (list_meta_decode(text, n, rv, cont, &e) == 0)
+	if (object_list_meta_decode(text, n, rv, cont, &e) == 0)
 		PROMISE(rv[0] != '\0');
-	if (status_decode(text, n, &st))
+	if (watch_status_decode(text, n, &st))
 		promise_utf8(st.message);
 	return 0;
 }

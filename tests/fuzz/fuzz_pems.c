@@ -141,7 +141,7 @@ check_bundle(const char *cert)
 	struct renewal_cert at[RENEWAL_BUNDLE_MAX];
 	unsigned n = 0;
 
-	(void)certs_bundle_read(cert, at, &n);
+	(void)certs_own_bundle_read(cert, at, &n);
 	PROMISE(n <= RENEWAL_BUNDLE_MAX);
 	for (unsigned i = 0; i < n; i++) {
 		struct renewal_cert again[RENEWAL_BUNDLE_MAX];
@@ -149,8 +149,8 @@ check_bundle(const char *cert)
 		struct buf b;
 
 		buf_init(&b, text, sizeof(text));
-		PROMISE(certs_bundle_pick(cert, &at[i], &b) && !b.full);
-		PROMISE(certs_bundle_read(text, again, &one) && one == 1);
+		PROMISE(certs_own_bundle_pick(cert, &at[i], &b) && !b.full);
+		PROMISE(certs_own_bundle_read(text, again, &one) && one == 1);
 		PROMISE(memcmp(again[0].id, at[i].id, sizeof(at[i].id)) == 0);
 	}
 }
@@ -166,19 +166,19 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	make_pairs();
 	make_texts(data, n, cert, key);
 	/* A CA that is good for us signs, and what it signs is good. */
-	if (certs_is_ca(cert, key, &facts)) {
+	if (certs_own_is_ca(cert, key, &facts)) {
 		struct certs_own own;
 		struct err e = {0};
 
 		if (certs_own_leaf(cert, key, &names, NOW, YEAR / 2, &own,
 				   &e) == 0) {
-			PROMISE(certs_is_leaf(own.cert, own.key, cert, &names,
+			PROMISE(certs_own_is_leaf(own.cert, own.key, cert, &names,
 					      &facts));
 			certs_own_done(&own);
 		}
 	}
-	(void)certs_is_leaf(cert, key, ca.cert, &names, &facts);
-	(void)certs_is_leaf(leaf.cert, leaf.key, cert, &names, &facts);
+	(void)certs_own_is_leaf(cert, key, ca.cert, &names, &facts);
+	(void)certs_own_is_leaf(leaf.cert, leaf.key, cert, &names, &facts);
 	check_bundle(cert);
 	check_files(cert, key);
 	return 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/duration.h"
 #include "core/base/stamp.h"
 
 #define YEAR_10000_MS INT64_C(253402300800000)

@@ -22,7 +22,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		promise_refused(&e);
 	else
 		PROMISE(r.name[0] != '\0');
-	if (webhooks_decode((const char *)data, n, &w, &e)) {
+	if (webhook_config_decode((const char *)data, n, &w, &e)) {
 		promise_refused(&e);
 		PROMISE(w.n == 0);
 		return 0;
@@ -32,10 +32,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		PROMISE(w.bundle[i] == NULL ||
 			strlen(w.bundle[i]) <= WEBHOOKS_BUNDLE_MAX);
 	buf_init(&b, body, sizeof(body));
-	webhooks_patch(&b, &w, pem);
+	webhook_config_patch(&b, &w, pem);
 	PROMISE(!b.full);
 	promise_json(body, b.len);
-	webhooks_done(&w);
+	webhook_config_done(&w);
 	PROMISE(w.n == 0);
 	return 0;
 }

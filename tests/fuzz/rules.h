@@ -3,7 +3,7 @@
 #define TESTS_FUZZ_RULES_H
 
 #include "core/base/limits.h"
-#include "core/rules/admit.h"
+#include "core/rules/rules.h"
 
 /* By which reviews are answered: with the default hold, and with one whose key
  * and value have to be escaped. */

@@ -134,14 +134,14 @@ claim_make(const char *text, size_t n, struct made *m)
 static void
 node_line_make(const char *text, size_t n, struct made *m)
 {
-	m->rc = watch_decode(text, n, KIND_NODE, &rules[1].hold, &m->type,
+	m->rc = object_watch_decode(text, n, KIND_NODE, &rules[1].hold, &m->type,
 			     &m->object, &m->code, &m->e);
 }
 
 static void
 claim_line_make(const char *text, size_t n, struct made *m)
 {
-	m->rc = watch_decode(text, n, KIND_NODECLAIM, &rules[0].hold, &m->type,
+	m->rc = object_watch_decode(text, n, KIND_NODECLAIM, &rules[0].hold, &m->type,
 			     &m->object, &m->code, &m->e);
 }
 

@@ -95,7 +95,7 @@ FAULTS = [
     ("a new token has the version of the old one", "edge/test_kube_access",
      TOKEN, "\tt->version++;\n", ""),
     ("a token may have a header in it", "edge/test_kube_access", TOKEN,
-     "if (!token_is_printable(s)) {", "if (0) {"),
+     "if (!exec_token_is_printable(s)) {", "if (0) {"),
     ("a token goes out in clear", "edge/test_kube_access", ACCESS,
      "!u->tls && !u->loopback &&", "!u->tls && u->loopback &&"),
     ("a plugin's token goes out in clear", "edge/test_exec", ACCESS,

@@ -414,7 +414,7 @@ patch(struct cleaner *x, struct call *c, struct thing *t)
 		code = thing_patch(w, &c->a, &x->hold, rv);
 	if (code != CONTROLLER_OK)
 		return code_of(code);
-	tell(w, "uninstall  %s %s %s", verbs[c->write.act], kind_name(t->kind),
+	tell(w, "uninstall  %s %s %s", verbs[c->write.act], object_kind_name(t->kind),
 	     t->name);
 	if (!is_as_shown(&was, c))
 		broken(w, "I11: a write on %s, which has changed", t->name);
@@ -663,7 +663,7 @@ is_persons_mark(const struct cleaner *x, const char *foreign)
 		const struct thing *t = &w->things[i];
 
 		snprintf(says, sizeof(says), "%s %s was created with a mark at ",
-			 kind_name(t->kind), t->name);
+			 object_kind_name(t->kind), t->name);
 		if (t->marked > x->start_at &&
 		    t->born > x->start_at + WEBHOOK_MS &&
 		    strncmp(foreign, says, strlen(says)) == 0)

@@ -149,7 +149,7 @@ expect(struct run *r, const struct op *o)
 
 		if (t == NULL)
 			broken(w, "E: machine %d has no %s", i,
-			       kind_name(o->kind));
+			       object_kind_name(o->kind));
 		else if (!is_as_expected(t, o->value))
 			broken(w, "E: %s is %s %s, and is to be %s", t->name,
 			       stands(t), t->class, o->value);
@@ -433,7 +433,7 @@ run_apply(struct run *r, const struct op *o)
 {
 	if (o->type > OP_PERSON)
 		tell(&r->w, "fault      %s holder=%d kind=%s for=%lld ms=%lld",
-		     op_names[o->type], o->holder, kind_name(o->kind),
+		     op_names[o->type], o->holder, object_kind_name(o->kind),
 		     (long long)o->for_ms, (long long)o->ms);
 	r->ops[o->type]++;
 	if (is_over(r, o->type))

@@ -345,7 +345,7 @@ patch_now(struct holder *h, struct flight *f)
 		     : f->a.act == ACT_CLEAR  ? "releases"
 		     : f->a.act == ACT_UNMARK ? "unmarks"
 					      : "classifies",
-		     kind_name(t->kind), t->name, f->a.reason,
+		     object_kind_name(t->kind), t->name, f->a.reason,
 		     f->fault == REPLY_WHOLE ? "" : " (no answer)");
 }
 
@@ -803,7 +803,7 @@ holder_scope(const struct holder *h, const char *name)
 	struct scope_report r = {.quiet_ms = STAMP_NONE}, at;
 	struct figures *f = figures_new();
 
-	while (f != NULL && controller_count(h->controller, f, holder_now(h)))
+	while (f != NULL && figures_count(h->controller, f, holder_now(h)))
 		;
 	for (uint32_t i = 0;
 	     f != NULL && controller_scope(h->controller, f, &i, &at);)

@@ -431,7 +431,7 @@ gone(struct world *w, int machine, bool node_now)
 
 	if (t == NULL || !t->deleting)
 		return;
-	tell(w, "karpenter  %s %s is gone", kind_name(t->kind), t->name);
+	tell(w, "karpenter  %s %s is gone", object_kind_name(t->kind), t->name);
 	thing_gone(w, t);
 }
 

@@ -176,7 +176,7 @@ person_does(struct world *w, struct thing *t, enum person what,
 		[PERSON_SHRINK] = "makes small again",
 	};
 
-	tell(w, "person     %s %s %s %s", verbs[what], kind_name(t->kind),
+	tell(w, "person     %s %s %s %s", verbs[what], object_kind_name(t->kind),
 	     t->name, value);
 	switch (what) {
 	case PERSON_TOUCH:

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/stamp.h"
+#include "core/base/duration.h"
 #include "svg.h"
 
 #define DEBT_LOW 34	/* from the words down to where a debt is 0 */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/stamp.h"
+#include "core/base/duration.h"
 #include "svg.h"
 
 void
@@ -80,10 +80,10 @@ long_words(const struct picture *p, const struct op *o, char out[WORDS])
 	if (on_nodepool(o->type)) {
 		nodepool_words(p, o, out);
 	} else if (o->type == OP_DENY) {
-		snprintf(out, WORDS, "patches of %ss: %s", kind_name(o->kind),
+		snprintf(out, WORDS, "patches of %ss: %s", object_kind_name(o->kind),
 			 o->value);
 	} else if (o->type == OP_UNSERVE) {
-		snprintf(out, WORDS, "%ss are not served", kind_name(o->kind));
+		snprintf(out, WORDS, "%ss are not served", object_kind_name(o->kind));
 	} else if (o->type == OP_TURNS) {
 		duration_format(o->ms, by);
 		snprintf(out, WORDS, "two servers by turns, clocks %s apart",

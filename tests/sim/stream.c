@@ -235,7 +235,7 @@ list_page(struct holder *h, struct stream *s, enum kind kind)
 	see_gone(h, s, kind);
 	controller_listed(h->controller, kind, true, holder_now(h));
 	h->poked = true;
-	tell(w, "holder %d   has listed %ss: %d", h->number, kind_name(kind),
+	tell(w, "holder %d   has listed %ss: %d", h->number, object_kind_name(kind),
 	     s->page_n);
 	o.code = REFLECT_COMPLETE;
 	reflect_done(&s->reflect, &o, holder_now(h));
@@ -277,7 +277,7 @@ holder_cut(struct holder *h, enum kind kind)
 	if (!h->up || s->state != STREAM_OPEN)
 		return;
 	tell(h->w, "fault      holder %d's watch of %ss is cut", h->number,
-	     kind_name(kind));
+	     object_kind_name(kind));
 	watch_over(h, s, kind, REFLECT_FAILED);
 }
 
@@ -295,7 +295,7 @@ watch_open(struct holder *h, struct stream *s, enum kind kind)
 	}
 	if (rv < w->compacted) {
 		tell(w, "holder %d   watch of %ss expired", h->number,
-		     kind_name(kind));
+		     object_kind_name(kind));
 		watch_over(h, s, kind, REFLECT_EXPIRED);
 		return;
 	}
@@ -350,7 +350,7 @@ hung(struct holder *h, struct stream *s, enum kind kind)
 	if (h->w->now < found)
 		return s->hung_until < found ? s->hung_until : found;
 	tell(h->w, "holder %d   watch of %ss is silent", h->number,
-	     kind_name(kind));
+	     object_kind_name(kind));
 	watch_over(h, s, kind, REFLECT_FAILED);
 	return h->w->now;
 }

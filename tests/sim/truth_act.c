@@ -22,7 +22,7 @@ check_views(struct holder *h, const struct action *a, bool release)
 		if (!(s->unserved && !s->complete) &&
 		    (!s->complete || s->state != STREAM_OPEN))
 			broken(w, "I9: %s is cleared while %ss are not watched",
-			       a->name, kind_name((enum kind)k));
+			       a->name, object_kind_name((enum kind)k));
 	}
 	if (!release)
 		return;

@@ -74,7 +74,7 @@ clear(struct world *w, struct thing *t)
 	t->reasons += 2;
 	t->hold_reasons++;
 	t->strips++;
-	tell(w, "person     uninstall clears %s %s", kind_name(t->kind),
+	tell(w, "person     uninstall clears %s %s", object_kind_name(t->kind),
 	     t->name);
 	thing_changed(w, t);
 }

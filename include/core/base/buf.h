@@ -36,17 +36,4 @@ char *buf_more(struct buf *b, size_t n);
  * bytes for each byte of s. */
 void buf_json(struct buf *b, const char *s);
 
-/* Overwrites a secret string up to its NUL.  The compiler does not optimize the
- * writes away, even if the string is freed next.  s may be NULL. */
-void str_wipe(char *s);
-
-/* Copies s into dst[cap].  Returns -1, with dst untouched, if it does not fit.
- */
-int str_copy(char *dst, size_t cap, const char *s);
-/* Copies as much of s into dst[cap] as fits, and cuts it after a whole UTF-8
- * character.  It always succeeds.  An s of NULL counts as "". */
-void str_cut(char *dst, size_t cap, const char *s);
-/* The same for a text that people read: where it is cut, it ends with "…". */
-void str_shorten(char *dst, size_t cap, const char *s);
-
 #endif

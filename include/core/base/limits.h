@@ -13,7 +13,7 @@
  * them:
  *
  *	core/protocol/		what a step machine keeps, and its own pace
- *	core/base/stamp.h	durations
+ *	core/base/duration.h	durations
  *	core/base/counters.h	status codes that are counted one by one
  *	edge/certs/		certificates that we issue
  *	cli/options.h		warnings of one start

@@ -145,6 +145,6 @@ enum tenure {
 enum tenure object_tenure(enum hold hold, enum mark mark, bool has_previous,
 			  enum hold previous_hold);
 
-const char *kind_name(enum kind kind); /* "Node", "NodeClaim", … */
+const char *object_kind_name(enum kind kind); /* "Node", "NodeClaim", … */
 
 #endif

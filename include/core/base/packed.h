@@ -16,9 +16,9 @@
  * reference to a string.  It comes back exactly as it was.  Two that were packed
  * with the same strings are equal if and only if their texts are.
  *
- * The owner of a packed value gives it back with uid_drop or version_drop.  A
- * zeroed value is a text of its own (a UUID of zeros; "0"); UID_NONE and
- * VERSION_NONE are the empty text.
+ * The owner of a packed value gives it back with packed_uid_drop or
+ * packed_version_drop.  A zeroed value is a text of its own (a UUID of zeros;
+ * "0"); UID_NONE and VERSION_NONE are the empty text.
  */
 struct uid {
 	uint64_t high, low; /* high UINT64_MAX: low is the reference */
@@ -33,40 +33,43 @@ struct version {
 
 /* Pack a text, which is shorter than UID_BYTES or RV_BYTES.  Return -1 if there
  * is no room for it; *out is then untouched. */
-int uid_take(struct strings *s, const char *text, struct uid *out);
-int version_take(struct strings *s, const char *text, struct version *out);
-void uid_drop(struct strings *s, struct uid u);
-void version_drop(struct strings *s, struct version v);
+int packed_uid_take(struct strings *s, const char *text, struct uid *out);
+int packed_version_take(struct strings *s, const char *text,
+			struct version *out);
+void packed_uid_drop(struct strings *s, struct uid u);
+void packed_version_drop(struct strings *s, struct version v);
 
 /* Pack a text only to compare it; the caller owns nothing.  Return false if
  * nothing that was taken can be equal to it. */
-bool uid_find(const struct strings *s, const char *text, struct uid *out);
-bool version_find(const struct strings *s, const char *text,
-		  struct version *out);
+bool packed_uid_find(const struct strings *s, const char *text,
+		     struct uid *out);
+bool packed_version_find(const struct strings *s, const char *text,
+			 struct version *out);
 
 /* Returns a number for a resourceVersion that is only compared with others: 0
  * for the empty text, and different numbers for different versions.  (Of texts
  * that are no numbers, two in 2^63 have the same.) */
-uint64_t version_key(const char *text);
+uint64_t packed_version_key(const char *text);
 
 /* Give the text back. */
-void uid_text(const struct strings *s, struct uid u, char out[UID_BYTES]);
-void version_text(const struct strings *s, struct version v,
-		  char out[RV_BYTES]);
+void packed_uid_text(const struct strings *s, struct uid u,
+		     char out[UID_BYTES]);
+void packed_version_text(const struct strings *s, struct version v,
+			 char out[RV_BYTES]);
 
 /* Compares the texts as strcmp does. */
-int uid_compare(const struct strings *s, struct uid a, struct uid b);
+int packed_uid_compare(const struct strings *s, struct uid a, struct uid b);
 
 static inline bool
-uid_equals(struct uid a, struct uid b)
+packed_uid_equals(struct uid a, struct uid b)
 {
 	return a.high == b.high && a.low == b.low;
 }
 
 static inline bool
-uid_is_none(struct uid u)
+packed_uid_is_none(struct uid u)
 {
-	return uid_equals(u, UID_NONE);
+	return packed_uid_equals(u, UID_NONE);
 }
 
 #endif

@@ -9,7 +9,7 @@
  * before(ctx, a, b) says whether a comes before b, and has to be a strict weak
  * order.  The sort is not stable: the result depends on the initial order
  * unless `before` orders any two different ids. */
-void ids_sort(uint32_t *ids, uint32_t n,
+void sort_ids(uint32_t *ids, uint32_t n,
 	      bool (*before)(const void *ctx, uint32_t a, uint32_t b),
 	      const void *ctx);
 

@@ -42,15 +42,4 @@ int stamp_parse_http(const char *s, int64_t *ms);
 /* Returns how much later the second time is, 49 days at most; 0: it is not. */
 uint32_t stamp_gap_ms(int64_t first_ms, int64_t then_ms);
 
-/* Parses a Go duration without a sign: "95s", "1h30m", "1.5h", "500ms", "0".
- * The units are h, m, s and ms.  Returns -1, with *ms untouched, if s is not in
- * that form or is over DURATION_MS_MAX (10 years). */
-int duration_parse(const char *s, int64_t *ms);
-
-#define DURATION_MS_MAX (3650 * (int64_t)86400000)
-#define DURATION_BYTES 40
-/* Writes the shortest form that duration_parse reads back: "10m", "1h30m",
- * "0s". */
-void duration_format(int64_t ms, char out[DURATION_BYTES]);
-
 #endif

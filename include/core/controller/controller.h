@@ -11,8 +11,8 @@
 #include "core/base/object.h"
 #include "core/base/stamp.h"
 #include "core/controller/notes.h"
-#include "core/rules/admit.h"
 #include "core/rules/decide.h"
+#include "core/rules/rules.h"
 
 /*
  * The controller decides what to write on Nodes and NodeClaims, and when.  It
@@ -141,9 +141,9 @@ struct action {
 	const char *reason; /* for the log, such as "scale-up"; static */
 	/* With ACT_HOLD the mark to write, otherwise the mark that is there. */
 	int64_t mark_ms;
-	struct hold_key hold;	    /* with ACT_CLEAR, the hold to remove */
-	bool has_held_key;	    /* the held-key annotation is there */
-	bool mark_exact;	    /* CLEAR, UNMARK: entry_mark_exact */
+	struct hold_key hold; /* with ACT_CLEAR, the hold to remove */
+	bool has_held_key;    /* the held-key annotation is there */
+	bool mark_exact;      /* CLEAR, UNMARK: machines_entry_mark_exact */
 	char replaces[CLASS_BYTES]; /* CLASSIFY: the class to write */
 	unsigned page; /* LIST_CLAIMS, LIST_NODEPOOLS: objects a page */
 	uint64_t forgotten;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/limits.h"
-#include "core/rules/admit.h"
+#include "core/rules/rules.h"
 
 /*
  * Remembers machines that were ready, or were substitutes, and are deleted,

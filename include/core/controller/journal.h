@@ -8,8 +8,8 @@
 #include "core/base/buf.h"
 #include "core/base/limits.h"
 #include "core/base/object.h"
-#include "core/rules/admit.h"
 #include "core/rules/decide.h"
+#include "core/rules/rules.h"
 
 /*
  * What has happened, for /status (docs/status.md): two rings, one of the latest

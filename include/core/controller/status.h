@@ -62,8 +62,8 @@ void figures_begin(struct figures *f);
 /* Counts the next STATUS_SLICE objects, or a few NodePools. Returns true while
  * there are more: the caller gives the lock away in between. What comes or
  * goes meanwhile may be missed. */
-bool controller_count(const struct controller *s, struct figures *f,
-		      struct now now);
+bool figures_count(const struct controller *s, struct figures *f,
+		   struct now now);
 
 /* --- the whole --------------------------------------------------------------- */
 
@@ -228,8 +228,7 @@ int controller_machine_next(const struct controller *s, uint32_t *i,
 			    enum machine_rank rank, const char *nodepool,
 			    struct now now, struct machine_status *out);
 /* Returns how many machines of this NodePool ("": any) were counted. */
-uint32_t controller_machines_counted(const struct controller *s,
-				     const struct figures *f,
-				     const char *nodepool);
+uint32_t figures_machines(const struct controller *s, const struct figures *f,
+			  const char *nodepool);
 
 #endif

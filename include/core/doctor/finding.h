@@ -97,6 +97,6 @@ void findings_unknown(struct findings *f, enum doctor_check c, const char *what,
 const char *finding_name(const char *name);
 
 /* "api", "admission", …  Static. */
-const char *doctor_check_name(enum doctor_check c);
+const char *finding_check_name(enum doctor_check c);
 
 #endif

@@ -9,7 +9,7 @@
 #include "core/base/nodepool.h"
 #include "core/base/object.h"
 #include "core/doctor/finding.h"
-#include "core/rules/admit.h"
+#include "core/rules/rules.h"
 
 /*
  * Judges facts about a cluster: each function adds to *f what is wrong in the
@@ -116,7 +116,7 @@ struct dry_run_facts {
 	int64_t waited_ms;
 };
 /* What ought to come back: DRY_RUN_UNHELD with `mode: observe`. */
-enum dry_run dry_run_expected(const struct rules *r);
+enum dry_run judge_dry_run_expected(const struct rules *r);
 void judge_dry_run(const struct dry_run_facts *d, const struct rules *r,
 		   const struct doctor_place *p, struct findings *f);
 
@@ -129,7 +129,7 @@ struct version {
 	char text[VERSION_BYTES];
 };
 /* Reads "1.14.1", "v1.36.3+k3s1", "1.30".  Anything else is not known. */
-void version_parse(const char *text, struct version *out);
+void judge_version_parse(const char *text, struct version *out);
 
 void judge_kubernetes(const struct version *v, struct findings *f);
 

@@ -82,7 +82,7 @@ struct cleanup_write {
 	const char *name; /* the object's name */
 	char uid[UID_BYTES], rv[RV_BYTES];
 	const struct hold_key *hold; /* RELEASE: the hold to remove */
-	bool mark_exact;	     /* entry_mark_exact */
+	bool mark_exact;	     /* machines_entry_mark_exact */
 };
 
 enum cleanup_verdict {
@@ -159,8 +159,8 @@ void cleanup_seen(struct cleanup *x, const struct object *o, struct now now);
  * names it in the report. */
 void cleanup_unread(struct cleanup *x, const char *text);
 /* Call this as well for an item that has the hold without our mark and whose
- * hold_is_unowned.  It is only reported, because it may be a person's all the
- * same. */
+ * object_hold_is_unowned.  It is only reported, because it may be a person's
+ * all the same. */
 void cleanup_unowned(struct cleanup *x, const char *name);
 
 #define CLEANUP_NAMED 10

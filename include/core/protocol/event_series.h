@@ -180,10 +180,10 @@ void event_series_done(struct event_series *s,
 
 /* Return the Event's reason, such as "HoldStarted", and its type, "Normal" or
  * "Warning".  Static. */
-const char *event_reason_name(enum event_reason r);
-const char *event_reason_type(enum event_reason r);
+const char *event_series_reason_name(enum event_reason r);
+const char *event_series_reason_type(enum event_reason r);
 /* Returns the reason that says with MODE_OBSERVE what would have been done.  It
  * is r itself for one that is true in either mode. */
-enum event_reason event_reason_observed(enum event_reason r);
+enum event_reason event_series_reason_observed(enum event_reason r);
 
 #endif

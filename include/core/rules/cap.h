@@ -41,8 +41,8 @@ struct cap_rules {
 				   is released */
 };
 
-/* The state of one scope's cap.  core/table/scopes.c also sets debt and window
- * directly, after cap_settle. */
+/* The state of one scope's cap.  core/table/timers_scopes.c also sets debt and
+ * window directly, after cap_settle. */
 struct cap {
 	int64_t debt_ms;   /* the debt at at_ms */
 	int64_t window_ms; /* what was left of the window at at_ms; 0: no

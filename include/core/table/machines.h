@@ -220,10 +220,10 @@ void machines_set_said(struct machines *m, struct entry *claim,
 
 /* Returns its created_ms or, of a claim that is another try of a boot that
  * failed, that of the first try. */
-int64_t entry_tried_ms(const struct entry *e);
+int64_t machines_entry_tried_ms(const struct entry *e);
 /* Returns the owner_uid of a Node, and UID_NONE of a claim. */
-struct uid entry_owner_uid(const struct entry *e);
-enum tenure entry_tenure(const struct entry *e);
+struct uid machines_entry_owner_uid(const struct entry *e);
+enum tenure machines_entry_tenure(const struct entry *e);
 
 /* Returns what `decide` needs to know of an entry.  If e is NULL, the half is
  * not present.  The caller fills in `busy` and `spent`, which the table does
@@ -240,6 +240,6 @@ const struct hold_key *machines_hold(const struct machines *m,
  * false: the write has to test the object's resourceVersion, because the mark
  * is no time of ours, or because Karpenter may still copy a person's hold to
  * the Node beside our mark when it registers the Node. */
-bool entry_mark_exact(const struct entry *e);
+bool machines_entry_mark_exact(const struct entry *e);
 
 #endif

@@ -8,7 +8,7 @@
 #include "core/base/heap.h"
 #include "core/base/index.h"
 #include "core/base/nodepool.h"
-#include "core/rules/admit.h"
+#include "core/rules/rules.h"
 
 /*
  * The table of the NodePools that have been seen.  nodepools_terms combines a

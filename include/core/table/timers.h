@@ -7,8 +7,8 @@
 
 #include "core/base/heap.h"
 #include "core/base/index.h"
-#include "core/rules/admit.h"
 #include "core/rules/cap.h"
+#include "core/rules/rules.h"
 
 /*
  * The timer table: a deadline for each machine, and from them which scopes are
@@ -207,7 +207,7 @@ uint32_t timers_turned(struct timers *ts, struct now now);
 /* Returns a scope whose quiet time may have moved since it was last returned, or
  * NO_ID. */
 uint32_t timers_moved(struct timers *ts);
-/* For ids_sort: in ascending order. */
+/* For sort_ids: in ascending order. */
 bool timers_id_before(const void *ctx, uint32_t a, uint32_t b);
 
 /* Takes over what an earlier leader knew of a scope.  *cap has been brought up

@@ -52,7 +52,7 @@ struct certs_pair {
 	int64_t not_before_ms, not_after_ms; /* the validity of the leaf */
 	/* the leaf is a CA: CERTS_CA_ADVICE */
 	bool is_ca;
-	uint64_t authority; /* who signed it: certs_signed_by; 0:
+	uint64_t authority; /* who signed it: certs_own_signed_by; 0:
 					   it does not say */
 	char serial[64];    /* the leaf's serial number in hex */
 	char names[512];    /* SANs, "DNS:a, IP:b"; as many as

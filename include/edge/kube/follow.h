@@ -9,7 +9,7 @@
 #include "core/base/object.h"
 #include "edge/kube/kube.h"
 #include "edge/timing.h"
-#include "wire/api/list.h"
+#include "wire/api/split.h"
 #include "wire/api/watch.h"
 
 /*

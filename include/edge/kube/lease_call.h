@@ -35,6 +35,6 @@ void lease_call_answered(const struct kube_reply *r,
  * most 32 bytes).  A name that is too long is cut.  `kubectl karpenter-holder`
  * finds the leading Pod by this name.  The host's name would not do for a Pod
  * in the host's network. */
-void lease_identity(const char *suffix, char out[LEASE_HOLDER_BYTES]);
+void lease_call_identity(const char *suffix, char out[LEASE_HOLDER_BYTES]);
 
 #endif

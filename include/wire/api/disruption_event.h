@@ -64,10 +64,10 @@ struct disruption_event {
 int disruption_event_decode(const char *bytes, size_t n,
 			    struct disruption_event *out, struct err *e);
 
-/* Decodes one watch line, like watch_decode.  Returns 0 also for WATCH_ERROR,
- * where *status_code and e are set and out is untouched.  Of a BOOKMARK only
- * out->rv is set.  DELETED means that the Event has expired: the claim stays
- * what it is. */
+/* Decodes one watch line, like object_watch_decode.  Returns 0 also for
+ * WATCH_ERROR, where *status_code and e are set and out is untouched.  Of a
+ * BOOKMARK only out->rv is set.  DELETED means that the Event has expired: the
+ * claim stays what it is. */
 int disruption_event_watch_decode(const char *bytes, size_t n,
 				  enum watch_type *type,
 				  struct disruption_event *out,

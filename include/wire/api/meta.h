@@ -15,24 +15,25 @@
  */
 
 /* Copy the string `key` of map to dst[cap].  If it is missing or null,
- * text_copy copies "" and text_need fails.  Both fail with ERR_INPUT if it is
- * no string or too long; `what` names it in the error. */
-int text_copy(const struct json *map, const char *key, char *dst, size_t cap,
-	      const char *what, struct err *e);
-int text_need(const struct json *map, const char *key, char *dst, size_t cap,
-	      const char *what, struct err *e);
+ * meta_text_copy copies "" and meta_text_need fails.  Both fail with ERR_INPUT
+ * if it is no string or too long; `what` names it in the error. */
+int meta_text_copy(const struct json *map, const char *key, char *dst,
+		   size_t cap, const char *what, struct err *e);
+int meta_text_need(const struct json *map, const char *key, char *dst,
+		   size_t cap, const char *what, struct err *e);
 
 /* Gets the member `key`, which has to be an object.  If it is missing or null,
  * *out is NULL or that null, both of which the json functions accept. */
-int map_read(const struct json *object, const char *key, const char *what,
-	     const struct json **out, struct err *e);
+int meta_map_read(const struct json *object, const char *key, const char *what,
+		  const struct json **out, struct err *e);
 
 /* Returns whether an ownerReference or ObjectReference names a NodeClaim of any
  * version. */
-bool reference_is_claim(const struct json *ref);
+bool meta_reference_is_claim(const struct json *ref);
 
 /* Copies the resourceVersion of an object that we will write.  It fails if
  * there is none, because a write without it would overwrite any change. */
-int version_read(const struct json *meta, char rv[RV_BYTES], struct err *e);
+int meta_version_read(const struct json *meta, char rv[RV_BYTES],
+		      struct err *e);
 
 #endif

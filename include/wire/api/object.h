@@ -25,9 +25,10 @@
  * the object is being deleted all the same.
  *
  * out->previous_key: a mark without a held-key stands for the default hold.  A
- * held-key that cannot be read (held_key_parse) stands for a hold that is not
- * there, with previous_key.key "" and previous_hold HOLD_ABSENT.  Then only the
- * mark and the held-key are removed, and never a value that may be a person's.
+ * held-key that cannot be read (patch_held_key_parse) stands for a hold that is
+ * not there, with previous_key.key "" and previous_hold HOLD_ABSENT.  Then only
+ * the mark and the held-key are removed, and never a value that may be a
+ * person's.
  */
 int object_decode(const char *bytes, size_t n, enum kind kind,
 		  const struct hold_key *hold, struct object *out,
@@ -36,30 +37,32 @@ int object_decode(const char *bytes, size_t n, enum kind kind,
 /* Decodes one watch line (metav1.WatchEvent).  Of a BOOKMARK only out->rv is
  * set.  Returns 0 also for WATCH_ERROR, which leaves *out untouched and sets
  * *status_code and *e (watch_line_decode). */
-int watch_decode(const char *bytes, size_t n, enum kind kind,
-		 const struct hold_key *hold, enum watch_type *type,
-		 struct object *out, int *status_code, struct err *e);
+int object_watch_decode(const char *bytes, size_t n, enum kind kind,
+			const struct hold_key *hold, enum watch_type *type,
+			struct object *out, int *status_code, struct err *e);
 
 /* Reads metadata.resourceVersion and metadata.continue ("" if missing) of a
  * list's envelope (metav1.ListMeta).  ERR_INPUT also if "items" is neither a
  * list nor null; Go writes an empty list as null. */
-int list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
-		     char cont[CONTINUE_BYTES], struct err *e);
+int object_list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
+			    char cont[CONTINUE_BYTES], struct err *e);
 
 /* Returns whether no person is on record as the writer of the object's hold k.
  * By the object's managedFields it was then written by this program, by
  * Karpenter, which copies from NodeClaims, by somebody whose entry was merged,
  * or by nobody, as when an admission webhook has set it.  managedFields that
  * cannot be decoded name nobody. */
-bool hold_is_unowned(const char *bytes, size_t n, const struct hold_key *k);
+bool object_hold_is_unowned(const char *bytes, size_t n,
+			    const struct hold_key *k);
 
-/* These two are for wire/admission as well.  annotation_read gets one string of
- * a map of labels or annotations; *out is NULL if it is missing, and belongs to
- * the map.  hold_read finds out how the annotations have hold k.  Both return
- * -1 with ERR_INPUT if the value is no string.  map may be NULL. */
-int annotation_read(const struct json *map, const char *key, const char **out,
-		    struct err *e);
-int hold_read(const struct json *annotations, const struct hold_key *k,
-	      enum hold *out, struct err *e);
+/* These two are for wire/admission as well.  object_annotation_read gets one
+ * string of a map of labels or annotations; *out is NULL if it is missing, and
+ * belongs to the map.  object_hold_read finds out how the annotations have hold
+ * k.  Both return -1 with ERR_INPUT if the value is no string.  map may be
+ * NULL. */
+int object_annotation_read(const struct json *map, const char *key,
+			   const char **out, struct err *e);
+int object_hold_read(const struct json *annotations, const struct hold_key *k,
+		     enum hold *out, struct err *e);
 
 #endif

@@ -5,14 +5,14 @@
 #include <stdbool.h>
 
 #include "core/base/limits.h"
-#include "wire/api/list.h"
+#include "wire/api/split.h"
 
 /*
  * Reads a list in pages.  The caller makes the calls.  The pager passes on the
  * items of each answer and says where the next page begins.
  *
  *	pager_init
- *	again: GET …?limit=p->limit&continue=p->cont (list_query)
+ *	again: GET …?limit=p->limit&continue=p->cont (resource_list_query)
  *	       pager_begin, pager_feed …, pager_end, pager_turn
  *	       p->cont is not ""?  again
  *

@@ -43,7 +43,7 @@ struct patch_clear {
 	const char *uid;
 	const char *rv;		     /* tested unless mark_exact */
 	bool mark_exact;	     /* the mark's own text is tested
-				   (entry_mark_exact) */
+				   (machines_entry_mark_exact) */
 	int64_t mark_ms;	     /* the mark's time, if mark_exact */
 	const struct hold_key *hold; /* the hold that the mark stands for;
 					   NULL: remove the mark alone */
@@ -65,6 +65,6 @@ void patch_admit(struct buf *b, const struct hold_key *hold, int64_t mark_ms,
 /* Parses the held-key annotation's text, KEY=VALUE, with KEY up to the first
  * '='. Returns -1, with *out untouched, if it is not in that form or too
  * long. */
-int held_key_parse(const char *text, struct hold_key *out);
+int patch_held_key_parse(const char *text, struct hold_key *out);
 
 #endif

@@ -20,14 +20,16 @@ struct resource {
 
 /* Writes the path of one page of a list; cont: "" for the first.  PATH_BYTES
  * are enough. */
-void list_path(struct buf *b, enum kind kind, unsigned limit, const char *cont);
+void resource_list_path(struct buf *b, enum kind kind, unsigned limit,
+			const char *cont);
 /* Writes the end of such a path, from "limit=" on. */
-void list_query(struct buf *b, unsigned limit, const char *cont);
+void resource_list_query(struct buf *b, unsigned limit, const char *cont);
 /* Appends text with everything escaped that may not stand in a query (RFC 3986
  * §2.3). */
-void query_text(struct buf *b, const char *text);
+void resource_query_text(struct buf *b, const char *text);
 /* Writes the path of a watch from rv on.  WATCH_PATH_BYTES are enough. */
-void watch_path(struct buf *b, enum kind kind, int timeout_s, const char *rv);
+void resource_watch_path(struct buf *b, enum kind kind, int timeout_s,
+			 const char *rv);
 
 #define PATH_BYTES (3 * CONTINUE_BYTES + NAME_BYTES + 500)
 #define WATCH_PATH_BYTES (3 * RV_BYTES + 600)

@@ -61,6 +61,6 @@ struct status {
 	char reason[64];
 	char message[API_MESSAGE_BYTES];
 };
-bool status_decode(const char *bytes, size_t n, struct status *out);
+bool watch_status_decode(const char *bytes, size_t n, struct status *out);
 
 #endif

@@ -15,7 +15,7 @@
  * The functions keep no state; any thread may call them.
  *
  *	GET	WEBHOOKS_PATH
- *	update	PATCH WEBHOOKS_PATH, PATCH_JSON_TYPE, webhooks_patch
+ *	update	PATCH WEBHOOKS_PATH, PATCH_JSON_TYPE, webhook_config_patch
  */
 #define WEBHOOKS_PATH REGISTRATION_PATH "/%s"
 #define WEBHOOKS_BODY_BYTES (WEBHOOKS_MAX * (WEBHOOKS_BUNDLE_MAX / 3 * 4 + 128))
@@ -28,16 +28,17 @@ struct webhooks {
 	char *bundle[WEBHOOKS_MAX];
 };
 /* Frees the bundles.  A zeroed struct is allowed. */
-void webhooks_done(struct webhooks *w);
+void webhook_config_done(struct webhooks *w);
 
-/* Decodes the answer to a GET.  The caller frees *out with webhooks_done.
+/* Decodes the answer to a GET.  The caller frees *out with webhook_config_done.
  * ERR_INPUT: it is no such configuration.  ERR_LIMIT: it has more than
  * WEBHOOKS_MAX webhooks. */
-int webhooks_decode(const char *bytes, size_t n, struct webhooks *out,
-		    struct err *e);
+int webhook_config_decode(const char *bytes, size_t n, struct webhooks *out,
+			  struct err *e);
 
 /* Appends a JSON Patch that tests w->rv and sets the caBundle of all w->n
  * webhooks to pem.  The API server answers 422 if the object has changed. */
-void webhooks_patch(struct buf *b, const struct webhooks *w, const char *pem);
+void webhook_config_patch(struct buf *b, const struct webhooks *w,
+			  const char *pem);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
-#include "core/rules/admit.h"
+#include "core/rules/rules.h"
 #include "wire/yaml/yaml.h"
 
 /*
@@ -97,7 +97,7 @@ bool syntax_label(const char *s);
 /* Returns whether some DNS subdomain, and so the name of some NodePool, matches
  * the shell pattern s (fnmatch without flags).  If it cannot be sure, it
  * returns true. */
-bool syntax_pattern(const char *s);
+bool config_pattern_can_match(const char *s);
 
 /* config_validate checks what must hold between keys, and fails with ERR_INPUT.
  * Its errors name the place of one of the keys, if places (which may be NULL)

@@ -19,46 +19,46 @@
 /* Decodes a MutatingWebhookConfiguration.  Returns 1 if it has our webhook, 0
  * if it has not, and -1 on failure.  *bundle is its caBundle as PEM, which the
  * caller frees, or NULL if there is none that is base64 of text. */
-int webhook_facts_decode(const char *bytes, size_t n, struct webhook_facts *out,
+int facts_webhook_decode(const char *bytes, size_t n, struct webhook_facts *out,
 			 char **bundle, struct err *e);
 
 /* Decodes a NodePool.  `hold` is the hold of the configuration. */
-int nodepool_facts_decode(const char *bytes, size_t n,
+int facts_nodepool_decode(const char *bytes, size_t n,
 			  const struct hold_key *hold,
 			  struct nodepool_facts *out, struct err *e);
 
-int deployment_facts_decode(const char *bytes, size_t n,
+int facts_deployment_decode(const char *bytes, size_t n,
 			    struct deployment_facts *out, struct err *e);
 
 /* Sets all but nodepool and grace.  Returns 1 if the pod has ended or is being
  * deleted. */
-int pod_facts_decode(const char *bytes, size_t n, struct pod_facts *out,
+int facts_pod_decode(const char *bytes, size_t n, struct pod_facts *out,
 		     struct err *e);
 
 /* Decodes an answer of /status in JSON.  told_flags are names of wire/config's
  * flags. */
 extern const char *const told_flags[TOLD_N];
-int leader_facts_decode(const char *bytes, size_t n, struct leader_facts *out,
+int facts_leader_decode(const char *bytes, size_t n, struct leader_facts *out,
 			struct err *e);
 
 /* Decode the Service that w names, and one EndpointSlice of it, whose ready
  * endpoints are added to *ready. */
-int service_facts_decode(const char *bytes, size_t n,
+int facts_service_decode(const char *bytes, size_t n,
 			 const struct webhook_facts *w,
 			 struct service_facts *out, struct err *e);
-int slice_facts_decode(const char *bytes, size_t n, unsigned *ready,
+int facts_slice_decode(const char *bytes, size_t n, unsigned *ready,
 		       struct err *e);
 
 /* Decode a ValidatingAdmissionPolicy and its binding. */
-int policy_facts_decode(const char *bytes, size_t n, const char *namespace_name,
+int facts_policy_decode(const char *bytes, size_t n, const char *namespace_name,
 			const char *hold_key, struct policy_facts *out,
 			struct err *e);
-int policy_binding_decode(const char *bytes, size_t n, struct policy_facts *out,
-			  struct err *e);
+int facts_policy_binding_decode(const char *bytes, size_t n,
+				struct policy_facts *out, struct err *e);
 
 /* Decodes a PodDisruptionBudget and sets *ours to whether it selects the
  * holder's pods. */
-int budget_facts_decode(const char *bytes, size_t n, bool *ours, struct err *e);
+int facts_budget_decode(const char *bytes, size_t n, bool *ours, struct err *e);
 
 /* The annotations that a Node or NodeClaim carries; left[] is set for Nodes. */
 struct carried {
@@ -66,34 +66,36 @@ struct carried {
 	bool marked;
 	bool left[LEFT_COUNT]; /* as in struct leftover_facts */
 };
-int carried_decode(const char *bytes, size_t n, const struct hold_key *hold,
-		   struct carried *out, struct err *e);
+int facts_carried_decode(const char *bytes, size_t n,
+			 const struct hold_key *hold, struct carried *out,
+			 struct err *e);
 
 /* GET /version */
-int kubernetes_decode(const char *bytes, size_t n, struct version *out,
-		      struct err *e);
+int facts_kubernetes_decode(const char *bytes, size_t n, struct version *out,
+			    struct err *e);
 /* GET /apis/karpenter.sh and /apis/karpenter.sh/v1 */
-int group_decode(const char *bytes, size_t n, struct karpenter_facts *out,
-		 struct err *e);
-int group_resources_decode(const char *bytes, size_t n,
-			   struct karpenter_facts *out, struct err *e);
+int facts_group_decode(const char *bytes, size_t n, struct karpenter_facts *out,
+		       struct err *e);
+int facts_group_resources_decode(const char *bytes, size_t n,
+				 struct karpenter_facts *out, struct err *e);
 
 /* The body of a POST to ACCESS_PATH, which asks whether the holder has a right,
  * and the answer.  ACCESS_BYTES are enough. */
 #define ACCESS_PATH "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 #define ACCESS_BYTES 2048
-void access_review(struct buf *b, const struct right *r,
-		   const struct doctor_place *p);
-int access_review_decode(const char *bytes, size_t n, bool *allowed,
-			 struct err *e);
+void facts_access_body(struct buf *b, const struct right *r,
+		       const struct doctor_place *p);
+int facts_access_decode(const char *bytes, size_t n, bool *allowed,
+			struct err *e);
 
 /* Writes a Node or NodeClaim to create as a dry run at dry_run_paths.
  * DRY_RUN_BYTES are enough.  The NodeClaim has the node class of n. */
 extern const char *const dry_run_paths[KIND_COUNT];
 #define DRY_RUN_BYTES 4096
-void dry_run_body(struct buf *b, enum kind kind,
-		  const struct nodepool_facts *n);
+void facts_dry_run_body(struct buf *b, enum kind kind,
+			const struct nodepool_facts *n);
 /* Sets *held to whether the object that came back has our mark. */
-int dry_run_decode(const char *bytes, size_t n, bool *held, struct err *e);
+int facts_dry_run_decode(const char *bytes, size_t n, bool *held,
+			 struct err *e);
 
 #endif

@@ -86,7 +86,10 @@ int fact_compare(const struct fact *a, const struct fact *b);
 const char *fact_name(enum fact_kind kind);
 /* Returns "provisioner", "disruption", "static", or "" for MAKER_UNKNOWN.
  * Static. */
-const char *maker_name(enum fact_maker maker);
+const char *fact_maker_name(enum fact_maker maker);
+
+/* Returns whether the fact names all that its kind needs. */
+bool fact_whole(const struct fact *f);
 
 /* Returns whether a hold stops this decision.  Karpenter repairs an unhealthy
  * Node even if it has karpenter.sh/do-not-disrupt. */
@@ -94,6 +97,6 @@ bool fact_heeds_hold(const struct fact *f);
 
 /* Parses dollars such as "0.11" or "-1.5" into millionths, cut.  Returns -1,
  * with *out untouched, if s is not in that form. */
-int dollars_parse(const char *s, size_t n, int64_t *out);
+int fact_dollars_parse(const char *s, size_t n, int64_t *out);
 
 #endif

@@ -50,7 +50,7 @@ void exec_info(struct buf *b, const struct exec *x,
 /* Returns whether a bearer token is printable ASCII without spaces.  Check
  * every token, because it goes into a header, where a line break would start
  * another header. */
-bool token_is_printable(const char *s);
+bool exec_token_is_printable(const char *s);
 
 struct exec_credential {
 	char *token;	    /* owned */

@@ -220,11 +220,11 @@ inspect(const struct certs_request *r)
 	buf_init(&out, text, sizeof(text));
 	rc = certs_inspect(r->cert, r->key, clock_wall_ms(), &out, &e);
 	(void)fputs(text, stdout);
-	if (output_code() != CMD_OK)
+	if (say_flushed() != CMD_OK)
 		return CMD_FAILED;
 	if (rc == 0)
 		return CMD_OK;
-	(void)fail_code(&e);
+	(void)say_failure(&e);
 	return out.len > 0 ? CMD_FAILED : CMD_USAGE;
 }
 
@@ -236,11 +236,11 @@ certs_make(const struct certs_request *r)
 	if (r->help) {
 		(void)printf("Usage: %s", PROGRAM);
 		(void)printf(usage, PROGRAM, PROGRAM);
-		return output_code();
+		return say_flushed();
 	}
 	if (r->inspect)
 		return inspect(r);
-	return mint(r, &e) ? fail_code(&e) : output_code();
+	return mint(r, &e) ? say_failure(&e) : say_flushed();
 }
 
 int
@@ -255,7 +255,7 @@ cmd_certs(int argc, char **argv, const struct timing *t)
 		argv[1] = "certs --renew";
 		return cmd_renew(argc - 1, argv + 1, t);
 	}
-	code = read_request(argc, argv, &r, &e) ? fail_code(&e)
+	code = read_request(argc, argv, &r, &e) ? say_failure(&e)
 						: certs_make(&r);
 	request_done(&r);
 	return code;

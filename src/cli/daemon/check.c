@@ -31,7 +31,7 @@ report_pair(const struct config *c)
 			       "certificate: %s; serve is not ready without "
 			       "one.",
 			       e.text);
-		warn_line(text);
+		say_warning(text);
 		return;
 	}
 	stamp_format(pair.not_after_ms, until);
@@ -40,7 +40,7 @@ report_pair(const struct config *c)
 		      "%s\n",
 		      pair.names, until);
 	if (pair.is_ca)
-		warn_line("certificate: it " CERTS_CA_ADVICE ".");
+		say_warning("certificate: it " CERTS_CA_ADVICE ".");
 	certs_pair_done(&pair);
 }
 
@@ -81,7 +81,7 @@ print_config(const struct config *c)
 	buf_init(&out, storage, sizeof(storage));
 	config_print(c, &out);
 	(void)fputs(storage, stdout);
-	return output_code();
+	return say_flushed();
 }
 
 int
@@ -94,11 +94,11 @@ cmd_check(int argc, char **argv, const struct timing *t)
 	(void)t;
 	rc = options_parse(argc, argv, usage, &o, &e);
 	if (rc == 1)
-		return output_code();
+		return say_flushed();
 	if (rc < 0 || check_kubeconfig(&o, &e))
-		return fail_code(&e);
+		return say_failure(&e);
 	for (size_t i = 0; i < o.warnings_n; i++)
-		warn_line(o.warnings[i]);
+		say_warning(o.warnings[i]);
 	report_pair(&o.config);
 	report_room(&o.config);
 	return print_config(&o.config);

@@ -28,11 +28,11 @@ run_daemon(struct options *o, run_command *run, const struct timing *t)
 	struct err e;
 
 	if (access_find(o->kubeconfig, o->context, &access, &e))
-		return fail_code(&e);
+		return say_failure(&e);
 	if (access_without_plugin(&access, &e) ||
 	    access_namespace(&o->config, &access, &e)) {
 		kubeconfig_done(&access);
-		return fail_code(&e);
+		return say_failure(&e);
 	}
 	log_open(o->config.log_text ? LOG_TEXT : LOG_JSON,
 		 (enum log_level)o->config.log_level);
@@ -49,9 +49,9 @@ cmd_renew(int argc, char **argv, const struct timing *t)
 	int rc = options_parse(argc, argv, usage_renew, &o, &e);
 
 	if (rc == 1)
-		return output_code();
+		return say_flushed();
 	if (rc < 0)
-		return fail_code(&e);
+		return say_failure(&e);
 	o.config.self_signed.enabled = true;
 	return run_daemon(&o, serve_renew, t);
 }
@@ -64,8 +64,8 @@ cmd_serve(int argc, char **argv, const struct timing *t)
 	int rc = options_parse(argc, argv, usage, &o, &e);
 
 	if (rc == 1)
-		return output_code();
+		return say_flushed();
 	if (rc < 0)
-		return fail_code(&e);
+		return say_failure(&e);
 	return run_daemon(&o, serve_run, t);
 }

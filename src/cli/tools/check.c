@@ -7,7 +7,7 @@
 #include "tools/doctor/doctor.h"
 #include "edge/output.h"
 #include "cli/options.h"
-#include "wire/doctor/report.h"
+#include "wire/doctor/findings.h"
 
 static const char usage[] =
 	"check [--wait 0s] [-o text|json] [--namespace NAME]\n"
@@ -73,7 +73,7 @@ print_report(const struct findings *f, bool json)
 	else
 		findings_text(&b, f);
 	(void)fputs(storage, stdout);
-	code = output_code();
+	code = say_flushed();
 	return f->errors > 0 ? CMD_FAILED : code;
 }
 
@@ -90,10 +90,10 @@ cmd_check(int argc, char **argv, const struct timing *t)
 	rc = options_parse_with(argc, argv, usage, own_flag, &r, &r.options,
 				&e);
 	if (rc == 1)
-		return output_code();
+		return say_flushed();
 	if (rc < 0 ||
 	    access_find(r.options.kubeconfig, r.options.context, &access, &e))
-		return fail_code(&e);
+		return say_failure(&e);
 	if (r.setup.namespace_flag != NULL && r.setup.namespace_flag[0] == '\0')
 		r.setup.namespace_flag = NULL;
 	r.setup.config = &r.options.config;
@@ -102,7 +102,7 @@ cmd_check(int argc, char **argv, const struct timing *t)
 	findings_init(&findings);
 	rc = doctor_run(&r.setup, &access, t, &findings, &e);
 	if (rc != 0) /* after a signal it waits for no reader of stderr */
-		output_tell("%s: %s", program_name(), e.text);
+		output_tell("%s: %s", say_program(), e.text);
 	output_tell_end();
 	return rc != 0 ? CMD_FAILED : print_report(&findings, r.json);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/duration.h"
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
 
@@ -37,7 +38,8 @@ static const struct {
 #define FLAGS_N (sizeof(flags) / sizeof(flags[0]))
 
 bool
-prometheus_flag(struct prometheus_flags *f, const char *name, const char *value)
+prometheus_flags_take(struct prometheus_flags *f, const char *name,
+		      const char *value)
 {
 	for (size_t i = 0; i < FLAGS_N; i++)
 		if (strcmp(name, flags[i].name) == 0) {
@@ -48,7 +50,7 @@ prometheus_flag(struct prometheus_flags *f, const char *name, const char *value)
 }
 
 void
-prometheus_help(void)
+prometheus_flags_help(void)
 {
 	for (size_t i = 0; i < FLAGS_N; i++)
 		(void)printf("    --%s='%s':\n        %s\n", flags[i].name,

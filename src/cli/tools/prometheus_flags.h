@@ -13,9 +13,9 @@ struct prometheus_flags {
 };
 
 /* Takes a flag.  Returns false if it is none of these flags. */
-bool prometheus_flag(struct prometheus_flags *f, const char *name,
-		     const char *value);
-void prometheus_help(void); /* prints them */
+bool prometheus_flags_take(struct prometheus_flags *f, const char *name,
+			   const char *value);
+void prometheus_flags_help(void); /* prints them */
 /* Sets all of *out but its timing.  Returns 1; 0 if no Prometheus is to be
  * asked; -1 with *e set. */
 int prometheus_flags_end(const struct prometheus_flags *f, int64_t now_ms,

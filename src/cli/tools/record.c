@@ -6,9 +6,9 @@
 
 #include "cli/access.h"
 #include "cmd.h"
-#include "core/base/stamp.h"
 #include "edge/output.h"
 #include "cli/options.h"
+#include "core/base/duration.h"
 
 static const char usage[] =
 	"record [--for 1h] [--kubeconfig FILE] [--context NAME]\n\n"
@@ -79,10 +79,10 @@ cmd_record(int argc, char **argv, const struct timing *t)
 
 	if (rc == 1) {
 		(void)printf("Usage: %s %s", PROGRAM, usage);
-		return output_code();
+		return say_flushed();
 	}
 	if (rc < 0 || access_find(q.kubeconfig, q.context, &access, &e))
-		return fail_code(&e);
+		return say_failure(&e);
 	rc = recorder_run(&q.setup, &access, t, &e);
 	kubeconfig_done(&access);
 	if (rc != 0)

@@ -10,11 +10,12 @@
 #include "cmd.h"
 #include "core/base/buf.h"
 #include "core/base/limits.h"
-#include "core/base/stamp.h"
 #include "core/base/utf8.h"
 #include "edge/clock.h"
 #include "edge/file.h"
 #include "cli/options.h"
+#include "core/base/duration.h"
+#include "core/base/str.h"
 #include "prometheus_flags.h"
 
 static const char usage[] =
@@ -124,7 +125,8 @@ take_output(struct request *q, const char *name, struct err *e)
 static int
 take_price(struct request *q, const char *text, struct err *e)
 {
-	if (dollars_parse(text, strlen(text), &q->setup.waits.price) == 0 &&
+	if (fact_dollars_parse(text, strlen(text), &q->setup.waits.price) ==
+		    0 &&
 	    q->setup.waits.price >= 0)
 		return 0;
 	return err_set(
@@ -161,7 +163,7 @@ take_flag(struct request *q, const char *name, const char *value, struct err *e)
 	if (strcmp(name, "price-per-node-hour") == 0)
 		return take_price(q, value, e);
 	if (take_name_of(q, name, value) ||
-	    prometheus_flag(&q->flags, name, value))
+	    prometheus_flags_take(&q->flags, name, value))
 		return 0;
 	if (duration_parse(value, &q->setup.waits.regret_ms))
 		return err_set(e, ERR_INPUT,
@@ -185,7 +187,8 @@ is_flag(const char *name)
 		if (strcmp(name, others[i]) == 0)
 			return true;
 	/* This only asks whether it is one of them. */
-	return prometheus_flag(&(struct prometheus_flags){NULL}, name, NULL);
+	return prometheus_flags_take(&(struct prometheus_flags){NULL}, name,
+				     NULL);
 }
 
 static void
@@ -202,7 +205,7 @@ print_help(void)
 			if (strcmp(name, keys[k].flag) == 0)
 				(void)printf("    --%s='%s':\n        %s\n",
 					     name, def, help);
-	prometheus_help();
+	prometheus_flags_help();
 	(void)puts("    --regret='15m':\n        a scale-up of the same "
 		   "NodePool so soon after a decision counts as churn\n"
 		   "    --price-per-node-hour='':\n        dollars, where the "
@@ -462,7 +465,7 @@ cmd_simulate(int argc, char **argv, const struct timing *t)
 	rc = parse(&q, &f, &e);
 	if (rc == 1) {
 		print_help();
-		return output_code();
+		return say_flushed();
 	}
 	if (rc == 0)
 		rc = find_input(&q, t, &e);
@@ -478,7 +481,7 @@ cmd_simulate(int argc, char **argv, const struct timing *t)
 			"--svg and --html: not with --output=record, which "
 			"replays nothing");
 	if (rc < 0 || check_places(&q, &e) || make_settings(&q, &e))
-		return fail_code(&e);
+		return say_failure(&e);
 	q.setup.compares = q.configs_n > 0;
 	for (size_t k = 0; k < KEYS_N; k++)
 		q.setup.compares = q.setup.compares || q.values[k].n > 0;
@@ -488,7 +491,7 @@ cmd_simulate(int argc, char **argv, const struct timing *t)
 	rc = simulate_run(&q.setup, &e);
 	if (rc < 0) {
 		(void)fflush(stdout);
-		return fail_code(&e);
+		return say_failure(&e);
 	}
-	return output_code();
+	return say_flushed();
 }

@@ -66,10 +66,10 @@ cmd_uninstall(int argc, char **argv, const struct timing *t)
 	rc = options_parse_with(argc, argv, usage, own_flag, &r, &r.options,
 				&e);
 	if (rc == 1)
-		return output_code();
+		return say_flushed();
 	if (rc < 0 ||
 	    access_find(r.options.kubeconfig, r.options.context, &access, &e))
-		return fail_code(&e);
+		return say_failure(&e);
 	r.setup.config = &r.options.config;
 	r.setup.in_cluster =
 		access_in_cluster(r.options.kubeconfig, r.options.context);

@@ -9,8 +9,6 @@
 
 #include "core/base/utf8.h"
 
-#define ELLIPSIS "…"
-
 void
 buf_init(struct buf *b, char *storage, size_t cap)
 {
@@ -122,55 +120,4 @@ buf_json(struct buf *b, const char *s)
 			s += json_character(b, s);
 	}
 	buf_puts(b, "\"");
-}
-
-void
-str_wipe(char *s)
-{
-	if (s != NULL)
-		explicit_bzero(s, strlen(s));
-}
-
-int
-str_copy(char *dst, size_t cap, const char *s)
-{
-	size_t n = strlen(s);
-
-	if (n >= cap)
-		return -1;
-	memcpy(dst, s, n + 1);
-	return 0;
-}
-
-/* Copies as many of the n characters' bytes as have room, and returns how
- * many. */
-static size_t
-copy_whole(char *dst, size_t cap, const char *s, size_t n)
-{
-	if (n >= cap)
-		for (n = cap - 1;
-		     n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80;)
-			n--;
-	if (n > 0)
-		memcpy(dst, s, n);
-	dst[n] = '\0';
-	return n;
-}
-
-void
-str_cut(char *dst, size_t cap, const char *s)
-{
-	(void)copy_whole(dst, cap, s, s == NULL ? 0 : strlen(s));
-}
-
-void
-str_shorten(char *dst, size_t cap, const char *s)
-{
-	size_t n = s == NULL ? 0 : strlen(s), dots = sizeof(ELLIPSIS) - 1;
-
-	if (n < cap || cap <= dots)
-		dots = 0;
-	n = copy_whole(dst, cap - dots, s, n);
-	memcpy(dst + n, ELLIPSIS, dots);
-	dst[n + dots] = '\0';
 }

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 #include "core/base/utf8.h"
 
 static void

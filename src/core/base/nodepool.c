@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/duration.h"
 #include "core/base/object.h"
+#include "core/base/str.h"
 #include "core/base/utf8.h"
 
 static const struct {

@@ -13,7 +13,7 @@ object_tenure(enum hold hold, enum mark mark, bool has_previous,
 }
 
 const char *
-kind_name(enum kind kind)
+object_kind_name(enum kind kind)
 {
 	static const char *const names[VIEW_COUNT] = {
 		[KIND_NODE] = "Node",

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 
 /* --- uids ----------------------------------------------------------------- */
 
@@ -87,7 +87,7 @@ uuid_write(struct uid u, char out[UID_BYTES])
 }
 
 int
-uid_take(struct strings *s, const char *text, struct uid *out)
+packed_uid_take(struct strings *s, const char *text, struct uid *out)
 {
 	uint32_t ref;
 
@@ -101,7 +101,7 @@ uid_take(struct strings *s, const char *text, struct uid *out)
 }
 
 bool
-uid_find(const struct strings *s, const char *text, struct uid *out)
+packed_uid_find(const struct strings *s, const char *text, struct uid *out)
 {
 	uint32_t ref;
 
@@ -113,14 +113,14 @@ uid_find(const struct strings *s, const char *text, struct uid *out)
 }
 
 void
-uid_drop(struct strings *s, struct uid u)
+packed_uid_drop(struct strings *s, struct uid u)
 {
 	if (u.high == UID_NONE.high)
 		strings_drop(s, (uint32_t)u.low);
 }
 
 void
-uid_text(const struct strings *s, struct uid u, char out[UID_BYTES])
+packed_uid_text(const struct strings *s, struct uid u, char out[UID_BYTES])
 {
 	if (u.high != UID_NONE.high)
 		uuid_write(u, out);
@@ -130,19 +130,19 @@ uid_text(const struct strings *s, struct uid u, char out[UID_BYTES])
 }
 
 int
-uid_compare(const struct strings *s, struct uid a, struct uid b)
+packed_uid_compare(const struct strings *s, struct uid a, struct uid b)
 {
 	char a_text[UID_BYTES], b_text[UID_BYTES];
 
-	if (uid_equals(a, b))
+	if (packed_uid_equals(a, b))
 		return 0;
 	/* The digits of two UUIDs stand in the same places. */
 	if (a.high != UID_NONE.high && b.high != UID_NONE.high)
 		return a.high < b.high || (a.high == b.high && a.low < b.low)
 			       ? -1
 			       : 1;
-	uid_text(s, a, a_text);
-	uid_text(s, b, b_text);
+	packed_uid_text(s, a, a_text);
+	packed_uid_text(s, b, b_text);
 	return strcmp(a_text, b_text);
 }
 
@@ -173,7 +173,7 @@ number_read(const char *text, uint64_t *out)
 }
 
 int
-version_take(struct strings *s, const char *text, struct version *out)
+packed_version_take(struct strings *s, const char *text, struct version *out)
 {
 	uint32_t ref;
 
@@ -187,7 +187,8 @@ version_take(struct strings *s, const char *text, struct version *out)
 }
 
 bool
-version_find(const struct strings *s, const char *text, struct version *out)
+packed_version_find(const struct strings *s, const char *text,
+		    struct version *out)
 {
 	uint32_t ref;
 
@@ -199,7 +200,7 @@ version_find(const struct strings *s, const char *text, struct version *out)
 }
 
 uint64_t
-version_key(const char *text)
+packed_version_key(const char *text)
 {
 	uint64_t n;
 
@@ -214,14 +215,15 @@ version_key(const char *text)
 }
 
 void
-version_drop(struct strings *s, struct version v)
+packed_version_drop(struct strings *s, struct version v)
 {
 	if (v.n >= VERSION_TEXT)
 		strings_drop(s, (uint32_t)(v.n - VERSION_TEXT));
 }
 
 void
-version_text(const struct strings *s, struct version v, char out[RV_BYTES])
+packed_version_text(const struct strings *s, struct version v,
+		    char out[RV_BYTES])
 {
 	char reversed[RV_BYTES];
 	int n = 0;

@@ -25,7 +25,7 @@ sift(uint32_t *ids, uint32_t at, uint32_t n, before_fn *before, const void *ctx)
 }
 
 void
-ids_sort(uint32_t *ids, uint32_t n, before_fn *before, const void *ctx)
+sort_ids(uint32_t *ids, uint32_t n, before_fn *before, const void *ctx)
 {
 	for (uint32_t i = n / 2; i-- > 0;)
 		sift(ids, i, n, before, ctx);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/controller/controller.h"
 
-#include "core/base/buf.h"
 #include "core/base/limits.h"
+#include "core/base/str.h"
 #include "controller_parts.h"
 
 /*
@@ -108,7 +108,7 @@ static bool
 owner_unseen(const struct controller *s, const struct entry *e)
 {
 	return e->kind == KIND_NODE && e->peer == NO_ID &&
-	       !uid_is_none(e->owner_uid) &&
+	       !packed_uid_is_none(e->owner_uid) &&
 	       machines_owner(&s->machines, e) == NO_ID &&
 	       !write_of(s, e)->owner_gone;
 }
@@ -157,7 +157,7 @@ describe(struct controller *s, const struct entry *e, enum act act,
 		.act = act,
 		.kind = e->kind,
 		.id = machines_id(&s->machines, e),
-		.mark_exact = entry_mark_exact(e),
+		.mark_exact = machines_entry_mark_exact(e),
 		.mark_ms = act == ACT_HOLD ? now.server_ms : e->mark_ms,
 		.has_held_key = e->has_held_key,
 		.hold = *machines_hold(&s->machines, e, &s->rules.hold),

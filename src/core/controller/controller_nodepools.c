@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/base/buf.h"
 #include "controller_parts.h"
+#include "core/base/str.h"
 
 /*
  * What people say in the annotations of a NodePool takes effect on its

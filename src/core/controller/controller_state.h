@@ -12,7 +12,7 @@
 #include "queue.h"
 #include "release.h"
 #include "replacements.h"
-#include "scope_news.h"
+#include "news.h"
 #include "unread.h"
 #include "views.h"
 #include "writes.h"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "core/base/stamp.h"
-#include "core/rules/admit.h"
+#include "core/rules/rules.h"
 #include "core/table/nodepools.h"
 
 /* Values of counts_ms, the server time from which a machine counts for its

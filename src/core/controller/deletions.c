@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/buf.h"
 #include "core/base/stamp.h"
+#include "core/base/str.h"
 
 int
 deletions_init(struct deletions *d, uint32_t max)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 
 static uint32_t
 uid_hash(const void *ctx, uint32_t id)

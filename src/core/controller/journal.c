@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 
 const char *
 journal_what(enum turn_what w)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/duration.h"
+#include "core/base/str.h"
 #include "core/base/utf8.h"
 
 /*

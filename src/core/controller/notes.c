@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/controller/notes.h"
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 
 struct note *
 notes_put(struct notes *t, enum note_type type, const char *name)

@@ -120,7 +120,7 @@ again(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 	}
 	/* This also stops what an older list allowed. */
 	r->done_boot_ms = 0;
-	notes_put(notes, NOTE_STOPPED, kind_name(kind))->as.objects =
+	notes_put(notes, NOTE_STOPPED, object_kind_name(kind))->as.objects =
 		r->unknown;
 	/* The watch should have shown it by now. */
 	return r->tries % FRESH_TRIES == 0 ? RELEASE_MISTRUSTS : RELEASE_WAITS;
@@ -132,7 +132,7 @@ release_done(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 {
 	r->in_flight = false;
 	if (!ok)
-		r->failed = kind_name(kind);
+		r->failed = object_kind_name(kind);
 	if (ok && r->unknown == 0 && kind == KIND_NODECLAIM) {
 		r->claims_good = r->wanted = true;
 		r->not_before_boot_ms = boot_ms;

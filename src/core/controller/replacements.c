@@ -347,7 +347,7 @@ created_before(const void *ctx, uint32_t a, uint32_t b)
 
 	if (m->at[a].created_stamp_ms != m->at[b].created_stamp_ms)
 		return m->at[a].created_stamp_ms < m->at[b].created_stamp_ms;
-	return uid_compare(&m->strings, m->at[a].uid, m->at[b].uid) < 0;
+	return packed_uid_compare(&m->strings, m->at[a].uid, m->at[b].uid) < 0;
 }
 
 /* Ends the retries of claims that turn out to have been undecided when they
@@ -391,7 +391,7 @@ replacements_judge_all(struct replacements *r, int64_t now_ms)
 			ids[n++] = id;
 	}
 	judge_retries(r, now_ms);
-	ids_sort(ids, n, created_before, m);
+	sort_ids(ids, n, created_before, m);
 	for (uint32_t i = 0; i < n; i++)
 		replacements_judge(r, &m->at[ids[i]], now_ms);
 }

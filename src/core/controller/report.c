@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "controller_parts.h"
-#include "count.h"
+#include "figures.h"
 
 /* This file has the figures for the metrics and for the Events. */
 

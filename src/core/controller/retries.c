@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 #include "deadline.h"
 
 static uint32_t
@@ -71,7 +71,7 @@ retries_put(struct retries *t, const struct entry *claim, int64_t deleted_ms,
 		return;
 	*r = (struct retry){
 		.used = true,
-		.created_ms = entry_tried_ms(claim),
+		.created_ms = machines_entry_tried_ms(claim),
 		.own_created_ms = claim->created_ms,
 		.until_ms = deleted_ms + RETRY_MS,
 		.created_stamp_ms = claim->created_stamp_ms,

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/limits.h"
-#include "core/rules/admit.h"
+#include "core/rules/rules.h"
 #include "core/table/machines.h"
 #include "core/table/nodepools.h"
 #include "core/table/timers.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/duration.h"
 #include "core/base/sort.h"
 #include "controller_parts.h"
 
@@ -103,7 +104,7 @@ write_most(const struct controller *s, uint32_t *scopes, uint32_t n,
 	uint32_t i = 0;
 
 	assert(cap > LEFT_OUT_BYTES);
-	ids_sort(scopes, n, matters_more, &m);
+	sort_ids(scopes, n, matters_more, &m);
 	buf_init(b, b->data, b->cap - LEFT_OUT_BYTES);
 	for (; i < n && !b->full; i++) {
 		whole = b->len;

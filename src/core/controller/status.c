@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "controller_parts.h"
-#include "core/base/buf.h"
-#include "count.h"
+#include "core/base/str.h"
+#include "figures.h"
 
 /*
  * The reports for /status: the whole, one scope, one NodePool, one machine, and
  * all machines one after another.  This file only reads the controller.  A
  * report looks at a bounded number of machines, because the owner holds its
- * lock meanwhile.  What depends on all machines comes from figures that count.c
- * has counted before.
+ * lock meanwhile.  What depends on all machines comes from figures that
+ * figures.c has counted before.
  */
 
 /* A moment of boot time as server time; 0 or in the past: unknown. */
@@ -40,7 +40,7 @@ add_list(const struct release *r, struct now now, struct status_waits *w)
 {
 	enum kind kind = KIND_NODECLAIM;
 
-	if (r->failed != NULL && strcmp(r->failed, kind_name(kind)) != 0)
+	if (r->failed != NULL && strcmp(r->failed, object_kind_name(kind)) != 0)
 		kind = KIND_NODEPOOL;
 	if (!r->in_flight && !r->wanted)
 		return;
@@ -155,7 +155,7 @@ held_by_hand(const struct controller *s, const struct figures *f,
 	t = nodepools_terms(&s->nodepools,
 			    timers_scope(&s->timers, scope)->name,
 			    now.server_ms);
-	hand_count(&hand, &t);
+	figures_hand_add(&hand, &t);
 	return hand;
 }
 
@@ -276,7 +276,7 @@ fill_half(const struct controller *s, const struct entry *e, struct now now,
 	(void)str_copy(out->name, sizeof(out->name),
 		       machines_name(&s->machines, e));
 	out->deleting = e->deleting;
-	out->tenure = entry_tenure(e);
+	out->tenure = machines_entry_tenure(e);
 	out->other = out->tenure == TENURE_PERSON && e->hold == HOLD_OTHER;
 	out->carries = e->carries;
 	if (e->mark == MARK_TIME)
@@ -371,7 +371,7 @@ rank_of(const struct controller *s, uint32_t head)
 
 		if (halves[i] == NULL)
 			continue;
-		t = entry_tenure(halves[i]);
+		t = machines_entry_tenure(halves[i]);
 		if (t == TENURE_PERSON || t == TENURE_YIELDED ||
 		    writes_state(&s->writes,
 				 machines_id(&s->machines, halves[i])) ==

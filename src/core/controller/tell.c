@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/controller/controller.h"
 
-#include "core/base/buf.h"
 #include "core/base/limits.h"
 #include "core/base/sort.h"
+#include "core/base/str.h"
 #include "controller_parts.h"
 
 /* This file reports the scopes that become held or quiet, or whose quiet time
@@ -95,7 +95,7 @@ controller_tell_news(struct controller *s, struct now now)
 	uint32_t kept = 0;
 
 	hear(s);
-	ids_sort(n->scopes, n->n, timers_id_before, NULL);
+	sort_ids(n->scopes, n->n, timers_id_before, NULL);
 	for (uint32_t i = 0; i < n->n; i++) {
 		uint32_t scope = n->scopes[i];
 		struct scope_news *w = news_of(n, &s->timers, scope);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/str.h"
 #include "controller_parts.h"
 
 /*

@@ -132,7 +132,7 @@ views_unseen(const struct views *v)
 	/* Events do not matter, because an Event can only shorten a hold. */
 	for (int k = 0; k < VIEW_COUNT; k++)
 		if (k != KIND_EVENT && (!v->at[k].listed || !v->at[k].up))
-			return kind_name((enum kind)k);
+			return object_kind_name((enum kind)k);
 	return NULL;
 }
 
@@ -202,7 +202,7 @@ views_begin(struct views *v, bool events, int64_t boot_ms, struct notes *notes)
 	for (int k = 0; k < VIEW_COUNT; k++)
 		if (needs(v, (enum kind)k, events))
 			(void)notes_put(notes, NOTE_WITHOUT,
-					kind_name((enum kind)k));
+					object_kind_name((enum kind)k));
 	return true;
 }
 

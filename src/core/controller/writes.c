@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/buf.h"
 #include "core/base/packed.h"
+#include "core/base/str.h"
 
 /*
  * How the state of an object's write moves is drawn in writes.h.  Every object
@@ -154,7 +154,7 @@ static bool
 shows(const struct entry *e, enum act act)
 {
 	if (act == ACT_HOLD)
-		return entry_tenure(e) == TENURE_OURS;
+		return machines_entry_tenure(e) == TENURE_OURS;
 	if (act == ACT_CLASSIFY)
 		return e->classed;
 	return (act == ACT_CLEAR || act == ACT_UNMARK) &&
@@ -175,7 +175,7 @@ writes_observe(struct writes *ws, uint32_t id, const struct entry *e,
 {
 	struct pending *w = pending_of(ws, id);
 
-	if (entry_tenure(e) == TENURE_OURS)
+	if (machines_entry_tenure(e) == TENURE_OURS)
 		ws->at[id].was_ours = true;
 	if (w == NULL)
 		return;
@@ -184,9 +184,10 @@ writes_observe(struct writes *ws, uint32_t id, const struct entry *e,
 	/* If the answer had no version, the line has to show what was
 	 * written. */
 	else if (w->state == WRITE_EXPECTED &&
-		 (w->rv == 0 ? shows(e, w->act) : w->rv == version_key(rv)))
+		 (w->rv == 0 ? shows(e, w->act)
+			     : w->rv == packed_version_key(rv)))
 		come_to_rest(ws, id);
-	else if (w->state == WRITE_STALE && w->rv != version_key(rv))
+	else if (w->state == WRITE_STALE && w->rv != packed_version_key(rv))
 		come_to_rest(ws, id);
 	assert(write_check(ws, id));
 }
@@ -404,7 +405,7 @@ written(struct writes *ws, const struct action *a,
 	/* The line came before the answer, perhaps with others behind it. */
 	if (strcmp(rv, o->rv) == 0 || shown)
 		return;
-	w->rv = version_key(o->rv);
+	w->rv = packed_version_key(o->rv);
 	wait_as(ws, a->id, WRITE_EXPECTED, boot_ms + EXPECT_MS);
 }
 
@@ -447,10 +448,10 @@ moved_on(struct writes *ws, const struct action *a, bool look, const char *rv,
 	w->reread = look || w->failures > 0;
 	w->failures++;
 	if (look) {
-		w->tried_rv = version_key(a->rv);
+		w->tried_rv = packed_version_key(a->rv);
 		return;
 	}
-	w->rv = version_key(a->rv);
+	w->rv = packed_version_key(a->rv);
 	wait_as(ws, a->id, WRITE_STALE, boot_ms + conflict_ms(ws, w->failures));
 }
 
@@ -471,8 +472,8 @@ patch_done(struct writes *ws, const struct action *a,
 		 * have failed its test, so the object is read again and decided
 		 * anew.  If a clear fails once more at the same version, the
 		 * test was not the reason. */
-		if (a->act == ACT_HOLD ||
-		    pending_of(ws, a->id)->tried_rv == version_key(a->rv))
+		if (a->act == ACT_HOLD || pending_of(ws, a->id)->tried_rv ==
+						  packed_version_key(a->rv))
 			refused(ws, a, o->why, boot_ms);
 		else
 			moved_on(ws, a, true, rv, boot_ms);

@@ -64,11 +64,11 @@ struct write {
 struct pending {
 	uint32_t id; /* the object's; free: the next free place + 1 */
 	enum write_state state : 3;
-	enum act act : 4;  /* the one in flight, or the last one */
-	bool reread : 1;   /* read the object before deciding */
-	bool again : 1;	   /* the hold in flight is not the first */
-	uint64_t seq;	   /* of that write; it tells late replies apart */
-	uint64_t rv;	   /* version_key, EXPECTED: of the version that was
+	enum act act : 4; /* the one in flight, or the last one */
+	bool reread : 1;  /* read the object before deciding */
+	bool again : 1;	  /* the hold in flight is not the first */
+	uint64_t seq;	  /* of that write; it tells late replies apart */
+	uint64_t rv; /* packed_version_key, EXPECTED: of the version that was
 			     written; STALE: of that which is out of date */
 	uint64_t tried_rv; /* a clear was turned down at this version; 0:
 			       none was */

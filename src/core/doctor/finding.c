@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 #include "core/base/utf8.h"
 
 /* What is quoted comes from the cluster.  It stays on its line, does nothing to a
@@ -153,7 +153,7 @@ finding_name(const char *name)
 }
 
 const char *
-doctor_check_name(enum doctor_check c)
+finding_check_name(enum doctor_check c)
 {
 	static const char *const names[DOCTOR_CHECKS] = {
 		[DOCTOR_API] = "api",

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/duration.h"
 #include "core/doctor/judge.h"
 
 /* The matchCondition of deploy/base/webhook.yaml.  tests/e2e/test_check.py has
@@ -317,7 +318,7 @@ static const struct finding_kind
 		    "nobody releases what that replica holds."};
 
 enum dry_run
-dry_run_expected(const struct rules *r)
+judge_dry_run_expected(const struct rules *r)
 {
 	return r->mode == MODE_OBSERVE ? DRY_RUN_UNHELD : DRY_RUN_HELD;
 }
@@ -342,7 +343,7 @@ judge_dry_run(const struct dry_run_facts *d, const struct rules *r,
 				"a %s of NodePool %s, created as a dry "
 				"run, came back held although the "
 				"mode is observe",
-				kind_name((enum kind)k), d->nodepool);
+				object_kind_name((enum kind)k), d->nodepool);
 			finding_mend(x,
 				     "kubectl -n %s rollout restart "
 				     "deployment karpenter-node-holder",
@@ -353,7 +354,8 @@ judge_dry_run(const struct dry_run_facts *d, const struct rules *r,
 				"a %s of NodePool %s, created as a dry "
 				"run, came back without a hold after "
 				"%s",
-				kind_name((enum kind)k), d->nodepool, waited);
+				object_kind_name((enum kind)k), d->nodepool,
+				waited);
 			finding_mend(x,
 				     "kubectl -n %s get pods; kubectl get "
 				     "--raw /metrics | grep "

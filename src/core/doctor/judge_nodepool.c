@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/duration.h"
 #include "core/doctor/judge.h"
 
 static const struct finding_kind

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/str.h"
 #include "core/doctor/judge.h"
 #include "tested.h"
 
@@ -24,7 +25,7 @@ number_read(const char *s, unsigned *out)
 }
 
 void
-version_parse(const char *text, struct version *out)
+judge_version_parse(const char *text, struct version *out)
 {
 	const char *s = text[0] == 'v' ? text + 1 : text;
 

@@ -8,8 +8,8 @@
 
 #include "core/base/pace.h"
 #include "core/protocol/foreign_marks.h"
-#include "core/rules/admit.h"
 #include "core/rules/decide.h"
+#include "core/rules/rules.h"
 
 /* The writes of a round, in this order.  A pass begins when all writes of the
  * pass before it are answered, because what is done about a Node depends on its
@@ -326,7 +326,7 @@ cleanup_writing(const struct cleanup *x, uint32_t id)
 		.hold = act == CLEANUP_RELEASE
 				? machines_hold(&x->table, e, &x->config.hold)
 				: NULL,
-		.mark_exact = entry_mark_exact(e),
+		.mark_exact = machines_entry_mark_exact(e),
 	};
 	machines_uid(&x->table, e, w.uid);
 	machines_rv(&x->table, e, w.rv);
@@ -347,7 +347,7 @@ wrote(struct cleanup *x, struct entry *e, const struct cleanup_write *w)
 		x->report.released[e->kind]++;
 		if (!e->has_previous)
 			e->hold = HOLD_ABSENT;
-		if (hold_key_is_default(w->hold))
+		if (rules_hold_is_default(w->hold))
 			e->default_hold = HOLD_ABSENT;
 		break;
 	default:

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 
 #define COUNT_MAX 2147483647u /* series.count is an int32 */
 
@@ -34,23 +34,23 @@ static const struct {
 };
 
 const char *
-event_reason_name(enum event_reason r)
+event_series_reason_name(enum event_reason r)
 {
 	return reasons[r].name;
 }
 
 const char *
-event_reason_type(enum event_reason r)
+event_series_reason_type(enum event_reason r)
 {
 	return reasons[r].type;
 }
 
 _Static_assert(EVENT_OBSERVED_RELEASE_BLOCKED - EVENT_RELEASE_BLOCKED ==
 		       EVENT_OBSERVED_HOLD_STARTED - EVENT_HOLD_STARTED,
-	       "event_reason_observed");
+	       "event_series_reason_observed");
 
 enum event_reason
-event_reason_observed(enum event_reason r)
+event_series_reason_observed(enum event_reason r)
 {
 	if (r > EVENT_RELEASE_BLOCKED)
 		return r;

@@ -64,7 +64,7 @@ foreign_marks_look(struct foreign_marks *f, const struct object *o,
 		return;
 	stamp_format(word ? o->created_ms : o->mark_ms, when);
 	(void)snprintf(f->seen, sizeof(f->seen), "%s %s was %s at %s",
-		       kind_name(o->kind), o->name,
+		       object_kind_name(o->kind), o->name,
 		       word ? "created with a mark" : "marked", when);
 }
 

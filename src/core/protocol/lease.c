@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 
 /* How many steps one attempt takes without a pause between them: UPDATE, GET,
  * UPDATE or CREATE, GET.  The limit keeps us from spinning if a server

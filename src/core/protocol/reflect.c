@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 
 /* A watch that ends sooner than this counts as a failure.  client-go calls it a
  * "very short watch". */

@@ -1,40 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/rules/admit.h"
 
-#include <fnmatch.h>
-#include <string.h>
-
-static bool
-patterns_match(const struct patterns *p, const char *nodepool)
-{
-	for (size_t i = 0; i < p->n; i++) {
-		if (nodepool[0] == '\0' ? strcmp(p->at[i], "*") == 0
-					: fnmatch(p->at[i], nodepool, 0) == 0)
-			return true;
-	}
-	return false;
-}
-
-bool
-rules_nodepool_included(const struct rules *r, const char *nodepool)
-{
-	return patterns_match(&r->include, nodepool) &&
-	       !patterns_match(&r->exclude, nodepool);
-}
-
-bool
-rules_tell_replacements(const struct rules *r)
-{
-	return r->replacements == REPLACEMENTS_IGNORE && r->scope != SCOPE_NODE;
-}
-
-bool
-hold_key_is_default(const struct hold_key *k)
-{
-	return strcmp(k->key, DEFAULT_HOLD_KEY) == 0 &&
-	       strcmp(k->value, DEFAULT_HOLD_VALUE) == 0;
-}
-
 static struct verdict
 left_alone(enum reason reason)
 {
@@ -100,7 +66,7 @@ admit_decide(const struct rules *r, const struct review *v)
 }
 
 const char *
-reason_name(enum reason reason)
+admit_reason_name(enum reason reason)
 {
 	static const char *const names[REASON_COUNT] = {
 		[REASON_QUIET_PERIOD] = "quiet-period",

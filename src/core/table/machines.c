@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/rules/admit.h"
+#include "core/rules/rules.h"
 #include "machines_parts.h"
 
 int
@@ -33,21 +33,21 @@ machines_done(struct machines *m)
 }
 
 int64_t
-entry_tried_ms(const struct entry *e)
+machines_entry_tried_ms(const struct entry *e)
 {
 	return e->kind == KIND_NODE ? e->created_ms
 				    : e->created_ms - e->tried_before_ms;
 }
 
 enum tenure
-entry_tenure(const struct entry *e)
+machines_entry_tenure(const struct entry *e)
 {
 	return object_tenure(e->hold, e->mark, e->has_previous,
 			     e->previous_hold);
 }
 
 bool
-entry_mark_exact(const struct entry *e)
+machines_entry_mark_exact(const struct entry *e)
 {
 	bool joining = e->kind == KIND_NODE && !e->registered;
 
@@ -69,12 +69,12 @@ machines_half(const struct machines *m, const struct entry *e)
 		return (struct half){0};
 	return (struct half){
 		.present = true,
-		.tenure = entry_tenure(e),
+		.tenure = machines_entry_tenure(e),
 		.hold = e->hold,
 		.previous = e->has_previous,
 		.previous_default =
 			e->has_previous &&
-			hold_key_is_default(
+			rules_hold_is_default(
 				&m->previous_keys[e->previous_key].hold),
 		.default_hold = e->default_hold,
 		.registered = e->registered,
@@ -153,10 +153,10 @@ entry_free(struct machines *m, uint32_t id)
 	strings_drop(&m->strings, e->name);
 	strings_drop(&m->strings, e->nodepool);
 	strings_drop(&m->strings, e->other_name);
-	uid_drop(&m->strings, e->uid);
-	version_drop(&m->strings, e->rv);
+	packed_uid_drop(&m->strings, e->uid);
+	packed_version_drop(&m->strings, e->rv);
 	if (e->kind == KIND_NODE) {
-		uid_drop(&m->strings, e->owner_uid);
+		packed_uid_drop(&m->strings, e->owner_uid);
 	} else {
 		strings_drop(&m->strings, e->replaces);
 		strings_drop(&m->strings, e->said);
@@ -235,8 +235,8 @@ keeps_peer(const struct machines *m, uint32_t claim, uint32_t node)
 		return false;
 	now = &m->at[node];
 	then = &m->at[m->at[claim].peer];
-	if (entry_has_owner(now) != entry_has_owner(then))
-		return entry_has_owner(then);
+	if (machines_entry_has_owner(now) != machines_entry_has_owner(then))
+		return machines_entry_has_owner(then);
 	return then->registered || !now->registered;
 }
 
@@ -301,7 +301,7 @@ take_claim(struct entry *e, const struct object *o, int64_t seen_ms)
 static void
 count_marks(struct machines *m, const struct entry *e, int by)
 {
-	if (entry_tenure(e) == TENURE_OURS)
+	if (machines_entry_tenure(e) == TENURE_OURS)
 		m->marked[e->kind] += (uint32_t)by;
 	if (e->carries)
 		m->carrying[e->kind] += (uint32_t)by;
@@ -333,7 +333,7 @@ assume_hold(struct entry *e, enum hold hold, const struct hold_key *k,
 	if (strcmp(k->key, DEFAULT_HOLD_KEY) != 0)
 		return;
 	e->default_hold = hold;
-	if (hold == HOLD_SAME && !hold_key_is_default(k))
+	if (hold == HOLD_SAME && !rules_hold_is_default(k))
 		e->default_hold = HOLD_OTHER;
 }
 
@@ -343,7 +343,7 @@ machines_assume(struct machines *m, uint32_t id, enum act act, int64_t mark_ms,
 {
 	struct entry *e = &m->at[id];
 
-	if (!is_assumable(act, entry_tenure(e)))
+	if (!is_assumable(act, machines_entry_tenure(e)))
 		return false;
 	count_marks(m, e, -1);
 	if (act == ACT_HOLD)
@@ -404,8 +404,8 @@ identity_drop(struct strings *s, const struct identity *x)
 {
 	strings_drop(s, x->name);
 	strings_drop(s, x->other_name);
-	uid_drop(s, x->uid);
-	uid_drop(s, x->owner_uid);
+	packed_uid_drop(s, x->uid);
+	packed_uid_drop(s, x->owner_uid);
 }
 
 static const char *
@@ -423,9 +423,9 @@ identity_take(struct strings *s, const struct object *o, struct identity *out)
 				 .uid = UID_NONE,
 				 .owner_uid = UID_NONE};
 	if (out->name != NO_ID && out->other_name != NO_ID &&
-	    uid_take(s, o->uid, &out->uid) == 0 &&
+	    packed_uid_take(s, o->uid, &out->uid) == 0 &&
 	    (o->kind != KIND_NODE ||
-	     uid_take(s, o->owner_uid, &out->owner_uid) == 0))
+	     packed_uid_take(s, o->owner_uid, &out->owner_uid) == 0))
 		return 0;
 	identity_drop(s, out);
 	return -1;
@@ -449,12 +449,12 @@ take_texts(struct machines *m, uint32_t id, const struct object *o, bool is_new,
 	struct version rv;
 	struct identity now;
 	struct identity before = {e->name, e->other_name, e->uid,
-				  entry_owner_uid(e)};
+				  machines_entry_owner_uid(e)};
 
 	if (strings_set(&m->strings, &e->nodepool, o->nodepool) ||
-	    version_take(&m->strings, o->rv, &rv))
+	    packed_version_take(&m->strings, o->rv, &rv))
 		return -1;
-	version_drop(&m->strings, e->rv);
+	packed_version_drop(&m->strings, e->rv);
 	e->rv = rv;
 	t->owner_changed = !is_new && !same_owner(m, e, o);
 	if (!is_new && !t->owner_changed &&

@@ -34,7 +34,8 @@ uid_hash(const void *ctx, uint32_t id)
 static bool
 uid_same(const void *ctx, uint32_t id, const void *key)
 {
-	return uid_equals(entry_of(ctx, id)->uid, *(const struct uid *)key);
+	return packed_uid_equals(entry_of(ctx, id)->uid,
+				 *(const struct uid *)key);
 }
 
 static uint32_t
@@ -46,8 +47,8 @@ owner_hash(const void *ctx, uint32_t id)
 static bool
 owner_same(const void *ctx, uint32_t id, const void *key)
 {
-	return uid_equals(entry_of(ctx, id)->owner_uid,
-			  *(const struct uid *)key);
+	return packed_uid_equals(entry_of(ctx, id)->owner_uid,
+				 *(const struct uid *)key);
 }
 
 static uint32_t
@@ -126,7 +127,7 @@ machines_keys_add(struct machines *m, uint32_t id)
 		index_add(&m->claim_by_name, id);
 	if (e->kind == KIND_NODECLAIM && e->other_name != 0)
 		index_add(&m->claim_by_node, id);
-	if (entry_has_owner(e))
+	if (machines_entry_has_owner(e))
 		index_add(&m->node_by_owner, id);
 }
 
@@ -141,7 +142,7 @@ machines_keys_remove(struct machines *m, uint32_t id)
 		index_remove(&m->claim_by_name, id);
 	if (e->kind == KIND_NODECLAIM && e->other_name != 0)
 		index_remove(&m->claim_by_node, id);
-	if (entry_has_owner(e))
+	if (machines_entry_has_owner(e))
 		index_remove(&m->node_by_owner, id);
 }
 
@@ -150,8 +151,9 @@ machines_find_claim(const struct machines *m, const char *uid)
 {
 	struct uid u;
 
-	return uid_find(&m->strings, uid, &u) ? find_uid(&m->claim_by_uid, u)
-					      : NO_ID;
+	return packed_uid_find(&m->strings, uid, &u)
+		       ? find_uid(&m->claim_by_uid, u)
+		       : NO_ID;
 }
 
 uint32_t
@@ -179,7 +181,7 @@ machines_find_name(const struct machines *m, const char *name)
 uint32_t
 machines_owner(const struct machines *m, const struct entry *node)
 {
-	return entry_has_owner(node)
+	return machines_entry_has_owner(node)
 		       ? find_uid(&m->claim_by_uid, node->owner_uid)
 		       : NO_ID;
 }
@@ -194,7 +196,7 @@ machines_is(const struct machines *m, uint32_t id, const struct object *o)
 uint32_t
 machines_claim_of(const struct machines *m, const struct entry *node)
 {
-	if (entry_has_owner(node))
+	if (machines_entry_has_owner(node))
 		return machines_owner(m, node);
 	return find_ref(&m->claim_by_node, node->name);
 }
@@ -207,7 +209,7 @@ machines_node_of(const struct machines *m, const struct entry *claim)
 	if (id != NO_ID || claim->other_name == 0)
 		return id;
 	id = find_ref(&m->node_by_name, claim->other_name);
-	if (id != NO_ID && entry_has_owner(&m->at[id]))
+	if (id != NO_ID && machines_entry_has_owner(&m->at[id]))
 		return NO_ID; /* it is another claim's Node */
 	return id;
 }

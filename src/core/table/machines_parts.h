@@ -8,7 +8,7 @@
  * Nothing is asked the other way.  Not for other files. */
 
 /* machines_texts.c: does the Node name its claim? */
-bool entry_has_owner(const struct entry *e);
+bool machines_entry_has_owner(const struct entry *e);
 
 /* machines_keys.c: the indexes.  An entry that is in them is taken out before
  * its names or uids change, and added again. */

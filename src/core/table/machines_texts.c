@@ -6,15 +6,15 @@
 /* The texts of an entry, which are packed in it. */
 
 struct uid
-entry_owner_uid(const struct entry *e)
+machines_entry_owner_uid(const struct entry *e)
 {
 	return e->kind == KIND_NODE ? e->owner_uid : UID_NONE;
 }
 
 bool
-entry_has_owner(const struct entry *e)
+machines_entry_has_owner(const struct entry *e)
 {
-	return !uid_is_none(entry_owner_uid(e));
+	return !packed_uid_is_none(machines_entry_owner_uid(e));
 }
 
 const char *
@@ -53,20 +53,20 @@ void
 machines_uid(const struct machines *m, const struct entry *e,
 	     char out[UID_BYTES])
 {
-	uid_text(&m->strings, e->uid, out);
+	packed_uid_text(&m->strings, e->uid, out);
 }
 
 void
 machines_owner_uid(const struct machines *m, const struct entry *node,
 		   char out[UID_BYTES])
 {
-	uid_text(&m->strings, entry_owner_uid(node), out);
+	packed_uid_text(&m->strings, machines_entry_owner_uid(node), out);
 }
 
 void
 machines_rv(const struct machines *m, const struct entry *e, char out[RV_BYTES])
 {
-	version_text(&m->strings, e->rv, out);
+	packed_version_text(&m->strings, e->rv, out);
 }
 
 bool
@@ -75,7 +75,8 @@ machines_uid_is(const struct machines *m, const struct entry *e,
 {
 	struct uid u;
 
-	return uid_find(&m->strings, uid, &u) && uid_equals(u, e->uid);
+	return packed_uid_find(&m->strings, uid, &u) &&
+	       packed_uid_equals(u, e->uid);
 }
 
 bool
@@ -84,8 +85,8 @@ machines_owner_uid_is(const struct machines *m, const struct entry *node,
 {
 	struct uid u;
 
-	return uid_find(&m->strings, uid, &u) &&
-	       uid_equals(u, entry_owner_uid(node));
+	return packed_uid_find(&m->strings, uid, &u) &&
+	       packed_uid_equals(u, machines_entry_owner_uid(node));
 }
 
 bool
@@ -93,7 +94,7 @@ machines_rv_is(const struct machines *m, const struct entry *e, const char *rv)
 {
 	struct version v;
 
-	return version_find(&m->strings, rv, &v) && v.n == e->rv.n;
+	return packed_version_find(&m->strings, rv, &v) && v.n == e->rv.n;
 }
 
 void

@@ -118,7 +118,7 @@ timers_of_scope(struct timers *ts, uint32_t scope, uint32_t *n)
 	for (const struct timer *t = scope_first(ts, scope); small && t != NULL;
 	     t = scope_next(ts, t))
 		ts->order[(*n)++] = t->id;
-	ids_sort(ts->order, *n, timers_id_before, NULL);
+	sort_ids(ts->order, *n, timers_id_before, NULL);
 	for (uint32_t id = first_id(ts); !small && id < ts->ids_max;
 	     id = next_id(ts, id)) {
 		const struct timer *t = timers_at(ts, id);
@@ -256,7 +256,7 @@ recount(struct timers *ts, uint32_t scope, int64_t now_ms)
 	     t = scope_next(ts, t))
 		if (t->counted)
 			ts->order[n++] = (uint32_t)(t - ts->at);
-	ids_sort(ts->order, n, created_before, ts->at);
+	sort_ids(ts->order, n, created_before, ts->at);
 	for (uint32_t i = 0; i < n && again.n < AGAIN_MAX; i++)
 		if (is_again(&ts->at[ts->order[i]]))
 			again.at[again.n++] = &ts->at[ts->order[i]];

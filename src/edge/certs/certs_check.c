@@ -10,6 +10,7 @@
 #include "certs_pem.h"
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
+#include "core/base/str.h"
 #include "edge/file.h"
 
 #define DAY_MS ((int64_t)86400000)
@@ -26,9 +27,9 @@ struct candidate {
 static void
 pair_done(struct candidate *p)
 {
-	certs_wipe(p->cert_pem, p->cert_bytes);
-	certs_wipe(p->key_pem, p->key_bytes);
-	certs_chain_done(&p->chain);
+	certs_pem_wipe(p->cert_pem, p->cert_bytes);
+	certs_pem_wipe(p->key_pem, p->key_bytes);
+	certs_pem_chain_done(&p->chain);
 	EVP_PKEY_free(p->key);
 	ERR_clear_error();
 }
@@ -40,8 +41,8 @@ read_chain(struct candidate *p, struct err *e)
 	if (file_read(p->cert_file, CERT_BYTES_MAX, &p->cert_pem,
 		      &p->cert_bytes, e))
 		return -1;
-	return certs_parse_chain(p->cert_file, p->cert_pem, p->cert_bytes,
-				 &p->chain, e);
+	return certs_pem_chain(p->cert_file, p->cert_pem, p->cert_bytes,
+			       &p->chain, e);
 }
 
 static int
@@ -50,8 +51,7 @@ read_key(struct candidate *p, struct err *e)
 	if (file_read(p->key_file, CERT_BYTES_MAX, &p->key_pem, &p->key_bytes,
 		      e))
 		return -1;
-	return certs_parse_key(p->key_file, p->key_pem, p->key_bytes, &p->key,
-			       e);
+	return certs_pem_key(p->key_file, p->key_pem, p->key_bytes, &p->key, e);
 }
 
 /* --- checks --------------------------------------------------------------- */
@@ -100,8 +100,8 @@ check_times(const struct candidate *p, int64_t now_ms, struct err *e)
 
 	for (int i = 0; i < p->chain.n; i++) {
 		const X509 *x = p->chain.at[i];
-		int64_t from = certs_time_ms(X509_get0_notBefore(x));
-		int64_t until = certs_time_ms(X509_get0_notAfter(x));
+		int64_t from = certs_pem_time_ms(X509_get0_notBefore(x));
+		int64_t until = certs_pem_time_ms(X509_get0_notAfter(x));
 
 		if (now_ms >= from && now_ms <= until)
 			continue;
@@ -256,11 +256,11 @@ write_serial(X509 *x, char *out, size_t cap)
 static uint64_t
 authority_of(X509 *x)
 {
-	uint64_t id = certs_key_id(X509_get0_authority_key_id(x));
+	uint64_t id = certs_pem_key_id(X509_get0_authority_key_id(x));
 
 	if (id == 0 && X509_NAME_cmp(X509_get_subject_name(x),
 				     X509_get_issuer_name(x)) == 0)
-		id = certs_key_id(X509_get0_subject_key_id(x));
+		id = certs_pem_key_id(X509_get0_subject_key_id(x));
 	return id;
 }
 
@@ -279,9 +279,9 @@ certs_load(const char *cert_file, const char *key_file, int64_t now_ms,
 		.cert_bytes = p.cert_bytes,
 		.key_bytes = p.key_bytes,
 		.not_before_ms =
-			certs_time_ms(X509_get0_notBefore(p.chain.at[0])),
+			certs_pem_time_ms(X509_get0_notBefore(p.chain.at[0])),
 		.not_after_ms =
-			certs_time_ms(X509_get0_notAfter(p.chain.at[0])),
+			certs_pem_time_ms(X509_get0_notAfter(p.chain.at[0])),
 		.is_ca = is_ca(&p),
 		.authority = authority_of(p.chain.at[p.chain.n - 1]),
 	};
@@ -295,7 +295,7 @@ certs_load(const char *cert_file, const char *key_file, int64_t now_ms,
 void
 certs_pair_done(struct certs_pair *p)
 {
-	certs_wipe(p->key_pem, p->key_bytes);
+	certs_pem_wipe(p->key_pem, p->key_bytes);
 	free(p->cert_pem);
 	*p = (struct certs_pair){0};
 }
@@ -320,8 +320,8 @@ describe_name(const char *what, const X509_NAME *name, struct buf *out)
 static void
 describe_times(const X509 *x, int64_t now_ms, struct buf *out)
 {
-	int64_t from = certs_time_ms(X509_get0_notBefore(x));
-	int64_t until = certs_time_ms(X509_get0_notAfter(x));
+	int64_t from = certs_pem_time_ms(X509_get0_notBefore(x));
+	int64_t until = certs_pem_time_ms(X509_get0_notAfter(x));
 	char a[STAMP_BYTES], b[STAMP_BYTES];
 
 	stamp_format(from, a);

@@ -23,7 +23,7 @@ openssl_failed(const char *what, struct err *e)
 /* --- certificates --------------------------------------------------------- */
 
 void
-certs_signer_done(struct certs_signer *s)
+certs_issue_done(struct certs_signer *s)
 {
 	X509_free(s->cert);
 	EVP_PKEY_free(s->key);
@@ -169,7 +169,7 @@ is_ip(const char *s)
 /* Writes the names as X509V3_EXT_conf_nid reads them.  They are checked first
  * because that function takes a comma in a name for the end of it. */
 int
-certs_san(const struct certs_names *names, struct buf *out, struct err *e)
+certs_issue_san(const struct certs_names *names, struct buf *out, struct err *e)
 {
 	if (names->dns_n + names->ip_n == 0)
 		return err_set(e, ERR_INPUT,
@@ -192,7 +192,7 @@ certs_san(const struct certs_names *names, struct buf *out, struct err *e)
 }
 
 const char *
-certs_cn(const struct certs_names *names)
+certs_issue_cn(const struct certs_names *names)
 {
 	const char *cn = names->dns_n ? names->dns[0] : names->ip[0];
 
@@ -202,7 +202,8 @@ certs_cn(const struct certs_names *names)
 /* --- PEM ------------------------------------------------------------------ */
 
 int
-certs_write_pem(const struct certs_signer *s, BIO *key, BIO *crt, struct err *e)
+certs_issue_write(const struct certs_signer *s, BIO *key, BIO *crt,
+		  struct err *e)
 {
 	if (key == NULL || crt == NULL ||
 	    !PEM_write_bio_PrivateKey(key, s->key, NULL, NULL, 0, NULL, NULL) ||

@@ -43,13 +43,13 @@ read_ca_cert(const char *path, X509 **out, struct err *e)
 
 	if (file_read(path, CERT_BYTES_MAX, &pem, &n, e))
 		return -1;
-	rc = certs_parse_chain(path, pem, n, &chain, e);
-	certs_wipe(pem, n);
+	rc = certs_pem_chain(path, pem, n, &chain, e);
+	certs_pem_wipe(pem, n);
 	if (rc)
 		return -1;
 	*out = chain.at[0];
 	X509_up_ref(*out);
-	certs_chain_done(&chain);
+	certs_pem_chain_done(&chain);
 	return 0;
 }
 
@@ -62,8 +62,8 @@ read_ca_key(const char *path, EVP_PKEY **out, struct err *e)
 
 	if (file_read(path, CERT_BYTES_MAX, &pem, &n, e))
 		return -1;
-	rc = certs_parse_key(path, pem, n, out, e);
-	certs_wipe(pem, n);
+	rc = certs_pem_key(path, pem, n, out, e);
+	certs_pem_wipe(pem, n);
 	return rc;
 }
 
@@ -72,7 +72,7 @@ check_signer(const struct certs_signer *s, int64_t now_ms, int days,
 	     struct err *e)
 {
 	char until[STAMP_BYTES];
-	int64_t until_ms = certs_time_ms(X509_get0_notAfter(s->cert));
+	int64_t until_ms = certs_pem_time_ms(X509_get0_notAfter(s->cert));
 
 	if (X509_check_private_key(s->cert, s->key) != 1) {
 		ERR_clear_error();
@@ -145,8 +145,8 @@ save(const char *dir, const struct certs_signer *ca,
 	struct certs_file files[4];
 	size_t n = 0;
 
-	if ((ca != NULL && certs_write_pem(ca, ca_key, ca_crt, e)) ||
-	    certs_write_pem(leaf, key, crt, e))
+	if ((ca != NULL && certs_issue_write(ca, ca_key, ca_crt, e)) ||
+	    certs_issue_write(leaf, key, crt, e))
 		return -1;
 	if (ca != NULL) {
 		files[n++] = file_of("ca.key", 0600, ca_key);
@@ -171,9 +171,9 @@ certs_mint(const char *dir, const struct certs_names *names, int days,
 		return err_set(e, ERR_INPUT, "%d days, expected 1 to %d", days,
 			       CERTS_DAYS_MAX);
 	buf_init(&b, san, sizeof(san));
-	if (certs_san(names, &b, e) ||
+	if (certs_issue_san(names, &b, e) ||
 	    get_signer(dir, new_ca, now_ms, days, &ca, &fresh, e) ||
-	    certs_issue(&ca, certs_cn(names), san, now_ms,
+	    certs_issue(&ca, certs_issue_cn(names), san, now_ms,
 			now_ms + days * DAY_MS, &leaf, e))
 		return -1;
 	return save(dir, fresh ? &ca : NULL, &leaf, e);

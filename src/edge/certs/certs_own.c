@@ -15,7 +15,7 @@ _Static_assert(RENEWAL_BACKDATE_MS == CERTS_BACKDATE_MS, "one and the same");
 void
 certs_own_done(struct certs_own *o)
 {
-	certs_wipe(o->key, o->key != NULL ? strlen(o->key) : 0);
+	certs_pem_wipe(o->key, o->key != NULL ? strlen(o->key) : 0);
 	free(o->cert);
 	*o = (struct certs_own){0};
 }
@@ -25,8 +25,8 @@ facts_of(const X509 *x, struct renewal_cert *out)
 {
 	unsigned n = 0;
 
-	out->not_before_ms = certs_time_ms(X509_get0_notBefore(x));
-	out->not_after_ms = certs_time_ms(X509_get0_notAfter(x));
+	out->not_before_ms = certs_pem_time_ms(X509_get0_notBefore(x));
+	out->not_after_ms = certs_pem_time_ms(X509_get0_notAfter(x));
 	return X509_digest(x, EVP_sha256(), out->id, &n) == 1 &&
 			       n == sizeof(out->id)
 		       ? 0
@@ -52,7 +52,7 @@ give(const struct certs_signer *s, struct certs_own *out, struct err *e)
 	AUTO_BIO key = BIO_new(BIO_s_secmem());
 	struct certs_own o = {0};
 
-	if (certs_write_pem(s, key, crt, e))
+	if (certs_issue_write(s, key, crt, e))
 		return -1;
 	o.cert = text_of(crt);
 	o.key = text_of(key);
@@ -87,12 +87,12 @@ read_pair(const char *cert, const char *key, struct certs_signer *out)
 	bool match;
 
 	if (cert == NULL || key == NULL ||
-	    certs_parse_chain("", cert, strlen(cert), &chain, NULL))
+	    certs_pem_chain("", cert, strlen(cert), &chain, NULL))
 		return false;
 	out->cert = chain.at[0];
 	X509_up_ref(out->cert);
-	certs_chain_done(&chain);
-	if (certs_parse_key("", key, strlen(key), &out->key, NULL))
+	certs_pem_chain_done(&chain);
+	if (certs_pem_key("", key, strlen(key), &out->key, NULL))
 		return false;
 	match = X509_check_private_key(out->cert, out->key) == 1;
 	ERR_clear_error();
@@ -148,7 +148,7 @@ serves(X509 *x, const struct certs_names *names)
 }
 
 bool
-certs_is_ca(const char *cert, const char *key, struct renewal_cert *out)
+certs_own_is_ca(const char *cert, const char *key, struct renewal_cert *out)
 {
 	AUTO_SIGNER s = {0};
 
@@ -163,17 +163,17 @@ first_of(const char *cert)
 	X509 *x;
 
 	if (cert == NULL ||
-	    certs_parse_chain("", cert, strlen(cert), &chain, NULL))
+	    certs_pem_chain("", cert, strlen(cert), &chain, NULL))
 		return NULL;
 	x = chain.at[0];
 	X509_up_ref(x);
-	certs_chain_done(&chain);
+	certs_pem_chain_done(&chain);
 	return x;
 }
 
 bool
-certs_is_leaf(const char *cert, const char *key, const char *ca_cert,
-	      const struct certs_names *names, struct renewal_cert *out)
+certs_own_is_leaf(const char *cert, const char *key, const char *ca_cert,
+		  const struct certs_names *names, struct renewal_cert *out)
 {
 	AUTO_SIGNER s = {0};
 	AUTO_X509 ca = first_of(ca_cert);
@@ -196,15 +196,16 @@ certs_own_leaf(const char *ca_cert, const char *ca_key,
 	int why;
 
 	buf_init(&b, san, sizeof(san));
-	if (certs_san(names, &b, e))
+	if (certs_issue_san(names, &b, e))
 		return -1;
 
 	if (!read_pair(ca_cert, ca_key, &ca) || !is_ca(ca.cert))
 		return err_set(e, ERR_INPUT, "no CA with its key");
 
-	last_ms = certs_time_ms(X509_get0_notAfter(ca.cert));
+	last_ms = certs_pem_time_ms(X509_get0_notAfter(ca.cert));
 	until_ms = now_ms + life_ms < last_ms ? now_ms + life_ms : last_ms;
-	if (certs_issue(&ca, certs_cn(names), san, now_ms, until_ms, &leaf, e))
+	if (certs_issue(&ca, certs_issue_cn(names), san, now_ms, until_ms,
+			&leaf, e))
 		return -1;
 
 	why = verify(leaf.cert, ca.cert);
@@ -237,7 +238,7 @@ take(const char *pem, const char **at)
 {
 	const char *end = block(pem, *at + 1);
 	AUTO_BIO in = BIO_new_mem_buf(*at, (int)(end - *at));
-	X509 *x = in != NULL ? certs_read_x509(in) : NULL;
+	X509 *x = in != NULL ? certs_pem_read_x509(in) : NULL;
 
 	ERR_clear_error();
 	*at = end;
@@ -273,7 +274,7 @@ add(struct renewal_cert *at, unsigned *n, const struct renewal_cert *c)
 }
 
 bool
-certs_bundle_read(const char *pem, struct renewal_cert *at, unsigned *n)
+certs_own_bundle_read(const char *pem, struct renewal_cert *at, unsigned *n)
 {
 	struct renewal_cert c, mine[RENEWAL_BUNDLE_MAX];
 	unsigned mine_n = 0;
@@ -294,13 +295,14 @@ certs_bundle_read(const char *pem, struct renewal_cert *at, unsigned *n)
 }
 
 bool
-certs_signed_by(const char *pem, uint64_t authority)
+certs_own_signed_by(const char *pem, uint64_t authority)
 {
 	for (const char *p = block(pem, pem); *p != '\0';) {
 		AUTO_X509 x = take(pem, &p);
 		uint64_t id =
-			x == NULL ? 0
-				  : certs_key_id(X509_get0_subject_key_id(x));
+			x == NULL
+				? 0
+				: certs_pem_key_id(X509_get0_subject_key_id(x));
 
 		if (x != NULL && (id == 0 || id == authority))
 			return true;
@@ -309,8 +311,8 @@ certs_signed_by(const char *pem, uint64_t authority)
 }
 
 bool
-certs_bundle_pick(const char *pem, const struct renewal_cert *which,
-		  struct buf *out)
+certs_own_bundle_pick(const char *pem, const struct renewal_cert *which,
+		      struct buf *out)
 {
 	AUTO_BIO mem = BIO_new(BIO_s_mem());
 	struct renewal_cert c;

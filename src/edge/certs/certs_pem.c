@@ -8,7 +8,7 @@
 #include <openssl/pem.h>
 
 void
-certs_wipe(char *bytes, size_t n)
+certs_pem_wipe(char *bytes, size_t n)
 {
 	if (bytes != NULL)
 		OPENSSL_cleanse(bytes, n);
@@ -16,7 +16,7 @@ certs_wipe(char *bytes, size_t n)
 }
 
 void
-certs_chain_done(struct certs_chain *c)
+certs_pem_chain_done(struct certs_chain *c)
 {
 	for (int i = 0; i < c->n; i++)
 		X509_free(c->at[i]);
@@ -33,7 +33,7 @@ no_passphrase(char *to, int cap, int writing, void *asked)
 }
 
 X509 *
-certs_read_x509(BIO *in)
+certs_pem_read_x509(BIO *in)
 {
 	bool asked;
 
@@ -45,7 +45,7 @@ certs_read_x509(BIO *in)
 static X509 *
 next_certificate(BIO *in, bool *bad)
 {
-	X509 *x = certs_read_x509(in);
+	X509 *x = certs_pem_read_x509(in);
 	unsigned long why = ERR_peek_last_error();
 
 	*bad = x == NULL && !(ERR_GET_LIB(why) == ERR_LIB_PEM &&
@@ -55,8 +55,8 @@ next_certificate(BIO *in, bool *bad)
 }
 
 int
-certs_parse_chain(const char *file, const char *pem, size_t n,
-		  struct certs_chain *out, struct err *e)
+certs_pem_chain(const char *file, const char *pem, size_t n,
+		struct certs_chain *out, struct err *e)
 {
 	AUTO_BIO in = BIO_new_mem_buf(pem, (int)n);
 	struct certs_chain c = {.n = 0};
@@ -66,7 +66,7 @@ certs_parse_chain(const char *file, const char *pem, size_t n,
 	while (!bad && (x = next_certificate(in, &bad)) != NULL) {
 		if (c.n == CERTS_CHAIN_MAX) {
 			X509_free(x);
-			certs_chain_done(&c);
+			certs_pem_chain_done(&c);
 			return err_set(e, ERR_LIMIT,
 				       CERTS_FILE ": more than %d certificates",
 				       file, CERTS_CHAIN_MAX);
@@ -83,13 +83,13 @@ certs_parse_chain(const char *file, const char *pem, size_t n,
 				       "expected PEM"
 			  : CERTS_FILE ": no certificate in it, expected PEM",
 		      file, c.n + 1);
-	certs_chain_done(&c);
+	certs_pem_chain_done(&c);
 	return -1;
 }
 
 int
-certs_parse_key(const char *file, const char *pem, size_t n, EVP_PKEY **out,
-		struct err *e)
+certs_pem_key(const char *file, const char *pem, size_t n, EVP_PKEY **out,
+	      struct err *e)
 {
 	AUTO_BIO in = BIO_new_mem_buf(pem, (int)n);
 	bool asked = false;
@@ -110,7 +110,7 @@ certs_parse_key(const char *file, const char *pem, size_t n, EVP_PKEY **out,
 }
 
 int64_t
-certs_time_ms(const ASN1_TIME *t)
+certs_pem_time_ms(const ASN1_TIME *t)
 {
 	struct tm tm;
 
@@ -120,7 +120,7 @@ certs_time_ms(const ASN1_TIME *t)
 }
 
 uint64_t
-certs_key_id(const ASN1_OCTET_STRING *id)
+certs_pem_key_id(const ASN1_OCTET_STRING *id)
 {
 	uint64_t out = 0;
 

@@ -40,29 +40,29 @@ certs_bio_freep(BIO **b)
 #define CERTS_FILE "%.120s"
 
 /* Wipes the bytes and frees them. */
-void certs_wipe(char *bytes, size_t n);
+void certs_pem_wipe(char *bytes, size_t n);
 
 struct certs_chain {
 	X509 *at[CERTS_CHAIN_MAX]; /* leaf first */
 	int n;
 };
-void certs_chain_done(struct certs_chain *c);
+void certs_pem_chain_done(struct certs_chain *c);
 
 /* These parse PEM that holds at least one certificate or one private key.
  * `file` is for error messages.  They return -1 on failure and leave *out
  * alone. */
-int certs_parse_chain(const char *file, const char *pem, size_t n,
-		      struct certs_chain *out, struct err *e);
-int certs_parse_key(const char *file, const char *pem, size_t n, EVP_PKEY **out,
-		    struct err *e);
+int certs_pem_chain(const char *file, const char *pem, size_t n,
+		    struct certs_chain *out, struct err *e);
+int certs_pem_key(const char *file, const char *pem, size_t n, EVP_PKEY **out,
+		  struct err *e);
 
 /* Reads the next certificate and never asks for a passphrase, which a PEM block
  * of any kind may need.  Returns NULL if there is none that can be read. */
-X509 *certs_read_x509(BIO *in);
+X509 *certs_pem_read_x509(BIO *in);
 
-int64_t certs_time_ms(const ASN1_TIME *t);
+int64_t certs_pem_time_ms(const ASN1_TIME *t);
 
 /* The first eight bytes of a key identifier; 0: it is NULL or shorter. */
-uint64_t certs_key_id(const ASN1_OCTET_STRING *id);
+uint64_t certs_pem_key_id(const ASN1_OCTET_STRING *id);
 
 #endif

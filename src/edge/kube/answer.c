@@ -11,7 +11,8 @@ answer_text(const struct kube_reply *r, char text[ANSWER_TEXT])
 {
 	struct status st;
 
-	if (status_decode(r->body, r->body_bytes, &st) && st.message[0] != '\0')
+	if (watch_status_decode(r->body, r->body_bytes, &st) &&
+	    st.message[0] != '\0')
 		(void)snprintf(text, ANSWER_TEXT, "%s", st.message);
 	else
 		(void)snprintf(text, ANSWER_TEXT, "HTTP %d", r->status);
@@ -30,7 +31,7 @@ answer_unserved(const struct kube_reply *r)
 static bool
 read_status(const struct kube_reply *r, struct status *st)
 {
-	return status_decode(r->body, r->body_bytes, st);
+	return watch_status_decode(r->body, r->body_bytes, st);
 }
 
 /* The API server reports a failed webhook as an error of its own

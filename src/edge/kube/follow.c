@@ -149,7 +149,7 @@ list(struct follow *f, const char *cont)
 		f->calls->listing(f->setup.ctx);
 	}
 	buf_init(&b, path, sizeof(path));
-	list_path(&b, kind, f->pager.limit, cont);
+	resource_list_path(&b, kind, f->pager.limit, cont);
 	if (pager_begin(&f->pager, f->calls->item, f->setup.ctx, &e)) {
 		list_failed(f, &r, "no memory");
 		return;
@@ -233,7 +233,7 @@ watch(struct follow *f, const char *rv, int timeout_s)
 	int rc;
 
 	buf_init(&b, path, sizeof(path));
-	watch_path(&b, kind, timeout_s, rv);
+	resource_watch_path(&b, kind, timeout_s, rv);
 	/* Nodes have many statuses, which change nothing.  A NodeClaim's line
 	 * may begin a hold. */
 	if (kind == KIND_NODE)

@@ -49,13 +49,13 @@ kube_library_done(void)
 static size_t
 on_head(char *line, size_t size, size_t n, void *ctx)
 {
-	return kube_answer_head(ctx, line, size * n) == 0 ? size * n : 0;
+	return kube_call_take_head(ctx, line, size * n) == 0 ? size * n : 0;
 }
 
 static size_t
 on_body(char *bytes, size_t size, size_t n, void *ctx)
 {
-	return kube_answer_body(ctx, bytes, size * n) == 0 ? size * n : 0;
+	return kube_call_take_body(ctx, bytes, size * n) == 0 ? size * n : 0;
 }
 
 /* A peer that is gone is noticed within idle + 3 probes.  That holds even while

@@ -158,7 +158,7 @@ is_ok(const struct kube_call *c)
 }
 
 int
-kube_answer_head(struct kube_call *c, const char *line, size_t n)
+kube_call_take_head(struct kube_call *c, const char *line, size_t n)
 {
 	bool before = c->head.whole;
 
@@ -219,7 +219,7 @@ keep(struct kube_call *c, const char *bytes, size_t n)
 }
 
 int
-kube_answer_body(struct kube_call *c, const char *bytes, size_t n)
+kube_call_take_body(struct kube_call *c, const char *bytes, size_t n)
 {
 	int rc;
 
@@ -237,7 +237,7 @@ kube_answer_body(struct kube_call *c, const char *bytes, size_t n)
 }
 
 void
-kube_answer_reply(const struct kube_call *c, struct kube_reply *out)
+kube_call_reply(const struct kube_call *c, struct kube_reply *out)
 {
 	struct now now = {0};
 

@@ -74,9 +74,9 @@ void kube_call_reset(struct kube_call *c); /* for a new attempt */
 
 /* These functions of kube_call.c take what arrives.  They return -1 to end the
  * call, with the reason in c->err. */
-int kube_answer_head(struct kube_call *c, const char *line, size_t n);
-int kube_answer_body(struct kube_call *c, const char *bytes, size_t n);
-void kube_answer_reply(const struct kube_call *c, struct kube_reply *out);
+int kube_call_take_head(struct kube_call *c, const char *line, size_t n);
+int kube_call_take_body(struct kube_call *c, const char *bytes, size_t n);
+void kube_call_reply(const struct kube_call *c, struct kube_reply *out);
 
 /* These functions of kube_call.c return when the call must be over, and whether
  * it is overdue.  Times are boot time.  INT64_MAX: never. */

@@ -212,7 +212,7 @@ kube_lanes_finished(struct kube_lanes *p, uint64_t *tag,
 		kube_call_free(p->last);
 		p->last = c;
 		*tag = c->tag;
-		kube_answer_reply(c, reply);
+		kube_call_reply(c, reply);
 		*err_out = c->err;
 		return true;
 	}

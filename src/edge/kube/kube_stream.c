@@ -139,7 +139,7 @@ kube_stream_run(struct kube_stream *s, const struct kube_request *q,
 	s->call->opened = opened;
 	s->call->ctx = ctx;
 	rc = stream_run(s, s->call, e);
-	kube_answer_reply(s->call, reply);
+	kube_call_reply(s->call, reply);
 	return rc;
 }
 

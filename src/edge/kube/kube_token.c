@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "edge/file.h"
 
 static void
@@ -75,7 +76,7 @@ load(struct kube_token *t, int64_t boot_ms, struct err *e)
 	t->read_ms = boot_ms;
 	if (kube_file_read(t->file, TOKEN_BYTES_MAX, &s, e))
 		return -1;
-	if (!token_is_printable(s)) {
+	if (!exec_token_is_printable(s)) {
 		str_wipe(s);
 		free(s);
 		return err_set(e, ERR_INPUT,

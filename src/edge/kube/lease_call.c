@@ -82,7 +82,7 @@ lease_call_answered(const struct kube_reply *r, const struct err *no_answer,
 }
 
 void
-lease_identity(const char *suffix, char out[LEASE_HOLDER_BYTES])
+lease_call_identity(const char *suffix, char out[LEASE_HOLDER_BYTES])
 {
 	char host[65] = "holder";
 	const char *name = getenv("POD_NAME");

@@ -173,7 +173,7 @@ page_path(struct buf *b, const struct page *g)
 	const char *path = g->list->path;
 
 	buf_printf(b, "%s%c", path, strchr(path, '?') == NULL ? '?' : '&');
-	list_query(b, g->pager.limit, g->pager.cont);
+	resource_list_query(b, g->pager.limit, g->pager.cont);
 }
 
 static void

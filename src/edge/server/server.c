@@ -217,7 +217,7 @@ on_field(void *cls, enum MHD_ValueKind kind, const char *name,
 {
 	(void)kind;
 	if (value != NULL)
-		head_field(cls, name, value);
+		route_head_field(cls, name, value);
 	return MHD_YES;
 }
 

@@ -46,16 +46,16 @@ budget_give(struct budget *g, size_t from, size_t to)
 }
 
 bool
-budget_big_take(struct budget *g)
+body_big_take(struct budget *g)
 {
 	if (atomic_fetch_add(&g->big, 1) < g->big_max)
 		return true;
-	budget_big_give(g);
+	body_big_give(g);
 	return false;
 }
 
 void
-budget_big_give(struct budget *g)
+body_big_give(struct budget *g)
 {
 	atomic_fetch_sub(&g->big, 1);
 }

@@ -26,8 +26,8 @@ struct budget {
 
 /* Takes one of the places for big bodies.  It returns false, and takes none, if
  * there is no room. */
-bool budget_big_take(struct budget *g);
-void budget_big_give(struct budget *g);
+bool body_big_take(struct budget *g);
+void body_big_give(struct budget *g);
 
 struct body {
 	char *data;

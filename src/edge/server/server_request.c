@@ -49,9 +49,9 @@ request_begin(struct request *r, const struct server_options *o,
 	r->route = route_find(o->routes, o->routes_n, h, &r->refusal);
 	if (r->route != NULL)
 		r->refusal = route_check(r->route, h);
-	if (!o->tls && head_is_rebound(h))
+	if (!o->tls && route_head_is_rebound(h))
 		r->refusal = 421;
-	r->why = r->nul ? "%00 in the path" : head_fault(h);
+	r->why = r->nul ? "%00 in the path" : route_head_fault(h);
 	if (r->why != NULL)
 		r->refusal = 400;
 	return r->refusal == 400 ||
@@ -100,13 +100,13 @@ request_handle(struct request *r, const struct server_options *o)
 
 	if (r->refusal != 0)
 		return;
-	if (big && !budget_big_take(r->budget)) {
+	if (big && !body_big_take(r->budget)) {
 		r->refusal = 503;
 		return;
 	}
 	call(r, o, r->route->handler);
 	if (big)
-		budget_big_give(r->budget);
+		body_big_give(r->budget);
 }
 
 void

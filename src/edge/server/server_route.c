@@ -23,7 +23,7 @@ is_token(const char *s)
 }
 
 void
-head_field(struct head *h, const char *name, const char *value)
+route_head_field(struct head *h, const char *name, const char *value)
 {
 	if (!is_token(name)) {
 		h->no_token = true;
@@ -49,7 +49,7 @@ head_field(struct head *h, const char *name, const char *value)
 }
 
 const char *
-head_fault(const struct head *h)
+route_head_fault(const struct head *h)
 {
 	if (h->no_token)
 		return "a header field's name is no token";
@@ -66,7 +66,7 @@ head_fault(const struct head *h)
 /* The last label decides: that of an IPv4 address is a number, as no domain's
  * is, and a name of one label has no other. */
 bool
-head_is_rebound(const struct head *h)
+route_head_is_rebound(const struct head *h)
 {
 	char name[HOST_BYTES];
 	const char *last;

@@ -33,19 +33,19 @@ struct head {
 
 /* Takes one field of the head.  Call it for each field in order, after *h was
  * zeroed.  content_type keeps pointing to the caller's string. */
-void head_field(struct head *h, const char *name, const char *value);
+void route_head_field(struct head *h, const char *name, const char *value);
 
 /* Returns why the message cannot be trusted, as a constant, or NULL.  Its end
  * may be ambiguous (RFC 9112 §6.3: request smuggling), it may have a coding
  * that we do not know, or a field may mean something else to others than to
  * us. */
-const char *head_fault(const struct head *h);
+const char *route_head_fault(const struct head *h);
 
 /* Returns whether a browser asks by a name that may be anybody's.  The name's
  * owner may have served a page under it and then pointed it at us, so that the
  * page's script could read our answers (DNS rebinding).  Addresses, names of
  * one label and localhost are nobody's. */
-bool head_is_rebound(const struct head *h);
+bool route_head_is_rebound(const struct head *h);
 
 /* Returns the first matching route of the table, or NULL with *status 404 or
  * 405. */
@@ -64,7 +64,7 @@ void route_allow(const struct server_route *routes, size_t n, const char *path,
 
 #define REFUSAL_BYTES 160
 /* Writes one line for people, with its newline.  r may be NULL (404, 405).
- * `why` is head_fault's, or NULL. */
+ * `why` is route_head_fault's, or NULL. */
 void route_refusal(int status, const struct server_route *r, const char *why,
 		   char out[REFUSAL_BYTES]);
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "edge/kube/answer.h"
-#include "parts.h"
+#include "look.h"
 
 static int
 answer_code(const struct kube_reply *r, struct err *e)
@@ -16,8 +16,7 @@ answer_code(const struct kube_reply *r, struct err *e)
 }
 
 int
-doctor_get(struct doctor *d, const char *path, struct kube_reply *r,
-	   struct err *e)
+ask_get(struct doctor *d, const char *path, struct kube_reply *r, struct err *e)
 {
 	struct kube_request q = {.method = "GET", .path = path};
 
@@ -43,8 +42,8 @@ ask_once(struct doctor *d, struct kube_request *q, struct kube_reply *r,
 }
 
 int
-doctor_get_once(struct doctor *d, const char *path, struct kube_reply *r,
-		struct err *e)
+ask_get_once(struct doctor *d, const char *path, struct kube_reply *r,
+	     struct err *e)
 {
 	struct kube_request q = {.method = "GET", .path = path};
 
@@ -52,8 +51,8 @@ doctor_get_once(struct doctor *d, const char *path, struct kube_reply *r,
 }
 
 int
-doctor_post(struct doctor *d, const char *path, const struct buf *body,
-	    struct kube_reply *r, struct err *e)
+ask_post(struct doctor *d, const char *path, const struct buf *body,
+	 struct kube_reply *r, struct err *e)
 {
 	struct kube_request q = {.method = "POST",
 				 .path = path,
@@ -71,7 +70,7 @@ doctor_post(struct doctor *d, const char *path, const struct buf *body,
 
 struct listing {
 	struct doctor *d;
-	const struct doctor_list *list;
+	const struct ask_list *list;
 };
 
 static void
@@ -102,7 +101,7 @@ list_item(void *ctx, const char *bytes, size_t n, struct err *e)
 }
 
 int
-doctor_list(struct doctor *d, const struct doctor_list *list)
+ask_list(struct doctor *d, const struct ask_list *list)
 {
 	struct listing ctx = {.d = d, .list = list};
 	struct session_list l = {.path = list->path,

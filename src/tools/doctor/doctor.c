@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "parts.h"
+#include "look.h"
 #include "tools/client.h"
 
 static int

@@ -2,7 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parts.h"
+#include "core/base/str.h"
+#include "look.h"
 #include "tools/uninstall/registered.h"
 #include "wire/api/nodepool.h"
 #include "wire/api/registration.h"
@@ -15,7 +16,7 @@ take_nodepool(struct doctor *d, const char *bytes, size_t n, struct err *e)
 	const struct rules *rules = &d->config.rules;
 	static struct nodepool_facts p; /* too large for a stack */
 
-	if (nodepool_facts_decode(bytes, n, &rules->hold, &p, e))
+	if (facts_nodepool_decode(bytes, n, &rules->hold, &p, e))
 		return -1;
 	judge_nodepool(&p, rules, d->f);
 	d->pools_seen++;
@@ -40,13 +41,13 @@ begin_nodepools(struct doctor *d)
 void
 look_nodepools(struct doctor *d)
 {
-	int rc = doctor_list(d, &(struct doctor_list){
-					.check = DOCTOR_NODEPOOLS,
-					.what = "NodePools",
-					.path = NODEPOOLS_PATH,
-					.begin = begin_nodepools,
-					.item = take_nodepool,
-				});
+	int rc = ask_list(d, &(struct ask_list){
+				     .check = DOCTOR_NODEPOOLS,
+				     .what = "NodePools",
+				     .path = NODEPOOLS_PATH,
+				     .begin = begin_nodepools,
+				     .item = take_nodepool,
+			     });
 
 	if (rc == 0)
 		findings_looked(d->f, DOCTOR_NODEPOOLS, "%u NodePool%s",
@@ -75,11 +76,11 @@ dry_run_once(struct doctor *d, enum kind kind, const struct nodepool_facts *p,
 	int rc;
 
 	buf_init(&b, body, sizeof(body));
-	dry_run_body(&b, kind, p);
-	rc = doctor_post(d, dry_run_paths[kind], &b, &r, e);
+	facts_dry_run_body(&b, kind, p);
+	rc = ask_post(d, dry_run_paths[kind], &b, &r, e);
 	if (rc != 0)
 		return DRY_RUN_FAILED;
-	if (dry_run_decode(r.body, r.body_bytes, &held, e))
+	if (facts_dry_run_decode(r.body, r.body_bytes, &held, e))
 		return DRY_RUN_FAILED;
 	return held ? DRY_RUN_HELD : DRY_RUN_UNHELD;
 }
@@ -136,7 +137,7 @@ take_hook(struct doctor *d, const char *bytes, size_t n, struct err *e)
 	if (i == DOCTOR_WEBHOOKS_MAX)
 		return err_set(e, ERR_LIMIT, "more than %d have our webhook",
 			       DOCTOR_WEBHOOKS_MAX);
-	rc = webhook_facts_decode(bytes, n, &d->hooks[i], &d->bundles[i], e);
+	rc = facts_webhook_decode(bytes, n, &d->hooks[i], &d->bundles[i], e);
 	if (rc > 0)
 		d->hooks_n++;
 	return rc < 0 ? -1 : 0;
@@ -148,13 +149,13 @@ look_admission(struct doctor *d)
 	static struct registered r; /* too large for a stack */
 	struct err e = {0};
 
-	if (doctor_list(d, &(struct doctor_list){
-				   .check = DOCTOR_ADMISSION,
-				   .what = "MutatingWebhookConfigurations",
-				   .path = REGISTRATION_PATH,
-				   .begin = begin_hooks,
-				   .item = take_hook,
-			   }) != 0)
+	if (ask_list(d, &(struct ask_list){
+				.check = DOCTOR_ADMISSION,
+				.what = "MutatingWebhookConfigurations",
+				.path = REGISTRATION_PATH,
+				.begin = begin_hooks,
+				.item = take_hook,
+			}) != 0)
 		return;
 	r.n = 0;
 	if (registered_look(d->session, &r, &e)) {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "edge/certs/certs_own.h"
-#include "parts.h"
+#include "look.h"
 #include "tools/client.h"
 
 /* Splits https://HOST:PORT/PATH?QUERY into "https://HOST:PORT" and "/PATH".
@@ -85,7 +85,7 @@ look_served(struct doctor *d, const struct webhook_facts *w, const char *pem)
 	}
 	kubeconfig_done(&access);
 	if (served == SERVED_UNREACHED && d->authority != 0 &&
-	    !certs_signed_by(pem, d->authority))
+	    !certs_own_signed_by(pem, d->authority))
 		served = SERVED_UNSIGNED;
 	/* What follows is about a kubeconfig. */
 	e.text[strcspn(e.text, ";")] = '\0';
@@ -101,7 +101,7 @@ bundle_facts_read(const char *pem, struct bundle_facts *b)
 	b->latest_ms = INT64_MIN;
 	if (pem == NULL)
 		return;
-	b->readable = certs_bundle_read(pem, at, &b->certificates);
+	b->readable = certs_own_bundle_read(pem, at, &b->certificates);
 	for (unsigned i = 0; i < b->certificates; i++)
 		if (at[i].not_after_ms > b->latest_ms)
 			b->latest_ms = at[i].not_after_ms;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "parts.h"
+#include "look.h"
 
 /* --- the API server ------------------------------------------------------- */
 
@@ -10,11 +10,11 @@ look_api(struct doctor *d)
 	struct kube_reply r;
 	struct err e = {0};
 
-	if (doctor_get_once(d, "/version", &r, &e)) {
+	if (ask_get_once(d, "/version", &r, &e)) {
 		findings_unknown(d->f, DOCTOR_API, "the API server", e.text);
 		return -1;
 	}
-	if (kubernetes_decode(r.body, r.body_bytes, &v, &e)) {
+	if (facts_kubernetes_decode(r.body, r.body_bytes, &v, &e)) {
 		findings_unknown(d->f, DOCTOR_API, "/version", e.text);
 		return -1;
 	}
@@ -35,10 +35,10 @@ look_rights(struct doctor *d)
 
 	for (unsigned i = 0; i < RIGHTS_N; i++) {
 		buf_init(&b, body, sizeof(body));
-		access_review(&b, &rights[i], &d->place);
-		if (doctor_post(d, ACCESS_PATH, &b, &r, &e) != 0 ||
-		    access_review_decode(r.body, r.body_bytes, &allowed[i],
-					 &e)) {
+		facts_access_body(&b, &rights[i], &d->place);
+		if (ask_post(d, ACCESS_PATH, &b, &r, &e) != 0 ||
+		    facts_access_decode(r.body, r.body_bytes, &allowed[i],
+					&e)) {
 			findings_unknown(d->f, DOCTOR_RIGHTS,
 					 "create SubjectAccessReviews", e.text);
 			return;
@@ -55,14 +55,14 @@ look_karpenter(struct doctor *d)
 	struct karpenter_facts *k = &d->karpenter;
 	struct kube_reply r;
 	struct err e = {0};
-	int rc = doctor_get(d, "/apis/karpenter.sh", &r, &e);
+	int rc = ask_get(d, "/apis/karpenter.sh", &r, &e);
 
 	if (rc == 0)
-		rc = group_decode(r.body, r.body_bytes, k, &e);
+		rc = facts_group_decode(r.body, r.body_bytes, k, &e);
 	if (rc == 0 && k->v1)
-		rc = doctor_get(d, "/apis/karpenter.sh/v1", &r, &e);
+		rc = ask_get(d, "/apis/karpenter.sh/v1", &r, &e);
 	if (rc == 0 && k->v1)
-		rc = group_resources_decode(r.body, r.body_bytes, k, &e);
+		rc = facts_group_resources_decode(r.body, r.body_bytes, k, &e);
 	if (rc < 0)
 		findings_unknown(d->f, DOCTOR_KARPENTER,
 				 "what is served of karpenter.sh", e.text);

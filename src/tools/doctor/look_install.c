@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "parts.h"
+#include "look.h"
 
 #define POLICIES                                                               \
 	"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
@@ -18,7 +18,7 @@ begin_slices(struct doctor *d)
 static int
 take_slice(struct doctor *d, const char *bytes, size_t n, struct err *e)
 {
-	return slice_facts_decode(bytes, n, &d->endpoints, e);
+	return facts_slice_decode(bytes, n, &d->endpoints, e);
 }
 
 static bool
@@ -30,11 +30,11 @@ list_slices(struct doctor *d, const struct webhook_facts *w)
 		       "/apis/discovery.k8s.io/v1/namespaces/%s/endpointslices"
 		       "?labelSelector=kubernetes.io%%2Fservice-name%%3D%s",
 		       finding_name(w->namespace_), finding_name(w->service));
-	return doctor_list(d, &(struct doctor_list){.check = DOCTOR_ADMISSION,
-						    .what = "EndpointSlices",
-						    .path = path,
-						    .begin = begin_slices,
-						    .item = take_slice}) == 0;
+	return ask_list(d, &(struct ask_list){.check = DOCTOR_ADMISSION,
+					      .what = "EndpointSlices",
+					      .path = path,
+					      .begin = begin_slices,
+					      .item = take_slice}) == 0;
 }
 
 static void
@@ -50,9 +50,9 @@ look_service(struct doctor *d, const struct webhook_facts *w)
 		       finding_name(w->namespace_), finding_name(w->service));
 	/* The rights of deploy/check are those of one namespace. */
 	if (strcmp(w->namespace_, d->place.namespace_) == 0)
-		rc = doctor_get(d, path, &r, &e);
+		rc = ask_get(d, path, &r, &e);
 	if (rc == 0)
-		rc = service_facts_decode(r.body, r.body_bytes, w, &s, &e);
+		rc = facts_service_decode(r.body, r.body_bytes, w, &s, &e);
 	if (rc < 0) {
 		findings_unknown(d->f, DOCTOR_ADMISSION, "the Service", e.text);
 		return;
@@ -79,7 +79,7 @@ get_policy(struct doctor *d, const char *kind, struct policy_facts *w,
 	char path[200];
 
 	(void)snprintf(path, sizeof(path), POLICIES "%s/%s", kind, w->name);
-	return doctor_get(d, path, r, e);
+	return ask_get(d, path, r, e);
 }
 
 static void
@@ -92,12 +92,12 @@ look_policy(struct doctor *d, const char *name, bool holds)
 	int rc = get_policy(d, "ies", &w, &r, &e);
 
 	if (rc == 0)
-		rc = policy_facts_decode(r.body, r.body_bytes,
+		rc = facts_policy_decode(r.body, r.body_bytes,
 					 d->place.namespace_, key, &w, &e);
 	if (rc >= 0)
 		rc = get_policy(d, "ybindings", &w, &r, &e);
 	if (rc == 0)
-		rc = policy_binding_decode(r.body, r.body_bytes, &w, &e);
+		rc = facts_policy_binding_decode(r.body, r.body_bytes, &w, &e);
 	if (rc < 0)
 		findings_unknown(d->f, DOCTOR_RIGHTS,
 				 "ValidatingAdmissionPolicies", e.text);
@@ -126,7 +126,7 @@ take_budget(struct doctor *d, const char *bytes, size_t n, struct err *e)
 {
 	bool ours = false;
 
-	if (budget_facts_decode(bytes, n, &ours, e))
+	if (facts_budget_decode(bytes, n, &ours, e))
 		return -1;
 	d->budget |= ours;
 	return 0;
@@ -143,12 +143,12 @@ look_budget(struct doctor *d)
 	(void)snprintf(path, sizeof(path),
 		       "/apis/policy/v1/namespaces/%s/poddisruptionbudgets",
 		       finding_name(d->place.namespace_));
-	known = doctor_list(d, &(struct doctor_list){
-				       .check = DOCTOR_PLACEMENT,
-				       .what = "PodDisruptionBudgets",
-				       .path = path,
-				       .begin = begin_budgets,
-				       .item = take_budget,
-			       }) == 0;
+	known = ask_list(d, &(struct ask_list){
+				    .check = DOCTOR_PLACEMENT,
+				    .what = "PodDisruptionBudgets",
+				    .path = path,
+				    .begin = begin_budgets,
+				    .item = take_budget,
+			    }) == 0;
 	judge_redundancy(&d->here->holder, known, d->budget, &d->place, d->f);
 }

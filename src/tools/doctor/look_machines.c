@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "parts.h"
+#include "look.h"
 #include "wire/api/resource.h"
 
 #define RBAC "/apis/rbac.authorization.k8s.io/v1"
@@ -40,7 +40,7 @@ take_machine(struct doctor *d, const char *bytes, size_t n, struct err *e)
 {
 	struct carried c;
 
-	if (carried_decode(bytes, n, &d->config.rules.hold, &c, e))
+	if (facts_carried_decode(bytes, n, &d->config.rules.hold, &c, e))
 		return -1;
 	if (c.marked && d->holder.marked[0] == '\0')
 		(void)snprintf(d->holder.marked, sizeof(d->holder.marked), "%s",
@@ -97,16 +97,15 @@ look_machines(struct doctor *d)
 	d->holder.marks_known = true;
 	for (int k = 0; k < KIND_COUNT; k++) {
 		d->listing = (enum kind)k;
-		rc = doctor_list(
-			d,
-			&(struct doctor_list){
-				.check = DOCTOR_HOLDER,
-				.what = k == KIND_NODE ? "Nodes" : "NodeClaims",
-				.path = resources[k].path,
-				.accept = ACCEPT_METADATA_LIST,
-				.begin = begin_machines,
-				.item = take_machine,
-			});
+		rc = ask_list(d, &(struct ask_list){
+					 .check = DOCTOR_HOLDER,
+					 .what = k == KIND_NODE ? "Nodes"
+								: "NodeClaims",
+					 .path = resources[k].path,
+					 .accept = ACCEPT_METADATA_LIST,
+					 .begin = begin_machines,
+					 .item = take_machine,
+				 });
 		if (rc < 0)
 			d->holder.marks_known = false;
 		if (k == KIND_NODE && rc == 0 && d->pods_known)
@@ -122,7 +121,7 @@ is_there(struct doctor *d, const char *path, const char *what)
 {
 	struct kube_reply r;
 	struct err e = {0};
-	int rc = doctor_get(d, path, &r, &e);
+	int rc = ask_get(d, path, &r, &e);
 
 	if (rc < 0)
 		findings_unknown(d->f, DOCTOR_LEFTOVERS, what, e.text);

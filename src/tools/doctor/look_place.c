@@ -2,7 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "parts.h"
+#include "core/base/str.h"
+#include "look.h"
 #include "wire/api/lease.h"
 
 #define DEPLOYMENTS "/apis/apps/v1/deployments"
@@ -50,7 +51,7 @@ take_deployment(struct doctor *d, const char *bytes, size_t n, struct err *e)
 	struct deployment_facts x;
 	struct doctor_site *s;
 
-	if (deployment_facts_decode(bytes, n, &x, e))
+	if (facts_deployment_decode(bytes, n, &x, e))
 		return -1;
 	if (strcmp(x.app, "karpenter") == 0) {
 		take_karpenter(&d->karpenter, &x);
@@ -131,11 +132,11 @@ list_leases(struct doctor *d, enum doctor_check check, const char *name,
 	(void)snprintf(path, sizeof(path),
 		       LEASES "?fieldSelector=metadata.name%%3D%s",
 		       finding_name(name));
-	return doctor_list(d, &(struct doctor_list){.check = check,
-						    .what = "Leases",
-						    .path = path,
-						    .begin = begin_leases,
-						    .item = item}) == 0;
+	return ask_list(d, &(struct ask_list){.check = check,
+					      .what = "Leases",
+					      .path = path,
+					      .begin = begin_leases,
+					      .item = item}) == 0;
 }
 
 /* --- the Go program ---------------------------------------------------------- */
@@ -151,7 +152,7 @@ take_go_program(struct doctor *d, const char *bytes, size_t n, struct err *e)
 {
 	struct deployment_facts x;
 
-	if (deployment_facts_decode(bytes, n, &x, e))
+	if (facts_deployment_decode(bytes, n, &x, e))
 		return -1;
 	(void)str_copy(d->left.deployment, sizeof(d->left.deployment), x.name);
 	(void)str_copy(d->left.namespace_, sizeof(d->left.namespace_),
@@ -207,8 +208,7 @@ look_place(struct doctor *d)
 	struct doctor_place *p = &d->place;
 
 	d->sites_known =
-		doctor_list(d,
-			    &(struct doctor_list){
+		ask_list(d, &(struct ask_list){
 				    .check = DOCTOR_HOLDER,
 				    .what = "Deployments",
 				    .path = DEPLOYMENTS
@@ -217,8 +217,7 @@ look_place(struct doctor *d)
 				    .begin = begin_deployments,
 				    .item = take_deployment,
 			    }) == 0;
-	(void)doctor_list(d,
-			  &(struct doctor_list){
+	(void)ask_list(d, &(struct ask_list){
 				  .check = DOCTOR_LEFTOVERS,
 				  .what = "Deployments",
 				  .path = DEPLOYMENTS
@@ -252,7 +251,7 @@ static int
 take_pod(struct doctor *d, const char *bytes, size_t n, struct err *e)
 {
 	struct pod_facts p;
-	int rc = pod_facts_decode(bytes, n, &p, e);
+	int rc = facts_pod_decode(bytes, n, &p, e);
 
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
@@ -280,13 +279,13 @@ look_pods(struct doctor *d)
 		       "%%2Capp.kubernetes.io%%2Fcomponent%%20in%%20"
 		       "%%28controller%%2Crenewer%%29",
 		       finding_name(d->place.namespace_));
-	d->pods_known = doctor_list(d, &(struct doctor_list){
-					       .check = DOCTOR_PLACEMENT,
-					       .what = "Pods",
-					       .path = path,
-					       .begin = begin_pods,
-					       .item = take_pod,
-				       }) == 0;
+	d->pods_known = ask_list(d, &(struct ask_list){
+					    .check = DOCTOR_PLACEMENT,
+					    .what = "Pods",
+					    .path = path,
+					    .begin = begin_pods,
+					    .item = take_pod,
+				    }) == 0;
 	if (d->here == NULL)
 		return;
 	if (d->here->deployed)
@@ -312,7 +311,7 @@ look_lease(struct doctor *d)
 	(void)snprintf(path, sizeof(path), LEASE_ITEM_PATH,
 		       finding_name(d->place.namespace_),
 		       finding_name(d->place.lease));
-	rc = doctor_get(d, path, &r, &e);
+	rc = ask_get(d, path, &r, &e);
 	if (rc == 0)
 		rc = lease_decode(r.body, r.body_bytes, false, &record, &e);
 	h->lease_known = rc >= 0;
@@ -393,8 +392,8 @@ look_leader(struct doctor *d)
 		       finding_name(d->place.namespace_), finding_name(p->name),
 		       p->metrics_port);
 	(void)snprintf(what, sizeof(what), "/status of pod %s", p->name);
-	if (doctor_get_once(d, path, &r, &e) ||
-	    leader_facts_decode(r.body, r.body_bytes, &l, &e)) {
+	if (ask_get_once(d, path, &r, &e) ||
+	    facts_leader_decode(r.body, r.body_bytes, &l, &e)) {
 		if (strncmp(e.text, "403", 3) == 0)
 			findings_unknown(d->f, DOCTOR_HOLDER, what, e.text);
 		else

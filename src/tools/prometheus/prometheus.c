@@ -9,10 +9,11 @@
 
 #include "core/base/buf.h"
 #include "core/base/limits.h"
+#include "core/base/str.h"
 #include "edge/kube/kube.h"
 #include "tools/client.h"
-#include "wire/api/list.h"
 #include "wire/api/resource.h"
+#include "wire/api/split.h"
 
 /* One query each: some that speak Prometheus' API find a metric by its whole
  * name only. */
@@ -174,9 +175,9 @@ ask_page(struct asking *a, int64_t from_ms, int64_t to_ms, struct err *e)
 	buf_puts(&b, "/api/v1/query_range?query=");
 	buf_puts(&b, a->metric);
 	if (a->setup->match != NULL) {
-		query_text(&b, "{");
-		query_text(&b, a->setup->match);
-		query_text(&b, "}");
+		resource_query_text(&b, "{");
+		resource_query_text(&b, a->setup->match);
+		resource_query_text(&b, "}");
 	}
 	put_seconds(&b, "start", from_ms);
 	put_seconds(&b, "end", to_ms);

@@ -212,9 +212,9 @@ take_object(void *ctx, const struct json *object, struct err *e)
 	struct seen *o = ctx;
 	const struct json *meta = json_member(object, "metadata");
 
-	if (text_need(meta, "resourceVersion", o->rv, sizeof(o->rv),
-		      "resourceVersion", e) ||
-	    text_need(meta, "name", o->name, sizeof(o->name), "name", e))
+	if (meta_text_need(meta, "resourceVersion", o->rv, sizeof(o->rv),
+			   "resourceVersion", e) ||
+	    meta_text_need(meta, "name", o->name, sizeof(o->name), "name", e))
 		return -1;
 	return snapshot_object(object, o->side->items, take_fact,
 			       o->side->recorder, e) == SNAPSHOT_FAILED

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/duration.h"
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
 

@@ -47,7 +47,7 @@ may_give(const struct merge *m, const struct source *first,
 {
 	if (first == NULL)
 		return false;
-	if (behind == NULL || merging_is_full(&m->all))
+	if (behind == NULL || source_merging_is_full(&m->all))
 		return true;
 	return source_newest_ms(behind) != STAMP_NONE &&
 	       source_first(first)->at_ms <=

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
+#include "core/rules/admit.h"
 
 #define POOLS_KNOWN SCOPES_MAX
 
@@ -130,7 +131,7 @@ admit(struct replay *r, uint32_t id, enum kind kind)
 		return;
 	c->half[kind].held = true;
 	c->half[kind].mark_ms = replay_stamp(r->now_ms);
-	c->half[kind].why = reason_name(verdict.reason);
+	c->half[kind].why = admit_reason_name(verdict.reason);
 }
 
 void
@@ -144,17 +145,17 @@ replay_created(struct replay *r, uint32_t id)
 	if (m->created_ms >= r->start_ms)
 		admit(r, id, KIND_NODECLAIM);
 	c->half[KIND_NODE].there = m->registered_ms != STAMP_NONE;
-	copy_recount(r, c, false);
+	replay_copy_recount(r, c, false);
 	if (m->maker == MAKER_PROVISIONER)
 		waits_scale_up(r->waits, m->pool, r->now_ms);
-	copy_track_both(r, id);
+	replay_copy_track_both(r, id);
 	step(r);
 }
 
 void
 replay_changed(struct replay *r, uint32_t id)
 {
-	copy_track(r, id, KIND_NODECLAIM);
+	replay_copy_track(r, id, KIND_NODECLAIM);
 	step(r);
 }
 
@@ -164,7 +165,7 @@ void
 replay_registered(struct replay *r, uint32_t id)
 {
 	struct copy *c = &r->at[id];
-	bool before = copy_held(c);
+	bool before = replay_copy_held(c);
 
 	c->half[KIND_NODE].there = true;
 	admit(r, id, KIND_NODE);
@@ -172,9 +173,9 @@ replay_registered(struct replay *r, uint32_t id)
 		c->half[KIND_NODE].mark_ms = c->half[KIND_NODECLAIM].mark_ms;
 		c->half[KIND_NODE].held = true;
 	}
-	copy_recount(r, c, before);
-	copy_track(r, id, KIND_NODE);
-	copy_track(r, id, KIND_NODECLAIM);
+	replay_copy_recount(r, c, before);
+	replay_copy_track(r, id, KIND_NODE);
+	replay_copy_track(r, id, KIND_NODECLAIM);
 	step(r);
 }
 
@@ -186,7 +187,7 @@ replay_deleting(struct replay *r, uint32_t id)
 	if (c->waits || c->deleting)
 		return;
 	c->deleting = true;
-	copy_track_both(r, id);
+	replay_copy_track_both(r, id);
 	step(r);
 }
 
@@ -195,7 +196,7 @@ replay_node_gone(struct replay *r, uint32_t id)
 {
 	if (r->at[id].waits)
 		return;
-	copy_forget(r, id, KIND_NODE);
+	replay_copy_forget(r, id, KIND_NODE);
 	step(r);
 }
 
@@ -206,8 +207,8 @@ replay_gone(struct replay *r, uint32_t id)
 
 	if (c->waits)
 		return;
-	copy_forget(r, id, KIND_NODE);
-	copy_forget(r, id, KIND_NODECLAIM);
+	replay_copy_forget(r, id, KIND_NODE);
+	replay_copy_forget(r, id, KIND_NODECLAIM);
 	free(c->class);
 	*c = (struct copy){.waits = false};
 	step(r);
@@ -237,7 +238,7 @@ disrupt(struct replay *r, uint32_t id, const struct fact *f)
 	c->disrupted_ms = strcmp(f->reason, "empty") == 0
 				  ? STAMP_NONE
 				  : replay_stamp(f->at_ms);
-	copy_track(r, id, KIND_NODECLAIM);
+	replay_copy_track(r, id, KIND_NODECLAIM);
 }
 
 bool
@@ -247,7 +248,8 @@ replay_decided(struct replay *r, const struct fact *f, const uint32_t *ids,
 	uint32_t held = 0, number;
 
 	for (size_t i = 0; fact_heeds_hold(f) && i < n; i++)
-		held += copy_held(&r->at[ids[i]]) && !r->at[ids[i]].waits;
+		held += replay_copy_held(&r->at[ids[i]]) &&
+			!r->at[ids[i]].waits;
 	number = held == 0 ? UINT32_MAX
 			   : waits_begin(r->waits, f,
 					 r->roster->at[ids[0]].pool, n, held);
@@ -256,7 +258,7 @@ replay_decided(struct replay *r, const struct fact *f, const uint32_t *ids,
 
 		if (c->waits)
 			continue;
-		if (!copy_held(c) || number == UINT32_MAX) {
+		if (!replay_copy_held(c) || number == UINT32_MAX) {
 			disrupt(r, ids[i], f);
 			continue;
 		}
@@ -276,7 +278,7 @@ replay_why(const struct replay *r, uint32_t id, int64_t *since_ms)
 	const struct copy *c = &r->at[id];
 	enum kind kind = c->half[KIND_NODE].there ? KIND_NODE : KIND_NODECLAIM;
 
-	if (!copy_held(c))
+	if (!replay_copy_held(c))
 		return NULL;
 	*since_ms = c->half[kind].mark_ms;
 	return c->half[kind].why;

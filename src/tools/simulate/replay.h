@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/rules/rules.h"
 #include "roster.h"
-#include "core/rules/admit.h"
 #include "waits.h"
 
 /*

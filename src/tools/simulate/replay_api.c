@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 
 #define BOOT_MS 1000000000 /* any moment, for CLOCK_BOOTTIME */
 
@@ -106,7 +106,7 @@ copy_show(const struct replay *r, uint32_t id, enum kind kind, struct object *o)
 	const struct logged *m = &r->roster->at[id];
 	const struct copy *c = &r->at[id];
 	bool held = c->half[kind].held;
-	bool usual = hold_key_is_default(&r->rules.hold);
+	bool usual = rules_hold_is_default(&r->rules.hold);
 
 	memset(o, 0, sizeof(*o));
 	o->kind = kind;
@@ -137,7 +137,7 @@ copy_show(const struct replay *r, uint32_t id, enum kind kind, struct object *o)
 }
 
 void
-copy_track(struct replay *r, uint32_t id, enum kind kind)
+replay_copy_track(struct replay *r, uint32_t id, enum kind kind)
 {
 	struct object o;
 
@@ -149,38 +149,38 @@ copy_track(struct replay *r, uint32_t id, enum kind kind)
 }
 
 void
-copy_track_both(struct replay *r, uint32_t id)
+replay_copy_track_both(struct replay *r, uint32_t id)
 {
-	copy_track(r, id, KIND_NODECLAIM);
-	copy_track(r, id, KIND_NODE);
+	replay_copy_track(r, id, KIND_NODECLAIM);
+	replay_copy_track(r, id, KIND_NODE);
 }
 
 bool
-copy_held(const struct copy *c)
+replay_copy_held(const struct copy *c)
 {
 	return c->half[KIND_NODE].there ? c->half[KIND_NODE].held
 					: c->half[KIND_NODECLAIM].held;
 }
 
 void
-copy_recount(struct replay *r, const struct copy *c, bool before)
+replay_copy_recount(struct replay *r, const struct copy *c, bool before)
 {
-	r->held += copy_held(c);
+	r->held += replay_copy_held(c);
 	r->held -= before;
 }
 
 void
-copy_forget(struct replay *r, uint32_t id, enum kind kind)
+replay_copy_forget(struct replay *r, uint32_t id, enum kind kind)
 {
 	struct copy *c = &r->at[id];
-	bool before = copy_held(c);
+	bool before = replay_copy_held(c);
 	struct object o;
 
 	if (!c->half[kind].there)
 		return;
 	copy_show(r, id, kind, &o);
 	c->half[kind].there = c->half[kind].held = false;
-	copy_recount(r, c, before);
+	replay_copy_recount(r, c, before);
 	controller_forget(r->controller, &o, replay_now(r));
 }
 
@@ -197,11 +197,11 @@ resume(struct replay *r, uint32_t id)
 	c->waits = false;
 	m->waits--;
 	if (m->node_gone || m->gone)
-		copy_forget(r, id, KIND_NODE);
+		replay_copy_forget(r, id, KIND_NODE);
 	if (m->gone)
-		copy_forget(r, id, KIND_NODECLAIM);
+		replay_copy_forget(r, id, KIND_NODECLAIM);
 	c->deleting = m->deleted_ms != STAMP_NONE;
-	copy_track_both(r, id);
+	replay_copy_track_both(r, id);
 	if (m->gone) {
 		free(c->class);
 		*c = (struct copy){.waits = false};
@@ -236,7 +236,7 @@ static void
 apply(struct replay *r, uint32_t id, const struct action *a)
 {
 	struct copy *c = &r->at[id];
-	bool before = copy_held(c);
+	bool before = replay_copy_held(c);
 
 	if (a->act == ACT_CLASSIFY) {
 		write_class(c, a->replaces);
@@ -245,7 +245,7 @@ apply(struct replay *r, uint32_t id, const struct action *a)
 	c->half[a->kind].held = a->act == ACT_HOLD;
 	c->half[a->kind].mark_ms = replay_stamp(a->mark_ms);
 	c->half[a->kind].why = a->reason;
-	copy_recount(r, c, before);
+	replay_copy_recount(r, c, before);
 }
 
 void
@@ -273,6 +273,6 @@ replay_serve(struct replay *r, const struct action *a)
 		return;
 	copy_show(r, id, a->kind, &o);
 	controller_track(r->controller, &o, replay_now(r));
-	if (r->at[id].waits && !copy_held(&r->at[id]))
+	if (r->at[id].waits && !replay_copy_held(&r->at[id]))
 		resume(r, id);
 }

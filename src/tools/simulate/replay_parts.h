@@ -45,15 +45,15 @@ struct now replay_now(const struct replay *r);
 /* A time as objects have it: whole seconds. */
 int64_t replay_stamp(int64_t ms);
 
-bool copy_held(const struct copy *c);
+bool replay_copy_held(const struct copy *c);
 /* Counts the machine among those that are held, or not, after its holds have
  * changed.  before: it was held. */
-void copy_recount(struct replay *r, const struct copy *c, bool before);
+void replay_copy_recount(struct replay *r, const struct copy *c, bool before);
 /* The watch shows that the object has changed, or both objects. */
-void copy_track(struct replay *r, uint32_t id, enum kind kind);
-void copy_track_both(struct replay *r, uint32_t id);
+void replay_copy_track(struct replay *r, uint32_t id, enum kind kind);
+void replay_copy_track_both(struct replay *r, uint32_t id);
 /* The object is gone, and the watch says so. */
-void copy_forget(struct replay *r, uint32_t id, enum kind kind);
+void replay_copy_forget(struct replay *r, uint32_t id, enum kind kind);
 
 /* Performs what the controller asks for.  The API server answers at once, and
  * its watch shows what was written. */

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/duration.h"
 #include "core/base/stamp.h"
+#include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "wire/json/json_printf.h"
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/buf.h"
 #include "core/base/stamp.h"
+#include "core/base/str.h"
 
 static uint32_t
 hash_claim(const void *ctx, uint32_t id)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "core/base/err.h"
-#include "core/rules/admit.h"
+#include "core/rules/rules.h"
 #include "waits.h"
 #include "wire/karpenter/matrix.h"
 

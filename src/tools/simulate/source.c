@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 #include "input.h"
-#include "wire/api/list.h"
+#include "wire/api/split.h"
 #include "wire/karpenter/snapshot.h"
 
 /* What a line adds, and the fact that was aside. */
@@ -104,7 +104,7 @@ source_take(struct source *s)
 }
 
 bool
-merging_is_full(const struct merging *m)
+source_merging_is_full(const struct merging *m)
 {
 	return m->waiting >= SIMULATE_FACTS_MAX ||
 	       m->waiting_bytes >= SIMULATE_FACTS_BYTES_MAX;
@@ -327,7 +327,7 @@ take_snapshot(void *ctx, const struct fact *read, struct err *e)
 
 	if (refuses(s, read->at_ms))
 		return 0;
-	if (merging_is_full(s->of))
+	if (source_merging_is_full(s->of))
 		return err_set(e, ERR_LIMIT,
 			       "%s: more than %d facts in lists of objects or "
 			       "metrics",

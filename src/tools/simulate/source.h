@@ -40,7 +40,7 @@ struct merging {
 };
 /* Returns whether so many facts wait that one has to be taken before more is
  * read. */
-bool merging_is_full(const struct merging *m);
+bool source_merging_is_full(const struct merging *m);
 
 /* name: borrowed; "-" is stdin.  Both return NULL with *e set. */
 struct source *source_open(const char *name, struct merging *m, struct err *e);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 
 void
 tally_init(struct tally *t)

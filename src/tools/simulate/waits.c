@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/buf.h"
 #include "core/base/limits.h"
+#include "core/base/str.h"
 
 #define HOUR 3600000.0
 #define DOLLAR 1000000.0

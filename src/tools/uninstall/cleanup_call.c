@@ -46,7 +46,7 @@ item(void *ctx, const char *bytes, size_t n, struct err *e)
 	} else {
 		cleanup_seen(c->cleanup, &o, clock_now(c->clock));
 		if (o.mark == MARK_ABSENT && o.hold == HOLD_SAME &&
-		    hold_is_unowned(bytes, n, c->hold))
+		    object_hold_is_unowned(bytes, n, c->hold))
 			cleanup_unowned(c->cleanup, o.name);
 	}
 	return 0;

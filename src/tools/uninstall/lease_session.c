@@ -188,7 +188,7 @@ lease_session_take(struct lease_session *l, const char *namespace_name,
 	if (!l->elects && namespace_name != NULL) {
 		(void)snprintf(l->namespace_name, sizeof(l->namespace_name),
 			       "%s", namespace_name);
-		lease_identity("_uninstall", lc.identity);
+		lease_call_identity("_uninstall", lc.identity);
 		lease_init(&l->lease, &lc, clock_boot_us());
 		l->elects = true;
 	}

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "cleanup_call.h"
-#include "core/base/buf.h"
 #include "core/base/limits.h"
+#include "core/base/str.h"
 #include "core/protocol/cleanup.h"
 #include "core/protocol/lease_where.h"
 #include "lease_session.h"

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "wire/base64.h"
 #include "wire/api/object.h"
 #include "wire/api/patch.h"
@@ -145,9 +146,9 @@ mark_hold_read(const struct json *annotations, const char *held, enum hold *out)
 {
 	struct hold_key k = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE};
 
-	if (held != NULL && held_key_parse(held, &k))
+	if (held != NULL && patch_held_key_parse(held, &k))
 		return 0;
-	return hold_read(annotations, &k, out, NULL);
+	return object_hold_read(annotations, &k, out, NULL);
 }
 
 static int
@@ -161,9 +162,9 @@ annotations_read(const struct json *annotations, const struct hold_key *today,
 	if (!q->has_annotations)
 		return 0;
 	v->annotations_bytes = bytes_of(annotations);
-	if (annotation_read(annotations, MARK_KEY, &mark, NULL) ||
-	    annotation_read(annotations, HELD_KEY_KEY, &held, NULL) ||
-	    hold_read(annotations, today, &v->hold, NULL))
+	if (object_annotation_read(annotations, MARK_KEY, &mark, NULL) ||
+	    object_annotation_read(annotations, HELD_KEY_KEY, &held, NULL) ||
+	    object_hold_read(annotations, today, &v->hold, NULL))
 		return -1;
 	v->has_mark = mark != NULL;
 	q->has_held_key = held != NULL;
@@ -176,7 +177,7 @@ labels_read(const struct json *labels, struct review *v)
 {
 	const char *nodepool = NULL;
 
-	if (annotation_read(labels, NODEPOOL_LABEL, &nodepool, NULL))
+	if (object_annotation_read(labels, NODEPOOL_LABEL, &nodepool, NULL))
 		return -1;
 	v->has_nodepool = nodepool != NULL;
 	return nodepool == NULL
@@ -271,7 +272,8 @@ admission_encode(struct buf *b, const struct admission_request *q,
 		    "'apiVersion':'admission.k8s.io/v1','response':{"
 		    "'uid':%s,'allowed':true,"
 		    "'auditAnnotations':{'held':%s,'reason':%s}",
-		    q->uid, v->held ? "true" : "false", reason_name(v->reason));
+		    q->uid, v->held ? "true" : "false",
+		    admit_reason_name(v->reason));
 	if (v->patch)
 		put_patch(b, q, hold, mark_ms);
 	buf_puts(b, "}}");

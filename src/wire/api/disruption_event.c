@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 #include "wire/api/meta.h"
 #include "wire/json/json.h"
 
@@ -46,7 +46,7 @@ claim_read(const struct json *ref, struct disruption_event *s)
 	const char *uid = json_string(json_member(ref, "uid"));
 	const char *name = json_string(json_member(ref, "name"));
 
-	if (!reference_is_claim(ref) || uid == NULL || uid[0] == '\0' ||
+	if (!meta_reference_is_claim(ref) || uid == NULL || uid[0] == '\0' ||
 	    str_copy(s->claim_uid, sizeof(s->claim_uid), uid))
 		return false;
 	if (name != NULL)

@@ -2,6 +2,7 @@
 #include "wire/api/event.h"
 
 #include "core/base/stamp.h"
+#include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "wire/json/json_printf.h"
 
@@ -94,7 +95,8 @@ event_create(struct buf *b, const struct event_series_event *v,
 		    "'kind':'NodePool','name':%s,'uid':%s}}",
 		    shown(instance, sizeof(who), who),
 		    shown(v->action, sizeof(action), action),
-		    event_reason_name(v->reason), event_reason_type(v->reason),
+		    event_series_reason_name(v->reason),
+		    event_series_reason_type(v->reason),
 		    shown(v->note, sizeof(note), note),
 		    shown(v->nodepool, sizeof(nodepool), nodepool),
 		    shown(v->nodepool_uid, sizeof(uid), uid));

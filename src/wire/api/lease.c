@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/stamp.h"
+#include "core/base/str.h"
 #include "wire/api/meta.h"
 #include "wire/json/json.h"
 #include "wire/json/json_printf.h"
@@ -104,11 +105,11 @@ record_read(const struct json *root, bool observes, struct lease_record *out,
 	const struct json *meta, *spec, *annotations;
 	struct lease_record r = {.present = true, .observes = observes};
 
-	if (map_read(root, "metadata", "metadata", &meta, e) ||
-	    map_read(root, "spec", "spec", &spec, e) ||
-	    map_read(meta, "annotations", "annotations", &annotations, e))
+	if (meta_map_read(root, "metadata", "metadata", &meta, e) ||
+	    meta_map_read(root, "spec", "spec", &spec, e) ||
+	    meta_map_read(meta, "annotations", "annotations", &annotations, e))
 		return -1;
-	if (version_read(meta, r.rv, e) || holder_read(spec, &r, e) ||
+	if (meta_version_read(meta, r.rv, e) || holder_read(spec, &r, e) ||
 	    int_read(spec, "leaseDurationSeconds", &r.duration_s, e) ||
 	    int_read(spec, "leaseTransitions", &r.transitions, e) ||
 	    time_read(spec, "acquireTime", &r.acquire_us, e) ||
@@ -140,8 +141,8 @@ lease_item_decode(const char *bytes, size_t n, char namespace_name[64],
 
 	if (root == NULL || record_read(root, false, out, e))
 		return -1;
-	return text_copy(json_member(root, "metadata"), "namespace",
-			 namespace_name, 64, "metadata.namespace", e);
+	return meta_text_copy(json_member(root, "metadata"), "namespace",
+			      namespace_name, 64, "metadata.namespace", e);
 }
 
 /* --- writing -------------------------------------------------------------- */

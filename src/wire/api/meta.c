@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 
 int
-text_copy(const struct json *map, const char *key, char *dst, size_t cap,
-	  const char *what, struct err *e)
+meta_text_copy(const struct json *map, const char *key, char *dst, size_t cap,
+	       const char *what, struct err *e)
 {
 	const struct json *v = json_member(map, key);
 	const char *s = json_is_unset(v) ? "" : json_string(v);
@@ -21,18 +21,18 @@ text_copy(const struct json *map, const char *key, char *dst, size_t cap,
 }
 
 int
-text_need(const struct json *map, const char *key, char *dst, size_t cap,
-	  const char *what, struct err *e)
+meta_text_need(const struct json *map, const char *key, char *dst, size_t cap,
+	       const char *what, struct err *e)
 {
-	if (text_copy(map, key, dst, cap, what, e))
+	if (meta_text_copy(map, key, dst, cap, what, e))
 		return -1;
 	return dst[0] != '\0' ? 0
 			      : err_set(e, ERR_INPUT, "%s is missing", what);
 }
 
 int
-map_read(const struct json *object, const char *key, const char *what,
-	 const struct json **out, struct err *e)
+meta_map_read(const struct json *object, const char *key, const char *what,
+	      const struct json **out, struct err *e)
 {
 	const struct json *v = json_member(object, key);
 
@@ -43,7 +43,7 @@ map_read(const struct json *object, const char *key, const char *what,
 }
 
 bool
-reference_is_claim(const struct json *ref)
+meta_reference_is_claim(const struct json *ref)
 {
 	static const char group[] = "karpenter.sh/";
 	const char *v = json_string(json_member(ref, "apiVersion"));
@@ -53,7 +53,7 @@ reference_is_claim(const struct json *ref)
 }
 
 int
-version_read(const struct json *meta, char rv[RV_BYTES], struct err *e)
+meta_version_read(const struct json *meta, char rv[RV_BYTES], struct err *e)
 {
 	const char *s = json_string(json_member(meta, "resourceVersion"));
 

@@ -13,18 +13,18 @@ annotations_read(const struct json *meta, struct nodepool *p, struct err *e)
 	const struct json *map;
 	const char *value;
 
-	if (map_read(meta, "annotations", "metadata.annotations", &map, e))
+	if (meta_map_read(meta, "annotations", "metadata.annotations", &map, e))
 		return -1;
 	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
 		value = NULL;
-		if (annotation_read(map,
-				    nodepool_key_name((enum nodepool_key)k),
-				    &value, e))
+		if (object_annotation_read(
+			    map, nodepool_key_name((enum nodepool_key)k),
+			    &value, e))
 			return -1;
 		nodepool_set(p, (enum nodepool_key)k, value);
 	}
 	value = NULL;
-	if (annotation_read(map, NODEPOOL_REASON_KEY, &value, e))
+	if (object_annotation_read(map, NODEPOOL_REASON_KEY, &value, e))
 		return -1;
 	nodepool_set_reason(p, value);
 	return 0;
@@ -55,11 +55,12 @@ nodepool_read(void *out, const struct json *root, struct err *e)
 	nodepool_init(&p);
 	if (!json_is_object(meta))
 		return err_set(e, ERR_INPUT, "NodePool ?: metadata is missing");
-	if (text_need(meta, "name", p.name, sizeof(p.name), "metadata.name",
-		      e) ||
-	    text_need(meta, "uid", p.uid, sizeof(p.uid), "metadata.uid", e) ||
-	    text_need(meta, "resourceVersion", p.rv, sizeof(p.rv),
-		      "metadata.resourceVersion", e) ||
+	if (meta_text_need(meta, "name", p.name, sizeof(p.name),
+			   "metadata.name", e) ||
+	    meta_text_need(meta, "uid", p.uid, sizeof(p.uid), "metadata.uid",
+			   e) ||
+	    meta_text_need(meta, "resourceVersion", p.rv, sizeof(p.rv),
+			   "metadata.resourceVersion", e) ||
 	    annotations_read(meta, &p, e))
 		return err_wrap(e, "NodePool %s",
 				p.name[0] != '\0' ? p.name : "?");

@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 #include "wire/api/meta.h"
 #include "wire/api/patch.h"
 #include "wire/api/watch.h"
 
 int
-annotation_read(const struct json *map, const char *key, const char **out,
-		struct err *e)
+object_annotation_read(const struct json *map, const char *key,
+		       const char **out, struct err *e)
 {
 	const struct json *v = json_member(map, key);
 	const char *s = json_string(v);
@@ -22,12 +22,12 @@ annotation_read(const struct json *map, const char *key, const char **out,
 }
 
 int
-hold_read(const struct json *annotations, const struct hold_key *k,
-	  enum hold *out, struct err *e)
+object_hold_read(const struct json *annotations, const struct hold_key *k,
+		 enum hold *out, struct err *e)
 {
 	const char *value = NULL;
 
-	if (annotation_read(annotations, k->key, &value, e))
+	if (object_annotation_read(annotations, k->key, &value, e))
 		return -1;
 	if (value == NULL)
 		*out = HOLD_ABSENT;
@@ -68,9 +68,9 @@ former_read(const struct json *annotations, const struct hold_key *today,
 	struct hold_key k = default_hold;
 	const char *text = NULL;
 
-	if (annotation_read(annotations, HELD_KEY_KEY, &text, e))
+	if (object_annotation_read(annotations, HELD_KEY_KEY, &text, e))
 		return -1;
-	if (text != NULL && held_key_parse(text, &k)) {
+	if (text != NULL && patch_held_key_parse(text, &k)) {
 		o->has_previous = true;
 		return 0;
 	}
@@ -78,7 +78,7 @@ former_read(const struct json *annotations, const struct hold_key *today,
 		return 0;
 	o->has_previous = true;
 	o->previous_key = k;
-	return hold_read(annotations, &k, &o->previous_hold, e);
+	return object_hold_read(annotations, &k, &o->previous_hold, e);
 }
 
 static int
@@ -88,9 +88,9 @@ marks_read(const struct json *annotations, const struct hold_key *today,
 	const char *mark = NULL;
 	int64_t ms;
 
-	if (hold_read(annotations, today, &o->hold, e) ||
-	    hold_read(annotations, &default_hold, &o->default_hold, e) ||
-	    annotation_read(annotations, MARK_KEY, &mark, e))
+	if (object_hold_read(annotations, today, &o->hold, e) ||
+	    object_hold_read(annotations, &default_hold, &o->default_hold, e) ||
+	    object_annotation_read(annotations, MARK_KEY, &mark, e))
 		return -1;
 	o->has_held_key = json_member(annotations, HELD_KEY_KEY) != NULL;
 	if (mark == NULL)
@@ -130,7 +130,7 @@ owner_read(const struct json *meta, struct object *o)
 	const struct json *refs = json_member(meta, "ownerReferences");
 
 	for (const struct json *r = json_first(refs); r; r = json_next(r)) {
-		if (!reference_is_claim(r))
+		if (!meta_reference_is_claim(r))
 			continue;
 		o->karpenter = true;
 		if (reference_copy(r, "name", o->owner_name,
@@ -200,8 +200,8 @@ class_read(const struct json *annotations, struct object *o, struct err *e)
 {
 	const char *class = NULL, *uid = NULL;
 
-	if (annotation_read(annotations, CLASS_KEY, &class, e) ||
-	    annotation_read(annotations, CLASS_UID_KEY, &uid, e))
+	if (object_annotation_read(annotations, CLASS_KEY, &class, e) ||
+	    object_annotation_read(annotations, CLASS_UID_KEY, &uid, e))
 		return -1;
 	o->has_class = class != NULL || uid != NULL;
 	if (class != NULL && uid != NULL && strcmp(uid, o->uid) == 0)
@@ -247,11 +247,12 @@ meta_read(const struct json *meta, struct object *o, struct err *e)
 {
 	if (!json_is_object(meta))
 		return err_set(e, ERR_INPUT, "metadata is missing");
-	if (text_need(meta, "name", o->name, sizeof(o->name), "metadata.name",
-		      e) ||
-	    text_need(meta, "uid", o->uid, sizeof(o->uid), "metadata.uid", e) ||
-	    text_need(meta, "resourceVersion", o->rv, sizeof(o->rv),
-		      "metadata.resourceVersion", e))
+	if (meta_text_need(meta, "name", o->name, sizeof(o->name),
+			   "metadata.name", e) ||
+	    meta_text_need(meta, "uid", o->uid, sizeof(o->uid), "metadata.uid",
+			   e) ||
+	    meta_text_need(meta, "resourceVersion", o->rv, sizeof(o->rv),
+			   "metadata.resourceVersion", e))
 		return -1;
 	return created_read(meta, &o->created_ms, e);
 }
@@ -277,14 +278,14 @@ object_read(void *ctx, const struct json *root, struct err *e)
 	};
 
 	if (meta_read(meta, &o, e) ||
-	    map_read(meta, "labels", "metadata.labels", &labels, e) ||
-	    map_read(meta, "annotations", "metadata.annotations", &annotations,
-		     e) ||
-	    text_copy(labels, NODEPOOL_LABEL, o.nodepool, sizeof(o.nodepool),
-		      "label " NODEPOOL_LABEL, e) ||
+	    meta_map_read(meta, "labels", "metadata.labels", &labels, e) ||
+	    meta_map_read(meta, "annotations", "metadata.annotations",
+			  &annotations, e) ||
+	    meta_text_copy(labels, NODEPOOL_LABEL, o.nodepool,
+			   sizeof(o.nodepool), "label " NODEPOOL_LABEL, e) ||
 	    marks_read(annotations, r->hold, &o, e) ||
 	    class_read(annotations, &o, e))
-		return err_wrap(e, "%s %s", kind_name(r->kind),
+		return err_wrap(e, "%s %s", object_kind_name(r->kind),
 				o.name[0] != '\0' ? o.name : "?");
 
 	deletion_read(meta, &o);
@@ -351,9 +352,9 @@ object_decode(const char *bytes, size_t n, enum kind kind,
 }
 
 int
-watch_decode(const char *bytes, size_t n, enum kind kind,
-	     const struct hold_key *hold, enum watch_type *type,
-	     struct object *out, int *status_code, struct err *e)
+object_watch_decode(const char *bytes, size_t n, enum kind kind,
+		    const struct hold_key *hold, enum watch_type *type,
+		    struct object *out, int *status_code, struct err *e)
 {
 	struct reading ctx = {kind, hold, out};
 	char rv[RV_BYTES];
@@ -369,8 +370,8 @@ watch_decode(const char *bytes, size_t n, enum kind kind,
 }
 
 int
-list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
-		 char cont[CONTINUE_BYTES], struct err *e)
+object_list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
+			char cont[CONTINUE_BYTES], struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 	const struct json *meta = json_member(root, "metadata"),
@@ -378,10 +379,10 @@ list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 	char version[RV_BYTES];
 
 	if (root == NULL ||
-	    text_need(meta, "resourceVersion", version, sizeof(version),
-		      "a list's resourceVersion", e) ||
-	    text_copy(meta, "continue", cont, CONTINUE_BYTES,
-		      "a list's continue token", e) ||
+	    meta_text_need(meta, "resourceVersion", version, sizeof(version),
+			   "a list's resourceVersion", e) ||
+	    meta_text_copy(meta, "continue", cont, CONTINUE_BYTES,
+			   "a list's continue token", e) ||
 	    (!json_is_array(items) && !json_is_null(items) &&
 	     err_set(e, ERR_INPUT, "a list without items")))
 		return -1;
@@ -407,7 +408,7 @@ is_person(const struct json *entry)
 }
 
 bool
-hold_is_unowned(const char *bytes, size_t n, const struct hold_key *k)
+object_hold_is_unowned(const char *bytes, size_t n, const struct hold_key *k)
 {
 	char field[KEY_BYTES + 2] = "f:";
 	const char *const path[] = {"fieldsV1", "f:metadata", "f:annotations",

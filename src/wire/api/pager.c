@@ -62,7 +62,7 @@ pager_turn(struct pager *p, struct err *e)
 {
 	size_t n;
 	const char *envelope = split_envelope(p->split, &n);
-	int rc = list_meta_decode(envelope, n, p->rv, p->cont, e);
+	int rc = object_list_meta_decode(envelope, n, p->rv, p->cont, e);
 
 	pager_drop(p);
 	return rc == 0 && p->cont[0] != '\0' ? count_page(p, e) : rc;

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "core/base/stamp.h"
-#include "core/rules/admit.h"
+#include "core/base/str.h"
+#include "core/rules/rules.h"
 #include "wire/json/json_printf.h"
 
 #define ANNOTATIONS "/metadata/annotations"
@@ -62,14 +63,14 @@ op_remove(struct buf *b, const char *key)
 static const char *
 held_key_format(const struct hold_key *hold, char out[HELD_KEY_BYTES])
 {
-	if (hold_key_is_default(hold))
+	if (rules_hold_is_default(hold))
 		return NULL;
 	(void)snprintf(out, HELD_KEY_BYTES, "%s=%s", hold->key, hold->value);
 	return out;
 }
 
 int
-held_key_parse(const char *text, struct hold_key *out)
+patch_held_key_parse(const char *text, struct hold_key *out)
 {
 	const char *eq = strchr(text, '=');
 	size_t n;

@@ -13,8 +13,8 @@ registration_decode(const char *bytes, size_t n, struct registration *out,
 	struct registration r = {.ours = false};
 
 	if (root == NULL ||
-	    text_need(json_member(root, "metadata"), "name", r.name,
-		      sizeof(r.name), "metadata.name", e))
+	    meta_text_need(json_member(root, "metadata"), "name", r.name,
+			   sizeof(r.name), "metadata.name", e))
 		return -1;
 	for (const struct json *h = json_first(hooks); h; h = json_next(h)) {
 		if (json_says(h, "name", REGISTRATION_WEBHOOK))

@@ -20,7 +20,7 @@ const struct resource resources[VIEW_COUNT] = {
 };
 
 void
-query_text(struct buf *b, const char *text)
+resource_query_text(struct buf *b, const char *text)
 {
 	for (; *text != '\0'; text++) {
 		unsigned char c = (unsigned char)*text;
@@ -44,29 +44,31 @@ resource_path(struct buf *b, enum kind kind)
 }
 
 void
-list_path(struct buf *b, enum kind kind, unsigned limit, const char *cont)
+resource_list_path(struct buf *b, enum kind kind, unsigned limit,
+		   const char *cont)
 {
 	resource_path(b, kind);
-	list_query(b, limit, cont);
+	resource_list_query(b, limit, cont);
 }
 
 void
-list_query(struct buf *b, unsigned limit, const char *cont)
+resource_list_query(struct buf *b, unsigned limit, const char *cont)
 {
 	buf_printf(b, "limit=%u", limit);
 	if (cont[0] == '\0')
 		return;
 	buf_puts(b, "&continue=");
-	query_text(b, cont);
+	resource_query_text(b, cont);
 }
 
 void
-watch_path(struct buf *b, enum kind kind, int timeout_s, const char *rv)
+resource_watch_path(struct buf *b, enum kind kind, int timeout_s,
+		    const char *rv)
 {
 	resource_path(b, kind);
 	buf_printf(b,
 		   "watch=1&allowWatchBookmarks=true&timeoutSeconds=%d"
 		   "&resourceVersion=",
 		   timeout_s);
-	query_text(b, rv);
+	resource_query_text(b, rv);
 }

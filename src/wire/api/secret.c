@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "wire/api/meta.h"
 #include "wire/base64.h"
 #include "wire/json/json.h"
@@ -68,7 +69,7 @@ secret_decode(const char *bytes, size_t n, struct secret *out, struct err *e)
 		return -1;
 	if (!json_says(root, "kind", "Secret"))
 		return err_set(e, ERR_INPUT, "not a Secret");
-	if (version_read(json_member(root, "metadata"), s.rv, e))
+	if (meta_version_read(json_member(root, "metadata"), s.rv, e))
 		return -1;
 	/* Without memory it must not look as if there were no CA, or the leader
 	 * would make another one. */

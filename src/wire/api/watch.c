@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/api/watch.h"
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 #include "wire/api/meta.h"
 
 static bool
@@ -24,7 +24,7 @@ status_read(const struct json *root, struct status *out)
 }
 
 bool
-status_decode(const char *bytes, size_t n, struct status *out)
+watch_status_decode(const char *bytes, size_t n, struct status *out)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, NULL);
 
@@ -75,9 +75,9 @@ watch_line_decode(const char *bytes, size_t n, const struct json_keep *keep,
 	if (!json_is_object(object))
 		return err_set(e, ERR_INPUT, "a watch line without an object");
 	if (t == WATCH_BOOKMARK) {
-		if (text_need(json_member(object, "metadata"),
-			      "resourceVersion", bookmark_rv, RV_BYTES,
-			      "a bookmark's resourceVersion", e))
+		if (meta_text_need(json_member(object, "metadata"),
+				   "resourceVersion", bookmark_rv, RV_BYTES,
+				   "a bookmark's resourceVersion", e))
 			return -1;
 	} else if (t == WATCH_ERROR) {
 		(void)status_read(object, &st);

@@ -10,7 +10,7 @@
 #include "wire/json/json_printf.h"
 
 void
-webhooks_done(struct webhooks *w)
+webhook_config_done(struct webhooks *w)
 {
 	for (unsigned i = 0; i < w->n; i++)
 		free(w->bundle[i]);
@@ -46,8 +46,8 @@ read_webhooks(const struct json *list, struct webhooks *w, struct err *e)
 }
 
 int
-webhooks_decode(const char *bytes, size_t n, struct webhooks *out,
-		struct err *e)
+webhook_config_decode(const char *bytes, size_t n, struct webhooks *out,
+		      struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 	const struct json *list = json_member(root, "webhooks");
@@ -58,10 +58,10 @@ webhooks_decode(const char *bytes, size_t n, struct webhooks *out,
 	if (!json_says(root, "kind", "MutatingWebhookConfiguration"))
 		return err_set(e, ERR_INPUT,
 			       "not a MutatingWebhookConfiguration");
-	if (version_read(json_member(root, "metadata"), w.rv, e))
+	if (meta_version_read(json_member(root, "metadata"), w.rv, e))
 		return -1;
 	if (json_is_array(list) && read_webhooks(list, &w, e)) {
-		webhooks_done(&w);
+		webhook_config_done(&w);
 		return -1;
 	}
 	*out = w;
@@ -69,7 +69,7 @@ webhooks_decode(const char *bytes, size_t n, struct webhooks *out,
 }
 
 void
-webhooks_patch(struct buf *b, const struct webhooks *w, const char *pem)
+webhook_config_patch(struct buf *b, const struct webhooks *w, const char *pem)
 {
 	json_printf(b,
 		    "[{'op':'test','path':'/metadata/resourceVersion',"

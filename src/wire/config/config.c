@@ -67,14 +67,14 @@ read_scalar(struct config *c, const struct config_key *k, const struct yaml *v,
 
 	if (!yaml_is_scalar(v))
 		return yaml_fail(v, e, "%s: %s, expected %s", k->path,
-				 shape_name(v), config_expected(k));
+				 shape_name(v), config_value_expected(k));
 	if (needs_string(k) && yaml_string(v) == NULL)
 		return unquoted(v, k->path, e);
 	if (must_be_plain(k, yaml_text(v)) && !yaml_is_plain(v))
 		return yaml_fail(v, e, "%s: %s in quotes, expected %s", k->path,
 				 yaml_show(yaml_text(v), shown),
-				 config_expected(k));
-	if (config_set(c, k, yaml_text(v), &why))
+				 config_value_expected(k));
+	if (config_value_set(c, k, yaml_text(v), &why))
 		return yaml_fail(v, e, "%s: %s", k->path, why.text);
 	return 0;
 }
@@ -87,7 +87,7 @@ read_list(struct config *c, const struct config_key *k, const struct yaml *list,
 
 	if (!yaml_is_list(list))
 		return yaml_fail(list, e, "%s: %s, expected %s", k->path,
-				 shape_name(list), config_expected(k));
+				 shape_name(list), config_value_expected(k));
 	if (k->offset != CONFIG_UNSTORED)
 		((struct patterns *)((char *)c + k->offset))->n = 0;
 	for (const struct yaml *v = yaml_first(list); v; v = yaml_next(v)) {
@@ -96,7 +96,7 @@ read_list(struct config *c, const struct config_key *k, const struct yaml *list,
 					 k->path, shape_name(v));
 		if (yaml_string(v) == NULL)
 			return unquoted(v, k->path, e);
-		if (config_add(c, k, yaml_text(v), &why))
+		if (config_value_add(c, k, yaml_text(v), &why))
 			return yaml_fail(v, e, "%s: %s", k->path, why.text);
 	}
 	return 0;
@@ -283,7 +283,7 @@ env_hold_duration(struct config *c, const char *value, struct err *e)
 
 	if (bare)
 		(void)snprintf(minutes, sizeof(minutes), "%.12sm", value);
-	if (config_set(c, k, bare ? minutes : value, NULL))
+	if (config_value_set(c, k, bare ? minutes : value, NULL))
 		return err_set(e, ERR_INPUT,
 			       "HOLD_DURATION: %s, expected minutes or a "
 			       "duration above 0 such as 10m",
@@ -311,9 +311,10 @@ env_memory_limit(struct config *c, const char *value, config_warn *warn,
 		c->memory_limit = MEMORY_MIN;
 		return 0;
 	}
-	if (config_set(c, k, value, NULL))
+	if (config_value_set(c, k, value, NULL))
 		return err_set(e, ERR_INPUT, "MEMORY_LIMIT: %s, expected %s",
-			       yaml_show(value, shown), config_expected(k));
+			       yaml_show(value, shown),
+			       config_value_expected(k));
 	config_defaults(&defaults);
 	if (before != defaults.memory_limit && before != c->memory_limit &&
 	    warn != NULL)
@@ -338,8 +339,8 @@ config_env(struct config *c, char *(*get)(const char *), config_warn *warn,
 	if (duration != NULL && env_hold_duration(&next, duration, e))
 		return -1;
 	if (annotation != NULL &&
-	    config_set(&next, config_key_of_path("holdAnnotation.key"),
-		       annotation, e))
+	    config_value_set(&next, config_key_of_path("holdAnnotation.key"),
+			     annotation, e))
 		return err_wrap(e, "HOLD_ANNOTATION");
 	if (env_value(get, "INITIAL_DELAY") != NULL && warn != NULL)
 		warn(ctx, "INITIAL_DELAY is not needed: machines are held when "

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/stamp.h"
+#include "core/base/duration.h"
 
 #define MINUTE_MS ((int64_t)60000)
 
@@ -226,7 +226,7 @@ print_value(const struct config *c, const struct config_key *k, struct buf *out)
 	struct buf text;
 
 	buf_init(&text, storage, sizeof(storage));
-	config_get(c, k, &text);
+	config_value_get(c, k, &text);
 	switch (k->type) {
 	case TYPE_DURATION:
 	case TYPE_COUNT:

@@ -146,9 +146,9 @@ config_defaults(struct config *c)
 		int rc = 0;
 
 		if (k->type != TYPE_PATTERNS)
-			rc = config_set(c, k, k->def, NULL);
+			rc = config_value_set(c, k, k->def, NULL);
 		else if (k->def[0] != '\0')
-			rc = config_add(c, k, k->def, NULL);
+			rc = config_value_add(c, k, k->def, NULL);
 		assert(rc == 0);
 		(void)rc;
 	}
@@ -183,7 +183,7 @@ config_flag(struct config *c, const char *name, const char *value,
 	*known = k != NULL;
 	if (k == NULL)
 		return err_set(e, ERR_INPUT, "unknown flag --%.60s", name);
-	if (config_set(c, k, value, e))
+	if (config_value_set(c, k, value, e))
 		return err_wrap(e, "--%s", name);
 	if (places != NULL)
 		places->key[k - config_keys].flag = k->flag;

@@ -36,8 +36,8 @@ struct config_key {
 	size_t offset, bytes; /* in struct config, or CONFIG_UNSTORED */
 	const char *def;      /* the default as people write it; for a list,
 				   its only element */
-	/* The feature is for a later version: config_set accepts only the value
-	 * that means off, and config_add accepts nothing. */
+	/* The feature is for a later version: config_value_set accepts only the
+	 * value that means off, and config_value_add accepts nothing. */
 	bool off_only;
 	/* The range of a duration (in ms), a count or bytes.  max 0: no
 	 * maximum. */
@@ -56,20 +56,20 @@ const struct config_key *config_key_of_path(const char *path);
 
 /* Sets one scalar from its text.  Errors read "…, expected …".  The caller adds
  * key and place. */
-int config_set(struct config *c, const struct config_key *k, const char *text,
-	       struct err *e);
+int config_value_set(struct config *c, const struct config_key *k,
+		     const char *text, struct err *e);
 
-/* Adds one element to a list.  Errors read as those of config_set. */
-int config_add(struct config *c, const struct config_key *k, const char *text,
-	       struct err *e);
+/* Adds one element to a list.  Errors read as those of config_value_set. */
+int config_value_add(struct config *c, const struct config_key *k,
+		     const char *text, struct err *e);
 
-/* Writes the value of a scalar as config_set reads it. */
-void config_get(const struct config *c, const struct config_key *k,
-		struct buf *out);
+/* Writes the value of a scalar as config_value_set reads it. */
+void config_value_get(const struct config *c, const struct config_key *k,
+		      struct buf *out);
 
 /* Returns what follows the word "expected", such as "a duration such as
  * 10m". */
-const char *config_expected(const struct config_key *k);
+const char *config_value_expected(const struct config_key *k);
 
 /* Checks of syntax, in config_syntax.c.  syntax_text accepts UTF-8 without
  * control characters, and syntax_annotation a qualified name of Kubernetes. */

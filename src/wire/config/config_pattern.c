@@ -101,7 +101,7 @@ pass(unsigned from, const char *element)
 }
 
 bool
-syntax_pattern(const char *s)
+config_pattern_can_match(const char *s)
 {
 	char element[NODEPOOL_PATTERN_BYTES];
 	unsigned states = LABEL_BEGINS;

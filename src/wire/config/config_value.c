@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/stamp.h"
+#include "core/base/duration.h"
+#include "core/base/str.h"
 #include "wire/yaml/yaml.h"
 
 const char *
-config_expected(const struct config_key *k)
+config_value_expected(const struct config_key *k)
 {
 	static const char *const texts[] = {
 		[TYPE_DURATION] = "a duration such as 10m or 1h30m",
@@ -42,7 +43,7 @@ refuse_value(const struct config_key *k, const char *text, struct err *e)
 	return err_set(e, ERR_INPUT, "%s%s, expected %s",
 		       yaml_show(text, shown),
 		       k->off_only ? " is not in this version" : "",
-		       config_expected(k));
+		       config_value_expected(k));
 }
 
 /* Returns the index of text in "a|b|c", or -1. */
@@ -214,8 +215,8 @@ set_off(const struct config_key *k, const char *text)
 }
 
 int
-config_set(struct config *c, const struct config_key *k, const char *text,
-	   struct err *e)
+config_value_set(struct config *c, const struct config_key *k, const char *text,
+		 struct err *e)
 {
 	int rc;
 
@@ -245,8 +246,8 @@ config_set(struct config *c, const struct config_key *k, const char *text,
 }
 
 int
-config_add(struct config *c, const struct config_key *k, const char *text,
-	   struct err *e)
+config_value_add(struct config *c, const struct config_key *k, const char *text,
+		 struct err *e)
 {
 	char shown[YAML_SHOW_BYTES];
 	struct patterns *p;
@@ -262,7 +263,7 @@ config_add(struct config *c, const struct config_key *k, const char *text,
 		return err_set(e, ERR_INPUT,
 			       "expected a shell pattern of 1 to %d bytes",
 			       NODEPOOL_PATTERN_BYTES - 1);
-	if (!syntax_pattern(text))
+	if (!config_pattern_can_match(text))
 		return err_set(e, ERR_INPUT,
 			       "%s can match no NodePool, expected a shell "
 			       "pattern for DNS names of lower case such as "
@@ -312,7 +313,8 @@ get_word(const void *at, const struct config_key *k, struct buf *out)
 }
 
 void
-config_get(const struct config *c, const struct config_key *k, struct buf *out)
+config_value_get(const struct config *c, const struct config_key *k,
+		 struct buf *out)
 {
 	char text[DURATION_BYTES];
 	const void *at;

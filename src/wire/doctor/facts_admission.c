@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "wire/api/meta.h"
 #include "wire/api/registration.h"
 #include "wire/base64.h"
@@ -132,11 +133,11 @@ address_read(const struct json *client, struct webhook_facts *w, struct err *e)
 	}
 	if (!json_is_object(service))
 		return 0;
-	if (text_need(service, "name", w->service, sizeof(w->service),
-		      "clientConfig.service.name", e) ||
-	    text_need(service, "namespace", w->namespace_,
-		      sizeof(w->namespace_), "clientConfig.service.namespace",
-		      e))
+	if (meta_text_need(service, "name", w->service, sizeof(w->service),
+			   "clientConfig.service.name", e) ||
+	    meta_text_need(service, "namespace", w->namespace_,
+			   sizeof(w->namespace_),
+			   "clientConfig.service.namespace", e))
 		return -1;
 	(void)json_integer(json_member(service, "port"), &w->port);
 	n = snprintf(w->url, sizeof(w->url), "https://%s.%s.svc:%lld%s%s",
@@ -174,7 +175,7 @@ hook_read(const struct json *hook, struct webhook_facts *w, char **bundle,
 }
 
 int
-webhook_facts_decode(const char *bytes, size_t n, struct webhook_facts *out,
+facts_webhook_decode(const char *bytes, size_t n, struct webhook_facts *out,
 		     char **bundle, struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
@@ -183,8 +184,8 @@ webhook_facts_decode(const char *bytes, size_t n, struct webhook_facts *out,
 
 	*bundle = NULL;
 	if (root == NULL ||
-	    text_need(meta, "name", w.configuration, sizeof(w.configuration),
-		      "metadata.name", e))
+	    meta_text_need(meta, "name", w.configuration,
+			   sizeof(w.configuration), "metadata.name", e))
 		return -1;
 	w.injected = json_member(json_member(meta, "annotations"),
 				 "cert-manager.io/inject-ca-from") != NULL;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 #include "wire/api/meta.h"
 #include "wire/doctor/facts.h"
 #include "wire/json/json.h"
@@ -107,7 +107,7 @@ authority_read(const struct json *v)
 }
 
 int
-leader_facts_decode(const char *bytes, size_t n, struct leader_facts *out,
+facts_leader_decode(const char *bytes, size_t n, struct leader_facts *out,
 		    struct err *e)
 {
 	AUTO_JSON root =
@@ -122,7 +122,8 @@ leader_facts_decode(const char *bytes, size_t n, struct leader_facts *out,
 		return -1;
 	if (!json_says(root, "kind", "HolderStatus"))
 		return err_set(e, ERR_INPUT, "no HolderStatus");
-	if (text_copy(root, "replica", replica, sizeof(replica), "replica", e))
+	if (meta_text_copy(root, "replica", replica, sizeof(replica), "replica",
+			   e))
 		return -1;
 	memset(out, 0, sizeof(*out));
 	memcpy(out->replica, replica, sizeof(replica));
@@ -178,7 +179,7 @@ allows_key(const struct json *variables, const char *key)
 }
 
 int
-policy_facts_decode(const char *bytes, size_t n, const char *namespace_name,
+facts_policy_decode(const char *bytes, size_t n, const char *namespace_name,
 		    const char *hold_key, struct policy_facts *out,
 		    struct err *e)
 {
@@ -198,8 +199,8 @@ policy_facts_decode(const char *bytes, size_t n, const char *namespace_name,
 }
 
 int
-policy_binding_decode(const char *bytes, size_t n, struct policy_facts *out,
-		      struct err *e)
+facts_policy_binding_decode(const char *bytes, size_t n,
+			    struct policy_facts *out, struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 	const struct json *spec = json_member(root, "spec");

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "core/base/duration.h"
+#include "core/base/str.h"
 #include "wire/api/nodepool.h"
 #include "wire/doctor/facts.h"
 #include "wire/json/json.h"
@@ -76,7 +78,7 @@ spec_read_facts(const struct json *spec, const struct hold_key *hold,
 }
 
 int
-nodepool_facts_decode(const char *bytes, size_t n, const struct hold_key *hold,
+facts_nodepool_decode(const char *bytes, size_t n, const struct hold_key *hold,
 		      struct nodepool_facts *out, struct err *e)
 {
 	const struct json_keep hold_keep[] = {{hold->key, NULL}, {NULL, NULL}};

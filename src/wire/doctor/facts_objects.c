@@ -12,8 +12,8 @@
 #define EVICT_KEY "karpenter.sh/do-not-evict"
 
 int
-carried_decode(const char *bytes, size_t n, const struct hold_key *hold,
-	       struct carried *out, struct err *e)
+facts_carried_decode(const char *bytes, size_t n, const struct hold_key *hold,
+		     struct carried *out, struct err *e)
 {
 	const struct json_keep pool_keep[] = {{NODEPOOL_LABEL, NULL},
 					      {NULL, NULL}};
@@ -34,17 +34,18 @@ carried_decode(const char *bytes, size_t n, const struct hold_key *hold,
 	meta = json_member(root, "metadata");
 	map = json_member(meta, "annotations");
 	if (root == NULL ||
-	    text_need(meta, "name", c.name, sizeof(c.name), "metadata.name",
-		      e) ||
-	    text_copy(json_member(meta, "labels"), NODEPOOL_LABEL, c.nodepool,
-		      sizeof(c.nodepool), "label " NODEPOOL_LABEL, e))
+	    meta_text_need(meta, "name", c.name, sizeof(c.name),
+			   "metadata.name", e) ||
+	    meta_text_copy(json_member(meta, "labels"), NODEPOOL_LABEL,
+			   c.nodepool, sizeof(c.nodepool),
+			   "label " NODEPOOL_LABEL, e))
 		return -1;
 	c.marked = json_member(map, MARK_KEY) != NULL;
 	c.left[LEFT_CONSOLIDATE] = json_member(map, CONSOLIDATE_KEY) != NULL;
 	c.left[LEFT_EVICT] = json_member(map, EVICT_KEY) != NULL;
 	c.left[LEFT_HOLD] = !c.marked &&
 			    json_says(map, hold->key, hold->value) &&
-			    hold_is_unowned(bytes, n, hold);
+			    object_hold_is_unowned(bytes, n, hold);
 	*out = c;
 	return 0;
 }
@@ -52,21 +53,21 @@ carried_decode(const char *bytes, size_t n, const struct hold_key *hold,
 /* --- the API server ---------------------------------------------------------- */
 
 int
-kubernetes_decode(const char *bytes, size_t n, struct version *out,
-		  struct err *e)
+facts_kubernetes_decode(const char *bytes, size_t n, struct version *out,
+			struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_small, e);
 	const char *s = json_string(json_member(root, "gitVersion"));
 
 	if (root == NULL)
 		return -1;
-	version_parse(s == NULL ? "" : s, out);
+	judge_version_parse(s == NULL ? "" : s, out);
 	return 0;
 }
 
 int
-group_decode(const char *bytes, size_t n, struct karpenter_facts *out,
-	     struct err *e)
+facts_group_decode(const char *bytes, size_t n, struct karpenter_facts *out,
+		   struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_small, e);
 	const struct json *list = json_member(root, "versions");
@@ -80,8 +81,8 @@ group_decode(const char *bytes, size_t n, struct karpenter_facts *out,
 }
 
 int
-group_resources_decode(const char *bytes, size_t n, struct karpenter_facts *out,
-		       struct err *e)
+facts_group_resources_decode(const char *bytes, size_t n,
+			     struct karpenter_facts *out, struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_small, e);
 	const struct json *list = json_member(root, "resources");

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/str.h"
 #include "wire/api/meta.h"
 #include "wire/doctor/facts.h"
 #include "wire/json/json.h"
@@ -64,7 +65,7 @@ tag_read(const char *image, struct version *out)
 		return;
 	memcpy(tag, colon + 1, n);
 	tag[n] = '\0';
-	version_parse(tag, out);
+	judge_version_parse(tag, out);
 }
 
 static void
@@ -100,7 +101,7 @@ config_map_read(const struct json *volumes, struct deployment_facts *d)
 }
 
 int
-deployment_facts_decode(const char *bytes, size_t n,
+facts_deployment_decode(const char *bytes, size_t n,
 			struct deployment_facts *out, struct err *e)
 {
 	AUTO_JSON root =
@@ -114,21 +115,22 @@ deployment_facts_decode(const char *bytes, size_t n,
 	struct deployment_facts d = {.available = 0};
 
 	if (root == NULL ||
-	    text_need(meta, "name", d.name, sizeof(d.name), "metadata.name",
-		      e) ||
-	    text_need(meta, "namespace", d.namespace_, sizeof(d.namespace_),
-		      "metadata.namespace", e) ||
-	    text_copy(labels, APP_LABEL, d.app, sizeof(d.app),
-		      "label " APP_LABEL, e) ||
-	    text_copy(labels, COMPONENT_LABEL, d.component, sizeof(d.component),
-		      "label " COMPONENT_LABEL, e) ||
-	    text_copy(json_member(meta, "annotations"), RELEASE_KEY, d.release,
-		      sizeof(d.release), "annotation " RELEASE_KEY, e) ||
-	    text_copy(pod, "serviceAccountName", d.account, sizeof(d.account),
-		      "serviceAccountName", e))
+	    meta_text_need(meta, "name", d.name, sizeof(d.name),
+			   "metadata.name", e) ||
+	    meta_text_need(meta, "namespace", d.namespace_,
+			   sizeof(d.namespace_), "metadata.namespace", e) ||
+	    meta_text_copy(labels, APP_LABEL, d.app, sizeof(d.app),
+			   "label " APP_LABEL, e) ||
+	    meta_text_copy(labels, COMPONENT_LABEL, d.component,
+			   sizeof(d.component), "label " COMPONENT_LABEL, e) ||
+	    meta_text_copy(json_member(meta, "annotations"), RELEASE_KEY,
+			   d.release, sizeof(d.release),
+			   "annotation " RELEASE_KEY, e) ||
+	    meta_text_copy(pod, "serviceAccountName", d.account,
+			   sizeof(d.account), "serviceAccountName", e))
 		return -1;
 	if (version != NULL)
-		version_parse(version, &d.version);
+		judge_version_parse(version, &d.version);
 	if (!d.version.known)
 		tag_read(json_string(json_member(first, "image")), &d.version);
 	counts_read(root, &d);
@@ -249,7 +251,7 @@ ports_read(const struct json *containers, struct pod_facts *p)
 }
 
 int
-pod_facts_decode(const char *bytes, size_t n, struct pod_facts *out,
+facts_pod_decode(const char *bytes, size_t n, struct pod_facts *out,
 		 struct err *e)
 {
 	AUTO_JSON root = json_pick(bytes, n, pod_keep, &json_bounds_stored, e);
@@ -259,12 +261,13 @@ pod_facts_decode(const char *bytes, size_t n, struct pod_facts *out,
 	struct pod_facts p = {.kept = false};
 
 	if (root == NULL ||
-	    text_need(meta, "name", p.name, sizeof(p.name), "metadata.name",
-		      e) ||
-	    text_copy(json_member(meta, "labels"), COMPONENT_LABEL, p.component,
-		      sizeof(p.component), "label " COMPONENT_LABEL, e) ||
-	    text_copy(spec, "nodeName", p.node, sizeof(p.node), "spec.nodeName",
-		      e))
+	    meta_text_need(meta, "name", p.name, sizeof(p.name),
+			   "metadata.name", e) ||
+	    meta_text_copy(json_member(meta, "labels"), COMPONENT_LABEL,
+			   p.component, sizeof(p.component),
+			   "label " COMPONENT_LABEL, e) ||
+	    meta_text_copy(spec, "nodeName", p.node, sizeof(p.node),
+			   "spec.nodeName", e))
 		return -1;
 	p.kept = json_says(json_member(meta, "annotations"), DEFAULT_HOLD_KEY,
 			   "true");
@@ -321,7 +324,7 @@ selector_read(const struct json *selector, struct service_facts *out)
 }
 
 int
-service_facts_decode(const char *bytes, size_t n, const struct webhook_facts *w,
+facts_service_decode(const char *bytes, size_t n, const struct webhook_facts *w,
 		     struct service_facts *out, struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
@@ -348,7 +351,7 @@ service_facts_decode(const char *bytes, size_t n, const struct webhook_facts *w,
 }
 
 int
-slice_facts_decode(const char *bytes, size_t n, unsigned *ready, struct err *e)
+facts_slice_decode(const char *bytes, size_t n, unsigned *ready, struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 	const struct json *v = json_first(json_member(root, "endpoints"));
@@ -367,7 +370,7 @@ slice_facts_decode(const char *bytes, size_t n, unsigned *ready, struct err *e)
 /* --- PodDisruptionBudgets ----------------------------------------------------- */
 
 int
-budget_facts_decode(const char *bytes, size_t n, bool *ours, struct err *e)
+facts_budget_decode(const char *bytes, size_t n, bool *ours, struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 	const struct json *labels =

@@ -9,8 +9,8 @@
 /* --- SubjectAccessReview ---------------------------------------------------- */
 
 void
-access_review(struct buf *b, const struct right *r,
-	      const struct doctor_place *p)
+facts_access_body(struct buf *b, const struct right *r,
+		  const struct doctor_place *p)
 {
 	char user[NAME_BYTES + NODEPOOL_BYTES + 32], group[sizeof(user)];
 
@@ -34,7 +34,7 @@ access_review(struct buf *b, const struct right *r,
 }
 
 int
-access_review_decode(const char *bytes, size_t n, bool *allowed, struct err *e)
+facts_access_decode(const char *bytes, size_t n, bool *allowed, struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_small, e);
 
@@ -59,14 +59,15 @@ or_check(const char *s)
 }
 
 void
-dry_run_body(struct buf *b, enum kind kind, const struct nodepool_facts *n)
+facts_dry_run_body(struct buf *b, enum kind kind,
+		   const struct nodepool_facts *n)
 {
 	json_printf(b,
 		    "{'apiVersion':%s,'kind':%s,'metadata':{"
 		    "'generateName':'karpenter-node-holder-check-','labels':{"
 		    "'" NODEPOOL_LABEL "':%s}},'spec':{",
 		    kind == KIND_NODE ? "v1" : "karpenter.sh/v1",
-		    kind_name(kind), n->pool.name);
+		    object_kind_name(kind), n->pool.name);
 	if (kind == KIND_NODE)
 		json_printf(b, "'taints':[{'key':'" UNREGISTERED_TAINT
 			       "','effect':'NoExecute'}]}}");
@@ -79,7 +80,7 @@ dry_run_body(struct buf *b, enum kind kind, const struct nodepool_facts *n)
 }
 
 int
-dry_run_decode(const char *bytes, size_t n, bool *held, struct err *e)
+facts_dry_run_decode(const char *bytes, size_t n, bool *held, struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 	const char *const mark[] = {"metadata", "annotations", MARK_KEY};

@@ -127,15 +127,16 @@ read_claim(struct audit *a, const struct json *claim)
 	fact_init(&f, FACT_GONE, 0);
 	if (snapshot_object(claim, "NodeClaim", give_news, a, NULL) !=
 		    SNAPSHOT_TAKEN ||
-	    take_name(json_member(meta, "name"), NAME_BYTES, &f.claim) ||
-	    take_name(json_member(json_member(claim, "status"), "nodeName"),
-		      NAME_BYTES, &f.node))
+	    pieces_take_name(json_member(meta, "name"), NAME_BYTES, &f.claim) ||
+	    pieces_take_name(
+		    json_member(json_member(claim, "status"), "nodeName"),
+		    NAME_BYTES, &f.node))
 		return;
 	a->claims = true;
-	disrupted = true_condition(claim, "DisruptionReason", &f.at_ms);
+	disrupted = snapshot_condition(claim, "DisruptionReason", &f.at_ms);
 	if (disrupted != NULL) {
 		text = json_string(json_member(disrupted, "reason"));
-		take_reason(text == NULL ? "" : text, reason);
+		pieces_take_reason(text == NULL ? "" : text, reason);
 		give_decision(a, &f, reason);
 	}
 	if (is_gone(meta))
@@ -192,17 +193,18 @@ read_node(struct audit *a, const struct json *node)
 	struct fact f;
 
 	fact_init(&f, FACT_CREATED, 0);
-	if (take_name(json_member(owner_of(meta), "name"), NAME_BYTES,
-		      &f.claim) ||
-	    take_name(json_member(meta, "name"), NAME_BYTES, &f.node) ||
-	    take_name(json_path(meta, pool, 2), NODEPOOL_BYTES, &f.pool) ||
+	if (pieces_take_name(json_member(owner_of(meta), "name"), NAME_BYTES,
+			     &f.claim) ||
+	    pieces_take_name(json_member(meta, "name"), NAME_BYTES, &f.node) ||
+	    pieces_take_name(json_path(meta, pool, 2), NODEPOOL_BYTES,
+			     &f.pool) ||
 	    f.claim[0] == '\0' || f.node[0] == '\0' ||
-	    !take_time(json_member(meta, "creationTimestamp"), &f.at_ms))
+	    !snapshot_time(json_member(meta, "creationTimestamp"), &f.at_ms))
 		return;
 	(void)give_news(a, &f, NULL);
 	read_marks(a, node, f);
 	f.kind = FACT_DELETING;
-	if (take_time(json_member(meta, "deletionTimestamp"), &f.at_ms)) {
+	if (snapshot_time(json_member(meta, "deletionTimestamp"), &f.at_ms)) {
 		/* It is cut to seconds, and must not come before the taint. */
 		if (f.at_ms > a->at_ms - STAMP_MS)
 			f.at_ms = a->at_ms;
@@ -223,8 +225,8 @@ read_deleted(struct audit *a, const struct json *ref, bool of_claim)
 	struct fact f;
 
 	fact_init(&f, FACT_GONE, a->at_ms);
-	if (take_name(json_member(ref, "name"), NAME_BYTES,
-		      of_claim ? &f.claim : &f.node) == 0)
+	if (pieces_take_name(json_member(ref, "name"), NAME_BYTES,
+			     of_claim ? &f.claim : &f.node) == 0)
 		give_gone(a, &f, of_claim ? FACT_GONE : FACT_NODE_GONE);
 }
 
@@ -277,7 +279,7 @@ audit_read(struct audit *a, const struct json *line, struct batch *to,
 
 	*message = "(an audit event that says nothing new of machines)";
 	a->to = to;
-	if (!take_time(json_member(line, "stageTimestamp"), &a->at_ms))
+	if (!snapshot_time(json_member(line, "stageTimestamp"), &a->at_ms))
 		return LINE_INCOMPLETE;
 	if (a->begin_ms == STAMP_NONE || a->at_ms < a->begin_ms)
 		a->begin_ms = a->at_ms;

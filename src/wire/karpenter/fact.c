@@ -31,7 +31,7 @@ fact_name(enum fact_kind kind)
 }
 
 const char *
-maker_name(enum fact_maker maker)
+fact_maker_name(enum fact_maker maker)
 {
 	return maker_names[maker];
 }
@@ -151,7 +151,7 @@ fact_compare(const struct fact *a, const struct fact *b)
 #define DOLLARS_TOP 1000000000 /* an hour */
 
 int
-dollars_parse(const char *s, size_t n, int64_t *out)
+fact_dollars_parse(const char *s, size_t n, int64_t *out)
 {
 	size_t i = n > 0 && s[0] == '-';
 	int64_t v = 0, unit = DOLLAR;
@@ -175,4 +175,26 @@ dollars_parse(const char *s, size_t n, int64_t *out)
 		return -1;
 	*out = s[0] == '-' ? -v : v;
 	return 0;
+}
+
+/* Which of claim and node each kind needs. */
+bool
+fact_whole(const struct fact *f)
+{
+	switch (f->kind) {
+	case FACT_REGISTERED:
+		return f->claim[0] != '\0' && f->node[0] != '\0';
+	case FACT_DECIDED:
+		return f->nodes_n > 0;
+	case FACT_HELD:
+	case FACT_RELEASED:
+		return f->pool[0] != '\0';
+	case FACT_WATCHED:
+		return true;
+	case FACT_DELETING:
+	case FACT_NODE_GONE:
+		return f->node[0] != '\0';
+	default:
+		return f->claim[0] != '\0';
+	}
 }

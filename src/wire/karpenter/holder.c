@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "core/base/duration.h"
 #include "core/base/limits.h"
-#include "core/base/stamp.h"
 #include "parts.h"
 
 /*
@@ -29,8 +29,8 @@ known_since(const struct json *line, int64_t now_ms)
 {
 	int64_t since;
 
-	if (take_time(json_member(json_member(line, "leader"), "since"),
-		      &since) &&
+	if (snapshot_time(json_member(json_member(line, "leader"), "since"),
+			  &since) &&
 	    since > now_ms - JOURNAL_MS)
 		return since < now_ms ? since : now_ms;
 	return now_ms - JOURNAL_MS;
@@ -46,10 +46,12 @@ read_turn(const struct json *v, int64_t since_ms, int64_t now_ms,
 	struct fact f;
 
 	fact_init(&f, held ? FACT_HELD : FACT_RELEASED, 0);
-	if (!take_time(json_member(v, "time"), &f.at_ms) ||
-	    take_name(json_member(v, "scope"), NODEPOOL_BYTES, &f.pool) ||
-	    take_name(json_member(v, "machine"), NAME_BYTES, &f.claim) ||
-	    take_name(json_member(v, "cause"), NODEPOOL_BYTES, &f.reason) ||
+	if (!snapshot_time(json_member(v, "time"), &f.at_ms) ||
+	    pieces_take_name(json_member(v, "scope"), NODEPOOL_BYTES,
+			     &f.pool) ||
+	    pieces_take_name(json_member(v, "machine"), NAME_BYTES, &f.claim) ||
+	    pieces_take_name(json_member(v, "cause"), NODEPOOL_BYTES,
+			     &f.reason) ||
 	    f.at_ms < since_ms || f.at_ms > now_ms)
 		return;
 	f.action = json_says(v, "what", "capped") ? "cap" : "";
@@ -88,7 +90,7 @@ holder_read(const struct json *line, struct batch *to, const char **message)
 		return LINE_REFUSED;
 	*message = "a status without its time";
 	fact_init(&f, FACT_WATCHED, 0);
-	if (!take_time(json_member(line, "time"), &f.at_ms))
+	if (!snapshot_time(json_member(line, "time"), &f.at_ms))
 		return LINE_REFUSED;
 	since_ms = known_since(line, f.at_ms);
 	/* In order, so that nothing seems to come too late. */

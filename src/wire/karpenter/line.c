@@ -322,7 +322,7 @@ judge(struct line *l, struct fact *f, const char **message)
 	}
 	*message = json_string(json_member(l->root, "what"));
 	if (*message != NULL && json_member(l->root, "at") != NULL)
-		return record_fact(l->root, &l->pieces, f);
+		return record_read(l->root, &l->pieces, f);
 	*message = json_string(json_member(l->root, "message"));
 	if (*message == NULL) {
 		*message = "(no message)";
@@ -360,5 +360,5 @@ line_time(const struct line *l)
 					      : "time";
 	int64_t at;
 
-	return take_log_time(json_member(l->root, key), &at) ? at : STAMP_NONE;
+	return log_time(json_member(l->root, key), &at) ? at : STAMP_NONE;
 }

@@ -37,7 +37,8 @@ static const struct {
 static int
 name_of(const struct json *line, const char *key, size_t max, const char **out)
 {
-	return take_name(json_member(json_member(line, key), "name"), max, out);
+	return pieces_take_name(json_member(json_member(line, key), "name"),
+				max, out);
 }
 
 static enum fact_maker
@@ -92,7 +93,7 @@ command_savings(const char *command, struct fact *f)
 	if (from == NULL)
 		return;
 	from += sizeof(key) - 1;
-	if (dollars_parse(from, strcspn(from, ")"), &f->savings) == 0 &&
+	if (fact_dollars_parse(from, strcspn(from, ")"), &f->savings) == 0 &&
 	    f->savings < 0)
 		f->savings = -1;
 }
@@ -148,8 +149,8 @@ read_decision(const struct json *line, struct pieces *p, struct fact *f)
 	if (!json_is_unset(pods) &&
 	    (json_integer(pods, &f->pods) || f->pods < 0))
 		return -1;
-	return take_name(json_member(line, "decision"), NODEPOOL_BYTES,
-			 &f->action) ||
+	return pieces_take_name(json_member(line, "decision"), NODEPOOL_BYTES,
+				&f->action) ||
 			       read_reason(line, p, f) ||
 			       read_disrupted(line, p, f)
 		       ? -1
@@ -210,7 +211,8 @@ read_old_decision(const struct json *line, const char *message,
 		return -1;
 	f->pods = strtoll(at + 1, &end, 10);
 	if (end == at + 1 || end != close || f->pods < 0 ||
-	    take_name(json_member(line, "reason"), NODEPOOL_BYTES, &f->reason))
+	    pieces_take_name(json_member(line, "reason"), NODEPOOL_BYTES,
+			     &f->reason))
 		return -1;
 	return read_old_nodes(close + 7, p, f);
 }
@@ -218,7 +220,7 @@ read_old_decision(const struct json *line, const char *message,
 /* --- any ------------------------------------------------------------------- */
 
 bool
-take_log_time(const struct json *v, int64_t *out)
+log_time(const struct json *v, int64_t *out)
 {
 	const char *s = json_string(v);
 	size_t n = s == NULL ? 0 : strlen(s);
@@ -266,7 +268,7 @@ log_fact(const struct json *line, struct pieces *p, struct fact *f)
 		return LINE_OTHER;
 	if (!old)
 		kind = messages[i].kind;
-	if (!take_log_time(json_member(line, "time"), &at))
+	if (!log_time(json_member(line, "time"), &at))
 		return LINE_INCOMPLETE;
 	fact_init(f, kind, at);
 	if (read_rest(line, message, old, p, f) || !fact_whole(f))

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/buf.h"
 #include "core/base/index.h"
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
+#include "core/base/str.h"
 #include "matrix_parts.h"
 #include "parts.h"
 
@@ -396,12 +396,16 @@ matrix_series(struct matrix *m, const char *bytes, size_t n, struct err *e)
 	metric = json_member(root, "metric");
 	values = json_member(root, "values");
 	if (!json_is_object(metric) || !json_is_array(values) ||
-	    take_name(json_member(metric, "__name__"), NAME_BYTES, &name) ||
-	    take_name(json_member(metric, "node_name"), NAME_BYTES, &node) ||
-	    take_name(json_member(metric, "nodepool"), NODEPOOL_BYTES, &pool) ||
-	    take_name(json_member(metric, "reason"), NODEPOOL_BYTES, &reason))
+	    pieces_take_name(json_member(metric, "__name__"), NAME_BYTES,
+			     &name) ||
+	    pieces_take_name(json_member(metric, "node_name"), NAME_BYTES,
+			     &node) ||
+	    pieces_take_name(json_member(metric, "nodepool"), NODEPOOL_BYTES,
+			     &pool) ||
+	    pieces_take_name(json_member(metric, "reason"), NODEPOOL_BYTES,
+			     &reason))
 		return SNAPSHOT_BROKEN;
-	take_reason(reason, like.reason);
+	pieces_take_reason(reason, like.reason);
 	str_cut(like.pool, sizeof(like.pool), pool);
 	if (pool[0] == '\0')
 		return SNAPSHOT_OTHER;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 #include "wire/json/json.h"
 #include "wire/karpenter/matrix.h"
 

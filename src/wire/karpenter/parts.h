@@ -42,27 +42,27 @@ bool batch_next(struct batch *b, struct fact *out);
  * the fact. */
 enum line_what log_fact(const struct json *line, struct pieces *p,
 			struct fact *f);
-enum line_what record_fact(const struct json *line, struct pieces *p,
+enum line_what record_read(const struct json *line, struct pieces *p,
 			   struct fact *f);
 
 /* Takes a name of at most max - 1 bytes.  A missing value counts as "".
  * Returns -1 if the value is no string or too long. */
-int take_name(const struct json *v, size_t max, const char **out);
+int pieces_take_name(const struct json *v, size_t max, const char **out);
 
 /* Copies a reason in lower case; one that is too long becomes "". */
-void take_reason(const char *text, char reason[NODEPOOL_BYTES]);
+void pieces_take_reason(const char *text, char reason[NODEPOOL_BYTES]);
 
 /* Returns whether v is a time, and sets *out then. */
-bool take_time(const struct json *v, int64_t *out);
+bool snapshot_time(const struct json *v, int64_t *out);
 /* The same for a time as zap writes it: where the time zone is not UTC, its
  * offset has no colon ("+0100"). */
-bool take_log_time(const struct json *v, int64_t *out);
+bool log_time(const struct json *v, int64_t *out);
 
 #define INITIALIZED_LABEL "karpenter.sh/initialized"
 /* Returns the condition of this type if it is True, and sets *at_ms to the time
  * when it became True.  Otherwise it returns NULL. */
-const struct json *true_condition(const struct json *object, const char *type,
-				  int64_t *at_ms);
+const struct json *snapshot_condition(const struct json *object,
+				      const char *type, int64_t *at_ms);
 
 /* A reader of the audit log's events.  It tells what the objects in them say,
  * and each fact once. */
@@ -80,8 +80,5 @@ enum line_what audit_read(struct audit *a, const struct json *line,
 bool holder_is(const struct json *line);
 enum line_what holder_read(const struct json *line, struct batch *to,
 			   const char **message);
-
-/* Returns whether the fact names all that its kind needs. */
-int fact_whole(const struct fact *f);
 
 #endif

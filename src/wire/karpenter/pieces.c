@@ -28,36 +28,6 @@ pieces_nodes(struct pieces *p, size_t n)
 	return 0;
 }
 
-void
-batch_clear(struct batch *b)
-{
-	while (b->n > 0)
-		free(b->facts[--b->n]);
-	b->given = 0;
-	b->failed = false;
-}
-
-void
-batch_add(struct batch *b, const struct fact *f)
-{
-	if (b->n == LINE_FACTS_MAX || !fact_whole(f))
-		return;
-	b->facts[b->n] = fact_copy(f);
-	if (b->facts[b->n] == NULL)
-		b->failed = true;
-	else
-		b->n++;
-}
-
-bool
-batch_next(struct batch *b, struct fact *out)
-{
-	if (b->given == b->n)
-		return false;
-	*out = *b->facts[b->given++];
-	return true;
-}
-
 int
 pieces_text(struct pieces *p, const char *text)
 {
@@ -71,7 +41,7 @@ pieces_text(struct pieces *p, const char *text)
 }
 
 int
-take_name(const struct json *v, size_t max, const char **out)
+pieces_take_name(const struct json *v, size_t max, const char **out)
 {
 	const char *s = json_string(v);
 
@@ -86,7 +56,7 @@ take_name(const struct json *v, size_t max, const char **out)
 }
 
 void
-take_reason(const char *text, char reason[NODEPOOL_BYTES])
+pieces_take_reason(const char *text, char reason[NODEPOOL_BYTES])
 {
 	size_t n = 0;
 
@@ -98,26 +68,4 @@ take_reason(const char *text, char reason[NODEPOOL_BYTES])
 		reason[n] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 	}
 	reason[text[n] == '\0' ? n : 0] = '\0';
-}
-
-/* Which of claim and node each kind needs. */
-int
-fact_whole(const struct fact *f)
-{
-	switch (f->kind) {
-	case FACT_REGISTERED:
-		return f->claim[0] != '\0' && f->node[0] != '\0';
-	case FACT_DECIDED:
-		return f->nodes_n > 0;
-	case FACT_HELD:
-	case FACT_RELEASED:
-		return f->pool[0] != '\0';
-	case FACT_WATCHED:
-		return true;
-	case FACT_DELETING:
-	case FACT_NODE_GONE:
-		return f->node[0] != '\0';
-	default:
-		return f->claim[0] != '\0';
-	}
 }

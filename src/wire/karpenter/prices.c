@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 
 #define DOLLAR 1000000.0
 #define DOLLARS_TOP 1000000.0 /* an hour; no Node costs that much */

@@ -62,7 +62,7 @@ record_write(struct buf *b, const struct fact *f)
 	text(b, "claim", f->claim);
 	text(b, "node", f->node);
 	text(b, "pool", f->pool);
-	text(b, "maker", maker_name(f->maker));
+	text(b, "maker", fact_maker_name(f->maker));
 	text(b, "action", f->action);
 	text(b, "reason", f->reason);
 	if (f->pods >= 0)

@@ -24,7 +24,7 @@ find_maker(const struct json *v, enum fact_maker *out)
 	if (json_is_unset(v))
 		name = "";
 	for (int m = 0; name != NULL && m < MAKER_COUNT; m++)
-		if (strcmp(name, maker_name((enum fact_maker)m)) == 0) {
+		if (strcmp(name, fact_maker_name((enum fact_maker)m)) == 0) {
 			*out = (enum fact_maker)m;
 			return 0;
 		}
@@ -41,9 +41,10 @@ read_nodes(const struct json *list, struct pieces *p, struct fact *f)
 		if (pieces_nodes(p, f->nodes_n + 1))
 			return -1;
 		at = &p->nodes[f->nodes_n];
-		if (take_name(json_member(v, "node"), NAME_BYTES, &at->node) ||
-		    take_name(json_member(v, "claim"), NAME_BYTES,
-			      &at->claim) ||
+		if (pieces_take_name(json_member(v, "node"), NAME_BYTES,
+				     &at->node) ||
+		    pieces_take_name(json_member(v, "claim"), NAME_BYTES,
+				     &at->claim) ||
 		    (at->node[0] == '\0' && at->claim[0] == '\0'))
 			return -1;
 		f->nodes_n++;
@@ -60,7 +61,7 @@ read_dollars(const struct json *v, int64_t *out)
 
 	if (json_is_unset(v))
 		return 0;
-	return s == NULL ? -1 : dollars_parse(s, strlen(s), out);
+	return s == NULL ? -1 : fact_dollars_parse(s, strlen(s), out);
 }
 
 static int
@@ -81,10 +82,10 @@ read_numbers(const struct json *line, struct fact *f)
 static int
 read_why(const struct json *line, struct fact *f)
 {
-	return take_name(json_member(line, "action"), NODEPOOL_BYTES,
-			 &f->action) ||
-			       take_name(json_member(line, "reason"),
-					 NODEPOOL_BYTES, &f->reason)
+	return pieces_take_name(json_member(line, "action"), NODEPOOL_BYTES,
+				&f->action) ||
+			       pieces_take_name(json_member(line, "reason"),
+						NODEPOOL_BYTES, &f->reason)
 		       ? -1
 		       : 0;
 }
@@ -100,7 +101,7 @@ read_decision_of(const struct json *line, struct pieces *p, struct fact *f)
 }
 
 enum line_what
-record_fact(const struct json *line, struct pieces *p, struct fact *f)
+record_read(const struct json *line, struct pieces *p, struct fact *f)
 {
 	const char *at = json_string(json_member(line, "at"));
 	enum fact_kind kind;
@@ -110,9 +111,11 @@ record_fact(const struct json *line, struct pieces *p, struct fact *f)
 	    find_kind(json_string(json_member(line, "what")), &kind))
 		return LINE_INCOMPLETE;
 	fact_init(f, kind, ms);
-	if (take_name(json_member(line, "claim"), NAME_BYTES, &f->claim) ||
-	    take_name(json_member(line, "node"), NAME_BYTES, &f->node) ||
-	    take_name(json_member(line, "pool"), NODEPOOL_BYTES, &f->pool) ||
+	if (pieces_take_name(json_member(line, "claim"), NAME_BYTES,
+			     &f->claim) ||
+	    pieces_take_name(json_member(line, "node"), NAME_BYTES, &f->node) ||
+	    pieces_take_name(json_member(line, "pool"), NODEPOOL_BYTES,
+			     &f->pool) ||
 	    (kind == FACT_CREATED &&
 	     find_maker(json_member(line, "maker"), &f->maker)) ||
 	    (kind == FACT_DECIDED && read_decision_of(line, p, f)) ||

@@ -61,7 +61,7 @@ tell(struct teller *t, const struct fact *f)
 }
 
 bool
-take_time(const struct json *v, int64_t *out)
+snapshot_time(const struct json *v, int64_t *out)
 {
 	const char *text = json_string(v);
 
@@ -71,7 +71,7 @@ take_time(const struct json *v, int64_t *out)
 /* --- NodeClaims ----------------------------------------------------------------- */
 
 const struct json *
-true_condition(const struct json *object, const char *type, int64_t *at_ms)
+snapshot_condition(const struct json *object, const char *type, int64_t *at_ms)
 {
 	static const char *const keys[] = {"status", "conditions"};
 	const struct json *v = json_first(json_path(object, keys, 2));
@@ -79,8 +79,9 @@ true_condition(const struct json *object, const char *type, int64_t *at_ms)
 	while (v != NULL && !json_says(v, "type", type))
 		v = json_next(v);
 	return json_says(v, "status", "True") &&
-			       take_time(json_member(v, "lastTransitionTime"),
-					 at_ms)
+			       snapshot_time(
+				       json_member(v, "lastTransitionTime"),
+				       at_ms)
 		       ? v
 		       : NULL;
 }
@@ -93,7 +94,7 @@ tell_condition(struct teller *t, const struct json *claim, const char *type,
 	struct fact f = *like;
 
 	f.kind = kind;
-	if (true_condition(claim, type, &f.at_ms) != NULL)
+	if (snapshot_condition(claim, type, &f.at_ms) != NULL)
 		tell(t, &f);
 }
 
@@ -105,12 +106,14 @@ tell_claim(struct teller *t, const struct json *claim)
 	struct fact f, deleting;
 
 	fact_init(&f, FACT_CREATED, 0);
-	if (take_name(json_member(meta, "name"), NAME_BYTES, &f.claim) ||
-	    take_name(json_path(meta, pool, 2), NODEPOOL_BYTES, &f.pool) ||
-	    take_name(json_member(json_member(claim, "status"), "nodeName"),
-		      NAME_BYTES, &f.node) ||
+	if (pieces_take_name(json_member(meta, "name"), NAME_BYTES, &f.claim) ||
+	    pieces_take_name(json_path(meta, pool, 2), NODEPOOL_BYTES,
+			     &f.pool) ||
+	    pieces_take_name(
+		    json_member(json_member(claim, "status"), "nodeName"),
+		    NAME_BYTES, &f.node) ||
 	    f.claim[0] == '\0' ||
-	    !take_time(json_member(meta, "creationTimestamp"), &f.at_ms))
+	    !snapshot_time(json_member(meta, "creationTimestamp"), &f.at_ms))
 		return false;
 	tell(t, &f);
 	tell_condition(t, claim, "Launched", &f, FACT_LAUNCHED);
@@ -118,7 +121,8 @@ tell_claim(struct teller *t, const struct json *claim)
 	tell_condition(t, claim, "Initialized", &f, FACT_READY);
 	deleting = f;
 	deleting.kind = FACT_DELETING;
-	if (take_time(json_member(meta, "deletionTimestamp"), &deleting.at_ms))
+	if (snapshot_time(json_member(meta, "deletionTimestamp"),
+			  &deleting.at_ms))
 		tell(t, &deleting);
 	return true;
 }
@@ -136,7 +140,7 @@ reason_of(const char *message, char reason[NODEPOOL_BYTES])
 	if (message == NULL || strncmp(message, DISRUPTING, skip) != 0)
 		reason[0] = '\0';
 	else
-		take_reason(message + skip, reason);
+		pieces_take_reason(message + skip, reason);
 }
 
 static bool
@@ -149,10 +153,11 @@ tell_event(struct teller *t, const struct json *event)
 
 	fact_init(&f, FACT_CREATED, 0);
 	if (!json_says(about, "kind", "NodeClaim") ||
-	    take_name(json_member(about, "name"), NAME_BYTES, &f.claim) ||
+	    pieces_take_name(json_member(about, "name"), NAME_BYTES,
+			     &f.claim) ||
 	    f.claim[0] == '\0' ||
-	    (!take_time(json_member(event, "firstTimestamp"), &f.at_ms) &&
-	     !take_time(json_member(event, "eventTime"), &f.at_ms)))
+	    (!snapshot_time(json_member(event, "firstTimestamp"), &f.at_ms) &&
+	     !snapshot_time(json_member(event, "eventTime"), &f.at_ms)))
 		return false;
 	if (json_says(event, "reason", "DisruptionLaunching")) {
 		f.maker = MAKER_DISRUPTION;

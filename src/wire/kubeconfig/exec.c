@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/str.h"
 #include "wire/kubeconfig/exec.h"
 
 #include <stdlib.h>
@@ -21,7 +22,7 @@ exec_free(struct exec *x)
 }
 
 bool
-token_is_printable(const char *s)
+exec_token_is_printable(const char *s)
 {
 	while (*s > ' ' && *s <= '~')
 		s++;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/stamp.h"
+#include "core/base/str.h"
 #include "wire/base64.h"
 #include "wire/json/json.h"
 #include "wire/json/json_printf.h"
@@ -103,7 +104,7 @@ check_token(const char *s, struct err *e)
 {
 	if (s == NULL || *s == '\0')
 		return err_set(e, ERR_INPUT, "status.token: missing");
-	if (!token_is_printable(s))
+	if (!exec_token_is_printable(s))
 		return err_set(e, ERR_INPUT,
 			       "status.token: expected printable ASCII "
 			       "without spaces");

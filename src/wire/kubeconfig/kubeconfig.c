@@ -92,7 +92,7 @@ read_cluster(const struct yaml *cluster, const char *dir, struct kubeconfig *k,
 static int
 check_token(const struct yaml *user, const char *token, struct err *e)
 {
-	if (token != NULL && !token_is_printable(token))
+	if (token != NULL && !exec_token_is_printable(token))
 		return yaml_fail(yaml_member(user, "token"), e,
 				 "token: expected printable ASCII "
 				 "without spaces");

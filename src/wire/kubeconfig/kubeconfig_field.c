@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 #include "wire/base64.h"
 
 void

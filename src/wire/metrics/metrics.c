@@ -243,8 +243,8 @@ write_by_hand(struct buf *b, const struct metrics_gauges *g,
 	       "their NodePool.");
 	for (int k = 0; k < KIND_COUNT; k++) {
 		put_name(b, observes, held);
-		buf_printf(b, "{kind=\"%s\"} %u\n", kind_name((enum kind)k),
-			   g->by_hand[k]);
+		buf_printf(b, "{kind=\"%s\"} %u\n",
+			   object_kind_name((enum kind)k), g->by_hand[k]);
 	}
 }
 
@@ -263,7 +263,7 @@ write_held(struct buf *b, const struct controller_report *c)
 	       "Objects that carry our hold and mark.");
 	for (int k = 0; k < KIND_COUNT; k++)
 		buf_printf(b, METRICS_PREFIX "held_objects{kind=\"%s\"} %u\n",
-			   kind_name((enum kind)k), c->held[k]);
+			   object_kind_name((enum kind)k), c->held[k]);
 	gauge(b, "observing",
 	      "1 with mode: observe, in which nothing is written on Nodes and "
 	      "NodeClaims.",
@@ -285,7 +285,7 @@ write_held(struct buf *b, const struct controller_report *c)
 		buf_printf(b,
 			   METRICS_PREFIX
 			   "would_held_objects{kind=\"%s\"} %u\n",
-			   kind_name((enum kind)k), c->would[k]);
+			   object_kind_name((enum kind)k), c->would[k]);
 }
 
 static void
@@ -295,7 +295,8 @@ write_table(struct buf *b, const struct metrics_gauges *g)
 	family(b, false, "objects", "gauge", "Objects in the table.");
 	for (int k = 0; k < KIND_COUNT; k++)
 		buf_printf(b, METRICS_PREFIX "objects{kind=\"%s\"} %u\n",
-			   kind_name((enum kind)k), g->controller.objects[k]);
+			   object_kind_name((enum kind)k),
+			   g->controller.objects[k]);
 
 	gauge(b, "objects_max",
 	      "How many objects of each kind have room in the table.",
@@ -306,7 +307,7 @@ write_table(struct buf *b, const struct metrics_gauges *g)
 	       "and NodePools nothing is released.");
 	for (int k = 0; k < VIEW_COUNT; k++)
 		buf_printf(b, METRICS_PREFIX "watch_up{kind=\"%s\"} %d\n",
-			   kind_name((enum kind)k), g->controller.up[k]);
+			   object_kind_name((enum kind)k), g->controller.up[k]);
 
 	gauge(b, "timers", "Machines whose deadline lies ahead.",
 	      g->controller.timers);

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "core/base/buf.h"
+#include "core/base/str.h"
 
 #define SHOWN_BYTES 40 /* of what is wrong, in a sentence about it */
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/duration.h"
 #include "core/base/stamp.h"
 #include "status_parts.h"
 

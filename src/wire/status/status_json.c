@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
+#include "core/base/duration.h"
 #include "core/base/stamp.h"
 #include "status_parts.h"
 #include "wire/json/json_printf.h"

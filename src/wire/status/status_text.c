@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/duration.h"
 #include "core/base/stamp.h"
+#include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "status_parts.h"
 

@@ -4,6 +4,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
+#include "core/base/str.h"
 #include "status_parts.h"
 
 /* The timeline of the page: a row for each scope, and for each NodePool that a

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/duration.h"
 #include "core/base/stamp.h"
+#include "core/base/str.h"
 #include "status_parts.h"
 
 const char *

@@ -329,6 +329,6 @@ yaml_tree_parse(const char *file, const char *bytes, size_t n, struct err *e)
 	if (rc == 0)
 		return b.root;
 	if (b.tree != NULL)
-		yaml_tree_done(b.tree);
+		yaml_nodes_done(b.tree);
 	return NULL;
 }

@@ -15,7 +15,7 @@
 #define VALUE_SHOWN 40
 
 void
-yaml_tree_done(struct yaml_tree *t)
+yaml_nodes_done(struct yaml_tree *t)
 {
 	struct yaml *v = t->made;
 
@@ -35,7 +35,7 @@ void
 yaml_tree_free(struct yaml *root)
 {
 	if (root != NULL)
-		yaml_tree_done(root->tree);
+		yaml_nodes_done(root->tree);
 }
 
 void

@@ -34,6 +34,6 @@ struct yaml {
 };
 
 /* Frees t and all its nodes. */
-void yaml_tree_done(struct yaml_tree *t);
+void yaml_nodes_done(struct yaml_tree *t);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 
 struct lease_config
 lease_config_of(const char *identity)

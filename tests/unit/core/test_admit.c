@@ -158,7 +158,7 @@ START_TEST(table)
 	ck_assert_msg(v.held == rows[_i].held && v.patch == rows[_i].patch &&
 			      v.reason == rows[_i].reason,
 		      "%s: held %d patch %d reason %s", rows[_i].row, v.held,
-		      v.patch, reason_name(v.reason));
+		      v.patch, admit_reason_name(v.reason));
 }
 END_TEST
 
@@ -175,7 +175,7 @@ START_TEST(observed)
 			      v.reason == (rows[_i].patch ? REASON_OBSERVED
 							  : rows[_i].reason),
 		      "%s: held %d patch %d reason %s", rows[_i].row, v.held,
-		      v.patch, reason_name(v.reason));
+		      v.patch, admit_reason_name(v.reason));
 }
 END_TEST
 
@@ -263,22 +263,22 @@ START_TEST(default_hold_is_known)
 {
 	struct hold_key k = rules.hold;
 
-	ck_assert(hold_key_is_default(&k));
+	ck_assert(rules_hold_is_default(&k));
 	strcpy(k.value, "false");
-	ck_assert(!hold_key_is_default(&k));
+	ck_assert(!rules_hold_is_default(&k));
 	k = rules.hold;
 	strcpy(k.key, "karpenter.sh/do-not-consolidate");
-	ck_assert(!hold_key_is_default(&k));
+	ck_assert(!rules_hold_is_default(&k));
 }
 END_TEST
 
 START_TEST(every_reason_has_a_name)
 {
 	for (int i = 0; i < REASON_COUNT; i++) {
-		ck_assert_ptr_nonnull(reason_name((enum reason)i));
+		ck_assert_ptr_nonnull(admit_reason_name((enum reason)i));
 		for (int k = 0; k < i; k++)
-			ck_assert_str_ne(reason_name((enum reason)i),
-					 reason_name((enum reason)k));
+			ck_assert_str_ne(admit_reason_name((enum reason)i),
+					 admit_reason_name((enum reason)k));
 	}
 }
 END_TEST

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "core/base/duration.h"
 #include "core/rules/cap.h"
 #include "run.h"
 

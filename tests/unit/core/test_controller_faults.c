@@ -495,7 +495,7 @@ START_TEST(report_is_right)
 	ck_assert_uint_eq(r.timers, 1);
 	ck_assert(r.up[0] && r.up[1]);
 	ck_assert_ptr_nonnull(f);
-	while (controller_count(w->s, f, world_now(w)))
+	while (figures_count(w->s, f, world_now(w)))
 		;
 	ck_assert(controller_scope(w->s, f, &i, &sc));
 	ck_assert(sc.held && sc.quiet_ms == quiet);

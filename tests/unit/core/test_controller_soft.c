@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/duration.h"
 #include "scene.h"
 
 /* What a leader leaves for the next one: docs/rules.md#what-outlives-a-leader. */

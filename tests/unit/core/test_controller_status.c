@@ -37,7 +37,7 @@ count_all(void)
 	unsigned slices = 1;
 
 	figures_begin(f);
-	while (controller_count(w->s, f, world_now(w)))
+	while (figures_count(w->s, f, world_now(w)))
 		slices++;
 	return slices;
 }
@@ -661,9 +661,9 @@ START_TEST(listed_by_rank)
 	ck_assert_str_eq(ranked(MACHINE_HELD, "batch"), "n5 ");
 	ck_assert_str_eq(ranked(MACHINE_REST, ""), "");
 	(void)count_all();
-	ck_assert_uint_eq(controller_machines_counted(w->s, f, ""), 6);
-	ck_assert_uint_eq(controller_machines_counted(w->s, f, "batch"), 1);
-	ck_assert_uint_eq(controller_machines_counted(w->s, f, "none"), 0);
+	ck_assert_uint_eq(figures_machines(w->s, f, ""), 6);
+	ck_assert_uint_eq(figures_machines(w->s, f, "batch"), 1);
+	ck_assert_uint_eq(figures_machines(w->s, f, "none"), 0);
 	ck_assert_int_eq(controller_machine_next(w->s, &i, MACHINE_HELD, "",
 						 world_now(w), &m), 1);
 	ck_assert_str_eq(m.why, "scale-up");

@@ -78,7 +78,7 @@ the_scope(void)
 	uint32_t i = 0;
 
 	figures_begin(f);
-	while (controller_count(w->s, f, world_now(w)))
+	while (figures_count(w->s, f, world_now(w)))
 		;
 	ck_assert(controller_scope_status(w->s, f, &i, world_now(w), &sc));
 	return sc;

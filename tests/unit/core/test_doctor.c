@@ -110,13 +110,13 @@ begin(void)
 	strcpy(c.dry_run.nodepool, "web");
 	c.dry_run.result[KIND_NODE] = DRY_RUN_HELD;
 	c.dry_run.result[KIND_NODECLAIM] = DRY_RUN_HELD;
-	version_parse("v1.30.0", &c.kubernetes);
+	judge_version_parse("v1.30.0", &c.kubernetes);
 	c.karpenter = (struct karpenter_facts){.served = true,
 					       .v1 = true,
 					       .claims = true,
 					       .pools = true,
 					       .deployments = 1};
-	version_parse("1.2.0", &c.karpenter.version);
+	judge_version_parse("1.2.0", &c.karpenter.version);
 	for (int i = 0; i < RIGHTS_N; i++)
 		c.allowed[i] = true;
 	nodepool_init(&c.pool.pool);
@@ -237,23 +237,23 @@ observe(void)
 	ROW(c.rules.mode = MODE_OBSERVE, "dry-run-held dry-run-held")          \
 	ROW(observe(), "")                                                     \
 	/* versions */                                                         \
-	ROW(version_parse("v1.29.9", &c.kubernetes), "kubernetes-version")     \
-	ROW(version_parse("?", &c.kubernetes), "")                             \
-	ROW(version_parse("v1.999.0", &c.kubernetes),                          \
+	ROW(judge_version_parse("v1.29.9", &c.kubernetes), "kubernetes-version")     \
+	ROW(judge_version_parse("?", &c.kubernetes), "")                             \
+	ROW(judge_version_parse("v1.999.0", &c.kubernetes),                          \
 	    "kubernetes-version-newer")                                        \
 	ROW(c.karpenter.v1 = false, "karpenter-crds")                          \
 	ROW(c.karpenter.claims = false, "karpenter-crds")                      \
 	ROW(c.karpenter.pools = false, "karpenter-crds")                       \
-	ROW(version_parse("0.37.0", &c.karpenter.version),                     \
+	ROW(judge_version_parse("0.37.0", &c.karpenter.version),                     \
 	    "karpenter-version")                                               \
-	ROW(version_parse("1.1.9", &c.karpenter.version),                      \
+	ROW(judge_version_parse("1.1.9", &c.karpenter.version),                      \
 	    "karpenter-replacements")                                          \
-	ROW(version_parse("1.1.9", &c.karpenter.version);                      \
+	ROW(judge_version_parse("1.1.9", &c.karpenter.version);                      \
 	    c.rules.replacements = REPLACEMENTS_COUNT, "")                     \
-	ROW(version_parse("1.14.99", &c.karpenter.version), "")                \
-	ROW(version_parse("1.999.0", &c.karpenter.version),                    \
+	ROW(judge_version_parse("1.14.99", &c.karpenter.version), "")                \
+	ROW(judge_version_parse("1.999.0", &c.karpenter.version),                    \
 	    "karpenter-version-newer")                                         \
-	ROW(version_parse("2.0.0", &c.karpenter.version),                      \
+	ROW(judge_version_parse("2.0.0", &c.karpenter.version),                      \
 	    "karpenter-version-newer")                                         \
 	ROW(c.karpenter.deployments = 0; c.karpenter.version.known = false, "") \
 	/* rights */                                                           \
@@ -509,8 +509,8 @@ START_TEST(test_commands_name_what_is_meant)
 			 NULL);
 	ck_assert_ptr_eq(strstr(found.at[1].mend, "reboot"), NULL);
 	begin();
-	version_parse("v1.999.0", &c.kubernetes);
-	version_parse("1.999.0", &c.karpenter.version);
+	judge_version_parse("v1.999.0", &c.kubernetes);
+	judge_version_parse("1.999.0", &c.karpenter.version);
 	judge();
 	ck_assert_uint_eq(found.n, 2);
 	ck_assert_str_eq(found.at[0].mend, "holderctl version");
@@ -784,9 +784,9 @@ END_TEST
 START_TEST(test_what_a_dry_run_is_to_bring)
 {
 	begin();
-	ck_assert_int_eq(dry_run_expected(&c.rules), DRY_RUN_HELD);
+	ck_assert_int_eq(judge_dry_run_expected(&c.rules), DRY_RUN_HELD);
 	observe();
-	ck_assert_int_eq(dry_run_expected(&c.rules), DRY_RUN_UNHELD);
+	ck_assert_int_eq(judge_dry_run_expected(&c.rules), DRY_RUN_UNHELD);
 }
 END_TEST
 
@@ -809,7 +809,7 @@ START_TEST(test_versions)
 {
 	struct version v;
 
-	version_parse(versions[_i].text, &v);
+	judge_version_parse(versions[_i].text, &v);
 	ck_assert_msg(v.known == versions[_i].known, "%s", versions[_i].text);
 	if (!v.known)
 		return;

@@ -320,16 +320,16 @@ START_TEST(reasons)
 	struct event_series_todo todo;
 
 	for (int r = 0; r < EVENT_REASON_COUNT; r++) {
-		ck_assert_str_eq(event_reason_name((enum event_reason)r),
+		ck_assert_str_eq(event_series_reason_name((enum event_reason)r),
 				 names[r]);
 		ck_assert_str_eq(
-			event_reason_type((enum event_reason)r),
+			event_series_reason_type((enum event_reason)r),
 			r == EVENT_INVALID_ANNOTATION ||
 					r == EVENT_RELEASE_BLOCKED
 				? "Warning"
 				: "Normal");
 		/* Both in the order of the table above. */
-		ck_assert_int_eq(event_reason_observed((enum event_reason)r),
+		ck_assert_int_eq(event_series_reason_observed((enum event_reason)r),
 				 r < EVENT_INVALID_ANNOTATION ? r + 7 : r);
 		say_as((enum event_reason)r, "general", NULL, "n");
 		ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);

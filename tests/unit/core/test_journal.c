@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/duration.h"
 #include "core/controller/journal.h"
 #include "suite.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 #include "lease_script.h"
 
 /* The state that a leader leaves for the next one in the Lease, and a replica

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 #include "core/protocol/lease_where.h"
 #include "run.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/buf.h"
+#include "core/base/str.h"
 #include "lease_script.h"
 
 /* Several replicas against a modelled API server that has resourceVersions,

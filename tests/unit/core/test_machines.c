@@ -434,17 +434,17 @@ START_TEST(previous_keys)
 		ck_assert(e->has_previous);
 		ck_assert_str_eq(table.previous_keys[e->previous_key].hold.key,
 				 o.previous_key.key);
-		ck_assert_int_eq(entry_tenure(e), TENURE_OURS);
+		ck_assert_int_eq(machines_entry_tenure(e), TENURE_OURS);
 	}
 	/* One too many is left alone, as a person's. */
-	ck_assert_int_eq(entry_tenure(&table.at[id[HELD_KEYS_MAX]]),
+	ck_assert_int_eq(machines_entry_tenure(&table.at[id[HELD_KEYS_MAX]]),
 			 TENURE_PERSON);
 	ck_assert_uint_eq(table.marked[KIND_NODE], HELD_KEYS_MAX);
 	/* When there is room again, the next sight of it takes it in. */
 	drop(id[3]);
 	o = former_object(HELD_KEYS_MAX);
 	put(&o);
-	ck_assert_int_eq(entry_tenure(&table.at[id[HELD_KEYS_MAX]]),
+	ck_assert_int_eq(machines_entry_tenure(&table.at[id[HELD_KEYS_MAX]]),
 			 TENURE_OURS);
 }
 END_TEST

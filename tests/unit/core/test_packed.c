@@ -49,26 +49,26 @@ START_TEST(uid_comes_back)
 	struct uid u, again;
 	char out[UID_BYTES];
 
-	ck_assert(uid_find(&s, text, &u) != uids[_i].string);
-	ck_assert_int_eq(uid_take(&s, text, &u), 0);
+	ck_assert(packed_uid_find(&s, text, &u) != uids[_i].string);
+	ck_assert_int_eq(packed_uid_take(&s, text, &u), 0);
 	ck_assert_uint_eq(s.n, uids[_i].string);
-	uid_text(&s, u, out);
+	packed_uid_text(&s, u, out);
 	ck_assert_str_eq(out, text);
-	ck_assert(uid_find(&s, text, &again) && uid_equals(u, again));
-	ck_assert(uid_is_none(u) == (text[0] == '\0'));
+	ck_assert(packed_uid_find(&s, text, &again) && packed_uid_equals(u, again));
+	ck_assert(packed_uid_is_none(u) == (text[0] == '\0'));
 	for (size_t i = 0; i < sizeof(uids) / sizeof(uids[0]); i++) {
 		int order;
 
-		ck_assert_int_eq(uid_take(&s, uids[i].text, &again), 0);
-		order = uid_compare(&s, u, again);
+		ck_assert_int_eq(packed_uid_take(&s, uids[i].text, &again), 0);
+		order = packed_uid_compare(&s, u, again);
 		ck_assert((order < 0) == (strcmp(text, uids[i].text) < 0));
 		ck_assert((order > 0) == (strcmp(text, uids[i].text) > 0));
-		uid_drop(&s, again);
+		packed_uid_drop(&s, again);
 	}
 	for (size_t i = 0; i < sizeof(uids) / sizeof(uids[0]); i++)
-		ck_assert((uid_find(&s, uids[i].text, &again) &&
-			   uid_equals(u, again)) == (i == (size_t)_i));
-	uid_drop(&s, u);
+		ck_assert((packed_uid_find(&s, uids[i].text, &again) &&
+			   packed_uid_equals(u, again)) == (i == (size_t)_i));
+	packed_uid_drop(&s, u);
 	ck_assert_uint_eq(s.n, 0);
 }
 END_TEST
@@ -103,19 +103,19 @@ START_TEST(version_comes_back)
 	struct version v, again;
 	char out[RV_BYTES];
 
-	ck_assert(version_find(&s, text, &v) != versions[_i].string);
-	ck_assert_int_eq(version_take(&s, text, &v), 0);
+	ck_assert(packed_version_find(&s, text, &v) != versions[_i].string);
+	ck_assert_int_eq(packed_version_take(&s, text, &v), 0);
 	ck_assert_uint_eq(s.n, versions[_i].string);
-	version_text(&s, v, out);
+	packed_version_text(&s, v, out);
 	ck_assert_str_eq(out, text);
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
-		ck_assert((version_find(&s, versions[i].text, &again) &&
+		ck_assert((packed_version_find(&s, versions[i].text, &again) &&
 			   again.n == v.n) == (i == (size_t)_i));
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
-		ck_assert((version_key(versions[i].text) ==
-			   version_key(text)) == (i == (size_t)_i));
-	ck_assert((version_key(text) == 0) == (text[0] == '\0'));
-	version_drop(&s, v);
+		ck_assert((packed_version_key(versions[i].text) ==
+			   packed_version_key(text)) == (i == (size_t)_i));
+	ck_assert((packed_version_key(text) == 0) == (text[0] == '\0'));
+	packed_version_drop(&s, v);
 	ck_assert_uint_eq(s.n, 0);
 }
 END_TEST
@@ -134,15 +134,15 @@ START_TEST(random_numbers)
 			 roll(&d, 65536), roll(&d, 65536), roll(&d, 65536),
 			 roll(&d, 65536), roll(&d, 65536), roll(&d, 65536),
 			 roll(&d, 65536), roll(&d, 65536));
-		ck_assert(uid_take(&s, text, &u) == 0);
-		uid_text(&s, u, out);
+		ck_assert(packed_uid_take(&s, text, &u) == 0);
+		packed_uid_text(&s, u, out);
 		ck_assert(strcmp(out, text) == 0);
 		snprintf(text, sizeof(text), "%u%0*u", 1 + roll(&d, 9),
 			 1 + (int)roll(&d, 17), roll(&d, 10));
-		ck_assert(version_take(&s, text, &v) == 0);
-		version_text(&s, v, out);
+		ck_assert(packed_version_take(&s, text, &v) == 0);
+		packed_version_text(&s, v, out);
 		ck_assert(strcmp(out, text) == 0);
-		version_drop(&s, v);
+		packed_version_drop(&s, v);
 	}
 }
 END_TEST
@@ -159,12 +159,12 @@ START_TEST(full)
 		if (strings_take(&s, text) == NO_ID)
 			break;
 	}
-	ck_assert_int_eq(uid_take(&s, "c7", &u), -1);
-	ck_assert(uid_is_none(u));
-	ck_assert_int_eq(version_take(&s, "c7", &v), -1);
+	ck_assert_int_eq(packed_uid_take(&s, "c7", &u), -1);
+	ck_assert(packed_uid_is_none(u));
+	ck_assert_int_eq(packed_version_take(&s, "c7", &v), -1);
 	ck_assert(v.n == VERSION_TEXT);
-	ck_assert_int_eq(uid_take(&s, uids[2].text, &u), 0);
-	ck_assert_int_eq(version_take(&s, versions[2].text, &v), 0);
+	ck_assert_int_eq(packed_uid_take(&s, uids[2].text, &u), 0);
+	ck_assert_int_eq(packed_version_take(&s, versions[2].text, &v), 0);
 }
 END_TEST
 

@@ -120,7 +120,7 @@ START_TEST(a_list_that_fails_is_named)
 	(void)release_may(&r, 0);
 	ck_assert(start(1000, KIND_NODECLAIM));
 	ck_assert_int_eq(done(KIND_NODECLAIM, false, 1000), RELEASE_WAITS);
-	ck_assert_str_eq(r.failed, kind_name(KIND_NODECLAIM));
+	ck_assert_str_eq(r.failed, object_kind_name(KIND_NODECLAIM));
 	ck_assert(!start(1000, KIND_NODECLAIM));
 	release_forget(&r);
 	ck_assert(r.failed == NULL && !r.wanted);

@@ -45,7 +45,7 @@ START_TEST(in_order)
 			want[at] = want[at - 1];
 		want[at] = ids[i];
 	}
-	ids_sort(ids, n, key_before, keys);
+	sort_ids(ids, n, key_before, keys);
 	ck_assert(n == 0 || memcmp(ids, want, n * sizeof(ids[0])) == 0);
 }
 END_TEST
@@ -58,7 +58,7 @@ START_TEST(all_alike)
 
 	for (uint32_t i = 0; i < MANY; i++)
 		ids[i] = i;
-	ids_sort(ids, MANY, key_alone, keys);
+	sort_ids(ids, MANY, key_alone, keys);
 	for (uint32_t i = 0; i < MANY; i++)
 		seen[ids[i]] = true;
 	for (uint32_t i = 0; i < MANY; i++)

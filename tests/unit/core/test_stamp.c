@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/duration.h"
 #include "core/base/stamp.h"
 #include "run.h"
 

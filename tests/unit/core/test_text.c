@@ -4,6 +4,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
+#include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "run.h"
 

@@ -27,12 +27,12 @@ START_TEST(whole_without_events)
 {
 	see(KIND_NODE, true);
 	see(KIND_NODECLAIM, true);
-	ck_assert_str_eq(views_unseen(&v), kind_name(KIND_NODEPOOL));
+	ck_assert_str_eq(views_unseen(&v), object_kind_name(KIND_NODEPOOL));
 	see(KIND_NODEPOOL, true);
 	ck_assert(views_all_synced(&v) && views_settled(&v));
 	ck_assert(!views_claimless(&v));
 	(void)views_watch(&v, KIND_NODE, false);
-	ck_assert_str_eq(views_unseen(&v), kind_name(KIND_NODE));
+	ck_assert_str_eq(views_unseen(&v), object_kind_name(KIND_NODE));
 	ck_assert(views_watch(&v, KIND_NODE, true));
 	ck_assert(!views_watch(&v, KIND_NODE, true)); /* it was open */
 	views_listing(&v, KIND_NODECLAIM, true);
@@ -63,7 +63,7 @@ START_TEST(a_lead_waits_and_then_begins_without)
 	ck_assert(views_begin(&v, true, 1000 + BEGIN_WAIT_MS, &notes));
 	for (int k = KIND_NODEPOOL; k <= KIND_EVENT; k++) {
 		ck_assert(notes_take(&notes, &n) && n.type == NOTE_WITHOUT);
-		ck_assert_str_eq(n.name, kind_name((enum kind)k));
+		ck_assert_str_eq(n.name, object_kind_name((enum kind)k));
 	}
 	views_lead(&v, true);
 	see(KIND_NODEPOOL, true);

@@ -59,7 +59,7 @@ __wrap_event_recorder_say(struct event_recorder *t,
 			  const struct event_series_what *what)
 {
 	(void)t;
-	buf_printf(&b, "%s %s %s: %s\n", event_reason_name(what->reason),
+	buf_printf(&b, "%s %s %s: %s\n", event_series_reason_name(what->reason),
 		   what->nodepool, what->nodepool_uid, what->note);
 }
 

@@ -48,14 +48,14 @@ void
 __wrap_state_track(struct state *s, const struct object *o)
 {
 	(void)s;
-	buf_printf(&b, "track %s %s\n", kind_name(o->kind), o->name);
+	buf_printf(&b, "track %s %s\n", object_kind_name(o->kind), o->name);
 }
 
 void
 __wrap_state_forget(struct state *s, const struct object *o)
 {
 	(void)s;
-	buf_printf(&b, "forget %s %s\n", kind_name(o->kind), o->name);
+	buf_printf(&b, "forget %s %s\n", object_kind_name(o->kind), o->name);
 }
 
 void

@@ -89,7 +89,7 @@ put_answer(const struct rules *r, const char *bytes, size_t n, struct buf *b)
 		return;
 	}
 	buf_printf(b, "200 %s name=%s pool=%s%s%s\n",
-		   v->kind_known ? kind_name(v->kind) : "other",
+		   v->kind_known ? object_kind_name(v->kind) : "other",
 		   f.request.name, v->nodepool, v->create ? " create" : "",
 		   f.request.dry_run ? " dry-run" : "");
 	put_reply(b, reply, a.len);

@@ -100,7 +100,7 @@ START_TEST(test_defaults)
 	ck_assert_int_eq(c.rules.cap.window_ms, 10 * MINUTE);
 	ck_assert_int_eq(c.rules.startup_ms, 15 * MINUTE);
 	ck_assert_uint_eq(c.rules.min_scale_up, 1);
-	ck_assert(hold_key_is_default(&c.rules.hold));
+	ck_assert(rules_hold_is_default(&c.rules.hold));
 	ck_assert(rules_nodepool_included(&c.rules, "any"));
 	ck_assert(rules_nodepool_included(&c.rules, ""));
 	ck_assert_str_eq(c.webhook.address, ":9443");
@@ -406,7 +406,7 @@ static const struct {
 
 START_TEST(test_pattern)
 {
-	ck_assert_msg(syntax_pattern(pattern[_i].text) == pattern[_i].some,
+	ck_assert_msg(config_pattern_can_match(pattern[_i].text) == pattern[_i].some,
 		      "%s", pattern[_i].text);
 }
 END_TEST
@@ -465,7 +465,7 @@ START_TEST(test_every_short_pattern)
 		write_text(chars, i, text);
 		if (strstr(text, "[.") != NULL)
 			continue;	/* may begin a collating symbol */
-		ck_assert_msg(syntax_pattern(text) == matches_some(text), "%s",
+		ck_assert_msg(config_pattern_can_match(text) == matches_some(text), "%s",
 			      text);
 	}
 }
@@ -485,7 +485,7 @@ START_TEST(test_no_pattern_that_matches_is_refused)
 			text[k] = chars[(dice >> 16) % (sizeof(chars) - 1)];
 		}
 		text[n] = '\0';
-		ck_assert_msg(syntax_pattern(text) || !matches_some(text), "%s",
+		ck_assert_msg(config_pattern_can_match(text) || !matches_some(text), "%s",
 			      text);
 	}
 }

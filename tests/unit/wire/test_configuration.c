@@ -75,11 +75,11 @@ static void
 add_values(struct buf *b, const struct config_key *k)
 {
 	if (k->off_only) {
-		buf_printf(b, "`%s`", config_expected(k));
+		buf_printf(b, "`%s`", config_value_expected(k));
 		return;
 	}
 	if (!is_of_words(k)) {
-		buf_puts(b, config_expected(k));
+		buf_puts(b, config_value_expected(k));
 		return;
 	}
 	buf_puts(b, "`");

@@ -6,7 +6,7 @@
 
 #include "suite.h"
 #include "wire/doctor/facts.h"
-#include "wire/doctor/report.h"
+#include "wire/doctor/findings.h"
 #include "wire/json/json.h"
 
 /* --- the webhook ---------------------------------------------------------- */
@@ -30,7 +30,7 @@ hook(const char *json, char **bundle)
 {
 	struct webhook_facts w;
 	struct err e = {0};
-	int rc = webhook_facts_decode(json, strlen(json), &w, bundle, &e);
+	int rc = facts_webhook_decode(json, strlen(json), &w, bundle, &e);
 
 	ck_assert_msg(rc == 1, "%d %s: %s", rc, e.text, json);
 	return w;
@@ -184,12 +184,12 @@ START_TEST(test_no_webhook_of_ours)
 	char *bundle;
 
 	for (size_t i = 0; i < 2; i++)
-		ck_assert_int_eq(webhook_facts_decode(other[i],
+		ck_assert_int_eq(facts_webhook_decode(other[i],
 						      strlen(other[i]), &w,
 						      &bundle, &e),
 				 0);
 	for (size_t i = 0; i < 5; i++)
-		ck_assert_msg(webhook_facts_decode(bad[i], strlen(bad[i]), &w,
+		ck_assert_msg(facts_webhook_decode(bad[i], strlen(bad[i]), &w,
 						   &bundle, &e) == -1,
 			      "%s", bad[i]);
 }
@@ -246,7 +246,7 @@ START_TEST(test_pools)
 	struct nodepool_facts p;
 	struct err e = {0};
 
-	ck_assert_msg(nodepool_facts_decode(json, strlen(json), &hold, &p,
+	ck_assert_msg(facts_nodepool_decode(json, strlen(json), &hold, &p,
 					    &e) == 0,
 		      "%s", e.text);
 	ck_assert_str_eq(p.pool.name, "p");
@@ -288,7 +288,7 @@ START_TEST(test_deployments)
 	struct deployment_facts d;
 	struct err e = {0};
 
-	ck_assert_msg(deployment_facts_decode(json, strlen(json), &d, &e) == 0,
+	ck_assert_msg(facts_deployment_decode(json, strlen(json), &d, &e) == 0,
 		      "%s", e.text);
 	ck_assert_str_eq(d.version.text, images[_i].version);
 	ck_assert_str_eq(d.name, "d");
@@ -326,7 +326,7 @@ START_TEST(test_pods)
 	struct pod_facts p;
 	struct err e = {0};
 
-	ck_assert_int_eq(pod_facts_decode(pods[_i].json, strlen(pods[_i].json),
+	ck_assert_int_eq(facts_pod_decode(pods[_i].json, strlen(pods[_i].json),
 					  &p, &e),
 			 pods[_i].rc);
 	if (pods[_i].rc < 0)
@@ -386,7 +386,7 @@ START_TEST(test_nodes)
 	struct carried n;
 	struct err e = {0};
 
-	ck_assert_msg(carried_decode(nodes[_i].json, strlen(nodes[_i].json),
+	ck_assert_msg(facts_carried_decode(nodes[_i].json, strlen(nodes[_i].json),
 				     &hold, &n, &e) == 0,
 		      "%s", e.text);
 	ck_assert_str_eq(n.nodepool, "web");
@@ -411,21 +411,21 @@ START_TEST(test_served)
 	struct version v;
 	struct err e = {0};
 
-	ck_assert_int_eq(group_decode(old, strlen(old), &before, &e), 0);
+	ck_assert_int_eq(facts_group_decode(old, strlen(old), &before, &e), 0);
 	ck_assert(before.served && !before.v1);
-	ck_assert_int_eq(group_decode(group, strlen(group), &k, &e), 0);
+	ck_assert_int_eq(facts_group_decode(group, strlen(group), &k, &e), 0);
 	ck_assert(k.served && k.v1);
-	ck_assert_int_eq(group_resources_decode(list, strlen(list), &k, &e), 0);
+	ck_assert_int_eq(facts_group_resources_decode(list, strlen(list), &k, &e), 0);
 	ck_assert(k.pools && !k.claims);
-	ck_assert_int_eq(group_resources_decode(group, strlen(group), &k, &e),
+	ck_assert_int_eq(facts_group_resources_decode(group, strlen(group), &k, &e),
 			 0);
 	ck_assert(k.pools && !k.claims);
-	ck_assert_int_eq(kubernetes_decode(version, strlen(version), &v, &e),
+	ck_assert_int_eq(facts_kubernetes_decode(version, strlen(version), &v, &e),
 			 0);
 	ck_assert(v.known && v.major == 1 && v.minor == 36);
-	ck_assert_int_eq(kubernetes_decode("{", 1, &v, &e), -1);
-	ck_assert_int_eq(group_decode("{", 1, &k, &e), -1);
-	ck_assert_int_eq(group_resources_decode("{", 1, &k, &e), -1);
+	ck_assert_int_eq(facts_kubernetes_decode("{", 1, &v, &e), -1);
+	ck_assert_int_eq(facts_group_decode("{", 1, &k, &e), -1);
+	ck_assert_int_eq(facts_group_resources_decode("{", 1, &k, &e), -1);
 }
 END_TEST
 
@@ -456,7 +456,7 @@ START_TEST(test_access_reviews)
 
 	for (unsigned i = 0; i < RIGHTS_N; i++) {
 		buf_init(&b, text, sizeof(text));
-		access_review(&b, &rights[i], &place);
+		facts_access_body(&b, &rights[i], &place);
 		AUTO_JSON root = parsed(&b);
 		const struct json *a = json_path(root, path, 2);
 
@@ -475,12 +475,12 @@ START_TEST(test_access_reviews)
 		ck_assert(json_says(a, "namespace", "default") ==
 			  (rights[i].where == RIGHT_DEFAULT));
 	}
-	ck_assert_int_eq(access_review_decode(yes, strlen(yes), &allowed, &e),
+	ck_assert_int_eq(facts_access_decode(yes, strlen(yes), &allowed, &e),
 			 0);
 	ck_assert(allowed);
-	ck_assert_int_eq(access_review_decode(no, strlen(no), &allowed, &e), 0);
+	ck_assert_int_eq(facts_access_decode(no, strlen(no), &allowed, &e), 0);
 	ck_assert(!allowed);
-	ck_assert_int_eq(access_review_decode("", 0, &allowed, &e), -1);
+	ck_assert_int_eq(facts_access_decode("", 0, &allowed, &e), -1);
 }
 END_TEST
 
@@ -504,22 +504,22 @@ START_TEST(test_dry_runs)
 		if (class)
 			strcpy(p.class.kind, "EC2NodeClass");
 		buf_init(&b, text, sizeof(text));
-		dry_run_body(&b, KIND_NODECLAIM, &p);
+		facts_dry_run_body(&b, KIND_NODECLAIM, &p);
 		AUTO_JSON root = parsed(&b);
 		ck_assert(json_says(json_path(root, ref, 2), "kind",
 				    class ? "EC2NodeClass" : "check"));
 		ck_assert(json_says(root, "apiVersion", "karpenter.sh/v1"));
 	}
 	buf_init(&b, text, sizeof(text));
-	dry_run_body(&b, KIND_NODE, &p);
+	facts_dry_run_body(&b, KIND_NODE, &p);
 	json_free(parsed(&b));
 	ck_assert_ptr_nonnull(
 		strstr(text, "\"taints\":[{\"key\":\"karpenter.sh/unregistered\""));
-	ck_assert_int_eq(dry_run_decode(held, strlen(held), &is_held, &e), 0);
+	ck_assert_int_eq(facts_dry_run_decode(held, strlen(held), &is_held, &e), 0);
 	ck_assert(is_held);
-	ck_assert_int_eq(dry_run_decode(clear, strlen(clear), &is_held, &e), 0);
+	ck_assert_int_eq(facts_dry_run_decode(clear, strlen(clear), &is_held, &e), 0);
 	ck_assert(!is_held);
-	ck_assert_int_eq(dry_run_decode("", 0, &is_held, &e), -1);
+	ck_assert_int_eq(facts_dry_run_decode("", 0, &is_held, &e), -1);
 }
 END_TEST
 

@@ -34,7 +34,7 @@ START_TEST(test_a_deployment)
 	struct deployment_facts d;
 	struct err e = {0};
 
-	ck_assert_int_eq(deployment_facts_decode(text, strlen(text), &d, &e),
+	ck_assert_int_eq(facts_deployment_decode(text, strlen(text), &d, &e),
 			 0);
 	ck_assert_str_eq(d.config_map, "c-1");
 	ck_assert_str_eq(d.release, "hold");
@@ -45,7 +45,7 @@ START_TEST(test_a_deployment)
 	ck_assert_int_eq(d.ready, 2);
 	ck_assert_int_eq(d.available, 4);
 	text = json("{'metadata':{'name':'d','namespace':'ns'}}");
-	ck_assert_int_eq(deployment_facts_decode(text, strlen(text), &d, &e),
+	ck_assert_int_eq(facts_deployment_decode(text, strlen(text), &d, &e),
 			 0);
 	ck_assert_int_eq(d.replicas, 1);
 	ck_assert_str_eq(d.release, "");
@@ -92,7 +92,7 @@ START_TEST(test_troubles)
 		       "'metrics','containerPort':8080},{'name':'metrics',"
 		       "'containerPort':99999}]}]},'status':%s}",
 		       troubles[_i].status);
-	ck_assert_int_eq(pod_facts_decode(json(text), strlen(text), &p, &e),
+	ck_assert_int_eq(facts_pod_decode(json(text), strlen(text), &p, &e),
 			 0);
 	ck_assert_str_eq(p.component, "renewer");
 	ck_assert_str_eq(p.ports, " webhook 9443 - 1 metrics 8080 ");
@@ -135,7 +135,7 @@ START_TEST(test_services)
 	struct err e = {0};
 
 	(void)snprintf(text, sizeof(text), "{'spec':%s}", services[_i].spec);
-	ck_assert_int_eq(service_facts_decode(json(text), strlen(text), &w, &s,
+	ck_assert_int_eq(facts_service_decode(json(text), strlen(text), &w, &s,
 					      &e),
 			 0);
 	ck_assert(s.there && s.port == services[_i].port);
@@ -165,11 +165,11 @@ START_TEST(test_slices_and_budgets)
 	struct err e = {0};
 	bool is = false;
 
-	ck_assert_int_eq(slice_facts_decode(text, strlen(text), &ready, &e), 0);
+	ck_assert_int_eq(facts_slice_decode(text, strlen(text), &ready, &e), 0);
 	ck_assert_uint_eq(ready, 4);
 	for (int i = 0; i < 5; i++) {
 		text = json(i < 2 ? ours[i] : others[i - 2]);
-		ck_assert_int_eq(budget_facts_decode(text, strlen(text), &is,
+		ck_assert_int_eq(facts_budget_decode(text, strlen(text), &is,
 						     &e),
 				 0);
 		ck_assert_msg(is == (i < 2), "%s", text);
@@ -210,7 +210,7 @@ START_TEST(test_policies)
 		*s++ = *t == '\'' && in == NULL ? '"' : *t;
 	}
 	*s = '\0';
-	ck_assert_msg(policy_facts_decode(out, strlen(out), "ns", "a/b", &w,
+	ck_assert_msg(facts_policy_decode(out, strlen(out), "ns", "a/b", &w,
 					  &e) == 0,
 		      "%s: %s", out, e.text);
 	ck_assert(w.policy && !w.binding);
@@ -230,7 +230,7 @@ START_TEST(test_bindings)
 		struct policy_facts w = {.name = "n"};
 		const char *text = json(at[i]);
 
-		ck_assert_int_eq(policy_binding_decode(text, strlen(text), &w,
+		ck_assert_int_eq(facts_policy_binding_decode(text, strlen(text), &w,
 						       &e),
 				 0);
 		ck_assert(w.binding && w.denies == (i == 0));
@@ -259,7 +259,7 @@ START_TEST(test_a_leader)
 	static struct leader_facts l;
 	struct err e = {0};
 
-	ck_assert_int_eq(leader_facts_decode(text, strlen(text), &l, &e), 0);
+	ck_assert_int_eq(facts_leader_decode(text, strlen(text), &l, &e), 0);
 	ck_assert_str_eq(l.replica, "p_1");
 	ck_assert(l.electing && l.valid && l.patterns_told);
 	ck_assert_int_eq(l.not_after_ms, 1000);
@@ -276,13 +276,13 @@ START_TEST(test_a_leader)
 	text = json("{'kind':'HolderStatus','certificate':{'valid':false,"
 		    "'notAfter':null,'authority':'-0000000000000fe'},'configuration':{'nodePools':{'include':"
 		    "[7],'exclude':[]}}}");
-	ck_assert_int_eq(leader_facts_decode(text, strlen(text), &l, &e), 0);
+	ck_assert_int_eq(facts_leader_decode(text, strlen(text), &l, &e), 0);
 	ck_assert(!l.patterns_told && !l.valid && !l.electing);
 	ck_assert_int_eq(l.not_after_ms, STAMP_NONE);
 	ck_assert_uint_eq(l.authority, 0);
 	ck_assert_str_eq(l.told[0], "");
 	text = json("{'kind':'MachineStatus'}");
-	ck_assert_int_eq(leader_facts_decode(text, strlen(text), &l, &e), -1);
+	ck_assert_int_eq(facts_leader_decode(text, strlen(text), &l, &e), -1);
 	ck_assert_int_eq(e.code, ERR_INPUT);
 }
 END_TEST

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "suite.h"
 #include "wire/api/event.h"
 #include "wire/json/json.h"

@@ -208,11 +208,11 @@ START_TEST(test_dollars)
 {
 	int64_t v = -1;
 
-	ck_assert_int_eq(dollars_parse(dollars[_i].text,
+	ck_assert_int_eq(fact_dollars_parse(dollars[_i].text,
 				       strlen(dollars[_i].text), &v),
 			 dollars[_i].v < 0 ? -1 : 0);
 	ck_assert_int_eq(v, dollars[_i].v);
-	ck_assert_int_eq(dollars_parse("-1.5", 4, &v), 0);
+	ck_assert_int_eq(fact_dollars_parse("-1.5", 4, &v), 0);
 	ck_assert_int_eq(v, -1500000);
 }
 END_TEST
@@ -258,7 +258,7 @@ tell_short(void *ctx, const struct fact *f, struct err *e)
 	(void)ctx, (void)e;
 	buf_printf(&told, "%s@%lld %s%s", fact_name(f->kind),
 		   (long long)(f->at_ms - 1772445600000) / 1000, f->claim,
-		   maker_name(f->maker));
+		   fact_maker_name(f->maker));
 	for (size_t i = 0; i < f->nodes_n; i++)
 		buf_printf(&told, "%s%s", i > 0 ? "+" : "", f->nodes[i].node);
 	if (f->pods >= 0)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "golden/golden.h"
 #include "suite.h"
 #include "wire/api/lease.h"

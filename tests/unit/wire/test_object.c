@@ -46,7 +46,7 @@ put_flag(struct buf *b, const char *name, bool set)
 static void
 put_object(struct buf *b, const struct object *o)
 {
-	buf_printf(b, "%s %s\n", kind_name(o->kind), o->name);
+	buf_printf(b, "%s %s\n", object_kind_name(o->kind), o->name);
 	put_text(b, "uid", o->uid);
 	put_text(b, "rv", o->rv);
 	put_text(b, "pool", o->nodepool);
@@ -88,7 +88,7 @@ put_line(struct buf *b, const char *bytes, size_t n, enum kind kind,
 	struct err e = {0};
 	int code = -1;
 
-	if (watch_decode(bytes, n, kind, hold, &type, &o, &code, &e)) {
+	if (object_watch_decode(bytes, n, kind, hold, &type, &o, &code, &e)) {
 		buf_printf(b, "error %s\n", e.text);
 	} else if (type == WATCH_ERROR) {
 		buf_printf(b, "ERROR %d %s\n", code, e.text);
@@ -125,7 +125,7 @@ golden_status(const char *bytes, size_t n, char *out, size_t cap)
 	struct buf b;
 
 	buf_init(&b, out, cap);
-	if (status_decode(bytes, n, &st))
+	if (watch_status_decode(bytes, n, &st))
 		buf_printf(&b, "code=%d\nreason=%s\nmessage=%s\n", st.code,
 			   st.reason, st.message);
 	else
@@ -234,13 +234,13 @@ START_TEST(test_untouched)
 	ck_assert_int_eq(decode("7", &today, &o, &e), -1);
 	ck_assert_str_eq(e.text, "Node n: metadata.annotations is no object");
 	ck_assert_str_eq(o.name, "before");
-	ck_assert_int_eq(watch_decode("{\"type\":\"ADDED\",\"object\":{}}", 28,
+	ck_assert_int_eq(object_watch_decode("{\"type\":\"ADDED\",\"object\":{}}", 28,
 				      KIND_NODE, &today, &type, &o, &code, &e),
 			 -1);
 	ck_assert_int_eq(type, WATCH_DELETED);
 	ck_assert_int_eq(code, 7);
 	ck_assert_str_eq(o.name, "before");
-	ck_assert_int_eq(list_meta_decode("{}", 2, rv, cont, &e), -1);
+	ck_assert_int_eq(object_list_meta_decode("{}", 2, rv, cont, &e), -1);
 	ck_assert_str_eq(rv, "before");
 	ck_assert_str_eq(cont, "before");
 }
@@ -261,7 +261,7 @@ START_TEST(test_list_meta)
 			     "\"resourceVersion\":\"42\"},\"items\":[]}",
 			     token);
 		ck_assert_int_eq(
-			list_meta_decode(text, (size_t)n, rv, cont, &e),
+			object_list_meta_decode(text, (size_t)n, rv, cont, &e),
 			i == 0 ? -1 : 0);
 	}
 	ck_assert_str_eq(cont, token);

@@ -216,7 +216,7 @@ START_TEST(test_read_webhooks)
 	const char *text = configurations[_i].text;
 	struct webhooks w = {.rv = "untouched"};
 	struct err e = {0};
-	int rc = webhooks_decode(text, strlen(text), &w, &e);
+	int rc = webhook_config_decode(text, strlen(text), &w, &e);
 
 	if (configurations[_i].error != NULL) {
 		ck_assert_int_eq(rc, -1);
@@ -229,7 +229,7 @@ START_TEST(test_read_webhooks)
 	ck_assert_uint_eq(w.n, configurations[_i].n);
 	assert_text(w.bundle[0], configurations[_i].first);
 	assert_text(w.bundle[1], configurations[_i].second);
-	webhooks_done(&w);
+	webhook_config_done(&w);
 	ck_assert_uint_eq(w.n, 0);
 }
 END_TEST
@@ -244,7 +244,7 @@ START_TEST(test_patch_webhooks)
 	struct buf b;
 
 	buf_init(&b, patch, sizeof(patch));
-	webhooks_patch(&b, &w, "foo");
+	webhook_config_patch(&b, &w, "foo");
 	ck_assert_str_eq(
 		patch,
 		"[{\"op\":\"test\",\"path\":\"/metadata/resourceVersion\","
@@ -268,7 +268,7 @@ START_TEST(test_patch_long)
 	memset(w.rv, '7', sizeof(w.rv) - 1);
 	memset(pem, 'x', sizeof(pem) - 1);
 	buf_init(&b, patch, sizeof(patch));
-	webhooks_patch(&b, &w, pem);
+	webhook_config_patch(&b, &w, pem);
 	ck_assert(!b.full);
 }
 END_TEST

@@ -10,7 +10,7 @@
 #include "wire/api/event.h"
 #include "wire/api/lease.h"
 #include "wire/config/config.h"
-#include "wire/doctor/report.h"
+#include "wire/doctor/findings.h"
 #include "wire/karpenter/record.h"
 #include "wire/metrics/metrics.h"
 #include "wire/status/status.h"

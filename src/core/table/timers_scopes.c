@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "core/base/buf.h"
 #include "core/base/sort.h"
+#include "core/base/str.h"
 #include "timers_parts.h"
 
 /* The scopes: which of them are held, their caps, and what outlives a
@@ -258,7 +258,7 @@ timers_scopes_due(struct timers *ts, int64_t boot_ms)
 		mark_dirty(ts, scope);
 	}
 	/* Those that turn at one moment do so in one order. */
-	ids_sort(ts->dirty + before, ts->dirty_n - before, timers_id_before,
+	sort_ids(ts->dirty + before, ts->dirty_n - before, timers_id_before,
 		 NULL);
 }
 

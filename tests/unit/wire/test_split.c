@@ -7,8 +7,8 @@
 #include "core/base/limits.h"
 #include "golden/golden.h"
 #include "suite.h"
-#include "wire/api/list.h"
 #include "wire/api/object.h"
+#include "wire/api/split.h"
 
 #define OUT_BYTES 16384
 
@@ -105,7 +105,7 @@ golden_list(const char *bytes, size_t n, char *out, size_t cap)
 	if (env == NULL)
 		return;
 	env += strlen("envelope ");
-	if (list_meta_decode(env, strlen(env), rv, cont, &e))
+	if (object_list_meta_decode(env, strlen(env), rv, cont, &e))
 		buf_printf(&b, "no list: %s\n", e.text);
 	else
 		buf_printf(&b, "resourceVersion %s\ncontinue %s\n", rv, cont);

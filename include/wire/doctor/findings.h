@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef WIRE_DOCTOR_REPORT_H
-#define WIRE_DOCTOR_REPORT_H
+#ifndef WIRE_DOCTOR_FINDINGS_H
+#define WIRE_DOCTOR_FINDINGS_H
 
 #include "core/base/buf.h"
 #include "core/doctor/finding.h"

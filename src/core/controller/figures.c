@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "count.h"
+#include "figures.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -141,8 +141,8 @@ figures_hand(const struct figures *f)
 }
 
 uint32_t
-controller_machines_counted(const struct controller *s, const struct figures *f,
-			    const char *nodepool)
+figures_machines(const struct controller *s, const struct figures *f,
+		 const char *nodepool)
 {
 	uint32_t ref;
 
@@ -172,7 +172,7 @@ count_machine(const struct controller *s, struct figures *f, uint32_t head,
 
 		if (halves[i] == NULL)
 			continue;
-		t = entry_tenure(halves[i]);
+		t = machines_entry_tenure(halves[i]);
 		ours |= t == TENURE_OURS;
 		if (t == TENURE_OURS && p->by_hand)
 			f->by_hand[halves[i]->kind]++;
@@ -220,7 +220,7 @@ count_timer(const struct controller *s, struct figures *f, uint32_t id,
 }
 
 void
-hand_count(struct hand_holds *hand, const struct nodepool_terms *t)
+figures_hand_add(struct hand_holds *hand, const struct nodepool_terms *t)
 {
 	if (t->out)
 		return;
@@ -244,7 +244,7 @@ count_nodepools(const struct controller *s, struct figures *f, int64_t now_ms)
 		if (s->nodepools.at[f->nodepool_at].name[0] == '\0')
 			continue;
 		t = nodepools_terms_at(&s->nodepools, f->nodepool_at, now_ms);
-		hand_count(&f->hand, &t);
+		figures_hand_add(&f->hand, &t);
 	}
 	return f->nodepool_at < top;
 }
@@ -252,7 +252,7 @@ count_nodepools(const struct controller *s, struct figures *f, int64_t now_ms)
 /* Behind the machines come the timers of boots that failed.  What lies between
  * was never used. */
 bool
-controller_count(const struct controller *s, struct figures *f, struct now now)
+figures_count(const struct controller *s, struct figures *f, struct now now)
 {
 	uint32_t top = s->machines.top, end;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_CONTROLLER_COUNT_H
-#define CORE_CONTROLLER_COUNT_H
+#ifndef CORE_CONTROLLER_FIGURES_H
+#define CORE_CONTROLLER_FIGURES_H
 
 #include "core/controller/status.h"
 #include "core/table/nodepools.h"
@@ -13,7 +13,7 @@
 struct nodepool_figures figures_nodepool(const struct figures *f, uint32_t ref);
 /* Returns what was counted of all NodePools; and adds one to such a count. */
 struct hand_holds figures_hand(const struct figures *f);
-void hand_count(struct hand_holds *hand, const struct nodepool_terms *t);
+void figures_hand_add(struct hand_holds *hand, const struct nodepool_terms *t);
 /* Returns which machine of the scope has the latest deadline, past or ahead,
  * and when the scope will be quiet because of it. */
 struct quiet figures_scope(const struct figures *f, uint32_t scope);

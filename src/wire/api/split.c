@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/api/list.h"
+#include "wire/api/split.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

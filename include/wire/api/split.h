@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef WIRE_API_LIST_H
-#define WIRE_API_LIST_H
+#ifndef WIRE_API_SPLIT_H
+#define WIRE_API_SPLIT_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/doctor/report.h"
+#include "wire/doctor/findings.h"
 
 #include "wire/json/json_printf.h"
 
@@ -37,7 +37,7 @@ findings_text(struct buf *b, const struct findings *f)
 			     f->of[c].note[0] != '\0';
 
 		buf_printf(b, "%-10s %-*s%s\n",
-			   doctor_check_name((enum doctor_check)c),
+			   finding_check_name((enum doctor_check)c),
 			   noted ? 9 : 0, outcome(f, c),
 			   noted ? f->of[c].note : "");
 		for (unsigned i = 0; i < f->n; i++) {
@@ -69,7 +69,7 @@ findings_json(struct buf *b, const struct findings *f, const char *version)
 	for (int c = 0; c < DOCTOR_CHECKS; c++)
 		json_printf(
 			b, ",{'check':%s,'outcome':%s,'saw':%s}",
-			doctor_check_name((enum doctor_check)c), outcome(f, c),
+			finding_check_name((enum doctor_check)c), outcome(f, c),
 			f->of[c].worst == FINDING_NONE ? f->of[c].note : "");
 	json_printf(b, "],'findings':[");
 	for (unsigned i = 0; i < f->n; i++) {
@@ -78,7 +78,7 @@ findings_json(struct buf *b, const struct findings *f, const char *version)
 		json_printf(b,
 			    ",{'check':%s,'level':%s,'id':%s,"
 			    "'what':%s,'why':%s,'mend':%s}",
-			    doctor_check_name(x->kind->check), level(x),
+			    finding_check_name(x->kind->check), level(x),
 			    x->kind->id, x->what, x->kind->why, x->mend);
 	}
 	buf_puts(b, "]}\n");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scope_news.h"
+#include "news.h"
 
 static const struct scope_news none = {.turned_ms = STAMP_NONE};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TOOLS_DOCTOR_PARTS_H
-#define TOOLS_DOCTOR_PARTS_H
+#ifndef TOOLS_DOCTOR_LOOK_H
+#define TOOLS_DOCTOR_LOOK_H
 
 #include "doctor.h"
 #include "edge/clock.h"
@@ -77,19 +77,19 @@ struct doctor {
 };
 
 /* Makes one call.  Returns 0 for an answer 200 or 201, 1 for a 404, and -1 with
- * *e for any other and for none.  doctor_get tries again while the API server
+ * *e for any other and for none.  ask_get tries again while the API server
  * is busy or away; the others do not. */
-int doctor_get(struct doctor *d, const char *path, struct kube_reply *r,
-	       struct err *e);
-int doctor_get_once(struct doctor *d, const char *path, struct kube_reply *r,
-		    struct err *e);
-int doctor_post(struct doctor *d, const char *path, const struct buf *body,
-		struct kube_reply *r, struct err *e);
+int ask_get(struct doctor *d, const char *path, struct kube_reply *r,
+	    struct err *e);
+int ask_get_once(struct doctor *d, const char *path, struct kube_reply *r,
+		 struct err *e);
+int ask_post(struct doctor *d, const char *path, const struct buf *body,
+	     struct kube_reply *r, struct err *e);
 
 /* Lists `path`, calls `begin` when the list begins or begins anew, and passes
  * each item on.  What cannot be listed or decoded becomes a finding of check c.
  * Returns as session_list does. */
-struct doctor_list {
+struct ask_list {
 	enum doctor_check check;
 	const char *what;	   /* "Nodes" */
 	const char *path, *accept; /* as in struct session_list */
@@ -97,7 +97,7 @@ struct doctor_list {
 	int (*item)(struct doctor *d, const char *bytes, size_t n,
 		    struct err *e);
 };
-int doctor_list(struct doctor *d, const struct doctor_list *list);
+int ask_list(struct doctor *d, const struct ask_list *list);
 
 /* look_cluster.c.  It returns -1 if nothing else can be asked. */
 int look_api(struct doctor *d);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_CONTROLLER_SCOPE_NEWS_H
-#define CORE_CONTROLLER_SCOPE_NEWS_H
+#ifndef CORE_CONTROLLER_NEWS_H
+#define CORE_CONTROLLER_NEWS_H
 
 #include <stdbool.h>
 #include <stdint.h>
