@@ -72,7 +72,7 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 	fuzz-coverage edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures configuration test demo demo-quick \
 	page-test bench study study-pictures instructions san tsan lint deps certs image install \
-	install-plugin krew karpenter-logs matrix said \
+	install-plugin krew karpenter-logs matrix said release kind-load programs-below \
 	clean format compile_commands man
 .SECONDARY:
 
@@ -82,7 +82,7 @@ all: $(BIN) $(TOOLS)  ## build $(BIN) and $(TOOLS)
 
 # What make help prints, in this order; what stands in none comes last.
 TOPICS = First_steps=help,demo,demo-quick,check,test \
-	Build_and_install=all,programs,deps,install,install-plugin,man,krew,image,certs,clean \
+	Build_and_install=all,programs,deps,install,install-plugin,man,krew,image,release,kind-load,certs,clean \
 	Single_suites=lint,unit,edge,daemon,san,tsan,e2e,e2e-long,page-test,matrix \
 	Simulator=sim-quick,sim,explore,explore-quick,mutants,pictures \
 	Fuzzing=fuzz,fuzz-corpus,fuzz-coverage \
@@ -123,7 +123,7 @@ define room
 $(call archives,$(1)): $$(patsubst src/%.c,$(VARIANT)/%.o,\
 		$$(filter-out %/main.c,$$(wildcard src/$(1)/*.c)))
 	@rm -f $$@
-	@ar rcs $$@ $$^
+	@$(AR) rcs $$@ $$^
 endef
 $(foreach r,$(ROOMS),$(eval $(call room,$(r))))
 
@@ -166,7 +166,7 @@ $(shared_core): $(patsubst %,$(VARIANT)/tests/of_sim/%.o,api dice) \
 	tests/unit/core/test_%,$(wildcard tests/unit/core/*.c)))
 $(shared_core) $(shared_unit) $(shared_edge):
 	@rm -f $@
-	@ar rcs $@ $^
+	@$(AR) rcs $@ $^
 
 # The functions that a test puts its own in place of, as __wrap_NAME.
 instead = $(foreach f,$(1),-Xlinker --wrap=$(f))
@@ -311,11 +311,14 @@ edge: $(EDGE)  ## unit tests of src/edge and of the threads
 		xargs -n 1 -P 4 env CK_FORK=$(CK_FORK) $(KEEP) edge
 
 # The layers below have neither.
-below: $(UNIT) $(REPLAYS) $(ANSWERS)
-	@printf '%s\n' $(UNIT) | xargs -n 1 -P $(JOBS) env CK_FORK=$(CK_FORK) $(KEEP) unit
+# RUN runs programs of another architecture.
+RUN ?=
+programs-below: $(UNIT) $(REPLAYS) $(ANSWERS)
+below: programs-below
+	@printf '%s\n' $(UNIT) | xargs -n 1 -P $(JOBS) env CK_FORK=$(CK_FORK) $(KEEP) unit $(RUN)
 	@set -e; for f in $(FUZZ); do \
-		$(VARIANT)/tests/fuzz/$$f tests/fuzz/corpus/$${f#fuzz_}; done
-	@$(PYTHON) tests/fuzz/patches.py $(ANSWERS) tests/fuzz/corpus/admission tests/golden/admission
+		$(RUN) $(VARIANT)/tests/fuzz/$$f tests/fuzz/corpus/$${f#fuzz_}; done
+	@$(PYTHON) tests/fuzz/patches.py "$(strip $(RUN) $(ANSWERS))" tests/fuzz/corpus/admission tests/golden/admission
 
 unit: edge below  ## all unit tests, golden files and fuzz corpora
 
@@ -495,6 +498,21 @@ certs: all  ## write a self-signed CA and serving certificate into certs/
 
 image:  ## build the container image
 	@BUILD=$(BUILD) VERSION=$(VERSION) deploy/image.sh
+
+DIST ?= dist
+release:  ## all that a release has, of a commit, into dist/: VERSION=, IMAGE=, URL=, KEY= (docs/releasing.md); needs root
+	@tests/deps.sh git debootstrap buildah skopeo umoci openssl python3-venv
+	@tests/e2e/lib/binaries.sh kubectl helm
+	@BUILD=$(BUILD) VERSION=$(VERSION) deploy/release.sh $(DIST)
+
+# Whichever of them is installed takes what `make release` has written.
+ARCH = $(shell dpkg --print-architecture)
+kind-load:  ## the image of dist/ into the cluster of kind, k3d or minikube
+	@set -- $(DIST)/karpenter-node-holder-*-docker-$(ARCH).tar; [ -e "$$1" ] || { echo "no $$1: make release"; exit 1; }; \
+	if command -v kind >/dev/null; then kind load image-archive "$$1"; \
+	elif command -v k3d >/dev/null; then k3d image import "$$1"; \
+	elif command -v minikube >/dev/null; then minikube image load "$$1"; \
+	else echo "none of kind, k3d and minikube is on PATH; any of them takes $$1"; exit 1; fi
 
 MAN := $(BIN).1 $(TOOLS).1
 man: $(MAN)  ## write the manual pages of both programs into $(BUILD)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Run by the Dockerfile:  deploy/image-root.sh ROOT PACKAGES PROGRAM...
+# For programs of another architecture than dpkg's: $ARCH, and $LDD and $STRIP,
+# which can read them.
 #
 # ROOT gets the programs and each library they are linked to, the dynamic loader
 # among them, at the place where the loader looks for it. Nothing else is
@@ -12,7 +14,7 @@ set -eu
 root=$1 packages=$2
 shift 2
 
-linked=$(ldd "$@")
+linked=$(for program; do ${LDD:-ldd} "$program"; done)
 case $linked in
 *'not found'*)
 	echo "$linked" >&2
@@ -20,7 +22,7 @@ case $linked in
 	;;
 esac
 install -d "$root/usr/bin"
-install -s -m 0755 "$@" "$root/usr/bin"
+install -s --strip-program="${STRIP:-strip}" -m 0755 "$@" "$root/usr/bin"
 
 owners=
 for lib in $(echo "$linked" | grep -o '	.*' | grep -o '/[^ ]*' | sort -u); do
@@ -41,7 +43,7 @@ owners=$(printf '%s\n' $owners | sort -u)
 mkdir -p "$packages/var/lib/dpkg"
 # shellcheck disable=SC2086
 dpkg-query -s $owners >"$packages/var/lib/dpkg/status"
-dpkg --print-architecture >"$packages/var/lib/dpkg/arch-native"
+echo "${ARCH:-$(dpkg --print-architecture)}" >"$packages/var/lib/dpkg/arch-native"
 for owner in $owners; do
 	notice=usr/share/doc/${owner%:*}/copyright
 	install -D -m 0644 "/$notice" "$packages/$notice"

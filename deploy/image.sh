@@ -8,7 +8,7 @@
 # $IMAGE    its name, karpenter-node-holder:$VERSION unless set
 # $BUILDER  docker, podman or buildah; else the first of them that works
 # $BASE     the image it is compiled in, else the Dockerfile's
-# $DEBSBOM  makes the bill of materials; else debsbom on PATH, else from PyPI
+# $DEBSBOM  makes the bill of materials (deploy/sbom.sh)
 # $OUT      gets sbom.spdx.json, and what dpkg knows of the libraries, with
 #           their copyright files, under packages; $BUILD/image unless set
 # Arguments go to the builder: --platform linux/arm64, --no-cache, ...
@@ -19,7 +19,6 @@ version=${VERSION:?}
 image=${IMAGE:-karpenter-node-holder:$version}
 build=${BUILD:-build}
 out=${OUT:-$build/image}
-debsbom_wanted=0.10.2
 
 say() { printf 'image: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -39,19 +38,6 @@ find_builder() {
 		fi
 	done
 	die "none of these works: ${BUILDER:-docker, podman, buildah}"
-}
-
-find_debsbom() {
-	local venv=$build/sbom-venv
-	debsbom=${DEBSBOM:-$(command -v debsbom || true)}
-	[[ -z $debsbom ]] || return 0
-	debsbom=$venv/bin/debsbom
-	[[ $("$debsbom" --version 2>/dev/null) != *"$debsbom_wanted" ]] || return 0
-	say "no debsbom on PATH: taking $debsbom_wanted from PyPI"
-	rm -rf "$venv"
-	python3 -m venv "$venv"
-	"$venv/bin/pip" install --quiet --disable-pip-version-check \
-		"debsbom[spdx]==$debsbom_wanted"
 }
 
 label() { labels+=(--label "org.opencontainers.image.$1=$2"); }
@@ -78,10 +64,7 @@ rm -rf "$out/packages" "$out/sbom.spdx.json"
 build_image "$@" --target packages --output "type=local,dest=$out/packages"
 build_image "$@" --tag "$image"
 
-find_debsbom
-"$debsbom" generate --root "$out/packages" --with-licenses \
-	--distro-name karpenter-node-holder --distro-version "$version" \
-	--sbom-type spdx --validate --out "$out/sbom"
+BUILD=$build deploy/sbom.sh "$out/packages" "$version" "$out/sbom"
 
 case $builder in
 buildah) size=$(buildah images --format '{{.Size}}' "$image") ;;

@@ -4,6 +4,7 @@
     docs/man.py PROGRAM
 """
 import itertools
+import os
 import pathlib
 import re
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import textwrap
 import time
 
+DATE = time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())))
 PROGRAM = pathlib.Path(sys.argv[1])
 
 
@@ -66,7 +68,7 @@ def page():
     about, _, rest = said("--help").partition("\n\nUsage:")
     commands = re.findall(r"^    (\w+) +(.*)$", rest, re.M)
     name = PROGRAM.name
-    yield f".Dd {time.strftime('%B %-d, %Y')}"
+    yield f".Dd {time.strftime('%B %-d, %Y', DATE)}"
     yield f".Dt {name.upper()} 1"
     yield ".Os"
     yield ".Sh NAME"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Applies each patch of our answers to the object of its review, as an API server does.
 
-patches.py ANSWERS FOLDER...
+patches.py "ANSWERS" FOLDER...
 
 The implementation of RFC 6902 is python3-jsonpatch, and everything is read again by Python: nothing of ours is used.
 The object has to become what docs/rules.md promises, and a second review of it must not be patched again.
@@ -52,7 +52,7 @@ def same(a, b):
 
 
 def answers(program, folders):
-    out = subprocess.run([program, *folders], check=True, stdout=subprocess.PIPE).stdout
+    out = subprocess.run([*program.split(), *folders], check=True, stdout=subprocess.PIPE).stdout
     for line in out.decode().splitlines():
         which, path, reply = line.split("\t", 2)
         yield int(which), path, json.loads(reply)["response"]

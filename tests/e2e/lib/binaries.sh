@@ -212,7 +212,8 @@ cluster=("${plane[@]}" kube-scheduler kube-controller-manager kwok stages karpen
 test=("${cluster[@]}" elector kustomize prometheus-operator-crds
 	cert-manager-crds)
 peers=(bench-webhook bench-holder bench-stream)
-long=("${test[@]}" helm cert-manager-controller cert-manager-cainjector)
+long=("${test[@]}" helm cert-manager-controller cert-manager-cainjector crane
+	actionlint release-verify)
 names=()
 for wanted in "$@"; do
 	case $wanted in
@@ -252,6 +253,17 @@ for wanted in "${names[@]}"; do
 		;;
 	bench-stream) # an API server of a large cluster
 		program "$wanted" ../bench/peer k8s.io/client-go ./stream 1
+		;;
+	crane) # with a registry in it
+		program crane release github.com/google/go-containerregistry \
+			github.com/google/go-containerregistry/cmd/crane 1
+		;;
+	actionlint)
+		program actionlint release github.com/rhysd/actionlint \
+			github.com/rhysd/actionlint/cmd/actionlint 1
+		;;
+	release-verify)
+		program release-verify release github.com/in-toto/attestation ./verify 1
 		;;
 	kwok) program kwok kwok sigs.k8s.io/kwok sigs.k8s.io/kwok/cmd/kwok 2 ;;
 	karpenter)
