@@ -13,7 +13,7 @@
 # $ARCHS   the processor architectures, "amd64 arm64" unless set
 # $BASE    the image of Debian that it is compiled in, as skopeo names it
 #          (docker://...@sha256:...); unless set, debootstrap makes one
-# $ROOT    keeps that image unpacked; $BUILD/release/root unless set
+# $ROOT    keeps that image unpacked; $BUILD/dist/root unless set
 # $KEY     a private key (PEM) that signs it; unless set, nothing is signed
 # $CHECK   yes: the unit tests run with the release's own libraries, for each
 #          architecture
@@ -26,7 +26,8 @@ image=${IMAGE:-$name}
 url=${URL:-https://HOST/REPOSITORY}
 archs=${ARCHS:-amd64 arm64}
 build=$(realpath -m "${BUILD:-build}")
-work=$build/release
+# Not build/release, where the Makefile looks for *.d.
+work=$build/dist
 root=$(realpath -m "${ROOT:-$work/root}")
 dist=$(realpath -m "${1:-dist}")
 suite=trixie distribution=debian13

@@ -22,6 +22,7 @@ if [[ -z $debsbom ]]; then
 		"$venv/bin/pip" install --quiet --disable-pip-version-check "debsbom[spdx]==$wanted"
 	fi
 fi
-"$debsbom" generate --root "$packages" --with-licenses \
+# Or the order of its sets would be another each time.
+PYTHONHASHSEED=0 "$debsbom" generate --root "$packages" --with-licenses \
 	--distro-name karpenter-node-holder --distro-version "$version" \
 	--sbom-type spdx --validate --out "$out" "$@"
