@@ -478,7 +478,7 @@ $(DRAWS)/.stamp: tests/study/requirements.txt
 	@$(DRAWS)/bin/pip install --quiet --disable-pip-version-check --no-deps -r $<
 	@touch $@
 
-study-pictures:  ## the tables and pictures of docs/study.md from tests/study/results
+study-pictures: all  ## the tables and pictures of docs/study.md from tests/study/results
 	@tests/deps.sh python3-venv
 	@$(MAKE) $(DRAWS)/.stamp
 	@$(DRAWS)/bin/python tests/study/pictures.py

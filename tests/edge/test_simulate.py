@@ -103,7 +103,7 @@ def test_report(run, log):  # noqa: F811
     assert turn["to"] == "2026-03-02T10:11:01.000000Z"
     assert turn["machine"] == "web-00002"
     assert one["wouldHaveWaited"] == {
-        "decisions": 1, "nodes": 1, "pods": 4, "regret": 0,
+        "decisions": 1, "nodes": 1, "pods": 4, "regret": 0, "spared": 0,
         "openAtTheEnd": 0, "longestSeconds": 361}
     low, high = one["nodeHours"].values()
     assert low == pytest.approx(361 / 3600, abs=1e-3)
@@ -196,6 +196,127 @@ def test_regret(run, log):  # noqa: F811
                             "--regret", regret)).values()
         assert one["wouldHaveWaited"]["regret"] == want
         assert (one["nodeHours"]["cheapest"] == 0) is bool(want)
+
+
+def cycles(number, again=240, reason="Underutilized", savings="$0.50"):
+    """Each half an hour a scale-up, whose machine goes after 150 s, and another
+    one `again` seconds after the first, if that is not None."""
+    lines = []
+    for n in range(0, 2 * number, 2):
+        at = 900 * n
+        lines += [*boot(at, n),
+                  *decide(at + 150, n, f"(savings: {savings})", reason),
+                  line(at + 170, "deleted nodeclaim",
+                       NodeClaim={"name": f"web-{n:05}"}),
+                  *(boot(at + again, n + 1) if again else [])]
+    return [*lines, line(1800 * number, "found provisionable pod(s)")]
+
+
+HOLDS = "--hold-duration=1m,2m,5m,10m"
+
+
+def recommended(run, *args):  # noqa: F811
+    """What it recommends, as JSON and as text; the text is in the page, too."""
+    args = ["simulate", "--recommend", "karpenter.log", *args]
+    said = report(run(*args, "-o", "json"))
+    text = run(*args, "--html=page.html").out
+    text = text[text.index("Recommended: "):text.rindex("\n\n")]
+    assert max(map(len, text.splitlines())) <= 88
+    return said["recommendation"], " ".join(text.split())
+
+
+def test_recommend(run, log, tmp_path):  # noqa: F811
+    """One clear winner: the shortest hold that lasts until the next scale-up."""
+    log(cycles(12))
+    said, text = recommended(run, HOLDS, "--scope=cluster")
+    half = {"verdict": "setting", "setting": "cluster 5m, max 1h",
+            "decisions": 6, "regretAlone": 6, "regretLeft": 0}
+    assert said == {
+        **half, "decisions": 12, "regretAlone": 12, "maxRegret": 1,
+        "maxPrice": None, "settingsThatFit": 2, "decisionsTooLate": 0,
+        "decisionsNeeded": 10, "sure": True, "halves": [half, half]}
+    assert text == (
+        "Recommended: cluster 5m, max 1h. Why: of 12 decisions of Karpenter "
+        "alone 12 brought regret: the NodePool scaled up within 15m. At most 1 "
+        "(10%) may be left. With this setting 12 of them would still have "
+        "waited then, so 0 are left. Of 4 settings 2 leave no more; this one "
+        "needs the fewest node-hours by the dearest assumption. How sure: it "
+        "rests on 12 decisions, and both halves of them say the same.")
+    assert text in " ".join((tmp_path / "page.html").read_text().split())
+    # What is compared and counted is what is compared without it.
+    args = ["simulate", "karpenter.log", HOLDS, "-o", "json"]
+    alone, asked = (report(run(*args, *more)) for more in (
+        [], ["--recommend", "--scope=cluster"]))
+    assert alone.pop("recommendation") is None and asked.pop("recommendation")
+    assert alone == asked
+    assert [s["wouldHaveWaited"]["spared"] for s in alone["settings"]] == [
+        0, 0, 12, 12]
+    # The scale-up that comes later than 2 min is no regret any more.
+    said, text = recommended(run, HOLDS, "--regret=80s")
+    assert (said["verdict"], said["regretAlone"]) == ("no-hold", 0)
+    assert "within 1m20s" in text and "no hold" in text
+    # Without settings there are some to choose from.
+    said = report(run("simulate", "--recommend", "karpenter.log", "-o", "json"))
+    assert len(said["settings"]) == 15
+    assert said["recommendation"]["setting"] == "node 5m, max 1h"
+
+
+def test_recommend_says_too_little(run, log):  # noqa: F811
+    log(cycles(9))
+    said, text = recommended(run, HOLDS)
+    assert (said["verdict"], said["setting"], said["sure"]) == (
+        "too-little", None, False)
+    assert text == (
+        "Recommended: nothing, there is too little to say. Why: it would rest "
+        "on 9 decisions about empty or underutilized nodes, and 10 are needed.")
+    # Twelve, of which the end hides what came of one.
+    log([*cycles(12)[:-1], *boot(25000, 50), *decide(25100, 50)])
+    said, text = recommended(run, HOLDS)
+    assert (said["verdict"], said["decisions"]) == ("setting", 12)
+    assert said["decisionsTooLate"] == 1
+    assert "(1 more came too late to be judged)" in text
+
+
+def test_recommend_says_nothing_about_drift(run, log):  # noqa: F811
+    log(cycles(20, reason="Drifted"))
+    said, text = recommended(run, HOLDS)
+    assert (said["verdict"], said["decisions"]) == ("too-little", 0)
+    assert "rest on 0 decisions" in text
+    assert "20 were about drift or repair, which come again" in text
+
+
+def test_recommend_within_a_price(run, log):  # noqa: F811
+    """5m waits 12 times for 450 s and 325 s more, at $0.50 an hour."""
+    log(cycles(12))
+    said, text = recommended(run, HOLDS, "--scope=cluster", "--max-price=1.30")
+    assert (said["verdict"], said["setting"]) == (
+        "setting", "cluster 5m, max 1h")
+    assert said["maxPrice"] == 1.3
+    assert "2 leave no more, 1 of them within the price of $1.30" in text
+    said, text = recommended(run, HOLDS, "--scope=cluster", "--max-price=1.28")
+    assert (said["verdict"], said["setting"]) == ("none", None)
+    assert said["settingsThatFit"] == 2
+    assert text.startswith("Recommended: none of the settings.")
+    assert '"cluster 5m, max 1h", costs up to $1.29' in text
+    # Karpenter alone costs nothing more.
+    said, _ = recommended(run, HOLDS, "--max-price=0", "--max-regret=12")
+    assert said["verdict"] == "no-hold"
+    log(cycles(12, savings=""))
+    said, text = recommended(run, HOLDS, "--max-price=1000")
+    assert said["verdict"] == "none" and "--price-per-node-hour" in text
+
+
+def test_recommend_is_not_sure(run, log):  # noqa: F811
+    log([*cycles(10, 500)[:-1],
+         *(line for line in cycles(20)[10 * 10:])])
+    said, text = recommended(run, HOLDS, "--scope=cluster", "--max-regret=0")
+    assert (said["setting"], said["sure"]) == ("cluster 10m, max 1h", False)
+    assert [h["setting"] for h in said["halves"]] == [
+        "cluster 10m, max 1h", "cluster 5m, max 1h"]
+    assert "the second \"cluster 5m, max 1h\"" in text
+    said, text = recommended(run, "--hold-duration=1m,2m")
+    assert (said["verdict"], said["regretLeft"]) == ("none", 20)
+    assert 'No setting leaves so little' in text
 
 
 def test_explain(run, log):  # noqa: F811
@@ -902,7 +1023,8 @@ def test_status_alone(run, log):  # noqa: F811
     done = run("simulate", "status.json")
     assert done.out.startswith("A holder's /status alone: ")
     assert "cluster 10m" not in done.out and "happened" in done.out
-    for flags in (["--hold-duration=5m"], ["--explain=web-00001"],
+    for flags in (["--hold-duration=5m"], ["--recommend"],
+                  ["--explain=web-00001"],
                   ["--svg=p.svg"], ["--html=p.html"]):
         refused(run("simulate", "status.json", *flags), "/status alone",
                 "need Karpenter's log")
@@ -1334,6 +1456,14 @@ def test_memory(run, tmp_path):  # noqa: F811
     (("a", "-o", "record", "--svg=p"), ["--svg and --html: not with"]),
     (("a", "-o", "record", "--html=p"), ["--svg and --html: not with"]),
     (("a", "--regret=often"), ["a duration such as 15m"]),
+    (("a", "--recommend=yes"), ["--recommend: ", "expected no value"]),
+    (("a", "--recommend", "-o", "csv"), ["--recommend: only with the table"]),
+    (("a", "--max-price=1", "-o", "record"), ["--recommend: only with"]),
+    (("a", "--max-price=-1"), ["--max-price: ", "dollars such as 25.50"]),
+    (("a", "--max-price=x"), ["--max-price: ", "dollars such as 25.50"]),
+    (("a", "--max-regret=101%"), ["--max-regret: ", "such as 3, or a share"]),
+    (("a", "--max-regret=few"), ["--max-regret: ", "such as 3, or a share"]),
+    (("a", "--max-regret=%"), ["--max-regret: ", "such as 3, or a share"]),
     (("a", "--config=none.yaml"), ["none.yaml", "No such file"]),
     (tuple("a" for _ in range(65)), ["more than 64 files"]),
 ])

@@ -13,6 +13,7 @@ import types
 import pytest
 
 from conftest import HOLDERCTL
+from test_simulate import cycles
 
 TESTS = pathlib.Path(__file__).parents[1]
 sys.path += [str(TESTS / "study"), str(TESTS / "e2e" / "lib")]
@@ -22,7 +23,10 @@ import measures  # noqa: E402
 import pictures  # noqa: E402
 import play  # noqa: E402
 import policies  # noqa: E402
+import recommend  # noqa: E402
 import study  # noqa: E402
+
+recommend.HOLDERCTL = play.HOLDERCTL = HOLDERCTL
 
 
 @pytest.fixture(scope="module")
@@ -260,8 +264,7 @@ def test_steps():
         "step_gap_median_s": 200}
 
 
-def test_what_karpenter_logged_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(play, "HOLDERCTL", HOLDERCTL)
+def test_what_karpenter_logged_is_kept(tmp_path):
     log = TESTS / "golden" / "karpenter" / "runs" / "v1.14.1.log"
     kept = tmp_path / "kept"
     play.write_record(log, kept)
@@ -445,14 +448,56 @@ def test_the_page_is_that_of_the_results():
         found)
 
 
+def one(policy, moved, dollars, seed=1, **figures):
+    return {"policy": policy, "seed": seed, "date": "2026-01-01",
+            "settled": moved < 9,
+            "decisions": {"Empty": 1, "Drifted": 2}, "writes": {"all": 7},
+            "versions": {k: "v1" for k in ("commit", "karpenter",
+                                           "kubernetes", "kwok")},
+            "figures": {**measures.figures(recorded()), "moved": moved,
+                        "dollars": dollars, **figures}}
+
+
+def test_what_is_recommended_beside_what_was_found(tmp_path):
+    """Of the log of Karpenter alone; the setting that was chosen has a run."""
+    for load, lines in (("wave", cycles(12)), ("noise", cycles(4)),
+                        ("day", cycles(12, None)), ("batch", cycles(12, 700))):
+        log = tmp_path / f"{load}.log"
+        log.write_text("\n".join(lines) + "\n")
+        play.write_record(log, tmp_path / f"{load}.karpenter-0s.1.record.gz")
+    of = {name: [one(name, moved, 1, node_seconds=node_s)] for
+          name, moved, node_s in (
+              ("karpenter-0s", 9, 900), ("karpenter-5m", 3, 1000),
+              ("balanced", 4, 500), ("holder-2m", 8, 960),
+              ("holder-5m", 3, 1090), ("holder-2m-over-30s", 2, 1200))}
+    found = dict.fromkeys(("wave", "noise", "day", "batch", "storm"), of)
+    text = recommend.block(found, tmp_path)
+    assert [line for line in text.splitlines() if " | 1 | " in line] == [
+        "| wave | 1 | holder-5m | yes | 3 | 1,090 | karpenter-5m | 9% |",
+        "| noise | 1 | too little to say, of 4 decisions | | | | | |",
+        "| day | 1 | karpenter-0s | yes | 9 | 900 | balanced | **80%** |",
+        "| batch | 1 | none of the settings, of 12 decisions | | | | | |"]
+    assert "\n1 of 2 recommendations are within 10%" in text
+    assert "and 2 logs say too little" in text
+    # One policy alone has no name in its label.
+    of.pop("holder-2m")
+    assert recommend.block({"wave": of}, tmp_path) .count("| holder-5m |") == 1
+    assert recommend.block({"storm": of}, tmp_path) == ""
+    assert recommend.block({"wave": {"karpenter-0s": of["karpenter-0s"]}},
+                           tmp_path) == ""
+
+
+def test_what_came_after_a_release():
+    runs = [{**one("holder-2m", 5, 1, **measures.pace(of)), "steps": of}
+            for of in ([[10, 12, "Empty", 5.0, 3, 2]],
+                       [[10, 12, "Empty", 5.0, 5, 2]])]
+    text = pictures.pace({"wave": {"holder-2m": runs, "karpenter-0s": runs,
+                                   "holder-5m": [one("holder-5m", 1, 1)]}})
+    assert text.splitlines()[4:] == ["| wave | holder-2m | 4 (3 – 5) | 2 | 0 |"]
+    assert pictures.pace({"wave": {"holder-5m": [one("", 1, 1)]}}) == ""
+
+
 def test_a_table():
-    def one(policy, moved, dollars):
-        return {"policy": policy, "date": "2026-01-01", "settled": moved < 9,
-                "decisions": {"Empty": 1, "Drifted": 2}, "writes": {"all": 7},
-                "versions": {k: "v1" for k in ("commit", "karpenter",
-                                               "kubernetes", "kwok")},
-                "figures": {**measures.figures(recorded()), "moved": moved,
-                            "dollars": dollars}}
     of = {"karpenter-0s": [one("karpenter-0s", 8, 1), one("", 10, 1.5)],
           "pdb": [one("pdb", 9, 2)], "holder-2m": [one("holder-2m", 1, 2)]}
     lines = pictures.table(of).splitlines()

@@ -11,6 +11,10 @@ REPLAY = "src/tools/simulate/replay.c"
 REPLAY_API = "src/tools/simulate/replay_api.c"
 WAITS = "src/tools/simulate/waits.c"
 TURNS = "src/tools/simulate/turns.c"
+SPANS = "src/tools/simulate/spans.c"
+ADVICE = "src/tools/simulate/advice.c"
+ADVISED = "src/tools/simulate/report_advice.c"
+ASKING = "src/cli/tools/recommend_flags.c"
 STORY = "src/tools/simulate/story.c"
 REPORT = "src/tools/simulate/report.c"
 PICTURE = "src/tools/simulate/picture.c"
@@ -27,6 +31,7 @@ PROMETHEUS = "src/tools/prometheus/prometheus.c"
 
 MERGED = "tools/simulate/test_merge"
 REPLAYED = "tools/simulate/test_replay"
+CHOSEN = "tools/simulate/test_advice"
 TOLD = "tools/simulate/test_story"
 READ = "wire/test_karpenter"
 EDGE = "tests/edge/test_simulate.py -k"
@@ -261,4 +266,56 @@ FAULTS = [
      "if (0)\n\t\treturn err_set"),
     ("a redirect is refused without advice", ASKED, PROMETHEUS,
      "return status >= 300 && status < 400", "return 0"),
+    # what is recommended
+    ("the dearest setting is chosen", CHOSEN, ADVICE,
+     "return a->node_s < b->node_s;", "return a->node_s > b->node_s;"),
+    ("of equal settings the longer hold is chosen", CHOSEN, ADVICE,
+     "return a->hold_ms < b->hold_ms;", "return a->hold_ms > b->hold_ms;"),
+    ("a setting is chosen that does not do what is asked", CHOSEN, ADVICE,
+     "return a->rank > b->rank;", "return a->rank < b->rank;"),
+    ("what comes nearest is what costs least", CHOSEN, ADVICE,
+     "a->rank == FAILS && a->left != b->left", "0"),
+    ("a price that is not known is none", CHOSEN, ADVICE, "!c.unpriced && ",
+     ""),
+    ("a half may leave as much as all", CHOSEN, ADVICE,
+     "regret * all <= asked->regret * decisions", "regret <= asked->regret"),
+    ("a half may cost as much as all", CHOSEN, ADVICE,
+     "sum.dollars_high * (double)all",
+     "sum.dollars_high * (double)alone->decisions"),
+    ("a hold is recommended that nobody needs", CHOSEN, ADVICE,
+     "if (is_little(&s->advice, alone.regret", "if (0 && is_little(&s->advice, "
+     "alone.regret"),
+    ("who scaled up does not matter", CHOSEN, ADVICE, "out->no_makers || ", ""),
+    ("ten decisions are too few", CHOSEN, ADVICE,
+     "alone.decisions < ADVICE_DECISIONS",
+     "alone.decisions <= ADVICE_DECISIONS"),
+    ("the first half is not asked", CHOSEN, ADVICE,
+     "same(&out->all, &out->half[0]) &&", "1 &&"),
+    ("the second half is not asked", CHOSEN, ADVICE,
+     "same(&out->all, &out->half[1]);", "1;"),
+    ("two settings are the same", CHOSEN, ADVICE, "a->setting == b->setting",
+     "1"),
+    ("all of a log is its second half", CHOSEN, ADVICE,
+     "if (n == 0 || away < off)", "if (n == 0)"),
+    ("spans that get longer lose every other one", CHOSEN, SPANS,
+     "add_span(&both, &s->at[i + 1]);", ";"),
+    ("spans that get longer count twice", CHOSEN, SPANS,
+     "s->at[i] = (struct span){.decisions = 0};", ";"),
+    ("a node that was released is spared", CHOSEN, WAITS,
+     "d->spared = !late && d->open > 0;", "d->spared = !late;"),
+    ("drift brings regret", CHOSEN, WAITS, "if (!d->drift) {", "if (1) {"),
+    ("what the end hides counts as no regret", CHOSEN, WAITS,
+     "d->followed || now_ms > d->at_ms + w->setup.regret_ms);", "true);"),
+    ("repair brings regret", CHOSEN, HISTORY, "|| !fact_heeds_hold(f))",
+     "|| 0)"),
+    ("a replacement is a scale-up", CHOSEN, HISTORY,
+     "f->maker == MAKER_PROVISIONER && h->alone", "h->alone"),
+    ("a recommendation is not in the table", f"{EDGE} test_recommend", REPORT,
+     "report_advice(out, s, h);", ";"),
+    ("a long sentence is one line", f"{EDGE} test_recommend", ADVISED,
+     "if (n > COLUMNS) {", "if (0) {"),
+    ("a share over all decisions is taken", f"{EDGE} test_refused", ASKING,
+     "a->regret <= 100", "1"),
+    ("a price needs no recommendation", f"{EDGE} test_recommend", ASKING,
+     "a->asked = true;", ";"),
 ]

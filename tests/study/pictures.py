@@ -7,6 +7,7 @@ import statistics
 
 import loads
 import policies
+import recommend
 
 HERE = pathlib.Path(__file__).parent
 REPO = HERE.parents[1]
@@ -109,14 +110,32 @@ def about(of):
             .format(days, *kinds))
 
 
-def block(found):
+def pace(found):
+    """What came after a release, of the results that know it."""
+    rows = []
+    for load, of in found.items():
+        for policy, runs in of.items():
+            runs = [r for r in runs if "steps" in r]
+            if runs and policies.ALL[policy].holder():
+                rows.append(f"| {load} | {policy} | " + " | ".join(
+                    cell(runs, f, 0) for f in (
+                        "moved_released", "moved_released_again",
+                        "step_gap_median_s")) + " |\n")
+    return ("### After a release\n\n| load | policy | pods moved after a "
+            "release | of these moved again within 10 min | from one step to "
+            "the next, s |\n|---|---|--:|--:|--:|\n" + "".join(rows)
+            ) if rows else ""
+
+
+def block(found, folder=RESULTS):
     """What stands between the marks of the page."""
     if not found:
         return NONE
-    return "\n".join(
-        f"### {load}\n\n![moves and cost of each policy under {load}]"
-        f"(study/{load}.svg)\n\n{table(of)}\n{about(of)}"
-        for load, of in found.items())
+    return "\n".join([
+        *(f"### {load}\n\n![moves and cost of each policy under {load}]"
+          f"(study/{load}.svg)\n\n{table(of)}\n{about(of)}"
+          for load, of in found.items()),
+        *filter(None, (pace(found), recommend.block(found, folder)))])
 
 
 def page(text, found):

@@ -351,6 +351,8 @@
 #define SIMULATE_STEPS_MAX 1024	/* of the line in a picture; it is 900
 				   pixels wide */
 #define SIMULATE_MARKS_MAX 8192	/* decisions that a picture shows */
+#define SIMULATE_SPANS_MAX 64	/* of decisions, for comparing parts of a log:
+				   half a log is good to a sixty-fourth */
 #define SIMULATE_RETHINK_MS 325000	/* from the end of a hold until Karpenter
 					   decides again, at most: 5 min
 					   until it looks, 10 s of its poll, 15 s

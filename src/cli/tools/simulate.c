@@ -17,6 +17,7 @@
 #include "core/base/duration.h"
 #include "core/base/str.h"
 #include "prometheus_flags.h"
+#include "recommend_flags.h"
 
 static const char usage[] =
 	"simulate [flags] [FILE...]\n\n"
@@ -153,6 +154,8 @@ take_name_of(struct request *q, const char *name, const char *value)
 static int
 take_flag(struct request *q, const char *name, const char *value, struct err *e)
 {
+	int rc;
+
 	for (size_t i = 0; i < KEYS_N; i++)
 		if (strcmp(name, keys[i].flag) == 0)
 			return split(&q->values[i], name, value, e);
@@ -165,6 +168,9 @@ take_flag(struct request *q, const char *name, const char *value, struct err *e)
 	if (take_name_of(q, name, value) ||
 	    prometheus_flags_take(&q->flags, name, value))
 		return 0;
+	rc = recommend_flags_take(&q->setup.advice, name, value, e);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
 	if (duration_parse(value, &q->setup.waits.regret_ms))
 		return err_set(e, ERR_INPUT,
 			       "--regret: \"%.60s\", expected a duration such "
@@ -186,9 +192,11 @@ is_flag(const char *name)
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (strcmp(name, others[i]) == 0)
 			return true;
-	/* This only asks whether it is one of them. */
+	/* These only ask whether it is one of them. */
 	return prometheus_flags_take(&(struct prometheus_flags){NULL}, name,
-				     NULL);
+				     NULL) ||
+	       recommend_flags_take(&(struct advice_setup){0}, name, NULL,
+				    NULL) > 0;
 }
 
 static void
@@ -206,6 +214,7 @@ print_help(void)
 				(void)printf("    --%s='%s':\n        %s\n",
 					     name, def, help);
 	prometheus_flags_help();
+	recommend_flags_help();
 	(void)puts("    --regret='15m':\n        a scale-up of the same "
 		   "NodePool so soon after a decision counts as churn\n"
 		   "    --price-per-node-hour='':\n        dollars, where the "
@@ -265,6 +274,12 @@ parse(struct request *q, struct flags *f, struct err *e)
 			return rc;
 		if (strcmp(f->name, "help") == 0)
 			return 1;
+		if (strcmp(f->name, "recommend") == 0) {
+			q->setup.advice.asked = true;
+			if (flags_no_value(f, e))
+				return -1;
+			continue;
+		}
 		if (!is_flag(f->name))
 			return flags_unknown(f, e);
 		if (flags_value(f, &value, e) ||
@@ -381,7 +396,14 @@ static int
 make_settings(struct request *q, struct err *e)
 {
 	size_t configs = q->configs_n > 0 ? q->configs_n : 1;
+	static const char *const choice[] = {RECOMMEND_SCOPES, RECOMMEND_HOLDS};
 
+	q->setup.compares = q->configs_n > 0;
+	for (size_t k = 0; k < KEYS_N; k++)
+		q->setup.compares = q->setup.compares || q->values[k].n > 0;
+	if (q->setup.advice.asked && !q->setup.compares)
+		for (size_t k = 0; k < 2; k++)
+			(void)split(&q->values[k], keys[k].flag, choice[k], e);
 	for (size_t i = 0; i < configs; i++) {
 		size_t chosen[KEYS_N] = {0};
 
@@ -461,7 +483,8 @@ cmd_simulate(int argc, char **argv, const struct timing *t)
 	struct err e = {0};
 	int rc;
 
-	q = (struct request){.setup.waits = {.regret_ms = 900000, .price = -1}};
+	q = (struct request){.setup.waits = {.regret_ms = 900000, .price = -1},
+			     .setup.advice = recommend_flags_defaults};
 	rc = parse(&q, &f, &e);
 	if (rc == 1) {
 		print_help();
@@ -480,11 +503,13 @@ cmd_simulate(int argc, char **argv, const struct timing *t)
 			&e, ERR_INPUT,
 			"--svg and --html: not with --output=record, which "
 			"replays nothing");
+	if (rc == 0 && q.setup.advice.asked &&
+	    q.setup.output != SIMULATE_TABLE && q.setup.output != SIMULATE_JSON)
+		rc = err_set(&e, ERR_INPUT,
+			     "--recommend: only with the table and with "
+			     "--output=json");
 	if (rc < 0 || check_places(&q, &e) || make_settings(&q, &e))
 		return say_failure(&e);
-	q.setup.compares = q.configs_n > 0;
-	for (size_t k = 0; k < KEYS_N; k++)
-		q.setup.compares = q.setup.compares || q.values[k].n > 0;
 	q.setup.files = q.files;
 	q.setup.settings = q.settings;
 	q.setup.progress = isatty(STDERR_FILENO);

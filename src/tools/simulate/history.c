@@ -40,6 +40,7 @@ history_done(struct history *h)
 {
 	for (size_t i = 0; i < h->replays_n; i++)
 		replay_free(h->replays[i]);
+	waits_free(h->alone);
 	free(h->replays);
 	free(h->ids);
 	turns_done(&h->happened);
@@ -57,7 +58,9 @@ history_setting(struct history *h, const struct rules *rules,
 	if (r == NULL)
 		return -1;
 	h->replays[h->replays_n++] = r;
-	return 0;
+	if (h->alone == NULL)
+		h->alone = waits_new(waits);
+	return h->alone == NULL ? -1 : 0;
 }
 
 #define EACH(h, call)                                                          \
@@ -106,6 +109,8 @@ add_new(struct history *h, const struct fact *f)
 	story_count(&h->story, f->at_ms, 1, 0, 0);
 	h->roster.at[id].maker = f->maker;
 	h->roster.at[id].counted = true;
+	if (f->maker == MAKER_PROVISIONER && h->alone != NULL)
+		waits_scale_up(h->alone, h->roster.at[id].pool, f->at_ms);
 	EACH(h, replay_created(r, id));
 	return id;
 }
@@ -263,6 +268,20 @@ find_decided(struct history *h, const struct fact *f)
 	return 0;
 }
 
+/* It falls on nodes that nobody holds. */
+static void
+take_alone(struct history *h, const struct fact *f)
+{
+	uint32_t nodes = (uint32_t)h->ids_n, n;
+
+	if (nodes == 0 || h->alone == NULL || !fact_heeds_hold(f))
+		return;
+	n = waits_begin(h->alone, f, h->decisions, h->roster.at[h->ids[0]].pool,
+			nodes, nodes);
+	for (uint32_t i = 0; n != UINT32_MAX && i < nodes; i++)
+		waits_end_one(h->alone, n, f->at_ms);
+}
+
 static int
 decided(struct history *h, const struct fact *f)
 {
@@ -273,6 +292,7 @@ decided(struct history *h, const struct fact *f)
 	h->tally->disrupted += h->ids_n;
 	h->tally->podless += f->pods < 0;
 	h->tally->pods += f->pods > 0 ? (uint64_t)f->pods : 0;
+	take_alone(h, f);
 	for (size_t i = 0; h->ids_n > 0 && i < h->replays_n; i++)
 		if (replay_decided(h->replays[i], f, h->ids, h->ids_n))
 			waits |= UINT32_C(1) << i;
@@ -378,6 +398,8 @@ history_end(struct history *h, int64_t at_ms)
 		replay_pass(r, at_ms);
 		replay_end(r);
 	});
+	if (h->alone != NULL)
+		waits_finish(h->alone, at_ms);
 	if (at_ms != STAMP_NONE)
 		story_count(&h->story, at_ms, 0, 0, 0);
 	turns_end(&h->happened, h->watched_to_ms);

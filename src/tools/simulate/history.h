@@ -15,6 +15,8 @@ struct history {
 	struct roster roster;
 	struct replay **replays;
 	size_t replays_n;
+	struct waits *alone; /* Karpenter's decisions without a holder, none of
+				which waits; NULL: there is no setting */
 	struct story story;
 	struct tally *tally;
 	/* the turns that a holder reported */

@@ -252,6 +252,7 @@ replay_decided(struct replay *r, const struct fact *f, const uint32_t *ids,
 			!r->at[ids[i]].waits;
 	number = held == 0 ? UINT32_MAX
 			   : waits_begin(r->waits, f,
+					 r->roster->at[ids[0]].decision,
 					 r->roster->at[ids[0]].pool, n, held);
 	for (size_t i = 0; i < n; i++) {
 		struct copy *c = &r->at[ids[i]];
@@ -346,6 +347,12 @@ replay_end(struct replay *r)
 {
 	turns_end(&r->turns, r->now_ms);
 	waits_finish(r->waits, r->now_ms);
+}
+
+const struct spans *
+replay_spans(const struct replay *r)
+{
+	return waits_spans(r->waits);
 }
 
 void

@@ -81,5 +81,6 @@ const char *replay_because(const struct replay *r, uint32_t id);
 /* The log is over.  What still waits has waited until now. */
 void replay_end(struct replay *r);
 void replay_report(const struct replay *r, struct replay_sums *out);
+const struct spans *replay_spans(const struct replay *r);
 
 #endif

@@ -9,6 +9,7 @@
 #include "core/base/stamp.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
+#include "report_advice.h"
 #include "wire/json/json_printf.h"
 
 /* --- pieces ----------------------------------------------------------------------- */
@@ -324,6 +325,7 @@ report_table(FILE *out, const struct simulate_setup *s, const struct history *h)
 		(void)fputs("* without the decisions whose price is unknown; "
 			    "see --price-per-node-hour\n",
 			    out);
+	report_advice(out, s, h);
 	print_rest(out, t);
 }
 
@@ -476,11 +478,13 @@ json_setting(struct buf *b, const struct setting *setting,
 	json_holds(b, r, share_of(t, r));
 	json_printf(b,
 		    ",'wouldHaveWaited':{'decisions':%llu,'nodes':%llu,"
-		    "'pods':%llu,'regret':%llu,'openAtTheEnd':%llu,"
+		    "'pods':%llu,'regret':%llu,'spared':%llu,"
+		    "'openAtTheEnd':%llu,"
 		    "'longestSeconds':%.3f}",
 		    (unsigned long long)w->decisions,
 		    (unsigned long long)w->nodes, (unsigned long long)w->pods,
-		    (unsigned long long)w->regret, (unsigned long long)w->open,
+		    (unsigned long long)w->regret,
+		    (unsigned long long)w->spared, (unsigned long long)w->open,
 		    (double)w->longest_ms / 1000);
 	json_printf(b,
 		    ",'nodeHours':{'cheapest':%.4f,'dearest':%.4f},"
@@ -542,6 +546,7 @@ report_json(const struct simulate_setup *s, const struct history *h)
 	}
 	buf_puts(&b, "]");
 	json_happened(&b, h);
+	report_advice_json(&b, s, h);
 	buf_puts(&b, "}\n");
 	(void)fwrite(b.data, 1, b.len, stdout);
 }

@@ -190,14 +190,15 @@ refuse_nothing(const struct tally *t, struct err *e)
 static int
 refuse_happened(const struct simulate_setup *s, struct err *e)
 {
-	if (!s->compares && s->svg == NULL && s->html == NULL &&
-	    s->explain == NULL)
+	if (!s->compares && !s->advice.asked && s->svg == NULL &&
+	    s->html == NULL && s->explain == NULL)
 		return 0;
-	return err_set(e, ERR_INPUT,
-		       "a holder's /status alone says what it held, and not "
-		       "which machines there were: settings, --explain, --svg "
-		       "and --html need Karpenter's log, an audit log or a "
-		       "record of the same time beside it");
+	return err_set(
+		e, ERR_INPUT,
+		"a holder's /status alone says what it held, and not "
+		"which machines there were: settings, --recommend, "
+		"--explain, --svg and --html need Karpenter's log, an audit log or a "
+		"record of the same time beside it");
 }
 
 static void

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/err.h"
 #include "core/rules/rules.h"
@@ -27,6 +28,15 @@ enum simulate_output {
 	SIMULATE_RECORD, /* no replay: the facts, as a record */
 };
 
+/* What a recommendation has to keep to. */
+struct advice_setup {
+	bool asked;
+	bool percent;	 /* regret is a share of the decisions */
+	uint64_t regret; /* how many decisions with regret may be left */
+	int64_t price;	 /* what it may cost, in millionths of a dollar; -1:
+			    whatever it does */
+};
+
 struct simulate_setup {
 	const char *const *files; /* "-": stdin */
 	size_t files_n;
@@ -36,6 +46,7 @@ struct simulate_setup {
 	size_t settings_n;
 	bool compares; /* somebody has asked for these settings */
 	struct waits_setup waits;
+	struct advice_setup advice;
 	enum simulate_output output;
 	const char *svg, *html; /* files for pictures; NULL: none */
 	const char *explain;	/* a Node or NodeClaim; NULL: none */

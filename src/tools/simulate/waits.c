@@ -11,7 +11,9 @@
 #define DOLLAR 1000000.0
 
 struct wait {
-	bool used, followed, replaces;
+	bool used, followed, spared, replaces;
+	bool drift; /* it is taken again whatever the load does */
+	uint64_t nth;
 	int64_t at_ms, waited_ms; /* waited_ms: of all its machines */
 	int64_t savings, price;
 	uint32_t nodes, open; /* that wait at all, and still */
@@ -33,6 +35,7 @@ struct waits {
 	struct hope *hopes;
 	size_t hopes_n;
 	struct waits_sums sums;
+	struct spans spans;
 };
 
 struct waits *
@@ -40,8 +43,10 @@ waits_new(const struct waits_setup *setup)
 {
 	struct waits *w = calloc(1, sizeof(*w));
 
-	if (w != NULL)
-		w->setup = *setup;
+	if (w == NULL)
+		return NULL;
+	w->setup = *setup;
+	spans_init(&w->spans);
 	return w;
 }
 
@@ -55,11 +60,13 @@ waits_free(struct waits *w)
 	free(w);
 }
 
-/* Adds what the decision would have cost by the two assumptions. */
+/* Adds what the decision would have cost by the two assumptions.  known: it is
+ * known whether a scale-up followed. */
 static void
-settle(struct waits *w, uint32_t number)
+settle(struct waits *w, uint32_t number, bool known)
 {
 	struct wait *d = &w->at[number];
+	struct span *span = spans_at(&w->spans, d->nth);
 	double waited = (double)d->waited_ms;
 	double high = waited + d->nodes * (double)SIMULATE_RETHINK_MS;
 	double low = d->replaces ? waited * (d->nodes - 1) / d->nodes : waited;
@@ -69,6 +76,7 @@ settle(struct waits *w, uint32_t number)
 		low = 0;
 	w->sums.hours_low += low / HOUR;
 	w->sums.hours_high += high / HOUR;
+	span->hours_high += high / HOUR;
 	if (d->savings >= 0)
 		price = (double)d->savings / DOLLAR / (double)d->total;
 	else if (w->setup.price >= 0)
@@ -80,9 +88,17 @@ settle(struct waits *w, uint32_t number)
 	if (d->savings >= 0 && !d->followed)
 		low = waited;
 	w->sums.unpriced += price < 0;
+	span->unpriced += price < 0;
 	if (price >= 0) {
 		w->sums.dollars_low += low / HOUR * price;
 		w->sums.dollars_high += high / HOUR * price;
+		span->dollars_high += high / HOUR * price;
+	}
+	if (!d->drift) {
+		span->decisions += known;
+		span->early += !known;
+		span->regret += d->followed;
+		span->spared += d->spared;
 	}
 	d->used = false;
 	d->next = w->free;
@@ -105,7 +121,9 @@ drop_followed(struct waits *w, struct hope *h, int64_t now_ms, bool scales_up)
 			continue;
 		}
 		d->followed = !late;
-		w->sums.regret += !late;
+		d->spared = !late && d->open > 0;
+		w->sums.regret += d->followed;
+		w->sums.spared += d->spared;
 		*at = d->next;
 	}
 }
@@ -129,7 +147,7 @@ make_room(struct waits *w, int64_t now_ms)
 		drop_followed(w, &w->hopes[i], now_ms, false);
 	for (uint32_t n = 0; n < w->room; n++)
 		if (w->at[n].used && is_over(w, &w->at[n], now_ms))
-			settle(w, n);
+			settle(w, n, true);
 	if (w->used_n <= w->room / 2 && w->room > 0)
 		return 0;
 	more = realloc(w->at, room * sizeof(*more));
@@ -181,8 +199,8 @@ add_hope(struct waits *w, const char *pool)
 }
 
 uint32_t
-waits_begin(struct waits *w, const struct fact *f, const char *pool,
-	    size_t total, uint32_t nodes)
+waits_begin(struct waits *w, const struct fact *f, uint64_t nth,
+	    const char *pool, size_t total, uint32_t nodes)
 {
 	struct hope *h = find_hope(w, pool);
 	uint32_t n = UINT32_MAX;
@@ -197,6 +215,8 @@ waits_begin(struct waits *w, const struct fact *f, const char *pool,
 	d = &w->at[n];
 	*d = (struct wait){.used = true,
 			   .replaces = strcmp(f->action, "replace") == 0,
+			   .drift = strcmp(f->reason, "drifted") == 0,
+			   .nth = nth,
 			   .at_ms = f->at_ms,
 			   .savings = f->savings,
 			   .price = f->price,
@@ -244,7 +264,8 @@ waits_finish(struct waits *w, int64_t now_ms)
 		w->sums.open += d->open > 0;
 		while (d->open > 0)
 			waits_end_one(w, n, now_ms);
-		settle(w, n);
+		settle(w, n,
+		       d->followed || now_ms > d->at_ms + w->setup.regret_ms);
 	}
 }
 
@@ -252,4 +273,10 @@ void
 waits_report(const struct waits *w, struct waits_sums *out)
 {
 	*out = w->sums;
+}
+
+const struct spans *
+waits_spans(const struct waits *w)
+{
+	return &w->spans;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "spans.h"
 #include "wire/karpenter/fact.h"
 
 /*
@@ -35,6 +36,7 @@ struct waits_sums {
 	uint64_t pods;		   /* how many pods these nodes had, as far as
 				      the log says */
 	uint64_t regret;	   /* how many decisions a scale-up followed */
+	uint64_t spared;	   /* how many of them still waited then */
 	uint64_t open;		   /* how many decisions still waited at the
 				      end */
 	int64_t longest_ms;	   /* how long a machine waited at most */
@@ -49,11 +51,11 @@ struct waits;
 struct waits *waits_new(const struct waits_setup *setup);
 void waits_free(struct waits *w); /* NULL: nothing */
 
-/* Of the decision *f, which is about `total` machines of this NodePool, `nodes`
- * (at least one) wait.  Returns its number, or UINT32_MAX if there is no
- * memory. */
-uint32_t waits_begin(struct waits *w, const struct fact *f, const char *pool,
-		     size_t total, uint32_t nodes);
+/* Of the decision *f, the nth of the log, which is about `total` machines of this
+ * NodePool, `nodes` (at least one) wait.  Returns its number here, or UINT32_MAX
+ * if there is no memory. */
+uint32_t waits_begin(struct waits *w, const struct fact *f, uint64_t nth,
+		     const char *pool, size_t total, uint32_t nodes);
 /* One of its machines waits no longer. */
 void waits_end_one(struct waits *w, uint32_t number, int64_t now_ms);
 /* The NodePool has scaled up. */
@@ -61,5 +63,7 @@ void waits_scale_up(struct waits *w, const char *pool, int64_t now_ms);
 /* Nothing comes any more: whatever waits has waited until now. */
 void waits_finish(struct waits *w, int64_t now_ms);
 void waits_report(const struct waits *w, struct waits_sums *out);
+/* What came of them, by the order of the decisions in the log. */
+const struct spans *waits_spans(const struct waits *w);
 
 #endif

@@ -864,7 +864,7 @@ START_TEST(test_wait_places)
 		uint32_t number;
 
 		fact_init(&f, FACT_DECIDED, began + n * MIN);
-		number = waits_begin(all, &f, n % 2 ? "web" : "batch", 1, 1);
+		number = waits_begin(all, &f, 1, n % 2 ? "web" : "batch", 1, 1);
 		ck_assert_uint_lt(number, 64);
 		waits_end_one(all, number, f.at_ms + SECOND);
 		/* It follows those of the last 15 minutes, but not what was
@@ -895,7 +895,7 @@ took(int n)
 
 	for (int i = 0; i < n; i++) {
 		fact_init(&f, FACT_DECIDED, began + i);
-		(void)waits_begin(all, &f, "web", 1, 1);
+		(void)waits_begin(all, &f, 1, "web", 1, 1);
 		waits_scale_up(all, "batch", f.at_ms);
 		waits_scale_up(all, "web", f.at_ms);
 	}

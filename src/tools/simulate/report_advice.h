@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_SIMULATE_REPORT_ADVICE_H
+#define TOOLS_SIMULATE_REPORT_ADVICE_H
+
+#include <stdio.h>
+
+#include "core/base/buf.h"
+#include "history.h"
+#include "simulate.h"
+
+/* Print the recommendation (advice.h), for people and as a member of JSON, which
+ * is null if nobody has asked for one. */
+void report_advice(FILE *out, const struct simulate_setup *s,
+		   const struct history *h);
+void report_advice_json(struct buf *b, const struct simulate_setup *s,
+			const struct history *h);
+
+#endif

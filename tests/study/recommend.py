@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `simulate --recommend` says of the log of Karpenter alone, beside what
+the study found (docs/study.md)."""
+import json
+import pathlib
+import statistics
+import subprocess
+import tempfile
+
+import policies
+
+HOLDERCTL = pathlib.Path(__file__).parents[2] / "build" / "holderctl"
+ALONE = "karpenter-0s"
+WITHIN = 0.10
+HEAD = """\
+| load | seed | recommended | sure | pods moved | node-seconds | the best point with no more moves | more node-seconds |
+|---|--:|---|---|--:|--:|---|--:|
+"""
+
+
+def candidates(of):
+    """{policy: its configuration} of those in the results that differ from
+    Karpenter alone by the holder."""
+    alone = policies.ALL[ALONE]
+    return {name: policies.ALL[name].holder() for name in of
+            if policies.ALL[name].holder() and policies.ALL[name].disruption()
+            == alone.disruption()}
+
+
+def chosen(said, names):
+    """The policy that it recommends, or None."""
+    if said["verdict"] == "no-hold":
+        return ALONE
+    if said["verdict"] != "setting":
+        return None
+    # A label ends in the file's name, where there are several.
+    return names[0] if len(names) == 1 else next(
+        name for name in names if said["setting"].endswith(f", {name}"))
+
+
+def asked(record, of):
+    """The policy that simulate recommends, and all that it says."""
+    with tempfile.TemporaryDirectory() as folder:
+        flags, names = [], candidates(of)
+        for name, config in names.items():
+            (pathlib.Path(folder) / name).write_text(json.dumps({
+                "apiVersion": "karpenter-node-holder.io/v1",
+                "kind": "HolderConfig", **config}))
+            flags += ["--config", name]
+        said = json.loads(subprocess.check_output(
+            [HOLDERCTL, "simulate", "--recommend", *flags, "-o", "json",
+             record.resolve()], cwd=folder))["recommendation"]
+    return chosen(said, [*names]), said
+
+
+def middle(runs, figure):
+    return statistics.median(r["figures"][figure] for r in runs)
+
+
+def best(of, moved):
+    """The policy with the fewest node-seconds among those with no more moves."""
+    return min((p for p in of if middle(of[p], "moved") <= moved),
+               key=lambda p: middle(of[p], "node_seconds"))
+
+
+def row(load, seed, of, policy, said):
+    if policy is None:
+        why = {"too-little": "too little to say",
+               "none": "none of the settings"}[said["verdict"]]
+        return (f"| {load} | {seed} | {why}, of {said['decisions']} decisions "
+                "| | | | | |\n"), None
+    moved, node_s = (middle(of[policy], f) for f in ("moved", "node_seconds"))
+    than = best(of, moved)
+    more = node_s / middle(of[than], "node_seconds") - 1
+    return (f"| {load} | {seed} | {policy} | {'yes' if said['sure'] else 'no'}"
+            f" | {moved:,.0f} | {node_s:,.0f} | {than} | "
+            + (f"{more:.0%}" if more <= WITHIN else f"**{more:.0%}**")
+            + " |\n"), more
+
+
+def block(found, folder):
+    """The table, and in how many rows it holds what it promises; "" where no
+    result has a record."""
+    rows, off = [], []
+    for load, of in found.items():
+        for result in of.get(ALONE, []):
+            record = folder / f"{load}.{ALONE}.{result['seed']}.record.gz"
+            if not record.exists() or not candidates(of):
+                continue
+            text, more = row(load, result["seed"], of, *asked(record, of))
+            rows.append(text)
+            off += [] if more is None else [more]
+    if not rows:
+        return ""
+    return (
+        "### What simulate recommends\n\n"
+        "[`simulate --recommend`](what-if.md#which-setting-to-take) read the "
+        f"log of `{ALONE}` alone, and chose among it and the holder's policies "
+        "over `consolidateAfter: 0s` that have been played. Moves and "
+        "node-seconds are what the study found then for the policy that was "
+        "chosen, and the best point is that of the fewest node-seconds among "
+        "all policies with no more moves.\n\n"
+        + HEAD + "".join(rows)
+        + f"\n{sum(m <= WITHIN for m in off)} of {len(off)} recommendations "
+        f"are within {WITHIN:.0%} of the node-seconds of the best point, and "
+        f"{len(rows) - len(off)} logs say too little. Where it is not within, "
+        "the figure is bold.\n")
