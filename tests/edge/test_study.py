@@ -465,6 +465,10 @@ def test_what_is_recommended_beside_what_was_found(tmp_path):
         log = tmp_path / f"{load}.log"
         log.write_text("\n".join(lines) + "\n")
         play.write_record(log, tmp_path / f"{load}.karpenter-0s.1.record.gz")
+    # Of a second run at the same time.
+    log.write_text("\n".join(cycles(6)).replace("web-", "web-b").replace(
+        "node-", "node-b"))
+    play.write_record(log, tmp_path / "wave.karpenter-0s.2.record.gz")
     of = {name: [one(name, moved, 1, node_seconds=node_s)] for
           name, moved, node_s in (
               ("karpenter-0s", 9, 900), ("karpenter-5m", 3, 1000),
@@ -472,16 +476,26 @@ def test_what_is_recommended_beside_what_was_found(tmp_path):
               ("holder-5m", 3, 1090), ("holder-2m-over-30s", 2, 1200))}
     found = dict.fromkeys(("wave", "noise", "day", "batch", "storm"), of)
     text = recommend.block(found, tmp_path)
-    assert [line for line in text.splitlines() if " | 1 | " in line] == [
-        "| wave | 1 | holder-5m | yes | 3 | 1,090 | karpenter-5m | 9% |",
-        "| noise | 1 | too little to say, of 4 decisions | | | | | |",
-        "| day | 1 | karpenter-0s | yes | 9 | 900 | balanced | **80%** |",
-        "| batch | 1 | none of the settings, of 12 decisions | | | | | |"]
-    assert "\n1 of 2 recommendations are within 10%" in text
-    assert "and 2 logs say too little" in text
+    assert [line for line in text.splitlines() if " | 1" in line] == [
+        "| wave | 2 | 18 | holder-5m | yes | 3 | 1,090 | karpenter-5m | 9% |",
+        "| noise | 1 | 4 | too little to say | | | | | |",
+        "| day | 1 | 12 | karpenter-0s | yes | 9 | 900 | balanced | **80%** |",
+        "| batch | 1 | 12 | none of the settings | | | | | |"]
+    assert "\n1 of 2 settings are within 10%" in text
+    assert "2 of 4 loads get none" in text
+    assert [*recommend.candidates(of)] == ["holder-2m", "holder-5m"]
+    facts = [json.loads(line) for line in recommend.joined(
+        sorted(tmp_path.glob("wave.*.gz"))).splitlines()]
+    assert ["record" in f for f in facts].count(True) == 2
+    times = [f["at"] for f in facts[1:-1]]
+    assert times == sorted(times) and times[-1] < facts[-1]["until"]
+    # Six hours, an hour, and the second one.
+    assert facts[1]["at"][11:16] == "10:00"
+    assert next(f for f in facts if f.get("claim") == "web-b00000")["at"][
+        11:16] == "17:00"
     # One policy alone has no name in its label.
     of.pop("holder-2m")
-    assert recommend.block({"wave": of}, tmp_path) .count("| holder-5m |") == 1
+    assert recommend.block({"wave": of}, tmp_path).count("| holder-5m |") == 1
     assert recommend.block({"storm": of}, tmp_path) == ""
     assert recommend.block({"wave": {"karpenter-0s": of["karpenter-0s"]}},
                            tmp_path) == ""
