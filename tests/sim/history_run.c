@@ -386,8 +386,6 @@ on_holder(struct run *r, const struct op *o)
 		h->paused_until = r->w.now + o->for_ms;
 		if (!matters)
 			break;
-		/* A process that is stopped may count that time as usable. */
-		truth_lost_count(&r->truth);
 		world_trouble(&r->w, h->paused_until);
 		break;
 	case OP_SKEW:

@@ -395,11 +395,28 @@ claim_listed(struct holder *h, const struct object *claim)
 	controller_fresh(h->controller, claim, holder_now(h));
 }
 
+/* The list does not show claims that were gone by then.  Of those that are too
+ * large, nothing else says so. */
+static void
+claims_gone(struct holder *h, int64_t then)
+{
+	for (int i = 0; i < h->w->things_n; i++) {
+		const struct thing *t = &h->w->things[i];
+		struct sight *s = &h->sights[i];
+
+		if (t->kind == KIND_NODECLAIM && t->large && t->gone_at >= 0 &&
+		    t->gone_at <= then && s->at >= 0 && s->gone_at < 0)
+			s->gone_at = h->w->now;
+	}
+}
+
 static void
 listed(struct holder *h, struct flight *f)
 {
 	bool claims = f->a.act == ACT_LIST_CLAIMS;
 
+	if (f->out.code == CONTROLLER_OK && claims)
+		claims_gone(h, f->apply_at);
 	for (int i = 0; f->out.code == CONTROLLER_OK && i < f->fresh_n; i++) {
 		if (claims)
 			claim_listed(h, &f->fresh[i]);

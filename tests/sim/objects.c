@@ -15,7 +15,7 @@ log_line(struct world *w, const struct thing *t, bool deleted)
 
 	w->changes++;
 	w->larges |= t->large;
-	if (t->large)
+	if (t->large && t->kind != KIND_NODECLAIM)
 		w->large_line = w->now;
 	if (*n == *cap) {
 		*cap = *cap == 0 ? 256 : 2 * *cap;

@@ -35,10 +35,8 @@ struct total {
 static void
 add_meter(struct meter *all, const struct meter *m)
 {
-	all->machines_ms += m->machines_ms;
-	all->machines_judged_ms += m->machines_judged_ms;
-	all->scopes_ms += m->scopes_ms;
-	all->scopes_judged_ms += m->scopes_judged_ms;
+	for (int i = 0; i < METERED; i++)
+		all->ms[i] += m->ms[i];
 }
 
 static void
@@ -230,6 +228,27 @@ percent(double part, double whole)
 	return whole > 0 ? 100 * part / whole : 100;
 }
 
+/* Of the time before runs settle. */
+static void
+report_meter(const struct meter *m)
+{
+	double machines = m->ms[METER_MACHINES], caps = m->ms[METER_CAPS];
+
+	printf("\nsim: before runs settle, judged %.1f %% of the machines' time (not: unsure %.1f, "
+	       "trouble %.1f, just turned %.1f, out of sight %.1f), %.1f %% of the "
+	       "caps' (not: unknown %.1f, trouble %.1f, a window may be open "
+	       "%.1f)",
+	       percent(m->ms[METER_MACHINES_JUDGED], machines),
+	       percent(m->ms[METER_UNSURE], machines),
+	       percent(m->ms[METER_TROUBLE], machines),
+	       percent(m->ms[METER_TURNED], machines),
+	       percent(m->ms[METER_UNSEEN], machines),
+	       percent(m->ms[METER_CAPS_JUDGED], caps),
+	       percent(m->ms[METER_CAP_UNKNOWN], caps),
+	       percent(m->ms[METER_CAP_TROUBLE], caps),
+	       percent(m->ms[METER_CAP_OPEN], caps));
+}
+
 static void
 report(const struct total *t, double seconds)
 {
@@ -243,10 +262,7 @@ report(const struct total *t, double seconds)
 		if (i != OP_EXPECT)
 			printf(" %s %llu", op_names[i],
 			       (unsigned long long)t->ops[i]);
-	printf("\nsim: judged before runs settle: %.1f %% of the machines' time, "
-	       "%.1f %% of the caps'",
-	       percent(t->meter.machines_judged_ms, t->meter.machines_ms),
-	       percent(t->meter.scopes_judged_ms, t->meter.scopes_ms));
+	report_meter(&t->meter);
 	printf("\nsim: answers lost %llu, done after the timeout %llu, "
 	       "errors %llu\nsim: %llu broken\n",
 	       (unsigned long long)t->faults[1],

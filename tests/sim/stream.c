@@ -174,16 +174,20 @@ pools_gone(struct holder *h, const struct stream *s)
 	memcpy(h->alone_ms, alone_ms, sizeof(alone_ms));
 }
 
-/* Forgets what the replica knew and the whole list does not show. */
+/* Forgets what the replica knew and the whole list does not show.  If the list
+ * left something out, objects that are too large count as still there. */
 static void
 see_gone(struct holder *h, const struct stream *s, enum kind kind)
 {
-	bool shown[THINGS] = {false};
+	bool shown[THINGS] = {false}, left_out = false;
 
-	for (int i = 0; i < s->page_n; i++)
+	for (int i = 0; i < s->page_n; i++) {
 		shown[s->page[i].index] = true;
+		left_out |= s->page[i].large;
+	}
 	for (int i = 0; i < h->w->things_n; i++)
 		if (h->w->things[i].kind == kind && !shown[i] &&
+		    !(left_out && h->w->things[i].large) &&
 		    h->sights[i].at >= 0 && h->sights[i].gone_at < 0)
 			h->sights[i].gone_at = h->w->now;
 }

@@ -116,6 +116,16 @@ is_usable(const struct holder *h)
 	       h->w->now > holder_rest_ends(h);
 }
 
+/* May the leader take this time for usable?  While it is stopped it does not
+ * notice that a stream ends. */
+static bool
+maybe_usable(const struct truth *t, const struct holder *h)
+{
+	return sees_all(h, true) ||
+	       (h != NULL && h == t->leader && h->w->now < h->paused_until &&
+		t->maybe_usable);
+}
+
 static void
 look_at_leader(struct truth *t)
 {
@@ -139,6 +149,7 @@ look_at_leader(struct truth *t)
 		if (!h->restored)
 			truth_lost_count(t);
 	}
+	t->maybe_usable = maybe_usable(t, h);
 	t->leader = h;
 	t->begins = h != NULL &&
 		    (holder_begins(h) ||
@@ -148,8 +159,51 @@ look_at_leader(struct truth *t)
 	t->usable = is_usable(h);
 	if (h != NULL)
 		turns_at(t, holder_rest_ends(h) + 1);
-	t->maybe_usable = sees_all(h, true);
 	t->clock = h != NULL ? holder_now(h).server_ms : world_server_ms(t->w);
+}
+
+static bool
+is_large_claim(const struct thing *o)
+{
+	return o->kind == KIND_NODECLAIM && o->large && o->used;
+}
+
+/* Has a list left claims out, while the fresh list that shows them is yet to
+ * come? */
+static bool
+waits_for_claims(const struct holder *h)
+{
+	const struct stream *s = &h->streams[KIND_NODECLAIM];
+	const struct world *w = h->w;
+
+	if (!w->larges || w->now > s->opened + LEFT_OUT_MS ||
+	    h->listed_at[KIND_NODECLAIM] > s->opened)
+		return false;
+	for (int i = 0; i < w->things_n; i++)
+		if (is_large_claim(&w->things[i]))
+			return true;
+	return false;
+}
+
+/* Does every release wait, because a fresh list shows a claim that is not ready
+ * and that the leader does not know, or that is too young to count? */
+static bool
+releases_wait(struct truth *t)
+{
+	const struct world *w = t->w;
+
+	for (int i = 0; w->larges && i < w->things_n; i++) {
+		const struct thing *o = &w->things[i];
+
+		if (!is_large_claim(o) || o->deleting)
+			continue;
+		turns_at(t, o->born + GRACE_MS + LAG_MS + 1);
+		if ((w->now <= o->born + GRACE_MS + LAG_MS ||
+		     (t->leader != NULL && truth_is_unread(t, o) &&
+		      t->leader->sights[i].ready_at < 0)))
+			return true;
+	}
+	return false;
 }
 
 /* Is the leader's view out of date, whatever the reason? */
@@ -170,14 +224,13 @@ is_behind(const struct holder *h)
 			return true;
 	}
 	/* What watches leave out a fresh list shows, after the next list, which
-	 * may be a minute later.  Nobody sees whether it is launched, so it does
-	 * not count before its grace is over. */
-	if (w->now <= large + GRACE_MS + LAG_MS)
-		return true;
-	return w->now <= large + LEFT_OUT_MS &&
-	       (h->streams[KIND_NODECLAIM].opened <= large ||
-		h->listed_at[KIND_NODECLAIM] <=
-			h->streams[KIND_NODECLAIM].opened);
+	 * may be a minute later. */
+	return w->now <= large + GRACE_MS + LAG_MS ||
+	       (w->now <= large + LEFT_OUT_MS &&
+		(h->streams[KIND_NODECLAIM].opened <= large ||
+		 h->listed_at[KIND_NODECLAIM] <=
+			 h->streams[KIND_NODECLAIM].opened)) ||
+	       waits_for_claims(h);
 }
 
 /* When all that a fault has left behind is done: at once, unless a call has
@@ -293,8 +346,8 @@ truth_period_of(const struct truth *t, const struct thing *o)
 /* Returns the object on which the machine's hold must stand.  NULL: nobody can
  * tell, or a person decides. */
 static const struct thing *
-to_be_held(const struct truth *t, const struct thing *claim,
-	   const struct thing *node)
+holds_on(const struct truth *t, const struct thing *claim,
+	 const struct thing *node)
 {
 	bool registered = node != NULL && node->registered;
 	const struct thing *o = registered ? node : claim;
@@ -315,12 +368,16 @@ to_be_held(const struct truth *t, const struct thing *claim,
 	if (o != NULL && o->kind == KIND_NODE && o->nodepool[0] == '\0' &&
 	    o->other[0] == '\0')
 		return NULL;
-	/* Two leaders may have used up the holds of this period. */
-	return o == NULL || o->strips > REHOLDS ||
-			       truth_period_of(t, o) <= t->w->quarrel ||
-			       is_denied(t->w, o)
-		       ? NULL
-		       : o;
+	return o;
+}
+
+/* Can the leader hold it, if it is not held?  Writes may be refused, and two
+ * leaders may have used up the holds of this period. */
+static bool
+can_be_held(const struct truth *t, const struct thing *o)
+{
+	return o->strips <= REHOLDS &&
+	       truth_period_of(t, o) > t->w->quarrel && !is_denied(t->w, o);
 }
 
 /* Is there a machine whose own time is not over although it is replaced? */
@@ -429,7 +486,9 @@ check_stands(struct truth *t, enum due_goal goal, const struct thing *claim,
 	bool judged = false;
 
 	if (goal == DUE_HELD) {
-		held = to_be_held(t, claim, node);
+		held = holds_on(t, claim, node);
+		if (held != NULL && !can_be_held(t, held))
+			held = NULL;
 		if (held != NULL && !truth_held(held, &t->rules))
 			broken(t->w, "I3: %s is not held, though it should be",
 			       held->name);
@@ -456,15 +515,42 @@ is_guarded(const struct truth *t, enum due_goal goal, const struct thing *claim,
 	   const struct thing *node)
 {
 	const struct thing *o;
+	/* While nobody leads, every act would be. */
+	bool idle = t->leader == NULL;
 
 	if (goal == DUE_HELD) {
-		o = to_be_held(t, claim, node);
+		o = holds_on(t, claim, node);
 		return o != NULL && truth_held(o, &t->rules) &&
-		       truth_sees_act(t, o, ACT_CLEAR);
+		       (idle || truth_sees_act(t, o, ACT_CLEAR));
 	}
 	return goal == DUE_CLEAR && !truth_marked(claim) &&
 	       !truth_marked(node) &&
-	       truth_sees_act(t, node != NULL ? node : claim, ACT_HOLD);
+	       (idle || truth_sees_act(t, node != NULL ? node : claim,
+				       ACT_HOLD));
+}
+
+/* Since when does the leader know what is to be, and may it do it? */
+static int64_t
+known_since(const struct truth *t, const struct machine *m,
+	    const struct machine_truth *x)
+{
+	int64_t at = later_of(later_of(x->goal_since, touched(t, m)),
+			      x->unread_at);
+
+	return x->goal == DUE_CLEAR ? later_of(at, t->waited_at) : at;
+}
+
+static void
+meter_machine(struct truth *t, enum due_goal goal, bool judged, bool turned)
+{
+	if (goal == DUE_LEFT)
+		return;
+	t->rates.ms[METER_MACHINES]++;
+	t->rates.ms[judged		 ? METER_MACHINES_JUDGED
+		    : goal == DUE_UNSURE ? METER_UNSURE
+		    : !t->calm		 ? METER_TROUBLE
+		    : turned		 ? METER_TURNED
+					 : METER_UNSEEN]++;
 }
 
 static void
@@ -474,14 +560,13 @@ check_machine(struct truth *t, int machine)
 	struct machine_truth *x = &t->machines[machine];
 	struct thing *claim = thing_alive(t->w, m->claim);
 	struct thing *node = thing_alive(t->w, m->node);
-	int64_t since, due;
+	int64_t due;
 	enum due_goal goal;
 	bool judged = false;
 
 	if (claim == NULL && node == NULL)
 		return;
 	goal = goal_of(t, machine);
-	t->rates.machines_ms += goal != DUE_LEFT;
 	/* If a person opts out on the claim, that counts for the Node until the
 	 * next period. */
 	if (truth_marked(claim) && truth_person(claim, &t->rules))
@@ -489,8 +574,10 @@ check_machine(struct truth *t, int machine)
 	if (goal != x->goal)
 		has_turned(t, x, claim, node, goal);
 	/* A leader does not know what its full table left out. */
-	if (t->w->full)
+	if (t->w->full) {
+		meter_machine(t, goal, false, false);
 		return;
+	}
 	check_writes(t->w, claim, t->w->strange);
 	check_writes(t->w, node, t->w->strange);
 	if (goal == DUE_HELD || x->due_since < 0)
@@ -498,16 +585,17 @@ check_machine(struct truth *t, int machine)
 	if (x->due_since >= 0 && t->w->now - x->due_since > 300 &&
 	    (truth_marked(claim) || truth_marked(node)))
 		t->due_at = t->w->now;
-	since = later_of(x->goal_since, touched(t, m));
-	due = since + SLACK_MS;
+	if (truth_is_unread(t, claim))
+		x->unread_at = t->w->now;
+	due = known_since(t, m, x) + SLACK_MS;
 	if (goal == DUE_CLEAR || goal == DUE_HELD) {
 		turns_at(t, due + 1);
 		turns_at(t, trouble_ends(t->w) + 1);
 	}
 	if (t->w->now > due && t->calm)
 		judged = check_stands(t, goal, claim, node);
-	t->rates.machines_judged_ms +=
-		judged || is_guarded(t, goal, claim, node);
+	judged = judged || is_guarded(t, goal, claim, node);
+	meter_machine(t, goal, judged, t->w->now <= due);
 }
 
 /* I4: nothing is held beyond the cap, whatever else is believed here. */
@@ -623,7 +711,7 @@ truth_check(struct truth *t)
 		   t->seen_changes != w->changes + w->sighted ||
 		   leader(t) != t->leader ||
 		   is_usable(t->leader) != t->usable ||
-		   sees_all(t->leader, true) != t->maybe_usable ||
+		   maybe_usable(t, t->leader) != t->maybe_usable ||
 		   trouble_ends(w) >= w->now;
 
 	check_leaders(t);
@@ -637,10 +725,8 @@ meter_run(struct truth *t)
 {
 	double ms = (double)(t->w->now - t->looked_at);
 
-	t->meter.machines_ms += ms * t->rates.machines_ms;
-	t->meter.machines_judged_ms += ms * t->rates.machines_judged_ms;
-	t->meter.scopes_ms += ms * t->rates.scopes_ms;
-	t->meter.scopes_judged_ms += ms * t->rates.scopes_judged_ms;
+	for (int i = 0; i < METERED; i++)
+		t->meter.ms[i] += ms * t->rates.ms[i];
 	t->rates = (struct meter){0};
 }
 
@@ -651,14 +737,17 @@ truth_look(struct truth *t)
 
 	meter_run(t);
 	truth_pass_time(t);
-	if (!t->calm)
+	if (!t->calm || t->waits)
 		t->troubled_ms += w->now - t->looked_at;
+	if (t->waits)
+		t->waited_at = w->now;
 	t->looked_at = w->now;
 	t->seen_changes = w->changes + w->sighted;
 	t->next = INT64_MAX;
 	look_at_leader(t);
 	look_at_trouble(t);
 	check_room(t);
+	t->waits = releases_wait(t);
 	truth_machines(t);
 	truth_scopes(t);
 	for (int i = 0; i < w->machines_n; i++) {
@@ -669,6 +758,16 @@ truth_look(struct truth *t)
 	truth_soft(t);
 }
 
+/* Does a hold-until hold it, that lies ahead? */
+static bool
+held_by_hand(const struct truth *t, const struct thing *o)
+{
+	const struct machine *m = &t->w->machines[o->machine];
+
+	return t->w->nodepools[m->pool_id].until > t->clock &&
+	       !truth_out(t->w, &t->rules, m);
+}
+
 void
 truth_last(struct truth *t)
 {
@@ -677,7 +776,8 @@ truth_last(struct truth *t)
 	for (int i = 0; i < w->things_n; i++) {
 		const struct thing *o = &w->things[i];
 
-		if (o->used && !o->deleting && truth_marked(o) && !w->full)
+		if (o->used && !o->deleting && truth_marked(o) && !w->full &&
+		    !held_by_hand(t, o))
 			broken(w, "I8: in the end %s still has our mark",
 			       o->name);
 	}

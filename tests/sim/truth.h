@@ -127,6 +127,8 @@ struct machine_truth {
 	enum due_goal goal;
 	int64_t goal_since;
 	int64_t period_since;	/* when its goal last turned away from clear */
+	int64_t unread_at;	/* when the leader last did not know all of its
+				   claim, because a watch left out a line */
 	int64_t due_since;	/* since when its hold may have to go; -1: it
 				   does not */
 	/* In this lead. */
@@ -167,9 +169,25 @@ struct machine_truth {
 
 /* How much time a run has looked at, and how much of it was judged: machine-time
  * in which a wrong hold or a wrong clear would be reported, and scope-time in
- * which a wrong window or the lack of one would be. */
+ * which a wrong window or the lack of one would be.  The rest has a reason. */
+enum metered {
+	METER_MACHINES,
+	METER_MACHINES_JUDGED,
+	METER_UNSURE,		/* held and clear may both be right */
+	METER_TROUBLE,
+	METER_TURNED,		/* what is to be has changed just now */
+	METER_UNSEEN,		/* nobody can see whose object it is, or what is
+				   on it */
+	METER_CAPS,
+	METER_CAPS_JUDGED,
+	METER_CAP_UNKNOWN,	/* any debt may be right */
+	METER_CAP_TROUBLE,
+	METER_CAP_OPEN,		/* a window may be open, or closed */
+	METERED,
+};
+
 struct meter {
-	double machines_ms, machines_judged_ms, scopes_ms, scopes_judged_ms;
+	double ms[METERED];
 };
 
 struct truth {
@@ -190,7 +208,10 @@ struct truth {
 	bool calm;
 	int64_t trouble_began;		/* when the present trouble began, or
 					   the last */
-	int64_t troubled_ms;
+	bool waits;			/* every release waits for a claim that
+					   is too large */
+	int64_t waited_at;		/* when that was last so */
+	int64_t troubled_ms;		/* how long there was either */
 	struct scope_truth scopes[POOLS];
 	struct machine_truth machines[MACHINES];
 	int64_t due_at;			/* when a release was last due */

@@ -312,7 +312,7 @@ truth_sees_act(const struct truth *t, const struct thing *o, enum act act)
 	const struct holder *h = t->leader;
 	const struct machine_truth *x = &t->machines[o->machine];
 	int64_t late = h == NULL ? 0 : holder_lag_ms(h) + LAG_MS;
-	const struct stream *s;
+	int claim = w->machines[o->machine].claim;
 
 	if (h == NULL || !is_known(t, h, &w->machines[o->machine], late) ||
 	    w->now - x->goal_since <= late)
@@ -323,9 +323,8 @@ truth_sees_act(const struct truth *t, const struct thing *o, enum act act)
 	if (act == ACT_CLEAR)
 		return x->goal == DUE_HELD && !is_as_stamped(h, o);
 	/* So does a Node whose claim is yet to be listed. */
-	s = &h->streams[KIND_NODECLAIM];
-	return x->goal == DUE_CLEAR && late < LAG_MS + 1500 && s->complete &&
-	       s->state == STREAM_OPEN && w->now - s->opened > LAG_MS;
+	return x->goal == DUE_CLEAR && claim >= 0 && h->sights[claim].at >= 0 &&
+	       w->now - h->sights[claim].at > LAG_MS;
 }
 
 /* The machine was cleared although its scope is busy and its own time is not
@@ -370,6 +369,9 @@ truth_action(struct holder *h, const struct action *a)
 	const struct machine_truth *x;
 
 	truth_look(t);
+	if (!h->leads)
+		broken(w, "I6: holder %d asks for %s, and does not lead",
+		       h->number, list ? "a list" : a->name);
 	if (w->now < h->asked_to_wait)
 		broken(w, "I9: holder %d asks for %s, though it was told to "
 		       "wait", h->number, list ? "a list" : a->name);

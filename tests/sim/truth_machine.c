@@ -382,13 +382,11 @@ undecided_until(const struct truth *t, const struct past *p,
 				  : earlier(until, s->launched_at + SETTLED_MS);
 }
 
-/* Returns how far the clocks that stamps and moments come from may lie
- * apart. */
-static int64_t
-clocks_apart(const struct truth *t, int64_t since)
+int64_t
+truth_clocks_apart(const struct truth *t, int64_t since)
 {
 	const struct world *w = t->w;
-	int64_t by = 2000, ahead;
+	int64_t by = 0, ahead;
 
 	if (w->turns_until > 0 && w->turns_until >= since - 60000)
 		by += w->turns_by < 0 ? -w->turns_by : w->turns_by;
@@ -420,7 +418,8 @@ truth_may_match(const struct truth *t, const struct thing *claim,
 	int64_t age = claim->created_ms - deleted->deleted_ms;
 	bool draining = deleted->gone_at < 0 ||
 			seen_gone(t, deleted) >=
-				claim->born - clocks_apart(t, deleted->gone_at);
+				claim->born - 2000 -
+					truth_clocks_apart(t, deleted->gone_at);
 
 	if (claim == deleted || was_chosen(deleted).lo || !deleted->deleting ||
 	    !(was_ready(deleted) || was_substitute(t, deleted).hi) ||
@@ -479,7 +478,7 @@ unclear(const struct truth *t, const struct thing *claim,
 	const struct world *w = t->w;
 	int64_t age = claim->created_ms - deleted->deleted_ms;
 	int64_t since_gone = claim->born - deleted->gone_at;
-	int64_t apart = clocks_apart(t, deleted->gone_at);
+	int64_t apart = 2000 + truth_clocks_apart(t, deleted->gone_at);
 	bool near_gone = deleted->gone_at >= 0 && since_gone >= -apart &&
 			 since_gone <= apart;
 
@@ -661,8 +660,10 @@ is_launched(struct truth *t, const struct thing *claim)
 
 	/* Nobody can see the launch of a claim that is too large. */
 	if (claim->large && !seen)
-		return (struct maybe){has_passed(t, at + LAG_MS),
-				      claim->launched || has_passed(t, at)};
+		return (struct maybe){
+			has_passed(t, at + LAG_MS) && t->leader != NULL &&
+				t->leader->sights[claim->index].at >= 0,
+			claim->launched || has_passed(t, at)};
 	if (claim->launched)
 		return (struct maybe){true, true};
 	if (claim->launch_known)
@@ -756,7 +757,7 @@ set_unread_failed(struct truth *t, const struct thing *claim,
 		  struct machine_truth *x)
 {
 	int64_t until = seen_at(t, claim) + FAILED_MS +
-			clocks_apart(t, claim->deleted_at);
+			2000 + truth_clocks_apart(t, claim->deleted_at);
 
 	turns_at(t, until + 1);
 	x->failed_boot = true;

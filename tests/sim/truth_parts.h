@@ -27,6 +27,10 @@ bool truth_opted_out(const struct thing *t);
 /* Has the claim a class that replicas believe? */
 bool truth_classed(const struct thing *claim);
 
+/* Is there something about the claim that the leader cannot know before its next
+ * fresh list? */
+bool truth_is_unread(const struct truth *t, const struct thing *claim);
+
 /* truth_machine.c: each machine as of now.  A scope of -1 is none. */
 int truth_scope_of(const struct truth *t, const struct machine *m);
 /* Is its NodePool excluded or disabled, so that it is never held? */
@@ -61,6 +65,9 @@ bool truth_takes_several(const struct truth *t);
 void truth_share(struct truth *t, int machine, struct maybe counts);
 void truth_share_of_first(struct truth *t, int machine, int first, bool sure);
 uint32_t truth_takes(const struct truth *t, int machine, bool fewest);
+/* How far the clocks that stamps and moments come from may lie apart, now or
+ * since that moment. */
+int64_t truth_clocks_apart(const struct truth *t, int64_t since);
 /* May the claim be a substitute for the deleted one, as far as anybody can
  * tell? */
 bool truth_may_match(const struct truth *t, const struct thing *claim,

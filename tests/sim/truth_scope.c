@@ -311,15 +311,29 @@ bucket_turns(struct truth *t, const struct bucket *b, int64_t max)
 		turns_at(t, t->w->now + (int64_t)in + 1);
 }
 
+/* Does the leader hear at once what people say on NodePools? */
+static bool
+hears_pools(const struct truth *t)
+{
+	const struct holder *h = t->leader;
+	const struct stream *s = h == NULL ? NULL : &h->streams[KIND_NODEPOOL];
+
+	return h != NULL && h->restored && t->w->now >= h->paused_until &&
+	       s->complete && s->state == STREAM_OPEN &&
+	       t->w->now >= s->hung_until &&
+	       t->w->now >= s->lag_until + s->lag_ms;
+}
+
 static void
 open_windows(struct truth *t, int scope)
 {
 	struct scope_truth *s = &t->scopes[scope];
 	int64_t max = max_of(t, scope), window = t->rules.cap.window_ms;
 
-	/* Nobody can say when the leader hears of a cap that comes in trouble.
-	 * It does not know one either whose NodePools are not served yet. */
-	if ((max != s->max && !t->calm) ||
+	/* Nobody can say when the leader hears of a cap while it does not hear of
+	 * NodePools.  It does not know one either where they are not served
+	 * yet. */
+	if ((max != s->max && !hears_pools(t)) ||
 	    (max != t->rules.cap.max_ms && t->leader != NULL &&
 	     t->leader->streams[KIND_NODEPOOL].unserved))
 		s->unknown = true;
@@ -461,6 +475,7 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 					(double)t->rules.cap.window_ms
 			      : 1;
 	double vague = TURN_MS * (k->course == 'i' && rate > 1 ? rate : 1);
+	int64_t apart = truth_clocks_apart(t, t->w->now);
 
 	/* A released-at from before that has had its effect. */
 	s->released = k->at;
@@ -469,7 +484,10 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 	 * Lease or after that.  So it may carry the debt on by either cap; by a
 	 * cap of 0 there is none. */
 	s->unknown = t->rules.scope == SCOPE_NODEPOOL &&
-		     t->w->nodepools[scope].cap_changed > k->at - SERVER_START;
+		     t->w->nodepools[scope].cap_changed >
+			     k->at - SERVER_START - apart;
+	/* The moments in it may be of another clock. */
+	vague += (double)apart * (rate + 1);
 	/* If the Lease was deleted, nobody knows who renewed it until when. */
 	if (t->w->now - t->w->lease_deleted < 60000 && renewed > k->at)
 		vague += (double)(renewed - k->at) * (rate + 1);
@@ -500,16 +518,6 @@ truth_lost_count(struct truth *t)
 		t->scopes[i].unknown = true;
 		t->scopes[i].idle_for = 0;
 	}
-}
-
-static bool
-any_skewed(const struct truth *t)
-{
-	for (int i = 0; i < t->holders_n; i++)
-		if (t->holders[i].skew_until > 0 &&
-		    t->w->now < t->holders[i].skew_until + 60000)
-			return true;
-	return false;
 }
 
 static bool
@@ -583,10 +591,6 @@ truth_leads(struct holder *h)
 	for (int i = 0; lost && i < MACHINES; i++)
 		t->machines[i].was_held = false;
 	h->w->lease_left_us = h->w->lease.renew_us;
-	/* The moments in it are of a clock that jumps. */
-	if ((h->w->turns_until > 0 &&
-	     h->w->now < h->w->turns_until + 60000) || any_skewed(t))
-		truth_lost_count(t);
 }
 
 static void
@@ -619,13 +623,17 @@ truth_may_be_open(const struct truth *t, int scope)
 	       s->high + LAG_MS >= (double)max_of(t, scope);
 }
 
-/* A wrong window would be found, or that there is none. */
-static bool
-cap_is_judged(const struct truth *t, int scope)
+/* Would a wrong window be found, or that there is none? */
+static enum metered
+cap_judged(const struct truth *t, int scope)
 {
-	return t->calm && !t->w->full && !t->scopes[scope].unknown &&
-	       (surely_open(&t->scopes[scope]) ||
-		!truth_may_be_open(t, scope));
+	if (t->scopes[scope].unknown)
+		return METER_CAP_UNKNOWN;
+	if (!t->calm || t->w->full)
+		return METER_CAP_TROUBLE;
+	return surely_open(&t->scopes[scope]) || !truth_may_be_open(t, scope)
+		       ? METER_CAPS_JUDGED
+		       : METER_CAP_OPEN;
 }
 
 void
@@ -639,8 +647,8 @@ truth_meter(struct truth *t)
 			      thing_alive(t->w, t->w->machines[k].claim);
 		if (!any || max_of(t, i) == 0)
 			continue;
-		t->rates.scopes_ms++;
-		t->rates.scopes_judged_ms += cap_is_judged(t, i);
+		t->rates.ms[METER_CAPS]++;
+		t->rates.ms[cap_judged(t, i)]++;
 	}
 }
 

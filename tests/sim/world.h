@@ -240,7 +240,8 @@ struct world {
 	int64_t failed;		/* when a call of a leader last failed: what
 				   comes next waits for a backoff */
 	int64_t lease_failed;	/* when a call for the Lease last failed */
-	int64_t large_line;	/* when a watch last left out a line */
+	int64_t large_line;	/* when a watch last left out a line about
+				   anything but a NodeClaim */
 	int64_t caused;		/* when something last happened that is not
 				   ours */
 	int64_t trouble_began;	/* when a fault last began, or the leader last
