@@ -44,6 +44,9 @@
  *		(`for`); the clock of one is ahead `by` so much
  *     cleanup	the holders are gone for good.  The real `uninstall` runs until
  *		nothing is left, and is killed n times meanwhile (cleaner.h)
+ *     older	all replicas start again.  What the last leader left is what
+ *		the program of an older commit wrote up to here, in the file
+ *		`value` of tests/golden/older
  *     expect	n Nodes, or claims, from that machine on are held, clear, marked
  *		(without a hold), kept (a hold without our mark) or gone.  A
  *		claim may be classed or unclassed, or of the class `substitute`
@@ -104,6 +107,8 @@ enum op_type {
 	OP_PAUSE,
 	OP_SKEW,
 	OP_RULES,		/* a replica starts again with other rules */
+	OP_OLDER,		/* a new leader takes over from that of an
+				   older program */
 	OP_COUNT,
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cleaner.h"
+#include "older.h"
 #include "picture.h"
 #include "recorder.h"
 #include "renewer.h"
@@ -416,6 +417,18 @@ clean_up(struct run *r, const struct op *o)
 				 o->n > 0 ? (unsigned)o->n : 0, clocks_differ);
 }
 
+/* Leaders of two versions: the older ends, and this program's begins. */
+static void
+take_over(struct run *r, const struct op *o)
+{
+	for (int i = 0; i < r->truth.holders_n; i++)
+		holder_crash(&r->holders[i]);
+	older_take(&r->w, o->value);
+	world_trouble(&r->w, r->w.now);
+	for (int i = 0; i < r->truth.holders_n; i++)
+		holder_start(&r->holders[i]);
+}
+
 /* What happens to holders, when there are none any more. */
 static bool
 is_over(const struct run *r, enum op_type type)
@@ -423,7 +436,7 @@ is_over(const struct run *r, enum op_type type)
 	return r->cleaner != NULL &&
 	       ((type >= OP_CUT && type <= OP_REFUSE) ||
 		type == OP_UNINSTALL || type == OP_CLEANUP ||
-		(type >= OP_KILL && type <= OP_RULES));
+		(type >= OP_KILL && type <= OP_OLDER));
 }
 
 void
@@ -438,6 +451,8 @@ run_apply(struct run *r, const struct op *o)
 		return;
 	if (o->type == OP_CLEANUP)
 		clean_up(r, o);
+	else if (o->type == OP_OLDER)
+		take_over(r, o);
 	else if (o->type == OP_TEMPLATE || o->type == OP_POOL ||
 	    o->type == OP_UNPOOL || o->type == OP_REPOOL)
 		on_pools(r, o);

@@ -24,7 +24,7 @@ const char *const op_names[OP_COUNT] = {
 	[OP_UNINSTALL] = "uninstall", [OP_CLEANUP] = "cleanup",
 	[OP_KILL] = "kill",	  [OP_START] = "start",
 	[OP_PAUSE] = "pause",	  [OP_SKEW] = "skew",
-	[OP_RULES] = "rules",
+	[OP_RULES] = "rules",	  [OP_OLDER] = "older",
 };
 const char *const scope_names[] = {"cluster", "nodepool", "node"};
 static const char *const kind_names[] = {"node", "claim", "pool",

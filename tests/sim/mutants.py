@@ -963,6 +963,34 @@ MUTANTS = [
      ".first_ms = r->created_ms,", ".first_ms = r->own_created_ms,"),
     ("a third try is of the second's age", "controller/retries.c",
      "stamp_gap_ms(best->created_ms, claim", "stamp_gap_ms(best->own_created_ms, claim"),
+    # where the oracle once looked away: beside a watch that is down, a claim
+    # that is too large, a sleep, a clock that jumps, and where nobody leads
+    ("who has lost the lead goes on", "controller/seen.c",
+     "if (views_leads(&s->views) == leads)\n\t\treturn;",
+     "if (!leads || views_leads(&s->views) == leads)\n\t\treturn;"),
+    ("a cap that comes while claims are not seen is lost",
+     "controller/controller_nodepools.c",
+     "timers_cap(&s->timers, scope, t.max_ms, now.boot_ms);",
+     "if (views_all_synced(&s->views))\n"
+     "\t\t\ttimers_cap(&s->timers, scope, t.max_ms, now.boot_ms);"),
+    ("a debt from ahead of the clock is lost", "controller/soft.c",
+     "kept_settle(k, &r, renewed_ms, now);\n\ttimers_restore(",
+     "kept_settle(k, &r, renewed_ms, now);\n"
+     "\tif (k->at_ms <= now.server_ms)\n\t\ttimers_restore("),
+    ("nothing spreads while a claim is unread", "controller/act.c",
+     "(claim == NULL && s->views.settle_boot_ms != 0)))",
+     "(claim == NULL && s->views.settle_boot_ms != 0) ||\n"
+     "\t     s->views.at[KIND_NODECLAIM].behind))"),
+    ("all is held while a watch is down", "controller/act.c",
+     "if (timers_own(&s->timers, head, now.server_ms)) {",
+     "if (!views_all_synced(&s->views) ||\n"
+     "\t    timers_own(&s->timers, head, now.server_ms)) {"),
+    ("the soft state has a member that older leaders do not know",
+     "controller/soft.c", "buf_printf(b, \" %s at=%s\",",
+     "buf_printf(b, \" more=1m %s at=%s\",", "controller/soft.c",
+     "if (has_name(text, \"at\", &value))",
+     "if (has_name(text, \"more\", &value))\n\t\treturn 0;\n"
+     "\tif (has_name(text, \"at\", &value))"),
 ]
 
 

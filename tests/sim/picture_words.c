@@ -20,7 +20,7 @@ picture_clock(int64_t ms, char out[32])
 bool
 on_holder(enum op_type type)
 {
-	return type >= OP_KILL && type <= OP_RULES;
+	return type >= OP_KILL && type <= OP_OLDER;
 }
 
 bool
@@ -140,6 +140,7 @@ event_words(const struct op *o)
 		[OP_PAUSE] = "sleeps",
 		[OP_SKEW] = "its clock is wrong",
 		[OP_RULES] = "started with another configuration",
+		[OP_OLDER] = "begins where an older one left off",
 	};
 
 	if (o->type == OP_REFUSE)
