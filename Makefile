@@ -71,7 +71,7 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 .PHONY: all help check unit below computing fuzz fuzz-targets fuzz-corpus \
 	fuzz-coverage edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures configuration test demo demo-quick \
-	page-test bench study study-pictures instructions san tsan lint deps certs image install \
+	page-test axe whatif whatif-test site site-test bench study study-pictures instructions san tsan lint deps certs image install \
 	install-plugin krew karpenter-logs matrix said release kind-load programs-below \
 	clean format compile_commands man
 .SECONDARY:
@@ -82,8 +82,8 @@ all: $(BIN) $(TOOLS)  ## build $(BIN) and $(TOOLS)
 
 # What make help prints, in this order; what stands in none comes last.
 TOPICS = First_steps=help,demo,demo-quick,check,test \
-	Build_and_install=all,programs,deps,install,install-plugin,man,krew,image,release,kind-load,certs,clean \
-	Single_suites=lint,unit,edge,daemon,san,tsan,e2e,e2e-long,page-test,matrix \
+	Build_and_install=all,programs,deps,install,install-plugin,man,krew,image,site,whatif,release,kind-load,certs,clean \
+	Single_suites=lint,unit,edge,daemon,san,tsan,e2e,e2e-long,page-test,whatif-test,site-test,matrix \
 	Simulator=sim-quick,sim,explore,explore-quick,mutants,pictures \
 	Fuzzing=fuzz,fuzz-corpus,fuzz-coverage \
 	Measurements=bench,instructions,study,study-pictures,karpenter-logs \
@@ -351,15 +351,80 @@ said:
 
 # axe-core is what judges whether everybody can read the page.
 PAGE := $(BUILD)/page
-page-test: deps all $(FAST)  ## the page of the daemon in a real Chromium, with axe-core
+axe:
 	@tests/deps.sh chromium
 	@command -v npm >/dev/null || tests/deps.sh npm
 	@mkdir -p $(PAGE) && cp tests/page/package*.json $(PAGE)
 	@cd $(PAGE) && npm ci --silent --ignore-scripts --no-audit --no-fund
+
+page-test: deps all axe $(FAST)  ## the page of the daemon in a real Chromium, with axe-core
 	@PAGE=$(PAGE) HOLDER_VARIANT=$(VARIANT) \
 		$(PYTEST) -m browser tests/edge
 	@tests/e2e/lib/binaries.sh cluster
 	@PAGE=$(PAGE) $(PYTEST) -m browser tests/e2e
+	@echo "== look at the pictures in $(PAGE)/shots"
+
+# --- simulate in a browser: its rooms and what they use, for WebAssembly ----------
+# What is not of WASI's libc is in site/whatif/instead.c.  absent.txt has what no
+# flag of the page leads to.
+WHATIF := $(BUILD)/whatif
+WASM := $(BUILD)/wasm
+wasm_sources := $(wildcard $(foreach r,$(filter-out core/doctor,$(rooms_core)) \
+	wire/json wire/api wire/karpenter wire/yaml wire/config tools/simulate,src/$(r)/*.c)) \
+	src/edge/clock.c src/cli/options.c src/cli/say.c \
+	src/cli/tools/simulate.c src/cli/tools/prometheus_flags.c \
+	site/whatif/main.c site/whatif/instead.c
+wasm_objects := $(wasm_sources:%.c=$(WASM)/%.o)
+$(WASM)/include/yaml.h: # the same for each processor
+	@mkdir -p $(@D) && cp /usr/include/yaml.h $@
+$(WASM)/%.o: %.c Makefile $(WASM)/include/yaml.h
+	@mkdir -p $(@D)
+	$(Q)clang --target=wasm32-wasi -O2 -std=c11 -D_GNU_SOURCE -Isite/whatif/include \
+		-I$(WASM)/include -include site/whatif/include/wasi.h -Iinclude -Isrc $(WARN) $(WERROR) \
+		-DHOLDER_VERSION='"$(VERSION)"' -ffunction-sections -MMD -MP -c -o $@ $<
+$(WASM)/simulate.wasm: $(wasm_objects) site/whatif/absent.txt
+	$(Q)clang --target=wasm32-wasi -O2 -Wl,--gc-sections,--strip-all,--stack-first \
+		-Wl,-z,stack-size=1048576,--allow-undefined-file=site/whatif/absent.txt \
+		-o $@ $(wasm_objects)
+$(WHATIF)/index.html: $(WASM)/simulate.wasm $(wildcard site/whatif/*)
+	@mkdir -p $(@D)
+	@$(PYTHON) site/whatif/engine.py $< site/whatif/worker.js \
+		tests/golden/karpenter/runs/v1.14.1.log > $(@D)/engine.js
+	@cp site/whatif/whatif.css site/whatif/whatif.js site/whatif/index.html $(@D)
+
+whatif: deps  ## the page that runs simulate in a browser, into $(BUILD)/whatif
+	@tests/deps.sh clang lld wasi-libc libclang-rt-14-dev-wasm32
+	@$(MAKE) -j$(JOBS) $(WHATIF)/index.html
+
+# The documents as a site.  SITE_FROM has them in their folders, for Zensical,
+# which builds within it.
+SITE := $(BUILD)/site
+SITE_FROM := $(BUILD)/site-from
+ZENSICAL := $(SITE_FROM)/venv
+$(ZENSICAL)/.stamp: site/requirements.txt
+	@rm -rf $(ZENSICAL) && $(PYTHON) -m venv $(ZENSICAL)
+	@$(ZENSICAL)/bin/pip install --quiet --disable-pip-version-check --no-deps -r $<
+	@touch $@
+
+site: whatif  ## the documents as a site with search, into $(BUILD)/site
+	@tests/deps.sh python3-venv
+	@$(MAKE) $(ZENSICAL)/.stamp
+	@rm -rf $(SITE_FROM)/pages && mkdir -p $(SITE_FROM)/pages
+	@git ls-files -co --exclude-standard '*.md' 'docs/*.svg' 'docs/*.png' LICENSE \
+		deploy/base/policy.yaml | grep -v '^site/' | tar -cT - | tar -xC $(SITE_FROM)/pages
+	@$(PYTHON) site/start.py $(SITE_FROM)/pages/README.md
+	@cp -r $(WHATIF) $(SITE_FROM)/pages/try
+	@cp site/site.css $(SITE_FROM)/pages && cp site/zensical.toml $(SITE_FROM)
+	@cd $(SITE_FROM) && venv/bin/zensical build --strict --clean
+	@rm -rf $(SITE) && mv $(SITE_FROM)/site $(SITE)
+	@echo "== $(PYTHON) -m http.server --bind 127.0.0.1 --directory $(SITE)"
+
+site-test: site axe  ## the site in a real Chromium: links, looks, axe-core, no other host
+	@PAGE=$(PAGE) BUILD=$(BUILD) $(PYTEST) -s tests/site/test_site.py
+	@echo "== look at the pictures in $(PAGE)/shots"
+
+whatif-test: whatif all axe  ## that page in a real Chromium: the same as the command, nothing leaves it
+	@PAGE=$(PAGE) BUILD=$(BUILD) $(PYTEST) -s tests/site/test_whatif.py
 	@echo "== look at the pictures in $(PAGE)/shots"
 
 # Seconds for each target, and which targets.
@@ -544,4 +609,4 @@ compile_commands:  ## write compile_commands.json, for clangd and editors
 clean:  ## remove $(BUILD)
 	rm -rf $(BUILD)
 
--include $(shell find $(VARIANT) -name '*.d' 2>/dev/null)
+-include $(shell find $(VARIANT) $(WASM) -name '*.d' 2>/dev/null)

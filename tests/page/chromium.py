@@ -37,11 +37,11 @@ class Chromium:
     """A browser with one tab.  `problems` is what its console shows, and `asked`
     has the URLs that it has asked for."""
 
-    def __init__(self, home):
+    def __init__(self, home, *flags):
         theirs, self.out = map(high, os.pipe())
         self.into, ours = map(high, os.pipe())
         self.process = subprocess.Popen(
-            ["chromium", *FLAGS, f"--user-data-dir={home}/profile",
+            ["chromium", *FLAGS, *flags, f"--user-data-dir={home}/profile",
              "--remote-debugging-pipe", "about:blank"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=(home / "chromium.log").open("wb"),
@@ -170,12 +170,16 @@ class Chromium:
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def is_well(self, name):
-        """The page that is open: no error, nothing from elsewhere, no finding
-        of axe, and nothing wider than its window.  Its picture goes to
-        $PAGE/shots."""
+        """The page that is open looks well, and is alone all that was asked
+        for."""
+        self.looks_well(name)
+        assert set(self.asked.values()) == {self.run("location.href")}, name
+
+    def looks_well(self, name):
+        """No error, no finding of axe, and nothing wider than its window.  Its
+        picture goes to $PAGE/shots."""
         self.picture(PAGE / f"shots/{name}.png")
         assert self.problems == [], name
-        assert set(self.asked.values()) == {self.run("location.href")}, name
         found = self.run(AXE.read_text() + CHECK)
         assert found == [], (name, found)
         wide, room = self.run("[document.documentElement.scrollWidth,"

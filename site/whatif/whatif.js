@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page: what was chosen becomes flags of `holderctl simulate`, which runs in
+// a worker, and what it prints is shown.  engine.js has WASM, WORKER and EXAMPLE.
+"use strict";
+
+const HOLDS = ["30s", "1m", "2m", "3m", "4m", "5m", "7m", "10m", "15m", "20m", "30m", "1h"];
+const MAXES = ["15m", "30m", "1h", "2h", "4h", "8h", "24h"];
+const PAUSE_MS = 150; // after the last move of a slider
+
+const $ = id => document.getElementById(id);
+const bytes = base64 => Uint8Array.from(atob(base64), c => c.charCodeAt(0));
+const module = WebAssembly.compile(bytes(WASM));
+const source = URL.createObjectURL(new Blob([WORKER]));
+let files = [], timer, latest = new AbortController();
+
+// Runs the command in a worker of its own.  If it is aborted, it never returns.
+async function simulate(args, files, told, signal) {
+  const compiled = await module;
+  const worker = new Worker(source);
+
+  signal?.addEventListener("abort", () => worker.terminate());
+  return new Promise((done, failed) => {
+    worker.onmessage = ({data}) => {
+      if ("read" in data)
+        return told?.(data.read);
+      worker.terminate();
+      done(data);
+    };
+    worker.onerror = e => failed(e.message ?? "the worker does not start");
+    worker.postMessage({module: compiled, args: ["simulate", ...args], files});
+  });
+}
+
+// A name may stand once, and must not look like a flag.
+function named(list) {
+  const seen = new Map();
+
+  return [...list].map(f => {
+    const base = f.name.startsWith("-") ? "./" + f.name : f.name;
+    const n = seen.get(base) ?? 0;
+
+    seen.set(base, n + 1);
+    return new File([f], n === 0 ? base : `${base} (${n + 1})`);
+  });
+}
+
+function chosen() {
+  const at = Number($("hold").value);
+  const holds = HOLDS.slice(Math.max(0, at - 1), at + 2);
+
+  return {
+    hold: HOLDS[at], max: MAXES[$("max").value],
+    flags: ["--hold-duration", holds.join(","),
+            "--max-hold-duration", MAXES[$("max").value],
+            "--scope", $("scope").value,
+            ...[["grow", "--min-scale-up", "1"], ["price", "--price-per-node-hour", ""]]
+                .flatMap(([id, flag, not]) => $(id).value === not ? []
+                    : [flag, $(id).value])],
+    row: holds.indexOf(HOLDS[at]),
+  };
+}
+
+// What --html writes has the picture and the table.
+function show(said, choice) {
+  const [, svg, table] = /(<svg.*<\/svg>).*<pre>(.*)<\/pre>/s.exec(said.file);
+  const all = JSON.parse(said.out);
+  const of = all.settings[choice.row], waits = of?.wouldHaveWaited;
+
+  URL.revokeObjectURL($("picture").src);
+  $("picture").src = URL.createObjectURL(new Blob([svg], {type: "image/svg+xml"}));
+  $("table").textContent = table.trim().replace(
+      /&(lt|gt|amp);/g, (_, name) => ({lt: "<", gt: ">", amp: "&"})[name]);
+  $("headline").textContent = !of ? "" :
+      `Karpenter decided ${all.karpenter.decisions} times. With a hold of `
+      + `${choice.hold}, ${waits.decisions} of these decisions would have waited. `
+      + `After ${waits.regret} of those the same NodePool grew again within 15 `
+      + "minutes: that is churn which waiting would have spared.";
+  $("command").textContent = ["holderctl simulate", ...choice.flags,
+      ...files.map(f => f.name.replace(/[^\w./-]/g, "\\$&"))].join(" ");
+  $("config").textContent = `holdDuration: ${choice.hold}\n`
+      + `maxHoldDuration: ${choice.max}\nscope: ${$("scope").value}\n`;
+  $("result").hidden = false;
+}
+
+async function update() {
+  const choice = chosen();
+  const size = files.reduce((n, f) => n + f.size, 0);
+
+  if (files.length === 0)
+    return;
+  latest.abort();
+  latest = new AbortController();
+  document.body.classList.add("busy");
+  $("status").textContent = "Reading …";
+  const said = await simulate(
+      [...choice.flags, "-o", "json", "--html", "page", ...files.map(f => f.name)], files,
+      n => { $("status").textContent =
+          `Reading … ${n >> 20} MiB${n <= size ? ` of ${size >> 20}` : ""}`; }, latest.signal)
+      .catch(e => ({died: String(e)}));
+  document.body.classList.remove("busy");
+  if (said.code === 0)
+    show(said, choice);
+  else
+    $("result").hidden = true;
+  $("status").textContent = said.died ?? (said.err.trim()
+      || `Read ${files.map(f => f.name).join(", ")}.`);
+}
+
+function later() {
+  for (const [id, values] of [["hold", HOLDS], ["max", MAXES]]) {
+    $(id).max = values.length - 1;
+    $(id).ariaValueText = values[$(id).value];
+    $("form").querySelector(`output[for=${id}]`).value = values[$(id).value];
+  }
+  clearTimeout(timer);
+  timer = setTimeout(update, PAUSE_MS);
+}
+
+function take(list) {
+  files = named(list);
+  update();
+}
+
+$("form").addEventListener("input", later);
+$("form").addEventListener("submit", e => e.preventDefault());
+$("files").addEventListener("change", () => take($("files").files));
+$("example").addEventListener("click",
+    () => take([new File([bytes(EXAMPLE)], "example.log.gz")]));
+for (const name of ["dragover", "dragleave", "drop"])
+  addEventListener(name, e => {
+    e.preventDefault();
+    $("drop").classList.toggle("over", name === "dragover");
+    if (name === "drop" && e.dataTransfer.files.length > 0)
+      take(e.dataTransfer.files);
+  });
+later();

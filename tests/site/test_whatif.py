@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What-if in a real Chromium: make whatif-test.  Pictures go to $PAGE/shots."""
+import datetime
+import gzip
+import json
+import re
+import subprocess
+import time
+
+import pytest
+
+from conftest import BUILD, HOLDERCTL, LOOKS, REPO
+
+GOLDEN = REPO / "tests/golden/karpenter"
+LOGS = sorted([*GOLDEN.glob("*.json"), *GOLDEN.glob("runs/*.log")])
+# What each decoder of logs was fuzzed with is a hostile log.
+HOSTILE = sorted(p for name in ("karpenter", "matrix", "json", "list", "events",
+                                "whole")
+                 for p in (REPO / "tests/fuzz/corpus" / name).iterdir())
+LOG = (GOLDEN / "runs/v1.14.1.log").read_text()
+POOL = "general"
+MARKUP = "<img src=http://127.0.0.1:9/leak onerror=fetch(this.src)>"
+ARGUMENTS = ["-o", "json", "--hold-duration", "1m,10m", "--scope",
+             "cluster,nodepool,node", "--price-per-node-hour", "0.192"]
+TIMES_NATIVE = 4
+DAY = datetime.timedelta(days=1)
+
+RUN = """(async () => {
+    const answers = [];
+    for (const one of %s)
+        answers.push(await simulate(
+            one.args, one.files.map(n => $("files").files[n])));
+    return answers;
+})()"""
+
+
+@pytest.fixture(scope="module")
+def chrome(visit):
+    return visit(BUILD / "whatif")
+
+
+def command(folder, *arguments):
+    done = subprocess.run([HOLDERCTL, "simulate", *arguments], cwd=folder,
+                          capture_output=True, timeout=120)
+    return [done.returncode, *(text.decode("utf-8", "replace")
+                               for text in (done.stdout, done.stderr))]
+
+
+def page(chrome, paths, runs):
+    """What the page's program says to each run, which is (arguments, numbers of
+    files)."""
+    chrome.files(*paths)
+    said = []
+    for at in range(0, len(runs), 50):
+        said += chrome.run(RUN % json.dumps([
+            {"args": [*args, *(paths[n].name for n in numbers)],
+             "files": numbers} for args, numbers in runs[at:at + 50]]))
+    return [[s["code"], s["out"], s["err"]] if "code" in s else s for s in said]
+
+
+def same(chrome, paths, arguments=ARGUMENTS):
+    chrome.open(chrome.at)
+    said = page(chrome, paths, [(arguments, [n]) for n in range(len(paths))])
+    for path, one in zip(paths, said):
+        assert one == command(path.parent, *arguments, path.name), path
+    return said
+
+
+@pytest.mark.parametrize("output", ["json", "table", "csv", "record"])
+def test_golden_logs(chrome, output):
+    """Byte for byte what the command prints."""
+    said = same(chrome, LOGS, [*ARGUMENTS, "-o", output])
+    assert sum(code == 0 for code, _, _ in said) > len(LOGS) // 2
+
+
+def test_files_together(chrome, tmp_path):
+    """Rotated files and replicas; one that is not there; none."""
+    for name in "a.log", "b.log":
+        (tmp_path / name).write_text(LOG[1000 * (name > "b"):])
+    paths = [tmp_path / "a.log", tmp_path / "b.log"]
+    chrome.open(chrome.at)
+    runs = [(ARGUMENTS, [0, 1]), ([*ARGUMENTS, "missing.log"], [0]),
+            (["--hold-duration", "x"], [0]), ([], [])]
+    assert page(chrome, paths, runs) == [
+        command(tmp_path, *args, *(paths[n].name for n in numbers))
+        for args, numbers in runs]
+
+
+def test_hostile_logs_end_in_counts(chrome, tmp_path):
+    odd = {
+        "empty": b"", "nul": b"\0" * 3000, "newlines": b"\n" * 300000,
+        "long": b"{" * (3 << 20), "deep": b'{"a":' * 5000,
+        "utf-16": LOG.encode("utf-16"), "bom": ("\ufeff" + LOG).encode(),
+        "escapes": LOG.replace(
+            POOL, r"\u0064\u00e9\u20ac\ud83d\ude00\n\t\"\\\/\b\f\r").encode(),
+        "markup": LOG.replace(POOL, MARKUP).encode()}
+    paths = []
+    for name, content in odd.items():
+        paths.append(tmp_path / name)
+        paths[-1].write_bytes(content)
+    said = same(chrome, [*paths, *HOSTILE])
+    assert {code for code, _, _ in said} == {0, 2}
+
+
+def test_gzip(chrome, tmp_path):
+    """Whole, of several members, cut, and with something behind it."""
+    text = (LOG * 100).encode()
+    packed = gzip.compress(text)
+    kinds = {"whole.gz": packed, "cut.gz": packed[:-1000], "end.gz": packed[:-4],
+             "two.gz": gzip.compress(text[:999]) + gzip.compress(text[999:]),
+             "head.gz": packed[:5]}
+    for name, content in kinds.items():
+        (tmp_path / name).write_bytes(content)
+    same(chrome, [tmp_path / name for name in kinds])
+
+
+def test_speed(chrome, tmp_path):
+    """100 MB of log, beside the command: the better of three runs each, by
+    turns."""
+    log = tmp_path / "large.log"
+    first, = set(re.findall(r'"time":"([0-9-]+)T', LOG))
+    first = datetime.date.fromisoformat(first)
+    with log.open("w") as out:
+        for day in range(100_000_000 // len(LOG)):
+            out.write(LOG.replace(f"{first}T", f"{first + day * DAY}T"))
+    chrome.open(chrome.at)
+    took = {"command": [], "page": []}
+    for _ in range(3):
+        start = time.monotonic()
+        said = command(tmp_path, *ARGUMENTS, log.name)
+        took["command"].append(time.monotonic() - start)
+        start = time.monotonic()
+        assert page(chrome, [log], [(ARGUMENTS, [0])]) == [said]
+        took["page"].append(time.monotonic() - start)
+    ratio = min(took["page"]) / min(took["command"])
+    print(f"{log.stat().st_size / 1e6:.0f} MB: {took}, {ratio:.1f} times")
+    assert ratio <= TIMES_NATIVE
+
+
+def test_a_person_looks(chrome, tmp_path):
+    """Takes the example, and then a log of his own; moves a slider; in light and
+    dark, on a desk and on a phone."""
+    own = tmp_path / "own.log"
+    own.write_text(LOG.replace(POOL, "<b>&") + LOG.replace("2026-", "2027-"))
+    decisions = json.loads(command(tmp_path, "-o", "json", own.name)[1])[
+        "karpenter"]["decisions"]
+    for scheme in "light", "dark":
+        for look, (width, height) in LOOKS.items():
+            name = f"whatif-{scheme}-{look}"
+            chrome.open(chrome.at, scheme, width, height)
+            chrome.looks_well(name + "-empty")
+            chrome.run("$('example').click()")
+            chrome.until("!$('result').hidden && $('picture').naturalWidth")
+            chrome.looks_well(name)
+    chrome.files(own)
+    said = chrome.until(f"$('headline').textContent.includes('decided {decisions}"
+                        " times') && $('command').textContent")
+    # It prints the table that the page shows.
+    assert command(tmp_path, *said.split()[2:])[1].strip() == \
+        chrome.run("$('table').textContent")
+    for value, hold in (0, "30s"), (11, "1h"), (7, "10m"):
+        chrome.run(f"$('hold').value = {value};"
+                   "$('hold').dispatchEvent(new Event('input', {bubbles: true}))")
+        chrome.until(f"$('config').textContent.includes('holdDuration: {hold}')")
+    assert chrome.problems == []
+
+
+def test_a_refusal_is_shown(chrome, tmp_path):
+    (tmp_path / "letter.txt").write_text("Dear Sir,\n")
+    chrome.open(chrome.at)
+    chrome.files(tmp_path / "letter.txt")
+    chrome.until("$('status').textContent.includes('nothing of Karpenter')")
+    assert chrome.run("$('result').hidden")
+
+
+def test_nothing_leaves_the_browser(visit, tmp_path):
+    """A log full of addresses is read, and both the page and its worker try to
+    send something: all that the browser's network does is to get the page."""
+    log = tmp_path / "a.log"
+    log.write_text(LOG.replace(POOL, MARKUP))
+    chrome = visit(BUILD / "whatif")
+    chrome.open(chrome.at)
+    chrome.files(log)
+    chrome.until("!$('result').hidden && $('picture').naturalWidth")
+    assert chrome.problems == []
+    send = """(async () => {
+        const tries = [() => fetch("leak"), () => new Promise((yes, no) => {
+            const x = new XMLHttpRequest(); x.onload = yes; x.onerror = no;
+            x.open("GET", "leak"); x.send(); }),
+          () => new Promise((yes, no) => { const s = new WebSocket(
+            "ws" + "%sleak".slice(4)); s.onopen = yes; s.onerror = no; })];
+        const said = [];
+        for (const t of tries)
+          said.push(await t().then(() => "sent", () => "refused"));
+        return said; })()""" % chrome.at
+    assert chrome.run(send) == ["refused"] * 3
+    assert chrome.run("""new Promise(done => {
+        const code = %s + ".then(said => postMessage(said))";
+        new Worker(URL.createObjectURL(new Blob([code]))).onmessage =
+            e => done(e.data); })""" % json.dumps(send)) == ["refused"] * 3
+    assert chrome.run("navigator.sendBeacon('leak', 'x')") in (True, False)
+    assert chrome.addresses() == {
+        chrome.at, *(chrome.at + name for name in (
+            "engine.js", "whatif.css", "whatif.js"))}
