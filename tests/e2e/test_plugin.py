@@ -30,6 +30,7 @@ from cluster import LEFT_ALONE, node_pool
 from controlplane import (NAMESPACES, NODES, POOLS, RBAC, REPO, ControlPlane,
                           until)
 from egress import Egress
+from gitops import TOOLS
 from hold import MARK, View, annotations, nodes, seconds, stamp
 from holder import HOLDERCTL, Holder, certs, deployed
 from installation import complete as stand
@@ -830,6 +831,28 @@ def test_completion(installed, machine):
     assert complete("hold", "--nodepool", "") == ["batch", "web"]
     assert complete("release", "--re") == ["--reason"]
     assert complete("why", machine.node[:-1]) == [machine.node]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sync", TOOLS, ids=lambda s: s.__name__)
+def test_gitops_keeps_a_hold(build_programs, plane, installed, pools, sync):
+    """A NodePool that is applied again and again keeps what the plugin has
+    written on it, and loses it when the plugin takes it off (docs/gitops.md).
+    Flux takes off what kubectl itself has written."""
+    build_programs("flux-apply")
+    web = yaml.safe_dump({**node_pool("web"), "metadata": {
+        "name": "web", "annotations": {"in-git": "yes"}}})
+    sync(plane, web)
+    installed.run("hold", "--for=2h", "--nodepool=web", "--reason=audit")
+    plane.kubectl("annotate", "nodepool", "web", "by-hand=yes")
+    for _ in range(2):
+        sync(plane, web)
+    assert set(pools()["web"]) == {"hold-until", "reason"}
+    assert ("by-hand" in plane.annotations(POOLS, "web")) == (
+        sync.__name__ == "argocd")
+    installed.run("resume", "--nodepool=web")
+    sync(plane, web)
+    assert pools()["web"] == {}
 
 
 @pytest.mark.long

@@ -185,7 +185,7 @@ def changed(call, tested=True):
     *names, kind, patch, output, manager, dry_run = call[2:]
     assert (kind, output, manager) == (
         "--type=json", "--output=name",
-        "--field-manager=kubectl-karpenter-holder"), call
+        "--field-manager=karpenter-holder"), call
     patch = json.loads(patch.removeprefix("--patch="))
     tests = [o for o in patch if o["op"] == "test"]
     at = "/metadata/annotations/" + OWN.replace("/", "~1")

@@ -212,8 +212,8 @@ cluster=("${plane[@]}" kube-scheduler kube-controller-manager kwok stages karpen
 test=("${cluster[@]}" elector kustomize prometheus-operator-crds
 	cert-manager-crds)
 peers=(bench-webhook bench-holder bench-stream)
-long=("${test[@]}" helm cert-manager-controller cert-manager-cainjector crane
-	actionlint release-verify)
+long=("${test[@]}" flux-apply helm cert-manager-controller
+	cert-manager-cainjector crane actionlint release-verify)
 names=()
 for wanted in "$@"; do
 	case $wanted in
@@ -243,6 +243,9 @@ for wanted in "${names[@]}"; do
 		;;
 	elector) # client-go's, to take turns with ours
 		program elector kubernetes k8s.io/client-go ./elector 1
+		;;
+	flux-apply) # Flux's library, to apply as its controller does
+		program flux-apply flux github.com/fluxcd/pkg/ssa ./apply 1
 		;;
 	bench-webhook) # what the benchmarks compare with
 		program "$wanted" ../bench/peer sigs.k8s.io/controller-runtime \

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/gitops.md: what changes by itself in a cluster is no drift."""
+import pytest
+import yaml
+
+from controlplane import NAMESPACES, WEBHOOKS, ControlPlane
+from gitops import TOOLS
+from holder import DEPLOY
+from lead import LEASES, NAME
+
+pytestmark = pytest.mark.long
+JSONPATCH = "application/json-patch+json"
+AKS = {"matchExpressions": [{"key": "control-plane", "operator": "DoesNotExist"}]}
+
+
+@pytest.fixture(scope="module")
+def plane(plane_programs, build_programs):
+    build_programs("flux-apply")
+    with ControlPlane(name="gitops") as plane:
+        plane.install_crds()
+        yield plane
+
+
+def write(plane, manager, field, value):
+    plane.patch(WEBHOOKS, f"{NAME}?fieldManager={manager}", [
+        {"op": "add", "path": f"/webhooks/0/{field}", "value": value}], JSONPATCH)
+
+
+def versions(plane, text):
+    """Each object's resourceVersion."""
+    found = yaml.safe_load(plane.kubectl("get", "-o", "yaml", "-f", "-",
+                                         stdin=text).stdout)
+    return {o["metadata"]["uid"]: o["metadata"]["resourceVersion"]
+            for o in found["items"]}
+
+
+@pytest.mark.parametrize("sync", TOOLS, ids=lambda s: s.__name__)
+def test_what_changes_by_itself_is_no_drift(plane, sync):
+    """caBundle and AKS's selector stay, and no object is written; what the
+    manifests have is put back."""
+    text = plane.kubectl("kustomize", DEPLOY / "overlays/self-signed").stdout
+    try:
+        sync(plane, text)
+        write(plane, "karpenter-node-holder", "clientConfig/caBundle", "Y2E=")
+        write(plane, "admissionsenforcer", "namespaceSelector", AKS)
+        plane.create(LEASES, {
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": NAME}, "spec": {}})
+        before = versions(plane, text)
+        assert len(before) > 10
+        sync(plane, text)
+        assert versions(plane, text) == before
+        write(plane, "somebody", "failurePolicy", "Fail")
+        sync(plane, text)
+        hook, = plane.get(WEBHOOKS, NAME)["webhooks"]
+        assert hook["failurePolicy"] == "Ignore"
+        assert hook["clientConfig"]["caBundle"] == "Y2E="
+        assert hook["namespaceSelector"] == AKS
+    finally:
+        plane.delete(LEASES, NAME)
+        plane.kubectl("delete", "--ignore-not-found", "-f", "-", stdin=text)
+        plane.delete(NAMESPACES, NAME)
+
+
+def test_the_recipe_for_the_dashboard(plane, tmp_path):
+    """Its patch builds, and marks the ConfigMap."""
+    patch, = [p for block in fenced("gitops") for p in [yaml.safe_load(block)]
+              if set(p or ()) == {"patches"}]
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({
+        "resources": ["dashboard.yaml"], **patch}))
+    (tmp_path / "dashboard.yaml").write_text(
+        (DEPLOY / "components/prometheus/dashboard.yaml").read_text())
+    made = yaml.safe_load(plane.kubectl("kustomize", tmp_path).stdout)
+    assert made["metadata"]["annotations"] == {
+        "kustomize.toolkit.fluxcd.io/substitute": "disabled"}
+    assert made["metadata"]["labels"]
+
+
+def fenced(name):
+    text = (DEPLOY.parent / f"docs/{name}.md").read_text()
+    return [part.split("```")[0] for part in text.split("```yaml\n")[1:]]
