@@ -414,7 +414,7 @@ site: whatif  ## the documents as a site with search, into $(BUILD)/site
 		deploy/base/policy.yaml | grep -v '^site/' | tar -cT - | tar -xC $(SITE_FROM)/pages
 	@$(PYTHON) site/start.py $(SITE_FROM)/pages/README.md
 	@cp -r $(WHATIF) $(SITE_FROM)/pages/try
-	@cp site/site.css $(SITE_FROM)/pages && cp site/zensical.toml $(SITE_FROM)
+	@cp site/site.css site/site.js $(SITE_FROM)/pages && cp site/zensical.toml $(SITE_FROM)
 	@cd $(SITE_FROM) && venv/bin/zensical build --strict --clean
 	@rm -rf $(SITE) && mv $(SITE_FROM)/site $(SITE)
 	@echo "== $(PYTHON) -m http.server --bind 127.0.0.1 --directory $(SITE)"

@@ -43,6 +43,13 @@ class Visitor(Chromium):
         self.server.shutdown()
         super().__exit__(*args)
 
+    def open(self, *args, **others):
+        """A first visit: the theme keeps what look a visitor had."""
+        super().open("about:blank")
+        self.call("Storage.clearDataForOrigin", origin=self.at.rstrip("/"),
+                  storageTypes="local_storage")
+        super().open(*args, **others)
+
     def files(self, *paths):
         """Puts these files into the page's field, as a person chooses them."""
         field = self.call("Runtime.evaluate",

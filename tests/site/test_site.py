@@ -11,6 +11,8 @@ from conftest import BUILD, LOOKS, REPO
 SITE = BUILD / "site"
 LOADS = {"img": "src", "script": "src", "iframe": "src", "source": "src",
          "link": "href"}
+IS_DARK = """getComputedStyle(document.body).backgroundColor.match(/\\d+/g)
+    .slice(0, 3).every(n => n < 100)"""
 PAGES = sorted(p for p in SITE.rglob("*.html") if p.name != "404.html")
 
 
@@ -88,6 +90,7 @@ def test_looks(chrome, page):
     for scheme in "light", "dark":
         for look, (width, height) in LOOKS.items():
             chrome.open(address, scheme, width, height)
+            assert chrome.run(IS_DARK) == (scheme == "dark")
             name = name_of(page).replace("/", "-")
             chrome.looks_well(f"site-{name}-{scheme}-{look}")
             assert {u for u in chrome.asked.values() if not u.startswith(
@@ -115,17 +118,17 @@ def test_a_visitor(visit, tmp_path):
 
 
 def test_search(chrome):
-    """Finds a page by a word that stands in it."""
+    """Finds pages by a word that stands in them, and opens the first."""
     chrome.open(chrome.at)
-    chrome.run("document.querySelector('[for=__search], .md-search__button')"
-               ".click()")
-    chrome.until("document.querySelector('.md-search__input, [type=search],"
-                 " input[placeholder*=earch]')")
-    chrome.run("""{
-        const field = document.querySelector('.md-search__input, [type=search],'
-            + ' input[placeholder*=earch]');
-        field.focus(); }""")
+    chrome.until("!!document.querySelector('.md-search__button')")
+    chrome.run("document.querySelector('.md-search__button').click()")
+    chrome.until("!!document.activeElement.shadowRoot")
     chrome.call("Input.insertText", text="maxHoldDuration")
-    chrome.until("[...document.querySelectorAll('a')].some("
-                 "a => a.href.includes('/docs/rules/') && a.closest("
-                 "'[class*=search]'))", 30)
+    chrome.until("document.activeElement.shadowRoot.querySelectorAll("
+                 "'a[href*=\\'/docs/\\']').length > 2")
+    for kind in "keyDown", "keyUp":
+        chrome.call("Input.dispatchKeyEvent", type=kind, key="Enter",
+                    windowsVirtualKeyCode=13, text="\r")
+    assert chrome.wait("Page.loadEventFired")
+    assert "/docs/" in chrome.run("location.href")
+    assert "maxHoldDuration" in chrome.says()
