@@ -5,13 +5,15 @@
 
 const HOLDS = ["30s", "1m", "2m", "3m", "4m", "5m", "7m", "10m", "15m", "20m", "30m", "1h"];
 const MAXES = ["15m", "30m", "1h", "2h", "4h", "8h", "24h"];
+const SETTING = /^Recommended: (\w+) (\w+), max (\w+)\.$/m;
 const PAUSE_MS = 150; // after the last move of a slider
 
 const $ = id => document.getElementById(id);
 const bytes = base64 => Uint8Array.from(atob(base64), c => c.charCodeAt(0));
 const module = WebAssembly.compile(bytes(WASM));
 const source = URL.createObjectURL(new Blob([WORKER]));
-let files = [], timer, latest = new AbortController();
+let files = [], timer;
+let latest = new AbortController(), advising = new AbortController();
 
 // Runs the command in a worker of its own.  If it is aborted, it never returns.
 async function simulate(args, files, told, signal) {
@@ -44,6 +46,9 @@ function named(list) {
   });
 }
 
+const flag = (id, name, not) => $(id).value === not ? [] : [name, $(id).value];
+const price = () => flag("price", "--price-per-node-hour", "");
+
 function chosen() {
   const at = Number($("hold").value);
   const holds = HOLDS.slice(Math.max(0, at - 1), at + 2);
@@ -53,9 +58,7 @@ function chosen() {
     flags: ["--hold-duration", holds.join(","),
             "--max-hold-duration", MAXES[$("max").value],
             "--scope", $("scope").value,
-            ...[["grow", "--min-scale-up", "1"], ["price", "--price-per-node-hour", ""]]
-                .flatMap(([id, flag, not]) => $(id).value === not ? []
-                    : [flag, $(id).value])],
+            ...flag("grow", "--min-scale-up", "1"), ...price()],
     row: holds.indexOf(HOLDS[at]),
   };
 }
@@ -106,6 +109,32 @@ async function update() {
       || `Read ${files.map(f => f.name).join(", ")}.`);
 }
 
+// What the command recommends, of its own settings.
+async function advise() {
+  advising.abort();
+  advising = new AbortController();
+  $("follow").hidden = true;
+  $("advice").textContent = "";
+  if (files.length === 0)
+    return;
+  const said = await simulate(["--recommend", ...price(), ...files.map(f => f.name)],
+                              files, null, advising.signal)
+      .catch(() => ({out: ""}));
+  const text = /^Recommended: .*?(?=\n\n|$(?![^]))/ms.exec(said.out ?? "")?.[0] ?? "";
+
+  $("advice").textContent = text.trim();
+  $("follow").hidden = !SETTING.test(text);
+}
+
+function follow() {
+  const [, scope, hold, max] = SETTING.exec($("advice").textContent);
+
+  $("scope").value = scope;
+  $("hold").value = HOLDS.indexOf(hold);
+  $("max").value = MAXES.indexOf(max);
+  later();
+}
+
 function later() {
   for (const [id, values] of [["hold", HOLDS], ["max", MAXES]]) {
     $(id).max = values.length - 1;
@@ -118,10 +147,13 @@ function later() {
 
 function take(list) {
   files = named(list);
+  advise();
   update();
 }
 
 $("form").addEventListener("input", later);
+$("price").addEventListener("change", advise);
+$("follow").addEventListener("click", follow);
 $("form").addEventListener("submit", e => e.preventDefault());
 $("files").addEventListener("change", () => take($("files").files));
 $("example").addEventListener("click",

@@ -23,7 +23,7 @@ MARKUP = "<img src=http://127.0.0.1:9/leak onerror=fetch(this.src)>"
 ARGUMENTS = ["-o", "json", "--hold-duration", "1m,10m", "--scope",
              "cluster,nodepool,node", "--price-per-node-hour", "0.192"]
 TIMES_NATIVE = 4
-DAY = datetime.timedelta(days=1)
+DAY, HOUR = datetime.timedelta(days=1), datetime.timedelta(hours=1)
 
 RUN = """(async () => {
     const answers = [];
@@ -66,10 +66,11 @@ def same(chrome, paths, arguments=ARGUMENTS):
     return said
 
 
-@pytest.mark.parametrize("output", ["json", "table", "csv", "record"])
-def test_golden_logs(chrome, output):
+@pytest.mark.parametrize("more", ["json", "table", "csv", "record",
+                                  "json --recommend"])
+def test_golden_logs(chrome, more):
     """Byte for byte what the command prints."""
-    said = same(chrome, LOGS, [*ARGUMENTS, "-o", output])
+    said = same(chrome, LOGS, [*ARGUMENTS, "-o", *more.split()])
     assert sum(code == 0 for code, _, _ in said) > len(LOGS) // 2
 
 
@@ -158,11 +159,33 @@ def test_a_person_looks(chrome, tmp_path):
     # It prints the table that the page shows.
     assert command(tmp_path, *said.split()[2:])[1].strip() == \
         chrome.run("$('table').textContent")
+    advice = chrome.until("$('advice').textContent")
+    assert advice.startswith("Recommended: ")
+    assert advice in command(tmp_path, "--recommend", own.name)[1]
     for value, hold in (0, "30s"), (11, "1h"), (7, "10m"):
         chrome.run(f"$('hold').value = {value};"
                    "$('hold').dispatchEvent(new Event('input', {bubbles: true}))")
         chrome.until(f"$('config').textContent.includes('holdDuration: {hold}')")
     assert chrome.problems == []
+
+
+def test_what_is_recommended_is_shown(chrome, tmp_path):
+    """What the command recommends, and a button that sets it."""
+    hours = tmp_path / "hours.log"
+    at = datetime.datetime(2026, 3, 2)
+    with hours.open("w") as out:
+        for hour in range(12):
+            out.write(re.sub(r'"time":"[0-9-]+T08', (at + hour * HOUR).strftime(
+                '"time":"%Y-%m-%dT%H'), LOG).replace("general-", f"h{hour}-"))
+    said = re.search(r"^Recommended: (\w+) (\w+), max .*?\n\n", command(
+        tmp_path, "--recommend", hours.name)[1], re.M | re.S)
+    chrome.open(chrome.at)
+    chrome.files(hours)
+    assert chrome.until("$('advice').textContent") == said[0].strip()
+    assert not chrome.run("$('follow').hidden")
+    chrome.run("$('follow').click()")
+    chrome.until(f"$('config').textContent.startsWith('holdDuration: {said[2]}\\n')"
+                 f" && $('config').textContent.includes('scope: {said[1]}\\n')")
 
 
 def test_a_refusal_is_shown(chrome, tmp_path):
