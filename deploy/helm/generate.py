@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the chart's templates from what kustomize builds of deploy/.
+"""Writes the chart's templates from what kustomize builds of deploy/, and the
+schema and the table of its values from schema.yaml.
 
-    deploy/helm/generate.py            # writes templates/ and files/
+    deploy/helm/generate.py            # writes all of them
     deploy/helm/generate.py --check    # changes nothing, says what it would
 
 deploy/base and deploy/components are the truth.  What they say is taken as it
@@ -16,6 +17,7 @@ Needs kubectl: $KUBECTL, build/bin/kubectl or that of PATH.
 """
 import copy
 import difflib
+import json
 import os
 import pathlib
 import re
@@ -68,6 +70,13 @@ FILES = {
 OPTIONAL = {"least-privilege.yaml": ".Values.leastPrivilege.enabled"}
 NOT_HERE = {"Namespace", "ConfigMap"}
 
+# where a component's addition gives way to a value
+WOVEN = {"high-availability": "and .Values.highAvailability.enabled "
+                              "(not .Values.topologySpreadConstraints)"}
+# kinds whose name nothing but people look for: fullnameOverride renames them
+RENAMED = {"Deployment", "PodDisruptionBudget", "NetworkPolicy",
+           "ServiceMonitor", "PrometheusRule", "ConfigMap"}
+
 POD = "spec.template.spec"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 HOLDER = POD + ".containers.holder"
@@ -81,22 +90,25 @@ PLACES = [
      "{{- toYaml .Values.resources | nindent N }}"),
     ("Deployment", NAME, POD + ".priorityClassName",
      "{{ .Values.priorityClassName | quote }}"),
+    *[("Deployment", name, POD + ".securityContext.seccompProfile",
+       '{{- toYaml (.Values.seccompProfile | default '
+       '(dict "type" "RuntimeDefault")) | nindent N }}')
+      for name in (NAME, RENEWER)],
     # podAnnotations may have another value for it
     ("Deployment", NAME, "spec.template.metadata.annotations."
      "karpenter\\.sh/do-not-disrupt",
      '{{ get (.Values.podAnnotations | default dict) '
      '"karpenter.sh/do-not-disrupt" | default "true" | quote }}'),
     # no hash in it: the Pods' annotation below rolls them
-    ("Deployment", NAME, POD + ".volumes.config.configMap.name",
-     "karpenter-node-holder-config"),
+    *[("Deployment", name, POD + ".volumes.config.configMap.name",
+       '{{ include "karpenter-node-holder.fullname" . }}-config')
+      for name in (NAME, RENEWER)],
     ("Deployment", NAME, POD + ".volumes.tls.secret.secretName",
      '{{ include "karpenter-node-holder.secret" . | quote }}'),
     ("Deployment", RENEWER, POD + ".containers.renewer.image",
      '{{ include "karpenter-node-holder.image" . | quote }}'),
     ("Deployment", RENEWER, POD + ".priorityClassName",
      "{{ .Values.priorityClassName | quote }}"),
-    ("Deployment", RENEWER, POD + ".volumes.config.configMap.name",
-     "karpenter-node-holder-config"),
     # components/observe
     *[("ClusterRole", NAME, f"rules.{rule}.verbs.3", """\
 {{- if ne (toString (.Values.config).mode) "observe" }}
@@ -128,7 +140,14 @@ checksum/config: {{ include "karpenter-node-holder.config" . | sha256sum }}
 {{- with omit (.Values.podAnnotations | default dict) "karpenter.sh/do-not-disrupt" }}
 {{- toYaml . | nindent I }}
 {{- end }}"""),
+    *[("Deployment", name, "spec.template.metadata.labels", """\
+{{- with .Values.podLabels }}
+{{- toYaml . | nindent I }}
+{{- end }}""") for name in (NAME, RENEWER)],
     ("Deployment", NAME, POD, """\
+{{- with .Values.topologySpreadConstraints }}
+topologySpreadConstraints: {{- include "karpenter-node-holder.spread" . | nindent N }}
+{{- end }}
 {{- with .Values.nodeSelector }}
 nodeSelector: {{- toYaml . | nindent N }}
 {{- end }}
@@ -152,7 +171,10 @@ imagePullSecrets: {{- toYaml . | nindent N }}
 imagePullPolicy: {{ . }}
 {{- end }}"""),
     ("Deployment", RENEWER, "spec.template.metadata.annotations", """\
-checksum/config: {{ include "karpenter-node-holder.config" . | sha256sum }}"""),
+checksum/config: {{ include "karpenter-node-holder.config" . | sha256sum }}
+{{- with omit (.Values.podAnnotations | default dict) "karpenter.sh/do-not-disrupt" }}
+{{- toYaml . | nindent I }}
+{{- end }}"""),
     ("Deployment", RENEWER, POD, """\
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent N }}
@@ -290,7 +312,8 @@ class Chart:
     # what a component does inside an object of base
 
     def conditional(self, component):
-        return (self.marks.new("{{- if %s }}" % COMPONENTS[component]),
+        when = WOVEN.get(component, COMPONENTS[component])
+        return (self.marks.new("{{- if %s }}" % when),
                 self.marks.new("{{- end }}"))
 
     def weave(self, tree, was, now, component, where):
@@ -362,7 +385,12 @@ class Chart:
         self.labelled(o["metadata"], "labels")
         if o["kind"] == "Deployment":
             self.labelled(o["spec"]["template"]["metadata"], "podLabels")
-        dump = yaml.dump(ordered(self.values(o)), Dumper=Dumper,
+        o = self.values(o)
+        if o["kind"] in RENAMED:
+            name = o["metadata"]["name"]
+            o["metadata"]["name"] = self.marks.new(name.replace(
+                NAME, '{{ include "karpenter-node-holder.fullname" . }}'))
+        dump = yaml.dump(ordered(o), Dumper=Dumper,
                          sort_keys=False, width=1 << 20, allow_unicode=True)
         dump = self.marks.fill(dump.replace("{{", '{{ "{{" }}'))
         dump = re.sub(rf": {NAMESPACE}$", ": {{ .Release.Namespace | quote }}",
@@ -415,6 +443,53 @@ class Chart:
         return out
 
 
+# Values
+
+TABLE = re.compile(r"(?<=\n)\| value \| default \| meaning \|\n(?:\|.*\n)*")
+
+
+def closed(schema):
+    """Where properties are named, no others are accepted."""
+    if isinstance(schema, list):
+        return [closed(s) for s in schema]
+    if not isinstance(schema, dict):
+        return schema
+    out = {k: closed(v) for k, v in schema.items()}
+    if isinstance(schema.get("properties"), dict) and "type" in schema:
+        out.setdefault("additionalProperties", False)
+    return out
+
+
+def rows(schema, values, path=""):
+    for name, one in schema.get("properties", {}).items():
+        value = (values or {}).get(name)
+        if "description" in one:
+            short = json.dumps(value)
+            yield (f"| `{path}{name}` | "
+                   + ("" if value is None or "properties" in one else
+                      f"`{short}`" if len(short) < 40 else "`values.yaml` has it")
+                   + f" | {one['description']} |\n")
+        if "object" in one.get("type", ()):
+            yield from rows(one, value if isinstance(value, dict) else {},
+                            f"{path}{name}.")
+
+
+def about_values():
+    """-> {path in the chart: text}"""
+    schema = yaml.safe_load((CHART / "schema.yaml").read_text())
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    if values.keys() - schema["properties"].keys():
+        raise Fault("schema.yaml lacks values of values.yaml: "
+                    f"{sorted(values.keys() - schema['properties'].keys())}")
+    table = ("| value | default | meaning |\n|---|---|---|\n"
+             + "".join(rows(schema, values)))
+    readme, n = TABLE.subn(lambda _: table, (CHART / "README.md").read_text())
+    if n != 1:
+        raise Fault(f"README.md has {n} tables of values, not one")
+    return {"values.schema.json": json.dumps(closed(schema), indent=2) + "\n",
+            "README.md": readme}
+
+
 def ordered(tree):
     """What an object is comes first; the rest as kustomize has it."""
     if isinstance(tree, list):
@@ -462,7 +537,7 @@ def main(argv):
         print(__doc__, file=sys.stderr)
         return 2
     try:
-        files = Chart().written()
+        files = Chart().written() | about_values()
     except Fault as e:
         print(f"generate.py: {e}", file=sys.stderr)
         return 1

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Releases of deploy/helm on a real API server: install, upgrade, uninstall,
 and taking over what another tool installed."""
+import subprocess
+
 import pytest
 import yaml
 
-from controlplane import JSONPATCH, NAMESPACES, WEBHOOKS
+from controlplane import JSONPATCH, NAMESPACES, REPO, WEBHOOKS
 from holder import certs
 from test_deploy import (CLUSTER_WIDE, EVENTS, NAME, check_pods, find,
                          identities, installed, kinds, overlay, plane, render)
@@ -132,6 +134,40 @@ def test_install_upgrade_uninstall(plane, release, tmp_path):
     mine.helm("uninstall")
     assert not left(plane, objects)
     assert plane.get(NAMESPACES, "platform")
+
+
+def git(*args):
+    done = subprocess.run(["git", "-C", REPO, *args], capture_output=True)
+    assert done.returncode == 0, \
+        "needs the repository's history: " + done.stderr.decode()
+    return done.stdout
+
+
+def test_upgrade_from_every_earlier_values_file(plane, release, tmp_path):
+    """With the chart of that time, and all its values given."""
+    seen = set()
+    mine = release("platform")
+    for commit in git("log", "--format=%H", "--",
+                      "deploy/helm/values.yaml").decode().split()[::-1]:
+        text = git("show", f"{commit}:deploy/helm/values.yaml")
+        if text in seen:
+            continue
+        seen.add(text)
+        folder = tmp_path / commit
+        folder.mkdir()
+        subprocess.run(["tar", "-x", "-C", folder], check=True,
+                       input=git("archive", commit, "deploy/helm"))
+        values = yaml.safe_load(text)
+        mine.helm("install", folder / "deploy/helm", values=values)
+        was = mine.deployment()["spec"]
+        mine.helm("upgrade", CHART, "--reset-then-reuse-values")
+        now = mine.deployment()["spec"]
+        assert now["replicas"] == was["replicas"], commit
+        check_pods(plane, mine.deployment())
+        hold = settings(mine.objects())["holdDuration"]
+        assert hold == f"{values['holdDuration']}m", commit
+        mine.helm("uninstall")
+    assert len(seen) > 20
 
 
 def test_one_release_a_cluster(plane, release):

@@ -1,7 +1,12 @@
 {{/* SPDX-License-Identifier: Apache-2.0 */}}
 
-{{/* Names are fixed, as with kustomize, because alerts, documentation and
-`kubectl karpenter-holder` refer to them. A cluster needs only one holder. */}}
+{{/* Most names are fixed, as with kustomize, because programs, policies and people's
+rights refer to them. A cluster needs only one holder. This one is of what only
+people look for. */}}
+{{- define "karpenter-node-holder.fullname" -}}
+{{ .Values.fullnameOverride | default .Values.nameOverride | default "karpenter-node-holder" }}
+{{- end }}
+
 {{- define "karpenter-node-holder.podLabels" -}}
 app.kubernetes.io/name: karpenter-node-holder
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
@@ -27,6 +32,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ .repository }}:{{ .tag | default $.Chart.AppVersion }}
 {{- end -}}
 {{- end -}}
+{{- end }}
+
+{{/* A constraint that says nothing of pods means the holder's own. */}}
+{{- define "karpenter-node-holder.spread" -}}
+{{- $ours := dict "matchLabels" (dict "app.kubernetes.io/name" "karpenter-node-holder" "app.kubernetes.io/component" "controller") -}}
+{{- $all := list -}}
+{{- range . -}}
+{{- $all = append $all (set (deepCopy .) "labelSelector" (.labelSelector | default $ours)) -}}
+{{- end -}}
+{{- toYaml $all -}}
 {{- end }}
 
 {{- define "karpenter-node-holder.pullPolicy" -}}
