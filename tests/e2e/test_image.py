@@ -26,6 +26,7 @@ from controlplane import BUILD, NODES, REPO, end, spawn, until
 from hold import SOON, check_held, nodes
 from holder import DEPLOY, Holder
 from karpenter import Karpenter, node_body
+from machine import ACCOUNT, confined, inside
 
 pytestmark = pytest.mark.long
 
@@ -34,7 +35,6 @@ PROGRAMS = {PROGRAM, "usr/bin/holderctl"}
 USER = 65532
 SIZE_MAX = 30_000_000
 NAME = "kubernetes.default.svc"  # the name in the API server's certificate
-ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 Image = namedtuple("Image", "name version out base")
 
@@ -327,24 +327,6 @@ def names():
     names.close()
 
 
-# A container runtime does the same: mounts first, then the root becomes
-# read-only.
-READ_ONLY = """
-root=$1 uid=$2; shift 2
-mount --bind "$root" "$root"
-mount -t proc proc "$root/proc"
-while [ "$1" != -- ]; do
-    mount --bind "$1" "$root$2"
-    mount -o remount,bind,ro "$root$2"
-    shift 2
-done
-shift
-mount -o remount,bind,ro "$root"
-setpriv --no-new-privs chroot --userspec="$uid:$uid" --groups= "$root" "$@" &
-wait $!
-"""
-
-
 class Pod(Holder):
     """A holder in the image, with what the Deployment mounts.
 
@@ -391,15 +373,8 @@ class Pod(Holder):
             given = [f"--env={k}={v}" for k, v in env.items()]
             return ["buildah", "run", *volumes, *given, self.container,
                     "--", *program], self.store.env
-        (self.root / "proc").mkdir(exist_ok=True)
-        for source, target in self.mounts.items():
-            place = self.root / target[1:]
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.mkdir(exist_ok=True) if source.is_dir() else place.touch()
-        pairs = [p for pair in self.mounts.items() for p in pair]
-        return ["unshare", "--mount", "--pid", "--fork", "--kill-child",
-                "sh", "-euc", READ_ONLY, "sh", self.root, USER, *pairs, "--",
-                *program], {**env, "PATH": os.environ["PATH"]}
+        return confined(self.root, USER, self.mounts, program), {
+            **env, "PATH": os.environ["PATH"]}
 
     def start(self, wait=True):
         argv, env = self.argv()
@@ -410,21 +385,7 @@ class Pod(Holder):
 
     def pid(self):
         """The process id of the holder itself, below what runs it."""
-        parent = {}
-        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-            with contextlib.suppress(OSError):
-                fields = stat.read_text().rpartition(")")[2].split()
-                parent[int(stat.parent.name)] = int(fields[1])
-        for pid in parent:
-            above = pid
-            while above and above != self.process.pid:
-                above = parent.get(above, 0)
-            if above:
-                with contextlib.suppress(OSError):
-                    command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
-                    if command.split(b"\0")[0] == b"/" + PROGRAM.encode():
-                        return pid
-        return None
+        return inside(self.process, "/" + PROGRAM)
 
     def term(self, timeout=20):
         os.kill(self.pid(), signal.SIGTERM)
