@@ -477,10 +477,10 @@ def test_what_is_recommended_beside_what_was_found(tmp_path):
     found = dict.fromkeys(("wave", "noise", "day", "batch", "storm"), of)
     text = recommend.block(found, tmp_path)
     assert [line for line in text.splitlines() if " | 1" in line] == [
-        "| wave | 2 | 18 | holder-5m | yes | 3 | 1,090 | karpenter-5m | 9% |",
-        "| noise | 1 | 4 | too little to say | | | | | |",
-        "| day | 1 | 12 | karpenter-0s | yes | 9 | 900 | balanced | **80%** |",
-        "| batch | 1 | 12 | none of the settings | | | | | |"]
+        "| wave | 2 | 18 | 18 | holder-5m | yes | 3 | 1,090 | karpenter-5m | 9% |",
+        "| noise | 1 | 4 | 4 | too little to say | | | | | |",
+        "| day | 1 | 12 | 0 | karpenter-0s | yes | 9 | 900 | balanced | **80%** |",
+        "| batch | 1 | 12 | 12 | none of the settings | | | | | |"]
     assert "\n1 of 2 settings are within 10%" in text
     assert "2 of 4 loads get none" in text
     assert [*recommend.candidates(of)] == ["holder-2m", "holder-5m"]
