@@ -283,6 +283,8 @@ disruptions(struct dice *d, struct history *h)
 		};
 		if (roll(d, 6) == 0)
 			snprintf(h->ops[h->ops_n - 1].value, TEXT, "Empty");
+		else if (at % 3 == 0)	/* the dice fall as they did before */
+			snprintf(h->ops[h->ops_n - 1].value, TEXT, "Unhealthy");
 	}
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }
