@@ -33,10 +33,11 @@ karpenters = []  # the cluster with real Karpenter, while there is one
 # longest begin first, as the last one decides when all of them end.
 LONGEST = (("deploy",), ("consolidation",), ("pools", "left_alone"),
            ("plugin",), ("check",), ("karpenter",),
-           ("replacements", "substitutes"), ("outage",), ("failover",),
-           ("uninstall",), ("scopes",), ("pods",), ("release",),
-           ("restart",), ("rights",), ("rolling",), ("caps",),
-           ("self_signed",), ("serve",), ("migration",), ("controlplane",))
+           ("replacements", "substitutes"), ("repair", "terminate_first"),
+           ("outage",), ("failover",), ("uninstall",), ("scopes",),
+           ("pods",), ("release",), ("restart",), ("rights",), ("rolling",),
+           ("caps",), ("self_signed",), ("serve",), ("migration",),
+           ("controlplane",))
 
 
 def pytest_configure(config):

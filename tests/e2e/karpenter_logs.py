@@ -30,22 +30,16 @@ DAY = "24h"
 
 
 def repair(cluster):
-    """The conditions and their policies are those of Karpenter's kwok
-    provider."""
-    def ails(node, condition, status="True"):
-        cluster.patch(NODES, f"{node}/status", {"status": {"conditions": [
-            {"type": condition, "status": status, "reason": "Test"}]}},
-            "application/strategic-merge-patch+json")
-
     def says(message):
         until(lambda: message in cluster.log_tail("karpenter", 500), 240,
               lambda: message + "\n" + cluster.log_tail("karpenter"), every=0.5)
     rebooted, replaced = cluster.metadata(NODES)
-    ails(rebooted, "KWOKRebootRequired")
+    cluster.ails(rebooted, "KWOKRebootRequired")
     says("committed node reboot")
-    ails(rebooted, "KWOKRebootRequired", "False")   # or it is replaced as well
+    # or it is replaced as well
+    cluster.ails(rebooted, "KWOKRebootRequired", "False")
     says("reboot reached terminal outcome")
-    ails(replaced, "KWOKUnhealthy")
+    cluster.ails(replaced, "KWOKUnhealthy")
     until(lambda: replaced not in cluster.metadata(NODES), 240,
           lambda: cluster.log_tail("karpenter"), every=0.5)
 

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+import versions
 from cluster import DISRUPTED, LATER, LEFT_ALONE
 from controlplane import CLAIMS, NODES, until
 from disruption import (ACTS, Disruption, follow, marks_left, names, of_pool,
@@ -185,6 +186,22 @@ def test_load_after_emptiness(cluster, add_holder):
 
 
 @pytest.mark.long
+def test_load_after_the_drift_of_an_empty_node(cluster, add_holder):
+    """Karpenter deletes it and names no replacement, as none is needed."""
+    holder = add_holder(holdDuration=f"{HOLD}s")
+    fleet(cluster, 1, consolidate_after=LATER)
+    wait_released(cluster)
+    cluster.scale("web", 0)
+    until(lambda: cluster.running("web") == 0, SOON, "an empty node")
+    disruption, watched = Disruption(cluster), Watched(cluster, holder)
+    cluster.pool("web", cpus=("1",), consolidate_after=LATER,
+                 labels={"example.com/generation": "2"})
+    disruption.wait()
+    assert disruption.by_reason()[0] == {"drifted": 1}
+    load_after(cluster, disruption, watched, 1)
+
+
+@pytest.mark.long
 def test_load_after_underutilized(cluster, add_holder):
     """Three nodes become one, and are needed again."""
     holder = add_holder(holdDuration=f"{HOLD}s")
@@ -251,7 +268,8 @@ def karpenter_with(cluster, gates):
 @pytest.mark.long
 def test_repaired(cluster, add_holder):
     """The kwok provider knows no interruption.  Node repair comes closest:
-    Karpenter itself deletes a claim, whatever holds its Node."""
+    Karpenter itself deletes a claim, whatever holds its Node.  Since 1.15 it
+    names what takes its place."""
     holder = add_holder(holdDuration=f"{HOLD}s")
     with karpenter_with(cluster, "NodeRepair=true"):
         fleet(cluster, 5, consolidate_after=LATER)
@@ -278,7 +296,11 @@ def test_repaired(cluster, add_holder):
               every=0.3)
         assert cluster.karpenter_metric(DISRUPTED, reason="unhealthy") == 1
         check_own_time(cluster, watched)
-        watched.check_substitutes(1)
+        if versions.running() < (1, 15, 0):
+            watched.check_substitutes(1)
+        else:
+            assert list(watched.classes().values()) == ["unhealthy"]
+            assert not watched.held and not watched.scopes, watched.story()
     assert all(map(clear, cluster.metadata(NODES).values()))
 
 

@@ -43,6 +43,8 @@ class Pair:
     karpenter: str
     kubernetes: str
     gates: str = ""
+    # What is there before an upgrade to it.
+    before: tuple = ()
     # Why there can be no result; else there is one, or none yet.
     impossible: str = ""
     # All other tests run on it.
@@ -67,6 +69,8 @@ class Pair:
         return json.loads(self.file.read_text()) if self.file.exists() else None
 
 
+PINNED = tuple(versions.pinned(name, of[0])[1:] for name, of in (
+    ("karpenter", versions.KARPENTER), ("kubernetes", versions.KUBERNETES)))
 PAIRS = (
     Pair("1.0.8", "1.30.14"),
     Pair("1.3.3", "1.32.13", impossible="Kubernetes 1.32.13 cannot be built "
@@ -74,12 +78,10 @@ PAIRS = (
          "had"),
     Pair("1.6.4", "1.34.4"),
     Pair("1.9.0", "1.35.4"),
-    Pair("1.13.0", "1.36.3"),
-    Pair(*(versions.pinned(name, of[0])[1:] for name, of in (
-        ("karpenter", versions.KARPENTER),
-        ("kubernetes", versions.KUBERNETES))), pinned=True),
-    Pair("1.14.3", "1.36.3"),
-    Pair("1.15.0", "1.36.3"),
+    Pair("1.13.0", "1.36.3", before=("1.13.0", "1.35.4")),
+    Pair(*PINNED, pinned=True),
+    Pair("1.14.3", "1.36.3", before=("1.13.0", "1.36.3")),
+    Pair("1.15.0", "1.36.3", before=PINNED),
     Pair("1.15.0", "1.36.3", gates=TERMINATE_FIRST),
     Pair("1.15.0", "1.37.2"),
 )
@@ -87,6 +89,16 @@ PAIRS = (
 
 def replaced(pair):
     return "ignore" if pair.marks_candidates else "count"
+
+
+def plane(karpenter, kubernetes):
+    return versions.plane("v" + karpenter, "v" + kubernetes)
+
+
+def needs_1_15(*tests):
+    """Tests of what Karpenter 1.15 has brought."""
+    return lambda pair: list(tests) if number(pair.karpenter) >= (1, 15) \
+        else "needs Karpenter 1.15"
 
 
 # What is tried, as docs/compatibility.md names it, and the tests that try it.
@@ -110,7 +122,9 @@ STEPS = {
         lambda pair: ["test_replacements.py::test_three_nodes_become_one"
                       f"[{replaced(pair)}]"],
     "Replacements by drift":
-        lambda pair: [f"test_replacements.py::test_drift[{replaced(pair)}]"],
+        lambda pair: [f"test_replacements.py::test_drift[{replaced(pair)}]"]
+        + ["test_substitutes.py::test_load_after_the_drift_of_an_empty_node"]
+        * pair.marks_candidates,
     "Machines that expire":
         lambda pair: [
             "test_substitutes.py::test_six_machines_expire_one_by_one"],
@@ -118,6 +132,8 @@ STEPS = {
         lambda pair: ["test_substitutes.py::test_deleted_by_hand"],
     "A launch that fails":
         lambda pair: ["test_karpenter.py::test_a_launch_that_fails"],
+    "Another Karpenter in the same cluster":
+        lambda pair: ["test_two_karpenters.py"],
     "NodePools left alone, and a hold by hand":
         lambda pair: ["test_pools.py::test_hold_until",
                       "test_pools.py::test_disabled"],
@@ -125,7 +141,8 @@ STEPS = {
         lambda pair: ["test_failover.py::test_killed_in_the_middle_of_the_work"],
     "Policies in force":
         lambda pair: ["test_deploy.py::TestLeastPrivilege",
-                      "test_deploy.py::test_each_clause_of_the_policy_is_needed"],
+                      "test_deploy.py::test_each_clause_of_the_policy_is_needed",
+                      "test_deploy.py::test_no_sequence_takes_a_persons_hold"],
     "A MutatingAdmissionPolicy instead of the webhook":
         lambda pair: "needs Kubernetes 1.36"
         if number(pair.kubernetes) < (1, 36) else [
@@ -133,6 +150,12 @@ STEPS = {
             "test_admission_policy.py::test_a_hold_comes_and_goes"],
     "`holderctl check`":
         lambda pair: ["test_check.py::test_a_healthy_installation"],
+    "Node repair: reboots, replacements, and machines that were never ready":
+        needs_1_15("test_repair.py"),
+    "A full reservation, with the gates `TerminateFirst…` off and on":
+        needs_1_15("test_terminate_first.py"),
+    "The API server, or Karpenter, upgraded while machines are held":
+        lambda pair: ["test_upgrade.py"] if pair.before else "not tried",
     "`uninstall`":
         lambda pair: ["test_uninstall.py::test_300_nodes",
                       "test_uninstall.py::test_as_a_job"],
@@ -145,7 +168,8 @@ NOTES = (
     "`replacements: count` ([why](rules.md#replacements)).",
     "Karpenter 1.15 has a feature gate `NodeRepair`. A repair ignores "
     "`karpenter.sh/do-not-disrupt`, so a hold does not stop it. "
-    "`karpenter.sh/do-not-repair` does.",
+    "`karpenter.sh/do-not-repair` does. A machine that was never ready is [tried "
+    "again](rules.md#boots-that-are-tried-again).",
     "Karpenter 1.15 has feature gates `TerminateFirstDrift` and "
     "`TerminateFirstRepair`. With them a node of reserved capacity goes before "
     "another comes, and the holder takes that one for [its "
@@ -186,16 +210,18 @@ def outcome(report, wanted):
 
 def run(pair):
     print(f"== {pair.name}", flush=True)
-    plane = versions.plane("v" + pair.karpenter, "v" + pair.kubernetes)
+    folder = plane(pair.karpenter, pair.kubernetes)
+    before = {"BEFORE": str(plane(*pair.before))} if pair.before else {}
     wanted = {step: ids for step, tests in STEPS.items()
               if isinstance(ids := tests(pair), list)}
-    report = plane / "report.xml"
+    report = folder / "report.xml"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-         f"--basetemp={plane / 'pytest'}", "-n", os.environ.get("JOBS", "2"),
+         f"--basetemp={folder / 'pytest'}", "-n", os.environ.get("JOBS", "2"),
          "--dist", "loadgroup", "-m", "not browser", f"--junitxml={report}",
          *(one for ids in wanted.values() for one in ids)], cwd=E2E,
-        env={**os.environ, "PLANE": str(plane), "KARPENTER_GATES": pair.gates})
+        env={**os.environ, **before, "PLANE": str(folder),
+             "KARPENTER_GATES": pair.gates})
     if done.returncode not in (0, 1):
         sys.exit(f"{pair.name}: pytest ended with {done.returncode}")
     RESULTS.mkdir(exist_ok=True)

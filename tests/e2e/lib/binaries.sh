@@ -270,8 +270,10 @@ for wanted in "${names[@]}"; do
 		;;
 	kwok) program kwok kwok sigs.k8s.io/kwok sigs.k8s.io/kwok/cmd/kwok 2 ;;
 	karpenter)
+		# The label of reservations, which every cloud's Karpenter sets.
 		program karpenter karpenter sigs.k8s.io/karpenter \
-			sigs.k8s.io/karpenter/kwok 2
+			sigs.k8s.io/karpenter/kwok 2 "-X sigs.k8s.io/karpenter/\
+pkg/cloudprovider.ReservationIDLabel=example.com/reservation"
 		;;
 	crds) # the module zip carries no symlinks, so they come from both folders
 		files crds karpenter sigs.k8s.io/karpenter \

@@ -14,6 +14,7 @@ kwok (Nodes become ready, Pods run) and Karpenter with its kwok provider.
 import collections
 import contextlib
 import http.client
+import json
 import os
 import re
 import signal
@@ -39,6 +40,10 @@ LEFT_ALONE = "kwok.x-k8s.io/status=custom"
 
 # More of Karpenter's feature gates, under make matrix.
 GATES = os.environ.get("KARPENTER_GATES")
+
+# The label that tells reservations apart.  A cloud's Karpenter sets its name,
+# and so does binaries.sh when it links the kwok provider's.
+RESERVATION = "example.com/reservation"
 
 # Karpenter's own metrics: what it decided to disrupt, and the claims it
 # disrupted.
@@ -68,9 +73,14 @@ def node_class(name="default", registration_delay=None):
                if registration_delay else {})}
 
 
+def among(key, *values):
+    return {"key": key, "operator": "In", "values": list(values)}
+
+
 def node_pool(name, cpus=("4",), annotations=None, class_name="default",
               starting=False, families=("c",), labels=None,
-              consolidate_after="0s", expire_after="Never", replicas=None):
+              consolidate_after="0s", expire_after="Never", replicas=None,
+              capacity_type="on-demand"):
     """A NodePool all of which may be disrupted at any time, and at once.
 
     annotations, labels: of the template, so of each of its nodes.  families:
@@ -80,8 +90,6 @@ def node_pool(name, cpus=("4",), annotations=None, class_name="default",
     Karpenter's feature gate StaticCapacity, and one instance type for the kwok
     provider: that of the first family and cpu.
     """
-    def among(key, *values):
-        return {"key": key, "operator": "In", "values": list(values)}
     static = {} if replicas is None else {"replicas": replicas}
     instance = [among("node.kubernetes.io/instance-type",
                       f"{families[0]}-{cpus[0]}x-amd64-linux")]
@@ -100,7 +108,7 @@ def node_pool(name, cpus=("4",), annotations=None, class_name="default",
                     "requirements": [
                         among("kubernetes.io/arch", "amd64"),
                         among("kubernetes.io/os", "linux"),
-                        among("karpenter.sh/capacity-type", "on-demand"),
+                        among("karpenter.sh/capacity-type", capacity_type),
                         among("karpenter.kwok.sh/instance-family", *families),
                         among("karpenter.kwok.sh/instance-cpu", *cpus),
                         *(instance if static else [])],
@@ -112,7 +120,29 @@ def node_pool(name, cpus=("4",), annotations=None, class_name="default",
                 "budgets": [{"nodes": "100%"}]}}}
 
 
-def deployment(name, replicas, cpu, pool):
+def instance_types(reserved):
+    """What the kwok provider offers instead of its own list: c-1x on demand,
+    and r-1x out of a reservation in which so many places are free.  The provider
+    does not count how many are taken."""
+    def one(family, capacity_type, reservation, **more):
+        return {"name": f"{family}-1x-amd64-linux", "architecture": "amd64",
+                "operatingSystems": ["linux"],
+                "resources": {"cpu": "1", "memory": "2Gi", "pods": "16",
+                              "ephemeral-storage": "20Gi"},
+                "offerings": [{"Price": 0.02, "Available": True, **more,
+                               "Requirements": [
+                                   among("karpenter.sh/capacity-type",
+                                         capacity_type),
+                                   among("topology.kubernetes.io/zone",
+                                         "test-zone-a"),
+                                   reservation]}]}
+    return [one("c", "on-demand", {"key": RESERVATION,
+                                   "operator": "DoesNotExist"}),
+            one("r", "reserved", among(RESERVATION, "one"),
+                ReservationCapacity=reserved)]
+
+
+def deployment(name, replicas, cpu, pool, tolerates=()):
     labels = {"app": name}
     return {
         "apiVersion": "apps/v1", "kind": "Deployment",
@@ -124,6 +154,8 @@ def deployment(name, replicas, cpu, pool):
                 "spec": {
                     "nodeSelector": {"karpenter.sh/nodepool": pool},
                     "terminationGracePeriodSeconds": 0,
+                    "tolerations": [{"key": key, "operator": "Exists"}
+                                    for key in tolerates],
                     "containers": [{
                         "name": "work", "image": "work",
                         "resources": {"requests": {"cpu": cpu}}}]}}}}
@@ -139,6 +171,14 @@ class Cluster(ControlPlane):
         self.folder = folder
         self._controllers = {}  # name -> process
         self._karpenter_port = None
+
+    def upgrade(self, folder):
+        """From now on what is started is of that folder.  Returns the names of
+        the programs that are others then."""
+        old, self.folder, self.bin = self.bin, folder, folder / "bin"
+        self.crds_dir = folder / "crds"
+        return {name for name in self.processes()
+                if not (old / name).samefile(self.bin / name)}
 
     # Processes
 
@@ -197,15 +237,20 @@ class Cluster(ControlPlane):
         return tail(self.dir / f"{name}.log", lines)
 
     def start_karpenter(self, gates="NodeRepair=false",
-                        batch=("200ms", "1s"), log_level="debug"):
-        """batch: how long it waits for more pods, idle and at most."""
+                        batch=("200ms", "1s"), log_level="debug", types=None):
+        """batch: how long it waits for more pods, idle and at most.  types: what
+        the provider offers; None: its own list."""
+        offered = self.dir / "instance-types.json"
+        offered.write_text(json.dumps(types))
         self._karpenter_port = free_port()
         probe = free_port()
         self._run("karpenter", [], {
             "PATH": os.environ["PATH"], "HOME": str(self.dir),
             "KUBECONFIG": str(self.kubeconfig),
             "DISABLE_LEADER_ELECTION": "true", "LOG_LEVEL": log_level,
-            "FEATURE_GATES": ",".join(filter(None, (gates, GATES))),
+            "INSTANCE_TYPES_FILE_PATH": str(offered) if types else "",
+            # Of one that is there twice the last counts.
+            "FEATURE_GATES": ",".join(filter(None, (GATES, gates))),
             # Before 1.1 it has one, for older versions of its objects.
             "DISABLE_WEBHOOK": "true", "SYSTEM_NAMESPACE": "kube-system",
             "METRICS_PORT": str(self._karpenter_port),
@@ -262,15 +307,26 @@ class Cluster(ControlPlane):
         self.apply(node_class(name, registration_delay))
         self.apply(node_pool(name, class_name=name, **options))
 
-    def deploy(self, name, replicas, cpu="900m", pool="general"):
-        self.create(DEPLOYMENTS, deployment(name, replicas, cpu, pool))
+    def deploy(self, name, replicas, cpu="900m", pool="general", **options):
+        self.create(DEPLOYMENTS,
+                    deployment(name, replicas, cpu, pool, **options))
 
     def scale(self, name, replicas):
         self.patch(DEPLOYMENTS, name, {"spec": {"replicas": replicas}})
 
-    def started(self):
-        """Removes the startup taint from every Node, as its owner would."""
+    def ails(self, node, condition, status="True"):
+        """Gives the Node a condition that Karpenter's kwok provider has a repair
+        policy for (sigs.k8s.io/karpenter kwok/cloudprovider, since 1.15)."""
+        self.patch(NODES, f"{node}/status", {"status": {"conditions": [
+            {"type": condition, "status": status, "reason": "Test"}]}},
+            "application/strategic-merge-patch+json")
+
+    def started(self, name=None):
+        """Removes the startup taint from that Node, or from every one, as its
+        owner would."""
         for node in self.get(NODES)["items"]:
+            if name not in (None, node["metadata"]["name"]):
+                continue
             taints = [t for t in node["spec"].get("taints", [])
                       if t["key"] != STARTING["key"]]
             self.patch(NODES, node["metadata"]["name"],

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 
-from controlplane import BUILD, HERE, REPO
+from controlplane import BUILD, HERE, PLANE, REPO
 
 MODULES = REPO / "tests" / "modules"
 SUMS = REPO / "tests" / "matrix" / "go.sum"
@@ -61,6 +61,15 @@ def pinned(name, module):
     """The version that tests/modules pins."""
     return re.search(rf"\b{re.escape(module)} (v\S+)",
                      (MODULES / name / "go.mod").read_text())[1]
+
+
+def running():
+    """The version of the Karpenter that the tests run, such as (1, 15, 0)."""
+    version = pinned("karpenter", KARPENTER[0])
+    if PLANE != BUILD:
+        version = re.search(rb"\tsigs\.k8s\.io/karpenter\t(v[\d.]+)", (
+            PLANE / "bin" / "karpenter").read_bytes())[1].decode()
+    return tuple(map(int, version[1:].split(".")))
 
 
 def build(name, version, of):
