@@ -4,8 +4,8 @@
 #
 #     deploy/sign.sh KEY FOLDER
 #
-# KEY is a private key on P-256, in PEM. SHA256SUMS.sig is what `cosign sign-blob`
-# writes, and provenance.intoto.jsonl is the statement in an envelope (DSSE).
+# KEY is a private key on P-256, in PEM. SHA256SUMS.sig is its signature in base64,
+# and provenance.intoto.jsonl is the statement in an envelope (DSSE).
 # docs/releasing.md says how to verify both.
 set -euo pipefail
 key=${1:?} dist=${2:?}
