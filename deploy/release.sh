@@ -36,7 +36,7 @@ declare -A loader=([amd64]=/lib64/ld-linux-x86-64.so.2 [arm64]=/lib/ld-linux-aar
 declare -A runner=([amd64]='' [arm64]=qemu-aarch64)
 tools=(gcc gcc-aarch64-linux-gnu make pkg-config qemu-user python3 python3-jsonpatch)
 libraries=(libc6-dev libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev
-	libyaml-dev libssl-dev libgnutls28-dev zlib1g-dev)
+	libyaml-dev libssl-dev libgnutls28-dev zlib1g-dev check)
 
 say() { printf 'release: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -95,21 +95,16 @@ make_root() {
 		>"$root/etc/apt/apt.conf.d/host" || true
 	cp /etc/resolv.conf "$root/etc/resolv.conf"
 	mkdir -p "$root/src"
-	# Whoever loses power here makes it again.
-	echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe"
-	{
-		in_root dpkg --add-architecture arm64
-		in_root apt-get update
-		in_root apt-get upgrade -y --no-install-recommends
-		in_root apt-get install -y --no-install-recommends "${tools[@]}" \
-			"${libraries[@]}" "${libraries[@]/%/:arm64}"
-		# This package is not of `Multi-Arch: same`.
-		in_root apt-get install -y --no-install-recommends check
-		# shellcheck disable=SC2016 # of the shell in there
-		in_root sh -c 'cd /root && apt-get download check:arm64 libsubunit-dev:arm64 libsubunit0:arm64 &&
-			for deb in *_arm64.deb; do dpkg-deb -x "$deb" /arm64; done && rm ./*.deb
-			cp -an /arm64/usr/lib/aarch64-linux-gnu/. /usr/lib/aarch64-linux-gnu'
-	} >>"$work/root.log" 2>&1 || die "$(tail -5 "$work/root.log")"
+	# Whoever loses power here makes it again. Manual pages that differ between the
+	# architectures of a package keep it from being installed for both.
+	printf '%s\n' force-unsafe-io 'path-exclude=/usr/share/man/*' >"$root/etc/dpkg/dpkg.cfg.d/release"
+	in_root sh -euc '
+		dpkg --add-architecture arm64
+		apt-get update
+		apt-get upgrade -y --no-install-recommends
+		apt-get install -y --no-install-recommends "$@"
+	' sh "${tools[@]}" "${libraries[@]}" "${libraries[@]/%/:arm64}" >>"$work/root.log" 2>&1 ||
+		die "$(tail -5 "$work/root.log")"
 	echo "$wanted" >"$root/.made"
 }
 
