@@ -156,7 +156,7 @@ renewer_stop(void *ctx)
 }
 
 static const struct worker_kind cert_renewer_kind = {
-	.name = "renewer",
+	.name = "cert-renewer",
 	.run = renewer_run,
 	.stop = renewer_stop,
 };

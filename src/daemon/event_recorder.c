@@ -235,7 +235,7 @@ recorder_stop(void *ctx)
 }
 
 static const struct worker_kind event_recorder_kind = {
-	.name = "teller",
+	.name = "event-recorder",
 	.run = recorder_run,
 	.stop = recorder_stop,
 };

@@ -86,10 +86,10 @@ static const struct check ready_checks[] = {
 };
 
 static const struct check live_checks[] = {
-	{"main", check_main},	    {"webhook", check_webhook},
-	{"watchers", check_worker}, {"sweeper", check_worker},
-	{"elector", check_elector}, {"teller", check_worker},
-	{"renewer", check_worker},  {NULL, NULL},
+	{"main", check_main},		{"webhook", check_webhook},
+	{"watchers", check_worker},	{"sweeper", check_worker},
+	{"elector", check_elector},	{"event-recorder", check_worker},
+	{"cert-renewer", check_worker}, {NULL, NULL},
 };
 
 /* --- replies -------------------------------------------------------------- */

@@ -188,7 +188,7 @@ make_sweeper(struct serve *v, struct err *e)
 }
 
 static int
-make_teller(struct serve *v, struct err *e)
+make_event_recorder(struct serve *v, struct err *e)
 {
 	char host[65] = "holder";
 	struct event_recorder_setup o = {
@@ -247,8 +247,8 @@ make_elector(struct serve *v, struct err *e)
 static int
 make_workers(struct serve *v, struct err *e)
 {
-	if (make_elector(v, e) || make_watchers(v, e) || make_teller(v, e) ||
-	    make_sweeper(v, e))
+	if (make_elector(v, e) || make_watchers(v, e) ||
+	    make_event_recorder(v, e) || make_sweeper(v, e))
 		return -1;
 	return v->config->self_signed.enabled ? make_renewer(v, e) : 0;
 }

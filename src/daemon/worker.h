@@ -28,7 +28,8 @@
 
 /* What all workers of one kind share. */
 struct worker_kind {
-	const char *name;	/* the name of its check at /livez */
+	const char *name; /* of its threads, and of their check at /livez; 15
+			     bytes at most */
 	void (*run)(void *ctx); /* the body of the thread */
 	/* Asks the body to return.  Main calls it once at most, and it may wait
 	 * for a bounded time.  NULL: state_stop suffices. */

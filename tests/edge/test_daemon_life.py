@@ -238,7 +238,7 @@ def test_health(w):
     checks = holder.get("/readyz?verbose")[1]
     assert "certificate" in checks and "webhook" in checks
     checks = holder.get("/livez?verbose")[1]
-    for thread in ("main", "webhook", "watchers", "sweeper", "teller"):
+    for thread in ("main", "webhook", "watchers", "sweeper", "event-recorder"):
         assert thread in checks
     assert holder.get("/none")[0] == 404
 

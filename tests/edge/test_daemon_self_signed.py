@@ -321,7 +321,7 @@ def test_not_asked_for(w):
     holder = w.start(leader_election_namespace="ns")
     stays(lambda: not w.api.count(resource=SECRETS) and
           not w.api.count(resource=HOOKS), 1)
-    assert holder.get("/livez?verbose")[1].count("[+]renewer ok") == 1
+    assert holder.get("/livez?verbose")[1].count("[+]cert-renewer ok") == 1
 
 
 # --- what the API server does ----------------------------------------------

@@ -66,7 +66,7 @@ enum {
 
 static const struct worker_kind kinds[WORKERS] = {
 	{.name = "watchers"}, {.name = "watchers"}, {.name = "sweeper"},
-	{.name = "elector"},  {.name = "teller"},   {.name = "renewer"},
+	{.name = "elector"},  {.name = "event-recorder"},   {.name = "cert-renewer"},
 };
 static struct worker workers[WORKERS];
 static struct state shared;
@@ -238,7 +238,7 @@ renewer_silent(void)
 }
 
 #define READY "certificate webhook shutdown"
-#define LIVE "main webhook watchers sweeper elector teller renewer"
+#define LIVE "main webhook watchers sweeper elector event-recorder cert-renewer"
 
 static const struct {
 	const char *name;
@@ -255,8 +255,8 @@ static const struct {
 	{"last watcher silent", last_watcher_silent, NULL, "watchers"},
 	{"sweeper silent", sweeper_silent, NULL, "sweeper"},
 	{"elector silent", elector_silent, NULL, "elector"},
-	{"event recorder silent", recorder_silent, NULL, "teller"},
-	{"renewer silent", renewer_silent, NULL, "renewer"},
+	{"event recorder silent", recorder_silent, NULL, "event-recorder"},
+	{"renewer silent", renewer_silent, NULL, "cert-renewer"},
 };
 #define FAULTS (sizeof(faults) / sizeof(faults[0]))
 
