@@ -238,6 +238,17 @@ while read -r where; do fault "$where"; done < <({
 	$1 == "cmd_version" || $1 == "json_bool" { next } # a command of two programs; a value of json_printf
 	$2 ~ /core\/controller\/status\./ && $1 ~ /^controller_/ { next }
 	!($1 in good) && !fits($1, $2) { sub(/o:$/, "c", $2); print $2 ": " $1 " does not begin with the name of its file or header" }')
+# A long file opens with its design: what it holds, how it works, what it promises.
+while read -r file; do fault "$file: over 250 lines, and no comment of five lines or more before its code"; done < <(
+	sources 'src/*.[ch]' | xargs awk '
+		function end() { if (n > 250 && best < 5) print file }
+		FNR == 1 { end(); file = FILENAME; best = lines = code = 0; next }
+		{ n = FNR }
+		/^\/\*/ { comment = !code; lines = 0 }
+		comment { lines++; if (/\*\//) { comment = 0; if (lines > best) best = lines } ; next }
+		/^(#|$)/ { next }
+		{ code = 1 }
+		END { end() }')
 while read -r file; do fault "$file: no SPDX line"; done < <(
 	sources '*.c' '*.h' '*.sh' '*.py' Makefile | xargs grep -L 'SPDX-License-Identifier')
 while read -r where; do fault "$where"; done < <(

@@ -25,7 +25,7 @@ print_help(void)
 	return say_flushed();
 }
 
-/* Commands of one of the two programs that people look for in the other. */
+/* Commands that people look for in the wrong one of the two programs. */
 static const struct {
 	const char *command, *program;
 } owners[] = {

@@ -5,9 +5,9 @@
 #include "edge/kube/kube.h"
 #include "edge/timing.h"
 
-/* kube_new for a command: with credential plugins, the deadlines of *t, and
- * holderctl as the user agent.  On success it takes *access over and zeroes it.
- * *c gets the server's time; NULL: nobody needs it. */
+/* Calls kube_new for a command: with credential plugins, the deadlines of *t,
+ * and holderctl as the user agent.  On success it takes *access over and zeroes
+ * it.  *c gets the server's time; c may be NULL. */
 struct kube *client_new(struct kubeconfig *access, struct clock *c,
 			const struct timing *t, struct err *e);
 

@@ -96,7 +96,7 @@ void findings_unknown(struct findings *f, enum doctor_check c, const char *what,
  * shell, and "NAME" otherwise.  Kubernetes allows no other names. */
 const char *finding_name(const char *name);
 
-/* "api", "admission", …  Static. */
+/* Returns the name of the check, such as "api" or "admission".  Static. */
 const char *finding_check_name(enum doctor_check c);
 
 #endif

@@ -37,7 +37,8 @@ struct doctor_place {
 enum mend_part { MEND_WEBHOOK, MEND_POLICY, MEND_RBAC, MEND_SERVICE };
 void mend_apply(struct finding *x, const struct doctor_place *p,
 		enum mend_part part);
-/* … a command that opens the configuration and starts the pods with it. */
+/* Makes the mend a command that opens the configuration and then starts the
+ * pods with it. */
 void mend_configuration(struct finding *x, const struct doctor_place *p);
 
 /* --- admission ------------------------------------------------------------ */
@@ -69,8 +70,8 @@ struct webhook_facts {
 	bool injected; /* cert-manager's cainjector keeps caBundle */
 };
 
-/* What is registered: n webhooks, or else the MutatingAdmissionPolicy and its
- * binding. */
+/* Judges what is registered: n webhooks, or else the MutatingAdmissionPolicy
+ * and its binding. */
 void judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
 		     bool binding, const struct doctor_place *p,
 		     struct findings *f);
@@ -115,7 +116,8 @@ struct dry_run_facts {
 	char why[KIND_COUNT][sizeof(((struct err *)0)->text)];
 	int64_t waited_ms;
 };
-/* What ought to come back: DRY_RUN_UNHELD with `mode: observe`. */
+/* Returns what ought to come back, which is DRY_RUN_UNHELD with `mode:
+ * observe`. */
 enum dry_run judge_dry_run_expected(const struct rules *r);
 void judge_dry_run(const struct dry_run_facts *d, const struct rules *r,
 		   const struct doctor_place *p, struct findings *f);
@@ -195,7 +197,7 @@ struct nodepool_facts {
 void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 		    struct findings *f);
 
-/* nodePools.include and nodePools.exclude against the n NodePools that are
+/* Judges nodePools.include and nodePools.exclude by the n NodePools that are
  * there. */
 void judge_patterns(const struct rules *r,
 		    const char (*nodepools)[NODEPOOL_BYTES], unsigned n,
@@ -235,7 +237,8 @@ struct pod_facts {
 	bool grace; /* the NodePool has a terminationGracePeriod */
 };
 
-/* The Deployment of the holder, or of its renewer, with the n pods of all. */
+/* Judges the Deployment of the holder, or of its renewer.  `at` has the n pods
+ * of both. */
 void judge_rollout(const struct deployment_facts *d, const struct pod_facts *at,
 		   unsigned n, const struct doctor_place *p,
 		   struct findings *f);
@@ -263,7 +266,7 @@ struct leader_facts {
 void judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 		  const struct doctor_place *p, int64_t now_ms,
 		  struct findings *f);
-/* That pod was asked for its /status, and gave none. */
+/* Reports that this pod was asked for its /status and gave none. */
 void judge_unanswered(const struct pod_facts *at, const char *why,
 		      const struct doctor_place *p, struct findings *f);
 
@@ -295,14 +298,16 @@ struct policy_facts {
 void judge_policy(const struct policy_facts *w, const char *hold_key,
 		  const struct doctor_place *p, struct findings *f);
 
-/* The holder was looked for in namespace `asked`, where it is not. */
+/* Reports that the holder was looked for in namespace `asked`, where it is
+ * not. */
 void judge_elsewhere(const char *asked, const struct doctor_place *p,
 		     struct findings *f);
-/* Another holder runs in namespace `other`. */
+/* Reports that another holder runs in namespace `other`. */
 void judge_second(const char *other, const struct doctor_place *p,
 		  struct findings *f);
 
-/* With more than one replica: a PodDisruptionBudget. */
+/* Judges whether there is a PodDisruptionBudget, if there is more than one
+ * replica. */
 void judge_redundancy(const struct deployment_facts *d, bool budget_known,
 		      bool budget, const struct doctor_place *p,
 		      struct findings *f);

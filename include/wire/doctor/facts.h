@@ -70,17 +70,19 @@ int facts_carried_decode(const char *bytes, size_t n,
 			 const struct hold_key *hold, struct carried *out,
 			 struct err *e);
 
-/* GET /version */
+/* Decodes the answer to GET /version. */
 int facts_kubernetes_decode(const char *bytes, size_t n, struct version *out,
 			    struct err *e);
-/* GET /apis/karpenter.sh and /apis/karpenter.sh/v1 */
+/* Decode the answers to GET /apis/karpenter.sh and GET
+ * /apis/karpenter.sh/v1. */
 int facts_group_decode(const char *bytes, size_t n, struct karpenter_facts *out,
 		       struct err *e);
 int facts_group_resources_decode(const char *bytes, size_t n,
 				 struct karpenter_facts *out, struct err *e);
 
-/* The body of a POST to ACCESS_PATH, which asks whether the holder has a right,
- * and the answer.  ACCESS_BYTES are enough. */
+/* facts_access_body writes the body of a POST to ACCESS_PATH, which asks
+ * whether the holder has a right; ACCESS_BYTES are enough.  facts_access_decode
+ * decodes the answer. */
 #define ACCESS_PATH "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 #define ACCESS_BYTES 2048
 void facts_access_body(struct buf *b, const struct right *r,

@@ -27,8 +27,8 @@ struct matrix;
 struct matrix *matrix_new(void);    /* NULL: no memory */
 void matrix_free(struct matrix *m); /* NULL: nothing */
 
-/* Takes one series, an element of "result".  SNAPSHOT_FAILED: *e is set, and
- * there is no memory or no room. */
+/* Takes one series, an element of "result".  If it returns SNAPSHOT_FAILED,
+ * there is no memory or no room, and *e says which. */
 enum snapshot_what matrix_series(struct matrix *m, const char *bytes, size_t n,
 				 struct err *e);
 
@@ -44,7 +44,7 @@ struct matrix_sums {
 int matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
 	       struct matrix_sums *out, struct err *e);
 
-/* The rest of an answer besides its series. */
+/* What an answer has besides its series. */
 #define MATRIX_TEXT_BYTES 160
 struct matrix_answer {
 	bool matrix;	   /* the answer is that of a range query, and no

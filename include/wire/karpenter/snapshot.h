@@ -27,8 +27,8 @@ enum snapshot_what {
 };
 
 /* Calls fn for each fact of one item, in any order.  The fact is valid during
- * the call.  kind: "NodeClaim" or "Event", for items of the API server's lists,
- * which do not say it; NULL: the item says its kind. */
+ * the call.  `kind` is "NodeClaim" or "Event" for items of the API server's
+ * lists, which do not say their kind, and NULL for items that do. */
 enum snapshot_what snapshot_item(const char *bytes, size_t n, const char *kind,
 				 snapshot_fn *fn, void *ctx, struct err *e);
 

@@ -11,6 +11,16 @@
 #include "edge/clock.h"
 #include "cli/options.h"
 
+/*
+ * The command `certs`: it makes a CA and a serving pair in files, says what a
+ * pair is good for (--inspect), or renews the pair in the cluster (--renew,
+ * which is serve_renew in src/daemon).
+ *
+ * read_request collects the flags and checks which of them go together, so that
+ * nothing is written before all input is good.  What was made is read back as
+ * serve would read it.  The work is done by edge/certs.
+ */
+
 #define SERVICE "karpenter-node-holder.karpenter-node-holder.svc"
 #define DAYS 365
 #define PATH_CAP 4096

@@ -44,7 +44,8 @@ report_pair(const struct config *c)
 	certs_pair_done(&pair);
 }
 
-/* What the memory limit is enough for, in a small cluster. */
+/* Prints how much the memory limit has room for while there are few
+ * machines. */
 static void
 report_room(const struct config *c)
 {

@@ -13,7 +13,7 @@ int cmd_serve(int argc, char **argv, const struct timing *t);
 int cmd_certs(int argc, char **argv, const struct timing *t);
 int cmd_check(int argc, char **argv, const struct timing *t);
 
-/* `certs --renew`, with argv[0] standing for both words. */
+/* Runs `certs --renew`; argv[0] stands for both words. */
 int cmd_renew(int argc, char **argv, const struct timing *t);
 
 #endif

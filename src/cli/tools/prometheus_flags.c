@@ -69,8 +69,8 @@ read_step(const char *text, int64_t *out, struct err *e)
 		       text);
 }
 
-/* Ages are cut to whole steps: who asks again in the same step is told the
- * same. */
+/* Reads a time or an age.  Ages are cut to whole steps, so that asking again in
+ * the same step brings the same answer. */
 static int
 read_time(const char *flag, const char *text, int64_t now_ms, int64_t step_ms,
 	  int64_t *out, struct err *e)

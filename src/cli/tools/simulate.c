@@ -19,6 +19,17 @@
 #include "prometheus_flags.h"
 #include "recommend_flags.h"
 
+/*
+ * The command `simulate`: its flags, and the settings that are compared.  Each
+ * flag of a setting takes several values, and a configuration file may be given
+ * several times.  make_settings makes a setting of each combination and a label
+ * that shows in what it differs.
+ *
+ * Everything is checked before anything is read: the values by wire/config, the
+ * files to write against the files to read.  The work is done by
+ * src/tools/simulate.
+ */
+
 static const char usage[] =
 	"simulate [flags] [FILE...]\n\n"
 	"Reads Karpenter's log (lines of JSON, gzip too, \"-\" is stdin), the "
@@ -137,7 +148,7 @@ take_price(struct request *q, const char *text, struct err *e)
 		text);
 }
 
-/* The flags whose value is taken as it is. */
+/* Takes a flag whose value needs no check. */
 static bool
 take_name_of(struct request *q, const char *name, const char *value)
 {
@@ -240,7 +251,7 @@ take_file(struct request *q, const char *file, struct err *e)
 	return 0;
 }
 
-/* -o VALUE, which no other command has. */
+/* Takes -o VALUE, which no other command has. */
 static int
 take_short(struct request *q, struct flags *f, struct err *e)
 {
@@ -312,8 +323,8 @@ read_config(const char *file, struct config *c, struct config_places *places,
 	return rc;
 }
 
-/* Of a long name the end says more than the beginning.  Tables and pictures show
- * it. */
+/* Writes a file's name for tables and pictures.  The end of a long name says
+ * more than its beginning. */
 static void
 put_file(struct buf *b, const char *file)
 {
@@ -415,7 +426,7 @@ make_settings(struct request *q, struct err *e)
 	return 0;
 }
 
-/* What is read: files, a Prometheus, or both. */
+/* Finds out what is read: files, a Prometheus, or both. */
 static int
 find_input(struct request *q, const struct timing *t, struct err *e)
 {
@@ -437,7 +448,7 @@ find_input(struct request *q, const struct timing *t, struct err *e)
 	return 0;
 }
 
-/* A picture takes the place of nothing that is read. */
+/* Checks that a picture does not take the place of a file that is read. */
 static int
 check_place(const struct request *q, const char *flag, const char *file,
 	    struct err *e)

@@ -87,7 +87,8 @@ json_character(struct buf *b, const char *s)
 	return n;
 }
 
-/* The length of what begins s and stands for itself in a JSON string. */
+/* Returns how many bytes at the beginning of s stand for themselves in a JSON
+ * string. */
 static size_t
 plain_len(const char *s)
 {

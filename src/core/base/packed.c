@@ -47,7 +47,7 @@ digits_read(const char *a, const char *b, uint64_t *out)
 	return true;
 }
 
-/* Reads a UUID in lower case.  One that begins like a reference stays a
+/* Reads a UUID in lower case.  A UUID that begins like a reference stays a
  * text. */
 static bool
 uuid_read(const char *text, struct uid *out)
@@ -151,7 +151,7 @@ packed_uid_compare(const struct strings *s, struct uid a, struct uid b)
 #define NUMBER_LENGTH 18 /* 10^18 < VERSION_TEXT */
 
 /* Reads a number as it is usually written, that is, without zeros in front.  A
- * longer one stays a text. */
+ * number that is too long stays a text. */
 static bool
 number_read(const char *text, uint64_t *out)
 {

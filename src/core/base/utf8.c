@@ -50,7 +50,7 @@ utf8_code(const char *s, size_t n)
 	return c;
 }
 
-/* What a terminal obeys instead of showing it. */
+/* Characters that a terminal obeys instead of showing them. */
 static const struct {
 	uint32_t first, last;
 } obeyed[] = {

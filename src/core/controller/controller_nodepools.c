@@ -117,7 +117,8 @@ controller_nodepool(struct controller *s, const struct nodepool *shown,
 	}
 	if (views_leads(&s->views))
 		tell_nodepool(s, &old, &p, now);
-	/* To look for a NodePool's turns takes a walk through all. */
+	/* Finding a NodePool's turns takes a walk through all turns, so it is
+	 * done only if it may matter. */
 	if (views_leads(&s->views) &&
 	    (first || (said && (by_hand(&old) || by_hand(&p)))))
 		controller_turn_by_hand(s, &p, first, now);
@@ -157,7 +158,7 @@ controller_nodepools_listed(struct controller *s, struct now now)
 }
 
 /* Returns the earliest released-at of those NodePools of the scope that may be
- * held; STAMP_NONE: one of them has none. */
+ * held, or STAMP_NONE if one of them has none. */
 static int64_t
 released_since(const struct controller *s, const struct nodepool_terms *scope)
 {

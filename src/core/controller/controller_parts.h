@@ -20,8 +20,8 @@ struct now controller_steady(struct controller *s, struct now now);
  * move. */
 void controller_steady_forget(struct controller *s);
 
-/* refresh.c: queue the machine of entry `id`, or all machines, so that
- * controller_next decides about them again. */
+/* refresh.c.  These two queue the machine of entry `id`, or all machines, so
+ * that controller_next decides about them again. */
 void controller_queue(struct controller *s, uint32_t id);
 void controller_queue_all(struct controller *s);
 /* Call this when the facts of the entry have changed.  It sets its machine's
@@ -30,30 +30,34 @@ void controller_refresh(struct controller *s, uint32_t id, int64_t now_ms);
 /* Removes an object that is gone, with everything known of it. */
 void controller_drop(struct controller *s, uint32_t id, struct now now);
 
-/* turns.c: the history, which nothing is decided by.  controller_scope_turned
- * notes that the scope has turned, and returns for how long it had been held;
- * -1: unknown.  controller_turn_by_hand notes what a person has said of the
- * NodePool since.  first: this lead has not been shown it before. */
+/* turns.c keeps the history, on which no decision depends.
+ * controller_scope_turned notes that the scope has turned, and returns for how
+ * long it had been held, or -1 if that is unknown.  controller_turn_by_hand
+ * notes what a person has said of the NodePool since.  `first` means that this
+ * lead has not been shown the NodePool before. */
 int64_t controller_scope_turned(struct controller *s, uint32_t scope,
 				struct now now);
 void controller_turn_by_hand(struct controller *s, const struct nodepool *p,
 			     bool first, struct now now);
-/* Has this lead been shown the NodePool, which is one of the table's? */
+/* Returns whether this lead has been shown the NodePool, which belongs to the
+ * table. */
 bool controller_was_shown(const struct controller *s,
 			  const struct nodepool *known);
-/* Nothing was done yet; a lead begins; and all is seen: what the leader before us left held, and is
- * not held any more, has been released. */
+/* controller_turns_init begins an empty history.  controller_turns_lead is for
+ * when a lead begins.  controller_turns_settle is for when everything is seen:
+ * it notes as released what the leader before us left held and what is not held
+ * any more. */
 void controller_turns_init(struct controller *s);
 void controller_turns_lead(struct controller *s, struct now now);
 void controller_turns_settle(struct controller *s, struct now now);
-/* Returns when the scope turned last; STAMP_NONE: unknown. */
+/* Returns when the scope turned last, or STAMP_NONE if that is unknown. */
 int64_t controller_turned_ms(const struct controller *s, uint32_t scope);
-/* Returns the name of the machine with this timer; NO_ID: "". */
+/* Returns the name of the machine with this timer, or "" for NO_ID. */
 const char *controller_machine_name(const struct controller *s, uint32_t id);
 
-/* tell.c: the reports of scopes.  controller_tell_turn: this one has turned.
- * controller_tell_news: time has passed; controller_news_next_boot_ms returns
- * when that brings something next, or STAMP_NONE. */
+/* tell.c reports scopes.  Call controller_tell_turn when a scope has turned,
+ * and controller_tell_news when time has passed.  controller_news_next_boot_ms
+ * returns when time alone brings the next report, or STAMP_NONE. */
 void controller_tell_turn(struct controller *s, uint32_t scope, struct now now);
 void controller_tell_news(struct controller *s, struct now now);
 int64_t controller_news_next_boot_ms(const struct controller *s);
@@ -61,20 +65,23 @@ int64_t controller_news_next_boot_ms(const struct controller *s);
  * held any more. */
 void controller_latency(struct controller *s, struct now now);
 
-/* controller_nodepools.c: drops the NodePools that the complete list did not
- * show; follows what time alone changes in their annotations; and tells the
+/* controller_nodepools.c.  controller_nodepools_listed drops the NodePools that
+ * the complete list did not show.  controller_nodepools_turn follows what time
+ * alone changes in their annotations.  controller_nodepools_teach tells the
  * scopes that timers_untaught names their caps and released-at. */
 void controller_nodepools_listed(struct controller *s, struct now now);
 void controller_nodepools_turn(struct controller *s, struct now now);
 void controller_nodepools_teach(struct controller *s, struct now now);
-/* A fresh list begins: what the watch shows from now on may be newer. */
+/* Call this when a fresh list begins: what the watch shows from now on may be
+ * newer. */
 void controller_fresh_nodepools(struct controller *s);
 
-/* seen.c: all NodeClaims are known; and counts an object that was left out. */
+/* seen.c.  Call controller_claims_known when all NodeClaims are known.
+ * controller_count_skipped counts an object that was left out. */
 void controller_claims_known(struct controller *s, struct now now);
 void controller_count_skipped(struct controller *s, enum kind kind);
 
-/* fresh.c: a fresh list is answered. */
+/* fresh.c.  Takes the end of a fresh list. */
 void controller_fresh_done(struct controller *s, enum kind kind,
 			   const struct controller_outcome *o, struct now now);
 
@@ -85,7 +92,7 @@ void controller_advance(struct controller *s, struct now now);
 /* act.c: returns what ought to become of the machine, and why in one word. */
 enum goal controller_goal(const struct controller *s, uint32_t head,
 			  struct now now, const char **why);
-/* Each returns true if it found an action that may be done now. */
+/* These two return true if they found an action that may be done now. */
 bool controller_act_on(struct controller *s, uint32_t head, struct now now,
 		       struct action *out);
 bool controller_start_fresh(struct controller *s, struct now now,

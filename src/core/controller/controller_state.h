@@ -47,12 +47,11 @@ struct controller {
 	struct writes writes;
 	struct notes notes;
 	struct news news;
-	/* For how many scopes the soft state had no room when this was last
-	 * reported. */
+	/* How many scopes had no room in the soft state, as last reported. */
 	uint32_t soft_told;
 	uint32_t soft_scopes[SCOPES_MAX]; /* scratch space of soft.c */
 
-	/* For /status: nothing decides by it (turns.c). */
+	/* The history for /status, on which no decision depends (turns.c). */
 	struct journal journal;
 	/* An earlier lead told the journal's turns before this one. */
 	uint64_t turns_before;

@@ -129,7 +129,9 @@ is_better(const struct deletion *a, const struct deletion *b,
 	return strcmp(a->uid, b->uid) < 0;
 }
 
-/* failed: only those that no other claim of that time has extended. */
+/* Finds the deletion for which the claim may be the substitute and which is the
+ * best match.  `failed` leaves out deletions that another claim of that time
+ * has extended already. */
 static struct deletion *
 find_best(const struct deletions *d, enum scope_kind scope,
 	  const char *nodepool, int64_t created_ms, bool failed)

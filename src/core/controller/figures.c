@@ -233,7 +233,7 @@ figures_hand_add(struct hand_holds *hand, const struct nodepool_terms *t)
 		hand->last_ms = t->until_ms;
 }
 
-/* Returns true while there are more. */
+/* Returns true while there are NodePools left to count. */
 static bool
 count_nodepools(const struct controller *s, struct figures *f, int64_t now_ms)
 {
@@ -249,8 +249,8 @@ count_nodepools(const struct controller *s, struct figures *f, int64_t now_ms)
 	return f->nodepool_at < top;
 }
 
-/* Behind the machines come the timers of boots that failed.  What lies between
- * was never used. */
+/* The timers of boots that failed come after the machines.  The ids between
+ * them were never used. */
 bool
 figures_count(const struct controller *s, struct figures *f, struct now now)
 {

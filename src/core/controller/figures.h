@@ -6,19 +6,20 @@
 #include "core/table/nodepools.h"
 #include "core/table/timers.h"
 
-/* What has been counted, for status.c. */
+/* status.c reads by these functions what has been counted. */
 
-/* Returns the figures of the machines with this reference to the name of their
- * NodePool; zeros if there are none. */
+/* Returns the figures of the machines whose NodePool's name has this reference.
+ * They are zeros if there are no such machines. */
 struct nodepool_figures figures_nodepool(const struct figures *f, uint32_t ref);
-/* Returns what was counted of all NodePools; and adds one to such a count. */
+/* figures_hand returns what was counted of all NodePools.  figures_hand_add
+ * adds one NodePool to such a count. */
 struct hand_holds figures_hand(const struct figures *f);
 void figures_hand_add(struct hand_holds *hand, const struct nodepool_terms *t);
 /* Returns which machine of the scope has the latest deadline, past or ahead,
  * and when the scope will be quiet because of it. */
 struct quiet figures_scope(const struct figures *f, uint32_t scope);
 /* Returns the latest deadline of the scope's machines that count, past or
- * ahead; STAMP_NONE: none counts. */
+ * ahead, or STAMP_NONE if none counts. */
 int64_t figures_deadline_ms(const struct figures *f, uint32_t scope);
 
 #endif

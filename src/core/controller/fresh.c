@@ -34,7 +34,8 @@ add_known(const struct controller *s, struct object *claim)
 		 machines_other_name(&s->machines, e));
 }
 
-/* Takes an unread claim into the table, or what is new in its metadata. */
+/* Takes an unread claim into the table.  If it is there already, takes over
+ * what is new in its metadata. */
 static void
 take_unread(struct controller *s, const struct object *metadata, struct now now)
 {
@@ -96,7 +97,7 @@ controller_fresh(struct controller *s, const struct object *claim,
 			release_unknown(&s->release);
 		return;
 	}
-	/* In a full table it says nothing that a claim is not known. */
+	/* If the table is full, an unknown claim shows nothing. */
 	if (claim->deleting || (id == NO_ID && v->full) ||
 	    (id != NO_ID && !is_behind(s, id, claim)))
 		return;

@@ -41,7 +41,7 @@ scopes_of(const struct rules *r)
 					    : "node";
 }
 
-/* Anything else could end the word, or its line. */
+/* Any other byte could end the word or its line. */
 static bool
 is_name(const char *s)
 {
@@ -123,8 +123,8 @@ journal_text_write(const struct journal *h, const struct journal_lead *l,
 
 /* --- reading -------------------------------------------------------------- */
 
-/* Copies the next line and moves *text behind it.  Returns false at the end.
- * One that is too long comes out empty. */
+/* Copies the next line and moves *text behind it.  A line that is too long
+ * comes out empty.  Returns false at the end. */
 static bool
 next_line(const char **text, char line[LINE_BYTES])
 {
@@ -208,7 +208,7 @@ read_cause(const char *word, struct turn *t)
 	return -1;
 }
 
-/* Reads a line, of which nothing is left. */
+/* Reads a line, and cuts it up while it does so. */
 static int
 read_turn(char *line, struct turn *t)
 {
@@ -255,7 +255,7 @@ next_turn(const char **text, int64_t now_ms, int64_t *last_ms, struct turn *t)
 	return false;
 }
 
-/* Puts the turns of the text behind those that are kept. */
+/* Adds the turns of the text behind those that are kept. */
 static void
 add_turns(struct journal *h, const char *text, int64_t now_ms)
 {
@@ -266,8 +266,9 @@ add_turns(struct journal *h, const char *text, int64_t now_ms)
 
 	while (n < JOURNAL_KEPT && next_turn(&p, now_ms, &last_ms, &t))
 		n++;
-	/* The text is what was so.  Of our own turns of that time, some may not
-	 * have been written before the lead ended. */
+	/* The text is right about its time.  Some of our own turns of that time
+	 * may not have been written before that lead ended, so they give
+	 * way. */
 	while (n > 0 && h->turns_n > h->turns_first &&
 	       h->turns[(h->turns_n - 1) % JOURNAL_TURNS].at_ms / 1000 * 1000 >=
 		       last_ms)
@@ -334,7 +335,8 @@ journal_text_read(struct journal *h, uint64_t own, const char *text,
 	if (own < h->turns_n)
 		h->turns_n = own > h->turns_first ? own : h->turns_first;
 	add_turns(h, text, now_ms);
-	/* A leader that wrote no text has left the term of another. */
+	/* If a leader in between wrote no text, the text has the term of an
+	 * earlier leader. */
 	l->whole = read_end(text, now_ms, l) == 0 && follows;
 	return 0;
 }

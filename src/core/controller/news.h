@@ -44,7 +44,8 @@ struct news {
 /* Returns what is kept of the scope. */
 struct scope_news *news_of(struct news *n, const struct timers *ts,
 			   uint32_t scope);
-/* The same, to read: of a scope of which nothing was reported, an empty one. */
+/* The same for readers.  It returns an empty struct if nothing was reported of
+ * the scope. */
 const struct scope_news *news_read(const struct news *n,
 				   const struct timers *ts, uint32_t scope);
 /* Adds the scope to n->scopes if it is not there. */

@@ -63,7 +63,7 @@ bool release_may(struct release *r, uint32_t id);
  * NO_ID: there is none.  Call it after RELEASE_GOOD until then. */
 uint32_t release_take(struct release *r);
 
-/* Wants the lists although no machine has to be released. */
+/* Asks for the lists although no machine has to be released. */
 void release_want(struct release *r);
 
 /* Call this when something is not seen.  A fresh list of the NodeClaims that
@@ -77,7 +77,8 @@ bool release_start(struct release *r, int64_t boot_ms, enum kind *kind);
  * failed there are fewer, because a page may have been too large for the time
  * that a call is given. */
 unsigned release_page(const struct release *r);
-/* The list in flight showed something that the table does not know. */
+/* Call this when the list in flight shows something that the table does not
+ * know. */
 void release_unknown(struct release *r);
 
 enum release_result {

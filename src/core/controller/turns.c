@@ -156,8 +156,8 @@ is_held_by_hand(const struct controller *s, const struct nodepool *p,
 	       rules_nodepool_included(&s->rules, p->name);
 }
 
-/* Has the released-at come to count since the history is known, and not been
- * told?  Stamps have whole seconds. */
+/* Has the released-at come into effect since the history is known, and not been
+ * told yet?  Stamps have whole seconds. */
 static bool
 is_released(const struct controller *s, const struct nodepool *p,
 	    int64_t now_ms)
@@ -211,7 +211,8 @@ held_since_ms(const struct controller *s, const char *name,
 	return since_ms;
 }
 
-/* Adds the end of a hold by hand, or of a release: `how`, since `was`. */
+/* Adds the end of a hold by hand, or of a release by hand.  `how` says how it
+ * ended, and `was` is the turn with which it began. */
 static void
 end_by_hand(struct controller *s, const struct nodepool *p,
 	    const struct turn *was, enum turn_cause how, int64_t now_ms)
@@ -317,7 +318,7 @@ controller_history(struct controller *s, struct buf *b, int32_t term,
 	return true;
 }
 
-/* What this lead has told before the text came is told again. */
+/* Tells again what this lead has told before the text came. */
 static void
 tell_again(struct controller *s, struct now now)
 {

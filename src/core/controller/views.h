@@ -60,7 +60,7 @@ struct views {
 	int64_t blocked_boot_ms; /* when `blocked` is reported next, or 0 */
 };
 
-/* A lead begins or ends, so nothing is known any more. */
+/* Call this when a lead begins or ends: nothing is known any more. */
 void views_lead(struct views *v, bool leads);
 
 static inline bool
@@ -71,11 +71,12 @@ views_leads(const struct views *v)
 
 /* --- the lists and watches ------------------------------------------------ */
 
-/* A list goes through three calls.  views_listing: it has begun; counts is
- * false if this replica does not follow the kind now, so that the list means
- * nothing.  views_list_end: its last item has come.  views_listed: the table
- * has dropped what the list did not show, so the kind is known.  has_room: the
- * table has room for more objects of this kind. */
+/* A list goes through three calls.  Call views_listing when it begins; `counts`
+ * is false if this replica does not follow the kind now, so that the list means
+ * nothing.  Call views_list_end when its last item has come.  Call views_listed
+ * when the table has dropped what the list did not show, so that the kind is
+ * known; has_room says whether the table has room for more objects of this
+ * kind. */
 void views_listing(struct views *v, enum kind kind, bool counts);
 void views_list_end(struct views *v, enum kind kind);
 void views_listed(struct views *v, enum kind kind, bool served, bool has_room);

@@ -299,7 +299,7 @@ writes_hold_or_clear(struct writes *ws, uint32_t id, enum act act)
 
 	if (act == ACT_CLEAR)
 		w->was_ours = false;
-	/* Taken now, as the line may come before the reply. */
+	/* This is noted now, because the line may come before the reply. */
 	pending_make(ws, id)->again = w->was_ours;
 }
 

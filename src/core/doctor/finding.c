@@ -48,7 +48,8 @@ findings_partly(struct findings *f, enum doctor_check c, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Where the finding in f->spare goes.  An error takes the place of a warning. */
+/* Returns the place for the finding in f->spare.  An error takes the place of a
+ * warning. */
 static struct finding *
 place_for(struct findings *f, enum finding_level level)
 {

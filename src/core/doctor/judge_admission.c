@@ -5,6 +5,17 @@
 #include "core/base/duration.h"
 #include "core/doctor/judge.h"
 
+/*
+ * Judges what makes the hold at admission work: the webhook's configuration or
+ * the policy that takes its place, the CA in caBundle against the certificate
+ * that is served, and the dry run of a creation.
+ *
+ * Each section begins with its table of findings: the check, the level, the id
+ * for programs, and why it matters.  The function below it adds a finding for
+ * each fact that is wrong, with the command that mends it.  mend_hook and
+ * mend_bundle write those commands.
+ */
+
 /* The matchCondition of deploy/base/webhook.yaml.  tests/e2e/test_check.py has
  * an API server with those manifests in which nothing is wrong. */
 static const char shipped_condition[] =

@@ -6,6 +6,18 @@
 #include "core/base/buf.h"
 #include "core/doctor/judge.h"
 
+/*
+ * Judges what was installed: the Deployments and their pods, what the leader
+ * says of itself, the webhook's Service, the policies that bound our accounts,
+ * other installations in the cluster, and the lists of NodePools in the
+ * configuration.
+ *
+ * Each section begins with its table of findings: the check, the level, the id
+ * for programs, and why it matters.  The function below it adds a finding for
+ * each fact that is wrong, with the command that mends it.  src/tools/doctor
+ * calls each function once in a look, after it has read the facts.
+ */
+
 #define UNHELD                                                                  \
 	"Because of failurePolicy Ignore nothing is refused, but new machines " \
 	"come up without a hold."
@@ -29,8 +41,8 @@ static const struct finding_kind
 		   "the certificate ends, the API server cannot call the "
 		   "webhook."};
 
-/* The first pod of this component with trouble, or else the first that is not
- * ready; NULL: none. */
+/* Returns the first pod of this component with trouble, or else the first that
+ * is not ready, or NULL. */
 static const struct pod_facts *
 worst_pod(const struct pod_facts *at, unsigned n, const char *component)
 {
@@ -65,7 +77,8 @@ mend_pods(struct finding *x, const struct deployment_facts *d,
 			     finding_name(worst->name));
 }
 
-/* What is said of its pods: which one, and why. */
+/* Returns what stands in a finding before the pod's trouble or name, or instead
+ * of it. */
 static const char *
 pod_says(const struct pod_facts *worst)
 {
@@ -257,7 +270,8 @@ ready_pods(const struct pod_facts *at, unsigned n)
 	return ready;
 }
 
-/* Has the webhook call port 443, or the namespace where the holder is. */
+/* Makes the mend a command that sets one field of the Service that the webhook
+ * calls. */
 static void
 mend_address(struct finding *x, const struct webhook_facts *w, const char *key,
 	     const char *value)

@@ -6,6 +6,18 @@
 #include "core/doctor/judge.h"
 #include "tested.h"
 
+/*
+ * Judges the versions of Kubernetes and Karpenter, whether Karpenter is served
+ * and runs, and the rights of the holder's account.  The oldest versions that
+ * work stand in the code; the newest that were tested stand in tested.h, which
+ * a script writes.
+ *
+ * Versions are compared by their major and minor numbers alone, because a patch
+ * release changes nothing that we use.  A version that cannot be read is not
+ * judged.  The table of rights is that of deploy/base/rbac.yaml.  A right that
+ * the configuration makes needless is not missed.
+ */
+
 /* --- versions ------------------------------------------------------------- */
 
 static const char *

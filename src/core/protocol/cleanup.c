@@ -11,6 +11,19 @@
 #include "core/rules/decide.h"
 #include "core/rules/rules.h"
 
+/*
+ * cleanup.h draws the steps.  This file keeps the objects of the last list that
+ * carry something of ours in a table of machines, because what is done about
+ * one half of a machine depends on the other half (core/rules/decide).
+ *
+ * A round goes over the table in passes.  Within a pass any number of writes
+ * may be under way, and each object has a slot that says which write it has and
+ * whether one has failed.  A round in which some write succeeded leads to a new
+ * list at once.  A round in which none did leads to a growing pause, or to the
+ * end if a further round would be of no use.  cleanup_check holds the counts of
+ * the round against the step.
+ */
+
 /* The writes of a round, in this order.  A pass begins when all writes of the
  * pass before it are answered, because what is done about a Node depends on its
  * claim.  Classes go last, because the holds do not wait for them. */

@@ -6,6 +6,20 @@
 
 #include "core/base/str.h"
 
+/*
+ * The series are entries of an array of fixed size, each in one of the states
+ * that event_series.h draws.  The array is small, so it is searched from end to
+ * end, and nothing is allocated.
+ *
+ * What is said for the first time becomes an entry that is written at once.
+ * While the same is said again, the entry only counts, and a patch brings the
+ * count from time to time and when the series has ended.  If there is no free
+ * entry, the oldest one that has nothing to write is dropped, or else the
+ * oldest.  The Event that is being written is a copy (`sent`), so the entry may
+ * go on counting meanwhile.  The caller is daemon/event_recorder, under its
+ * lock.
+ */
+
 #define COUNT_MAX 2147483647u /* series.count is an int32 */
 
 static const struct {
@@ -266,8 +280,8 @@ entry_due(struct event_series *s, int64_t boot_ms)
 	return due;
 }
 
-/* Returns when this entry has something to write if nothing more is said, in
- * boot time; INT64_MAX: never. */
+/* Returns the boot time at which this entry has something to write if nothing
+ * more is said, or INT64_MAX if it never has. */
 static int64_t
 entry_wakes(const struct event_series_entry *e)
 {

@@ -6,6 +6,22 @@
 
 #include "core/base/str.h"
 
+/*
+ * An attempt is a chain of calls without a pause between them.  `plan` is the
+ * next call of the chain, `busy` is the one under way, and not_before_ms says
+ * when the next attempt begins.  A follower reads the Lease, and takes it if
+ * nobody holds it.  A leader writes, and reads first only if what it knows may
+ * be out of date (`fresh`).
+ *
+ * The role changes in three places: wrote() makes a leader, lose() ends the
+ * lead, and lease_stop() ends everything.  Without leader election the role is
+ * LEASE_LEADS from the start, and kept() does no more than keep the state in
+ * the record.
+ *
+ * The callers are daemon/state_lease, under the mutex of the table, and the one
+ * thread of a command (tools/uninstall/lease_session).
+ */
+
 /* How many steps one attempt takes without a pause between them: UPDATE, GET,
  * UPDATE or CREATE, GET.  The limit keeps us from spinning if a server
  * contradicts itself. */

@@ -4,6 +4,19 @@
 #include <assert.h>
 #include <string.h>
 
+/*
+ * What to do is decided anew from each view of the cluster.  Of CA, caBundle
+ * and serving pair, in this order, the first one that has a fault is written.
+ * Each write is followed by another read, so a write always carries the
+ * versions that were seen last.
+ *
+ * Two things are remembered from view to view.  trusted_ms says since when the
+ * CA has been in caBundle, because a pair may be written only when all API
+ * servers have had time to trust its CA.  wrote_ms says when each kind of write
+ * was last done, so that we do not race with somebody who undoes it.  The one
+ * caller is the thread of daemon/cert_renewer.
+ */
+
 #define NEVER (INT64_MIN / 2)
 #define READ_MS 30000
 #define SETTLE_MS 10000
@@ -89,7 +102,7 @@ soon(bool there, const struct renewal_cert *c, int64_t server_ms,
 	return true;
 }
 
-/* Returns why it has to be replaced; NULL: it will do. */
+/* Returns why the certificate has to be replaced, or NULL if it will do. */
 static const char *
 fault_of(bool there, const struct renewal_cert *c, int64_t server_ms)
 {
@@ -104,7 +117,8 @@ fault_of(bool there, const struct renewal_cert *c, int64_t server_ms)
 
 /* --- caBundle ------------------------------------------------------------- */
 
-/* Returns its place in the bundle; bundle_n: it is not there. */
+/* Returns the certificate's place in the bundle, or bundle_n if it is not
+ * there. */
 static unsigned
 cert_find(const struct renewal_view *v, const struct renewal_cert *c)
 {
@@ -115,7 +129,8 @@ cert_find(const struct renewal_view *v, const struct renewal_cert *c)
 	return i;
 }
 
-/* Returns the oldest certificate of those that are kept; bundle_n: none is. */
+/* Returns the oldest certificate of those that are kept, or bundle_n if none
+ * is. */
 static unsigned
 oldest(const struct renewal_view *v, const bool *keep)
 {
@@ -203,8 +218,8 @@ ask(const struct renewal *r, enum renewal_step step, const char *reason,
 	return true;
 }
 
-/* Returns the boot time from which on a certificate of this CA may be written;
- * INT64_MAX: not as far as we know. */
+/* Returns the boot time from which on a certificate of this CA may be written,
+ * or INT64_MAX if we do not know of one. */
 static int64_t
 settled_ms(const struct renewal *r, int64_t boot_ms)
 {

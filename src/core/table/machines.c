@@ -8,6 +8,18 @@
 #include "core/rules/rules.h"
 #include "machines_parts.h"
 
+/*
+ * An object's entry is filled in three steps: take_texts packs its texts and
+ * enters it into the indexes of machines_keys.c, take_facts copies everything
+ * else, and relink finds the entry's peer.  Each step adds to *t what it has
+ * changed in other entries, so that the caller looks at their machines again.
+ *
+ * A free entry is in a list that goes through `peer`.  Texts are references to
+ * m->strings, which counts their users, so whatever replaces a text gives the
+ * old one back.  If there is no room for a text, the entry is out of date, and
+ * the caller drops it.
+ */
+
 int
 machines_init(struct machines *m, uint32_t max)
 {
@@ -323,7 +335,7 @@ is_assumable(enum act act, enum tenure tenure)
 	}
 }
 
-/* Makes of the entry what it would be after the write of hold *k. */
+/* Changes the entry as the write of hold *k would change its object. */
 static void
 assume_hold(struct entry *e, enum hold hold, const struct hold_key *k,
 	    const struct hold_key *today)
@@ -354,7 +366,8 @@ machines_assume(struct machines *m, uint32_t id, enum act act, int64_t mark_ms,
 	if (act == ACT_HOLD)
 		e->mark_ms = mark_ms;
 	former_leave(m, e);
-	/* Without the hold that was assumed it is as its object shows it. */
+	/* Once the assumed hold is removed again, the entry is as its object
+	 * shows it. */
 	e->assumed = act != ACT_HOLD && e->assumed == ACT_HOLD ? 0 : act & 3;
 	count_marks(m, e, 1);
 	return true;
@@ -393,7 +406,7 @@ take_facts(struct machines *m, struct entry *e, const struct object *o,
 	count_marks(m, e, 1);
 }
 
-/* What the indexes know an object by. */
+/* The members by which the indexes find an object. */
 struct identity {
 	uint32_t name, other_name;
 	struct uid uid, owner_uid;

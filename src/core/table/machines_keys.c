@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "machines_parts.h"
 
-/* How entries are found: five indexes, two of them by uid and three by the
- * reference of a name. */
+/* Finds entries by five indexes: two by uid, and three by the reference of a
+ * name. */
 
 static uint32_t
 hash_uid(struct uid u)

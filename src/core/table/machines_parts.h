@@ -4,14 +4,15 @@
 
 #include "core/table/machines.h"
 
-/* What machines.c asks of machines_keys.c, and both of machines_texts.c.
- * Nothing is asked the other way.  Not for other files. */
+/* machines.c calls these functions of machines_keys.c, and both call those of
+ * machines_texts.c.  Nothing is called the other way.  Other files do not
+ * include this header. */
 
-/* machines_texts.c: does the Node name its claim? */
+/* machines_texts.c.  Returns whether the Node names its claim. */
 bool machines_entry_has_owner(const struct entry *e);
 
-/* machines_keys.c: the indexes.  An entry that is in them is taken out before
- * its names or uids change, and added again. */
+/* machines_keys.c keeps the indexes.  Remove an entry from them before its
+ * names or uids change, and add it again afterwards. */
 int machines_keys_init(struct machines *m); /* -1: no memory */
 void machines_keys_done(struct machines *m);
 void machines_keys_add(struct machines *m, uint32_t id);

@@ -3,7 +3,7 @@
 
 #include "machines_parts.h"
 
-/* The texts of an entry, which are packed in it. */
+/* Unpacks the texts of an entry. */
 
 struct uid
 machines_entry_owner_uid(const struct entry *e)

@@ -4,6 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * The NodePools are in places of an array; an index finds them by name, and the
+ * free places are in a list that goes through `generation`.  Two heaps answer
+ * questions about time without a look at all NodePools: `moments` has the next
+ * moment at which time alone changes a NodePool's terms, and `released` has the
+ * released-at of each NodePool that counts, where one without comes first.
+ * sort_in enters a NodePool into both, as of p->ms, the latest time that the
+ * table was told.
+ */
+
 static uint32_t
 name_hash(const void *ctx, uint32_t i)
 {
@@ -80,7 +90,8 @@ nodepools_out_name(enum nodepool_out out)
 	return names[out];
 }
 
-/* nodepool: the one of that name; NULL: it has not been seen. */
+/* Returns why the NodePool's machines belong to no scope.  nodepool is the one
+ * of that name, or NULL if it has not been seen. */
 static enum nodepool_out
 uncounted(const struct rules *r, const char *name,
 	  const struct nodepool *nodepool)

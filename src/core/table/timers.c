@@ -7,6 +7,20 @@
 #include "core/base/sort.h"
 #include "timers_parts.h"
 
+/*
+ * This file keeps the timers of the machines; timers_scopes.c keeps the scopes,
+ * and timers_places.c the places of the timers.  timers_put takes the facts of
+ * a machine, tells its scope how many live and undecided machines it has, and
+ * enters the next moment at which time alone changes the timer into the heap
+ * `due`.  A put therefore costs no more than the heap does, however many
+ * machines there are.
+ *
+ * There is one exception.  If minScaleUp may be more than one, a machine is
+ * `enough` only together with its neighbours in time.  Then scope_changed marks
+ * the scope, and recount looks at all machines of the marked scopes once,
+ * before timers_turned looks at the scopes.
+ */
+
 _Static_assert(SCOPES_MAX < NO_SCOPE, "struct timer: scope");
 
 int
@@ -242,9 +256,9 @@ neighbours_first(const struct timers *ts, const struct timer *t, uint32_t n,
 	return near;
 }
 
-/* Finds out again which machines of the scope are `enough`.  Needed only if
- * takes_several.  What it takes is fixed for each machine, so that it does not
- * change as others come and go. */
+/* Finds out again which machines of the scope are `enough`.  Call it only if
+ * takes_several.  How many machines it takes is fixed for each machine when it
+ * comes to count, so that it does not change as others come and go. */
 static void
 recount(struct timers *ts, uint32_t scope, int64_t now_ms)
 {
@@ -411,8 +425,8 @@ timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	    !same_facts(t, &was))
 		scope_changed(ts, t->scope);
 
-	/* If it takes several, recount looks at all machines of the scope
-	 * together. */
+	/* If it takes several machines to hold the scope, recount looks at all
+	 * of them together. */
 	if (!t->counted || !takes_several(ts))
 		t->enough = t->counted;
 	set_live(ts, t, now_ms);
@@ -478,8 +492,8 @@ timers_scope_held(const struct timers *ts, uint32_t id)
 	return t->used && t->scope != NO_SCOPE && ts->scopes[t->scope].held;
 }
 
-/* Does this timer keep its scope busy for longer than the one in *q?  Of equal
- * ones the lowest id counts. */
+/* Does this timer keep its scope busy for longer than the one in *q?  Of two
+ * equal ones, the one with the lower id counts. */
 static bool
 is_later(const struct timer *t, int64_t at_ms, const struct quiet *q)
 {

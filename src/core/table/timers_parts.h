@@ -4,16 +4,18 @@
 
 #include "core/table/timers.h"
 
-/* What timers.c, which sets the timers, asks of scopes.c, which keeps the
- * scopes, and of timers_places.c.  Nothing is asked the other way.  Not for
- * other files. */
+/* timers.c calls these functions of timers_scopes.c, which keeps the scopes,
+ * and of timers_places.c.  Neither calls timers.c.  Other files do not include
+ * this header. */
 
-/* timers_places.c: returns the timer of this id, and makes an unused one if
- * there is none; takes it away again, and out of timers.due. */
+/* timers_places.c.  timers_place_make returns the timer of this id, and makes
+ * an unused one if there is none.  timers_place_drop takes it away, and out of
+ * timers.due. */
 struct timer *timers_place_make(struct timers *ts, uint32_t id);
 void timers_place_drop(struct timers *ts, uint32_t id);
 
-/* scopes.c: prepares what finds scopes by their names.  -1: no memory. */
+/* timers_scopes.c.  timers_scopes_init prepares the index of scopes by their
+ * names.  It returns -1 if there is no memory. */
 int timers_scopes_init(struct timers *ts);
 /* Returns the NodePool's scope, and makes it if there is none yet.  Returns
  * NO_ID if there are too many. */

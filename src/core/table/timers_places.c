@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "timers_parts.h"
 
-/* Where the timers of the machines are kept. */
+/* Keeps the timers of the machines in places, and finds them by id. */
 
 const struct timer *
 timers_at(const struct timers *ts, uint32_t id)

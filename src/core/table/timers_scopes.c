@@ -5,8 +5,18 @@
 #include "core/base/str.h"
 #include "timers_parts.h"
 
-/* The scopes: which of them are held, their caps, and what outlives a
- * leader. */
+/*
+ * This file keeps the scopes: which of them are held, their caps, and what
+ * outlives a leader.  timers.c counts the live and undecided machines of a
+ * scope here, which marks the scope `dirty`.  timers_scopes_turned brings each
+ * dirty scope and its cap up to now, and returns those that have become held or
+ * quiet.  The heap `caps` marks a scope again when its cap has a moment to
+ * come.  Nothing here looks at a single timer.
+ *
+ * A scope is found by the name of its NodePool.  Its place is used for another
+ * scope once it has no timers, no debt, and nothing that is still to be
+ * reported.
+ */
 
 #define NEVER_MS (INT64_MIN / 2)
 
@@ -94,8 +104,8 @@ mark_dirty(struct timers *ts, uint32_t scope)
 	ts->dirty[ts->dirty_n++] = scope;
 }
 
-/* Adds what the leader before us left, settled at the same time as the scope's
- * cap.  The scope's hold may have begun before that came to be known. */
+/* Adds what the leader before us left.  Both caps were settled at the same
+ * time.  The scope may be held already when this comes to be known. */
 static void
 restore(struct timers *ts, uint32_t scope, const struct cap *left,
 	int64_t at_ms)
@@ -234,7 +244,8 @@ timers_scope_undecided(struct timers *ts, uint32_t scope, int delta)
 		mark_dirty(ts, scope);
 }
 
-/* A cap is changed here, or in a scope that is marked and so comes here. */
+/* Call this whenever a cap has changed.  The cap of a scope that is marked may
+ * change elsewhere, because every marked scope comes here later. */
 static void
 cap_changed(struct timers *ts, uint32_t scope)
 {
@@ -257,7 +268,8 @@ timers_scopes_due(struct timers *ts, int64_t boot_ms)
 		heap_remove(&ts->caps, scope); /* until scope_step */
 		mark_dirty(ts, scope);
 	}
-	/* Those that turn at one moment do so in one order. */
+	/* Scopes that turn at the same moment turn in the order of their
+	 * places. */
 	sort_ids(ts->dirty + before, ts->dirty_n - before, timers_id_before,
 		 NULL);
 }

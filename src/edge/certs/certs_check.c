@@ -13,6 +13,18 @@
 #include "core/base/str.h"
 #include "edge/file.h"
 
+/*
+ * Checks a pair of files before it is served, and describes one to people.  A
+ * struct candidate owns what has been read of the files so far, and AUTO_PAIR
+ * wipes and frees it on every way out.  certs_load hands the texts over only if
+ * all checks have passed.
+ *
+ * Each check_… function looks at one property and returns -1 with a sentence
+ * that names the file and what was expected.  check_times comes last, so that a
+ * pair whose only fault is its time gives ERR_TLS, which means that it may
+ * become good.
+ */
+
 #define DAY_MS ((int64_t)86400000)
 
 /* A certificate pair under examination. */

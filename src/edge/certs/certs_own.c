@@ -10,6 +10,17 @@
 #include "certs_issue.h"
 #include "certs_pem.h"
 
+/*
+ * Makes the certificates of selfSigned, and reads those that stand in the
+ * cluster.  What is read may be anybody's, so every function takes any text.  A
+ * text that is no certificate, or no pair, is not an error but an answer: the
+ * renewal then makes a new one.
+ *
+ * A certificate is known by its SHA-256 (renewal_cert.id).  Times are only
+ * reported: core/protocol/renewal judges them.  Keys pass through memory that
+ * is wiped: BIO_s_secmem while they are written, certs_own_done afterwards.
+ */
+
 _Static_assert(RENEWAL_BACKDATE_MS == CERTS_BACKDATE_MS, "one and the same");
 
 void

@@ -10,6 +10,19 @@
 #include "wire/api/pager.h"
 #include "wire/api/resource.h"
 
+/*
+ * follow_step does what core/protocol/reflect says next: a list, page by page,
+ * or a watch, which lasts until somebody ends it.  What arrives is cut into
+ * items or lines (wire/api/split) and handed to the caller's functions; nothing
+ * of it is kept.  Every end of a list or watch is reported to reflect once,
+ * except that of a call which we cut ourselves.
+ *
+ * One thread calls follow_step.  Other threads may call follow_restart and
+ * follow_cancel, which set a flag and wake the stream.  A watch is `in_doubt`
+ * if the one before it ended at once and without a line: it counts as open only
+ * when a line has come.
+ */
+
 struct follow {
 	struct follow_setup setup;
 	const struct follow_calls *calls;

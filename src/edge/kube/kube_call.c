@@ -8,9 +8,19 @@
 
 #include "core/base/limits.h"
 
-#define BODY_BYTES_MIN 2048 /* the reply to a patch of metadata: 1-4 KiB */
+/*
+ * The part of a call that needs no library: the head of the request, what
+ * arrives of the answer, and the deadlines.  kube.c gives it each line of the
+ * answer's head and each piece of the body, and asks it when the call is
+ * overdue.
+ *
+ * Whatever may hold a secret is wiped before it is freed: the line with the
+ * token, and the body, which may be a Secret.  Bodies are bounded: by
+ * answer_max for a 2xx answer, by ENVELOPE_BYTES_MAX for any other.  A call
+ * belongs to the thread of its lane.
+ */
 
-/* The part of a call that needs no library: the request and what arrives. */
+#define BODY_BYTES_MIN 2048 /* the reply to a patch of metadata: 1-4 KiB */
 
 /* Adds "NAME: VALUE" as a line of the request's head.  Without a value it adds
  * no line. */

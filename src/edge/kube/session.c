@@ -9,6 +9,17 @@
 #include "wire/api/pager.h"
 #include "wire/api/resource.h"
 
+/*
+ * The calls of a command on one thread.  Every wait of a command goes through
+ * session_turn: it lets the caller do what is due (such as to renew the Lease),
+ * moves output on, and takes the next answer.  It never sleeps longer than
+ * SESSION_LOOK_MS, so a signal or the end of the time is noticed soon.
+ *
+ * session_ask tries again, with growing pauses, while an answer is one that may
+ * pass.  session_list asks for page after page and starts the list over when a
+ * page has expired or has come twice, so that each item counts once.
+ */
+
 #define ASK_TAG (UINT64_MAX - 1)
 
 int

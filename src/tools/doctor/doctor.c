@@ -54,7 +54,8 @@ doctor_look(struct doctor *d)
 	look_leftovers(d);
 }
 
-/* What a cluster or an installation that is starting comes to by itself. */
+/* Returns whether there is no error that may go away by itself while a cluster
+ * or an installation starts. */
 static bool
 is_settled(const struct findings *f)
 {
@@ -103,7 +104,7 @@ doctor_run(const struct doctor_setup *setup, struct kubeconfig *access,
 			clock_boot_ms() < d.begin_ms + setup->wait_ms &&
 			session_sleep(&calls, DOCTOR_AGAIN_MS, &over) == 0;
 	}
-	/* A time that is over was reported, a signal was not. */
+	/* The end of the time was reported already, but a signal was not. */
 	if (rc == 0 && session_sleep(&calls, 0, e))
 		rc = e->code == ERR_CANCELLED ? -1 : 0;
 	if (empty.session != NULL)

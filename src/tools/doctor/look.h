@@ -13,7 +13,8 @@
 struct doctor_site {
 	char namespace_[NODEPOOL_BYTES];
 	bool deployed, renews, has_lease;
-	/* the Deployments; valid if `deployed` and if `renews` */
+	/* The Deployments.  They are valid if `deployed` and if `renews` are
+	 * set. */
 	struct deployment_facts holder, renewer;
 	bool lease_live;
 };
@@ -53,8 +54,8 @@ struct doctor {
 	unsigned pods_n;
 	bool pods_known;
 
-	/* of NodePools: which have a terminationGracePeriod or a template that
-	 * holds, and those whose machines should be held */
+	/* Of the NodePools: which have a terminationGracePeriod or a template
+	 * that holds, and those whose machines should be held. */
 	char pool_names[DOCTOR_NODEPOOLS_MAX][NODEPOOL_BYTES];
 	struct {
 		bool grace, holds;
@@ -70,15 +71,15 @@ struct doctor {
 	unsigned endpoints; /* how many ready endpoints the Service has */
 	bool budget;	    /* a PodDisruptionBudget is there */
 
-	/* Of the list under way: what could not be decoded. */
+	/* What could not be decoded of the list under way. */
 	unsigned unread;
 	struct err unread_why;
 	enum kind listing;
 };
 
-/* Makes one call.  Returns 0 for an answer 200 or 201, 1 for a 404, and -1 with
- * *e for any other and for none.  ask_get tries again while the API server
- * is busy or away; the others do not. */
+/* Make one call each.  They return 0 for an answer 200 or 201, 1 for a 404, and
+ * -1 with *e set for any other answer and for none.  ask_get tries again while
+ * the API server is busy or away; the other two do not. */
 int ask_get(struct doctor *d, const char *path, struct kube_reply *r,
 	    struct err *e);
 int ask_get_once(struct doctor *d, const char *path, struct kube_reply *r,

@@ -21,8 +21,8 @@ split_url(const char *url, char **server, const char **path)
 	return *server == NULL ? -1 : 0;
 }
 
-/* What the words of edge/kube, or of libcurl, say of a failed handshake.  None
- * of them: nobody's certificate was seen. */
+/* Concludes from the words of edge/kube or of libcurl why a handshake failed.
+ * If none of them is known, no certificate was seen. */
 static enum served
 served_refused(const char *why)
 {
@@ -87,7 +87,7 @@ look_served(struct doctor *d, const struct webhook_facts *w, const char *pem)
 	if (served == SERVED_UNREACHED && d->authority != 0 &&
 	    !certs_own_signed_by(pem, d->authority))
 		served = SERVED_UNSIGNED;
-	/* What follows is about a kubeconfig. */
+	/* What follows the semicolon is about a kubeconfig. */
 	e.text[strcspn(e.text, ";")] = '\0';
 	judge_served(w, served, e.text, d->setup->in_cluster, &d->place, d->f);
 }

@@ -25,7 +25,8 @@ place_pods(struct doctor *d, const struct carried *node)
 	}
 }
 
-/* What its NodePool's template sets was reported with the NodePool. */
+/* Does the NodePool's template set the hold?  That was reported with the
+ * NodePool. */
 static bool
 is_held_by_template(const struct doctor *d, const struct carried *node)
 {

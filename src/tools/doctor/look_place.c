@@ -6,14 +6,26 @@
 #include "look.h"
 #include "wire/api/lease.h"
 
+/*
+ * Finds out where the holder is and what it says.  look_place lists Deployments
+ * and Leases in all namespaces, notes a site for each namespace in which there
+ * is a holder or was one, and chooses the site that is meant.  look_pods,
+ * look_lease and look_leader then ask for the pods, the Lease and the leader's
+ * /status of that site.
+ *
+ * The answers are decoded by wire/doctor and judged by core/doctor.  What the
+ * leader says of its configuration goes into d->config, by which later looks
+ * judge.  What cannot be read becomes a finding, and the look goes on.
+ */
+
 #define DEPLOYMENTS "/apis/apps/v1/deployments"
 #define LEASES "/apis/coordination.k8s.io/v1/leases"
 #define LEASE_LEFT_MS (24 * 3600 * INT64_C(1000))
 
 /* --- where holders are ------------------------------------------------------ */
 
-/* The site in this namespace, which is made if it is new.  The last one stands
- * for those that have no room. */
+/* Returns the site of this namespace, and makes it if it is new.  The last site
+ * stands for those that have no room. */
 static struct doctor_site *
 site_of(struct doctor *d, const char *namespace_name)
 {
@@ -162,15 +174,16 @@ take_go_program(struct doctor *d, const char *bytes, size_t n, struct err *e)
 
 /* --- which of them is meant ---------------------------------------------------- */
 
-/* Somebody has deployed it there, or leads there. */
+/* Returns whether a holder is deployed there, or leads there. */
 static bool
 is_site(const struct doctor_site *s)
 {
 	return s->deployed || s->lease_live;
 }
 
-/* The first of: --namespace, the configuration, where the webhook's Service is.
- * If there is no holder, or none was given, it is where there is one. */
+/* Chooses the first of these: --namespace, the namespace in the configuration,
+ * and that of the webhook's Service.  If no holder is there, or none of them is
+ * given, it chooses a namespace in which there is a holder. */
 static void
 choose_site(struct doctor *d)
 {

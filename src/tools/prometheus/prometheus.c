@@ -15,8 +15,20 @@
 #include "wire/api/resource.h"
 #include "wire/api/split.h"
 
-/* One query each: some that speak Prometheus' API find a metric by its whole
- * name only. */
+/*
+ * Asks a Prometheus for one metric after the other, each in stretches of time
+ * that its answers have room for.  After an answer that is too large, or
+ * refused as such, the stretch is halved.  An answer that was lost is asked for
+ * once more.  Everything else ends the command with a sentence that names the
+ * flag to look at.
+ *
+ * An answer is cut into series while it arrives (wire/api/split), so it costs
+ * the memory of one series.  Series that came before a failure come again with
+ * the next answer; wire/karpenter/matrix takes each once.
+ */
+
+/* There is one query for each, because some servers that speak Prometheus' API
+ * find a metric by its whole name only. */
 static const char *const metrics[] = {
 	"karpenter_nodes_current_lifetime_seconds",
 	"karpenter_nodeclaims_created_total",
@@ -26,7 +38,7 @@ static const char *const metrics[] = {
 };
 #define METRICS_N (sizeof(metrics) / sizeof(metrics[0]))
 
-/* One answer, while it comes. */
+/* The answer that is coming in. */
 struct page {
 	struct split *split;
 	matrix_item_fn *fn;
@@ -74,7 +86,7 @@ take_bytes(void *ctx, const char *bytes, size_t n, struct err *e)
 	return split_feed(p->split, bytes, n, e);
 }
 
-/* There is no whole answer. */
+/* Judges a call that brought no whole answer. */
 static enum page_end
 judge_failure(const struct page *p, struct err *e)
 {
@@ -82,7 +94,7 @@ judge_failure(const struct page *p, struct err *e)
 		return PAGE_REFUSED;
 	if (p->bytes > PROMETHEUS_ANSWER_MAX)
 		return PAGE_TOO_MUCH;
-	/* What follows is about a kubeconfig. */
+	/* What follows the semicolon is about a kubeconfig. */
 	e->text[strcspn(e->text, ";")] = '\0';
 	if (e->code == ERR_TLS)
 		(void)err_wrap(e, "see --prometheus-ca");
@@ -103,7 +115,7 @@ advice_for(int status)
 		       : "";
 }
 
-/* An answer that is no 2xx. */
+/* Judges an answer that is no 2xx. */
 static enum page_end
 judge_status(const struct kube_reply *r, struct err *e)
 {

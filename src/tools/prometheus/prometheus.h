@@ -28,8 +28,9 @@ struct prometheus_setup {
 	const struct timing *timing;
 };
 
-/* setup: a struct prometheus_setup.  All strings are borrowed.  No error has the
- * token, or a password that somebody has put into the URL.  e is not NULL. */
+/* `ctx` is a struct prometheus_setup.  All strings are borrowed.  No error
+ * shows the token, or a password that somebody has put into the URL.  e is not
+ * NULL. */
 matrix_ask_fn prometheus_ask;
 
 #endif

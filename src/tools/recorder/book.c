@@ -34,7 +34,7 @@ book_done(struct book *b)
 	told_done(&b->told);
 }
 
-/* The book takes the fact over.  NULL: there was no memory for it. */
+/* Takes the fact over.  f is NULL if there was no memory for it. */
 static int
 keep(struct book *b, struct fact *f, struct err *e)
 {
@@ -59,7 +59,7 @@ keep(struct book *b, struct fact *f, struct err *e)
 	return 0;
 }
 
-/* What Events have said about the claim before it was known. */
+/* Takes what Events have said about the claim before it was known. */
 static int
 take_early(struct book *b, const char *claim, struct err *e)
 {
@@ -157,7 +157,7 @@ book_begin(struct book *b, struct output *out)
 	output_add(out, head.data, head.len);
 }
 
-/* The first n are printed. */
+/* Drops the first n facts, which are printed. */
 static void
 drop_first(struct book *b, size_t n)
 {

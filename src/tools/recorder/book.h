@@ -10,11 +10,9 @@
 #include "wire/karpenter/fact.h"
 #include "wire/karpenter/told.h"
 
-/*
- * What the watches have brought and nobody has printed yet.  An Event may come
- * before the NodeClaim that it is about, so the latest RECORD_EARLY_MAX of these
- * are kept.  Not thread-safe.
- */
+/* Keeps what the watches have brought and what was not printed yet.  An Event
+ * may come before the NodeClaim that it is about, so the latest
+ * RECORD_EARLY_MAX of such Events are kept.  Not thread-safe. */
 struct book {
 	struct told told;
 	struct fact **at; /* the facts that wait to be printed */
@@ -34,16 +32,17 @@ void book_done(struct book *b);
 /* These return -1 if there is no memory.  A NodeClaim that finds the table full
  * is left out, and sets `full`. */
 int book_take(struct book *b, const struct fact *f, struct err *e);
-/* The NodeClaim of that name is gone. */
+/* Tells that the NodeClaim of that name is gone. */
 int book_gone(struct book *b, const char *claim, int64_t now_ms, struct err *e);
-/* A list of the NodeClaims begins, or is complete.  Claims that a complete list
- * did not show are gone. */
+/* Tell that a list of the NodeClaims begins and that it is complete.  Claims
+ * that a complete list did not show are gone. */
 void book_listing(struct book *b);
 int book_listed(struct book *b, int64_t now_ms, struct err *e);
 
-/* Print the head, unless it is printed; all that has come, in order; the end,
- * with both before it.  They return as output_wait does; what is not printed
- * then stays in the book. */
+/* book_begin prints the head, unless it is printed already.  book_print prints
+ * all that has come, in order.  book_end prints both and then the end.  The
+ * last two return as output_wait does.  What they could not print stays in the
+ * book. */
 void book_begin(struct book *b, struct output *out);
 int book_print(struct book *b, struct output *out, int64_t stall_ms,
 	       struct err *e);

@@ -16,6 +16,19 @@
 #include "wire/api/resource.h"
 #include "wire/karpenter/snapshot.h"
 
+/*
+ * Three threads: one for each watch (a `side`), and main.  The sides bring
+ * facts into the book, and main prints the book's facts in the order of their
+ * times, waits for signals, and ends the record.  `lock` guards the book, the
+ * output and what the sides tell main.  `turn` wakes the sides when the
+ * NodeClaims are listed and when the recorder stops.
+ *
+ * The Events are asked for only when the NodeClaims are listed, because they
+ * are about these.  main prints while both watches are open, or when a fact has
+ * waited for RECORD_PATIENCE_MS: until then a watch that was cut may still
+ * bring something earlier.
+ */
+
 #define RELIST_MS 60000 /* between two lists because of lines left out */
 
 /* One of the two watches, and its thread. */
@@ -44,7 +57,7 @@ struct recorder {
 	struct side sides[SIDES];
 	pthread_mutex_t lock;
 	pthread_cond_t turn; /* the NodeClaims are listed, or stopping */
-	/* Under the lock. */
+	/* These members are under the lock. */
 	struct book book;
 	struct output out;
 	bool warned_full; /* stderr says that the book is */
@@ -86,7 +99,7 @@ take_fact(void *ctx, const struct fact *f, struct err *e)
 	return rc;
 }
 
-/* An object that is too large or cannot be read. */
+/* Warns of an object that is too large or cannot be read. */
 static void
 leave_out(struct side *s, const char *why)
 {
@@ -173,8 +186,8 @@ ended(void *ctx, enum follow_end why)
 	(void)why;
 }
 
-/* Before the first complete lists nothing is tried again but a list of which a
- * page has expired. */
+/* Before both lists were complete once, a failure ends the command, unless only
+ * a page of a list has expired. */
 static void
 watch_trouble(void *ctx, const char *what, int status, const char *why)
 {
@@ -234,7 +247,8 @@ take_gone(struct side *s, const char *claim, struct err *e)
 	return rc;
 }
 
-/* The line may have said that a NodeClaim is gone, which a list shows, too. */
+/* The line may have said that a NodeClaim is gone.  A new list shows that as
+ * well. */
 static int
 line_left_out(struct side *s, const char *why)
 {
@@ -307,7 +321,8 @@ pause_for(struct recorder *r, int64_t ms)
 	return !stopping;
 }
 
-/* The Events of the last hour are of use only to who knows the NodeClaims. */
+/* Waits until the NodeClaims are listed.  Without them the Events of the last
+ * hour are of no use. */
 static bool
 await_claims(struct recorder *r)
 {
@@ -360,8 +375,8 @@ stop_sides(struct recorder *r)
 
 /* --- main ----------------------------------------------------------------------------- */
 
-/* Prints what has come, unless the other watch may still bring what was before
- * it.  While stdout takes nothing it waits, and with it the watches, until a
+/* Prints what has come, unless a watch may still bring something earlier.
+ * While stdout takes nothing, this waits, and the watches wait with it, until a
  * signal comes.  Returns whether both lists have been complete. */
 static bool
 look(struct recorder *r, struct err *e)

@@ -8,8 +8,21 @@
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
 
-/* Long before the log, for machines that were there then: no hold of theirs
- * lasts so long. */
+/*
+ * Takes the facts in order and tells them to the roster, which has the machines
+ * as the log shows them, and to each replay, which has them as they would be in
+ * one setting.  Before each fact every replay is brought up to its time
+ * (replay_pass), so the controllers act at the moments at which they would
+ * have.
+ *
+ * The log may begin in the middle.  A machine that is disrupted or deleted
+ * without having been created was there before (add_old); one that becomes
+ * ready is being made now (add_new).  What a holder did goes into `happened`
+ * and into no replay.
+ */
+
+/* A machine that was there before the log counts as created so long before it.
+ * No hold lasts so long. */
 #define BEFORE_MS DURATION_MS_MAX
 
 static int64_t
@@ -71,7 +84,7 @@ history_setting(struct history *h, const struct rules *rules,
 
 /* --- machines that the log has not shown being created --------------------------- */
 
-/* It was there before the log. */
+/* Adds a machine that was there before the log. */
 static uint32_t
 add_old(struct history *h, const char *claim, const char *node,
 	const char *pool, int64_t now_ms)
@@ -94,7 +107,8 @@ add_old(struct history *h, const char *claim, const char *node,
 	return id;
 }
 
-/* Its creation is missing: it is being made now. */
+/* Adds a machine that is being made now although the log does not have its
+ * creation. */
 static uint32_t
 add_new(struct history *h, const struct fact *f)
 {
@@ -131,7 +145,8 @@ created(struct history *h, const struct fact *f)
 	if (h->roster.at[id].maker != MAKER_UNKNOWN ||
 	    f->maker == MAKER_UNKNOWN)
 		return;
-	/* One that was taken to be older than the log is not counted yet. */
+	/* A machine that was taken to be older than the log is not counted
+	 * yet. */
 	h->tally->makers[MAKER_UNKNOWN] -= h->roster.at[id].counted;
 	h->tally->makers[f->maker]++;
 	h->roster.at[id].counted = true;
@@ -140,7 +155,7 @@ created(struct history *h, const struct fact *f)
 	EACH(h, replay_changed(r, id));
 }
 
-/* The machine, which is booting. */
+/* Returns the machine of the fact, which is booting. */
 static uint32_t
 booting(struct history *h, const struct fact *f)
 {
@@ -180,7 +195,7 @@ registered(struct history *h, const struct fact *f)
 	return 0;
 }
 
-/* After a reboot it comes again. */
+/* The fact comes again after a reboot. */
 static void
 ready(struct history *h, const struct fact *f)
 {
@@ -226,7 +241,8 @@ node_gone(struct history *h, const struct fact *f)
 		return;
 	h->roster.at[id].node_gone = true;
 	EACH(h, replay_node_gone(r, id));
-	/* Of a machine without a claim's name nothing more will be heard. */
+	/* The log says nothing more of a machine whose claim it has not
+	 * named. */
 	if (h->roster.at[id].claim[0] != '\0')
 		return;
 	go(h, f, id);
@@ -303,8 +319,8 @@ decided(struct history *h, const struct fact *f)
 /* --- what a holder did --------------------------------------------------------------- */
 
 /* No answer reaches back more than a day, so nobody knows what was between two
- * that are further apart.  A hold that the earlier one leaves open ends there, as
- * far as is known. */
+ * answers that are further apart.  A hold that the earlier answer leaves open
+ * ends with that answer, as far as is known. */
 static void
 end_known(struct history *h, int64_t at_ms)
 {

@@ -19,11 +19,11 @@ struct history {
 				which waits; NULL: there is no setting */
 	struct story story;
 	struct tally *tally;
-	/* the turns that a holder reported */
+	/* The turns that a holder reported. */
 	struct turns happened;
-	/* when a holder watched; STAMP_NONE: none did */
+	/* When a holder watched; STAMP_NONE if none did. */
 	int64_t watched_from_ms, watched_to_ms;
-	/* for how long no holder watched between these moments */
+	/* For how long no holder watched between these moments. */
 	int64_t unwatched_ms;
 	uint64_t decisions;
 	uint32_t *ids; /* the machines of the latest decision, each
@@ -34,8 +34,8 @@ struct history {
 /* The rules are borrowed until the end.  Returns -1 if there is no memory. */
 int history_init(struct history *h, struct tally *t);
 void history_done(struct history *h);
-/* Adds a setting, before the first fact.  start_ms: the time of that fact.
- * Returns -1 if there is no memory. */
+/* Adds a setting.  Call it before the first fact is taken; start_ms is the time
+ * of that fact.  Returns -1 if there is no memory. */
 int history_setting(struct history *h, const struct rules *rules,
 		    const struct waits_setup *waits, int64_t start_ms);
 
@@ -45,9 +45,9 @@ int history_take(struct history *h, const struct fact *f);
 /* Returns whether the facts are of machines, and not only of what a holder
  * did. */
 bool history_replays(const struct history *h);
-/* What the holder did, in h->watched_from_ms to h->watched_to_ms. */
+/* Reports what the holder did from h->watched_from_ms to h->watched_to_ms. */
 void history_happened(const struct history *h, struct replay_sums *out);
-/* The log ends. */
+/* Call this when the log ends. */
 void history_end(struct history *h, int64_t at_ms);
 
 #endif

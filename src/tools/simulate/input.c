@@ -116,7 +116,8 @@ make_room(struct input *in)
 	return 0;
 }
 
-/* PowerShell writes a byte order mark, and UTF-16 if nobody asks it not to. */
+/* Skips a byte order mark, and refuses UTF-16.  PowerShell writes both unless
+ * told otherwise. */
 static int
 skip_mark(struct input *in, struct err *e)
 {
@@ -163,7 +164,7 @@ read_more(struct input *in, struct err *e)
 		       (unsigned long long)in->bytes);
 }
 
-/* Gives out the line up to `end`; the next one begins at `next`. */
+/* Gives out the line up to `end`.  The next one begins at `next`. */
 static enum input_got
 give(struct input *in, size_t end, size_t next, const char **line, size_t *n)
 {
@@ -176,7 +177,7 @@ give(struct input *in, size_t end, size_t next, const char **line, size_t *n)
 	return skipped ? INPUT_LONG : INPUT_LINE;
 }
 
-/* The file has ended. */
+/* Returns how the file has ended. */
 static enum input_got
 end_of(const struct input *in, struct err *e)
 {

@@ -13,7 +13,8 @@
  * thread-safe. */
 struct input;
 
-/* name: a file, or "-" for stdin.  Borrowed.  Returns NULL with *e set. */
+/* Opens a file, or stdin for "-".  The name is borrowed.  Returns NULL with *e
+ * set on failure. */
 struct input *input_open(const char *name, struct err *e);
 void input_close(struct input *in); /* NULL: nothing */
 

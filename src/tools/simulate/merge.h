@@ -16,21 +16,22 @@
  */
 struct merge;
 
-/* names: n files, borrowed; "-" is stdin.  t outlives the merge and counts what
- * is read.  Returns NULL with *e set. */
+/* Opens n files, of which "-" is stdin.  The names are borrowed.  *t outlives
+ * the merge and counts what is read.  Returns NULL with *e set on failure. */
 struct merge *merge_open(const char *const *names, size_t n, struct tally *t,
 			 struct err *e);
-/* Adds another one, of series that are asked for, before the first merge_next.
- * Call it once.  Returns -1 with *e set. */
+/* Adds a source that asks for its series.  Call it once at most, before the
+ * first merge_next.  Returns -1 with *e set on failure. */
 int merge_ask(struct merge *m, matrix_ask_fn *ask, void *ctx, struct err *e);
 void merge_close(struct merge *m); /* NULL: nothing */
 
-/* Returns 1 with *f, which is valid until the next call, or with *f NULL after a
- * long stretch without a fact; 0 at the end; -1 with *e set. */
+/* Returns 1 with the next fact in *f, which is valid until the next call, or
+ * with *f NULL after a long stretch without a fact.  Returns 0 at the end, and
+ * -1 with *e set on failure. */
 int merge_next(struct merge *m, const struct fact **f, struct err *e);
 
-/* What there is to warn of: a file that is damaged, or what Prometheus warns of.
- * NULL: nothing. */
+/* Returns a warning: that a file is damaged, or what Prometheus warns of.
+ * Returns NULL if there is none. */
 const char *merge_warning(struct merge *m);
 
 #endif

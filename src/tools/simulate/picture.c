@@ -12,7 +12,18 @@
 #include "edge/file.h"
 #include "report.h"
 
-/* Pixels. */
+/*
+ * Draws the picture of a comparison as SVG: the machines over time, a stroke
+ * for each decision of Karpenter's, and a band for each setting with its holds.
+ * The HTML page is the same picture above the table.
+ *
+ * All text from a log is escaped.  The file is written as a draft beside its
+ * place and moved there when it is complete (edge/file), so nobody sees half a
+ * picture, and a failure leaves the old file.  The x of a moment is its share
+ * of the period, within the bounds of the picture.
+ */
+
+/* All of these are in pixels. */
 #define WIDTH 1000
 #define LEFT 40
 #define RIGHT 20
@@ -148,7 +159,7 @@ draw_setting(const struct picture *p, size_t i, int y)
 	draw_marks(p, i, y + 20, BAR + 8);
 }
 
-/* Says so if the picture does not show everything. */
+/* Writes a note if the picture does not show everything. */
 static void
 draw_rest(const struct picture *p)
 {
@@ -204,7 +215,8 @@ draw(const struct picture *p)
 	(void)fputs("</svg>\n", p->out);
 }
 
-/* As it is, or as the umask says. */
+/* Returns the mode of the file that is there, or the mode that the umask gives
+ * a new one. */
 static mode_t
 mode_of(const char *file)
 {

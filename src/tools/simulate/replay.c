@@ -8,6 +8,19 @@
 #include "core/base/str.h"
 #include "core/rules/admit.h"
 
+/*
+ * One setting: a controller that works in virtual time on a copy of the
+ * machines.  replay_pass moves the time on from one moment at which the
+ * controller has something to do to the next.  The other functions take what
+ * the log shows, change the copy accordingly, show it to the controller as the
+ * watch would, and let the controller act (step).
+ *
+ * Where the log says that Karpenter disrupted a machine that is held in this
+ * setting, the machine waits: the copy ignores what the log goes on to say of
+ * it, until the hold ends (replay_api.c).  After each step look() compares what
+ * is held with what was.
+ */
+
 #define POOLS_KNOWN SCOPES_MAX
 
 /* --- time ---------------------------------------------------------------------- */
@@ -26,7 +39,7 @@ take_notes(struct replay *r)
 	}
 }
 
-/* Compares what is held with what was. */
+/* Compares what is held now with what was held before. */
 static void
 look(struct replay *r)
 {
@@ -78,7 +91,8 @@ replay_pass(struct replay *r, int64_t to_ms)
 
 /* --- what the log shows ---------------------------------------------------------- */
 
-/* The NodePool is seen for the first time, or has changed. */
+/* Shows the NodePool to the controller if it is seen for the first time or has
+ * become inert. */
 static void
 know_pool(struct replay *r, const char *name, bool inert)
 {
@@ -221,9 +235,9 @@ replay_static(struct replay *r, const char *pool)
 	step(r);
 }
 
-/* No hold stops Karpenter.  A machine that it reboots stays.  One that it
- * terminates first, or whose boot has failed, may have an ordinary successor
- * (struct object). */
+/* Notes that Karpenter disrupts the machine, because no hold stops it.  A
+ * machine that it reboots stays.  One that it terminates first, or whose boot
+ * has failed, may have an ordinary successor (struct object). */
 static void
 disrupt(struct replay *r, uint32_t id, const struct fact *f)
 {

@@ -52,11 +52,11 @@ struct replay *replay_new(const struct rules *rules, struct roster *roster,
 			  const struct waits_setup *setup, int64_t start_ms);
 void replay_free(struct replay *r); /* NULL: nothing */
 
-/* Time passes until then. */
+/* Lets time pass until to_ms. */
 void replay_pass(struct replay *r, int64_t to_ms);
 
-/* What the log shows at this moment, after it has been taken into the roster.
- * replay_pass comes before each. */
+/* The next functions tell what the log shows at this moment.  Before each, take
+ * it into the roster and call replay_pass. */
 /* Call this also for a claim that was there before the log began. */
 void replay_created(struct replay *r, uint32_t id);
 /* Call this when the claim is launched or ready. */
@@ -67,18 +67,20 @@ void replay_node_gone(struct replay *r, uint32_t id);
 void replay_gone(struct replay *r, uint32_t id);
 void replay_static(struct replay *r,
 		   const char *pool); /* it has spec.replicas */
-/* Karpenter decides to disrupt the machines ids[0] to ids[n - 1].  Returns
- * whether some of them are held, so that it would have waited. */
+/* Tells that Karpenter decides to disrupt the machines ids[0] to ids[n - 1].
+ * Returns whether some of them are held, so that the decision would have
+ * waited. */
 bool replay_decided(struct replay *r, const struct fact *f, const uint32_t *ids,
 		    size_t n);
 
-/* Why the machine is held: the reason of the last write as the log of the
- * daemon has it, and since when.  NULL: it is not held. */
+/* Returns why the machine is held, in the words that the daemon logs for its
+ * last write, and sets *since_ms.  Returns NULL if it is not held. */
 const char *replay_why(const struct replay *r, uint32_t id, int64_t *since_ms);
-/* The machine that keeps this machine's scope busy; "": none. */
+/* Returns the machine that keeps this machine's scope busy, or "" if none
+ * does. */
 const char *replay_because(const struct replay *r, uint32_t id);
 
-/* The log is over.  What still waits has waited until now. */
+/* Call this when the log is over.  What still waits has waited until now. */
 void replay_end(struct replay *r);
 void replay_report(const struct replay *r, struct replay_sums *out);
 const struct spans *replay_spans(const struct replay *r);

@@ -7,6 +7,19 @@
 
 #include "core/base/str.h"
 
+/*
+ * The API server before which the controller of a replay works.  It makes the
+ * objects that the controller sees from the roster, which has what the log
+ * shows, and from the copy, which has what this setting has made of it: holds,
+ * marks and classes.
+ *
+ * It answers every action at once and with success, and shows what was written
+ * as the watch would.  An object's uid is made of the machine's id and serial
+ * number, so an action finds its machine, and an action on a machine that is
+ * gone finds nothing.  When the last hold of a machine that waits ends,
+ * resume() catches up on what the log has said of it.
+ */
+
 #define BOOT_MS 1000000000 /* any moment, for CLOCK_BOOTTIME */
 
 struct now
@@ -28,8 +41,8 @@ show_class(const struct copy *c, const struct logged *m, struct object *o)
 {
 	const char *class = c->class;
 
-	/* The log says who created it, so Karpenter's Event need not be
-	 * guessed: this is what an earlier leader would have written. */
+	/* The log says who created the claim.  The class is what an earlier
+	 * leader would have written because of Karpenter's Event. */
 	if (class == NULL && m->maker == MAKER_DISRUPTION)
 		class = "disrupted";
 	if (class == NULL)
@@ -56,7 +69,8 @@ show_claim(const struct replay *r, uint32_t id, struct object *o)
 	show_class(c, m, o);
 }
 
-/* These are by hand, because every watch line needs them. */
+/* These two are written by hand instead of with printf, because every watch
+ * line needs them. */
 static void
 hex_put(char *end, int n, uint64_t v)
 {
@@ -64,7 +78,8 @@ hex_put(char *end, int n, uint64_t v)
 		*--end = "0123456789abcdef"[v & 15];
 }
 
-/* The id in it says where an action's machine is. */
+/* Makes the uid of an object.  The machine's id in it serves to find the
+ * machine of an action. */
 static void
 uid_of(const struct replay *r, uint32_t id, enum kind kind, char out[UID_BYTES])
 {
@@ -186,7 +201,7 @@ replay_copy_forget(struct replay *r, uint32_t id, enum kind kind)
 
 /* --- decisions that wait --------------------------------------------------------- */
 
-/* The log goes on for the machine as it went. */
+/* Ends the wait of the machine: from now on it is as the log says. */
 static void
 resume(struct replay *r, uint32_t id)
 {

@@ -6,8 +6,8 @@
 #include "replay.h"
 #include "turns.h"
 
-/* What the two files of a replay share: replay.c takes what the log shows, and
- * replay_api.c is the API server before which the controller works. */
+/* The two files of a replay share these.  replay.c takes what the log shows,
+ * and replay_api.c is the API server before which the controller works. */
 
 /* What this setting's API server has beyond what the log shows. */
 struct copy {
@@ -42,17 +42,18 @@ struct replay {
 };
 
 struct now replay_now(const struct replay *r);
-/* A time as objects have it: whole seconds. */
+/* Returns the time as an object has it, in whole seconds. */
 int64_t replay_stamp(int64_t ms);
 
 bool replay_copy_held(const struct copy *c);
-/* Counts the machine among those that are held, or not, after its holds have
- * changed.  before: it was held. */
+/* Call this when the holds of a machine have changed.  It counts the machine
+ * anew; `before` says whether it was held. */
 void replay_copy_recount(struct replay *r, const struct copy *c, bool before);
-/* The watch shows that the object has changed, or both objects. */
+/* Show the controller, as the watch would, that one object or both objects of
+ * the machine have changed. */
 void replay_copy_track(struct replay *r, uint32_t id, enum kind kind);
 void replay_copy_track_both(struct replay *r, uint32_t id);
-/* The object is gone, and the watch says so. */
+/* Removes the object, and shows that to the controller as the watch would. */
 void replay_copy_forget(struct replay *r, uint32_t id, enum kind kind);
 
 /* Performs what the controller asks for.  The API server answers at once, and

@@ -12,6 +12,18 @@
 #include "report_advice.h"
 #include "wire/json/json_printf.h"
 
+/*
+ * Prints what came of a simulation: as a table for people, as CSV, as JSON, and
+ * for --explain what each decision meets in each setting.  All of it goes to a
+ * FILE that the caller has opened; errors of writing show when the caller
+ * flushes it.
+ *
+ * The formats show the same figures, which are those of tally (what was read),
+ * replay_report (one setting) and history_happened (what a holder did).  Names
+ * from the log pass through utf8_shown or JSON, so they cannot do anything to a
+ * terminal.
+ */
+
 /* --- pieces ----------------------------------------------------------------------- */
 
 static const char *
@@ -21,7 +33,7 @@ seconds_text(int64_t ms, char out[DURATION_BYTES])
 	return out;
 }
 
-/* With commas between thousands. */
+/* Writes the number with commas between thousands. */
 static const char *
 number_text(uint64_t n, char out[32])
 {
@@ -42,7 +54,7 @@ number_text(uint64_t n, char out[32])
 #define COUNT_BYTES 64
 #define HAPPENED "happened" /* the row of what a holder did */
 
-/* "1 node", "2 nodes". */
+/* Writes a count such as "1 node" or "2 nodes". */
 static const char *
 count_text(uint64_t n, const char *what, const char *more,
 	   char out[COUNT_BYTES])
@@ -72,7 +84,7 @@ share_of(const struct tally *t, const struct replay_sums *r)
 	return percent(r->held_ms, period_ms(t));
 }
 
-/* Of what a holder did. */
+/* Returns for which share of the time that is known a holder held. */
 static double
 happened_share(const struct history *h, const struct replay_sums *r)
 {
@@ -179,7 +191,7 @@ print_row(FILE *out, const struct setting *setting, int width,
 		      (unsigned long long)w->regret, hours, dollars);
 }
 
-/* The row of what a holder did, below those of the settings. */
+/* Prints the row of what a holder did, below those of the settings. */
 static void
 print_happened(FILE *out, const struct history *h, int width)
 {
@@ -456,7 +468,7 @@ json_turns(struct buf *b, const struct replay_sums *r)
 	buf_puts(b, "]}");
 }
 
-/* What the settings and what happened have in common. */
+/* Writes the members that a setting and what happened have in common. */
 static void
 json_holds(struct buf *b, const struct replay_sums *r, double share)
 {

@@ -51,15 +51,15 @@ void roster_done(struct roster *c);
  * node; NO_ID if there is none. */
 uint32_t roster_find(const struct roster *c, const char *claim,
 		     const char *node);
-/* Adds a machine; claim and node may be "", but not both.  pool: "" is the
- * claim's name without what the API server added to it.  Returns NO_ID if there
- * is no room. */
+/* Adds a machine.  One of claim and node may be "".  If pool is "", the
+ * NodePool is guessed from the claim's name.  Returns NO_ID if there is no
+ * room. */
 uint32_t roster_add(struct roster *c, const char *claim, const char *node,
 		    const char *pool, int64_t created_ms);
-/* Says which Node the machine has.  Returns -1 if there is no memory. */
+/* Tells which Node the machine has.  Returns -1 if there is no memory. */
 int roster_name_node(struct roster *c, uint32_t id, const char *node);
-/* The machine is gone, but a replay keeps it: roster_find does not find it any
- * more, because its Node's name may come again. */
+/* Call this when the machine is gone although a replay keeps it.  roster_find
+ * does not find it any more, because its Node's name may come again. */
 void roster_gone(struct roster *c, uint32_t id);
 void roster_drop(struct roster *c, uint32_t id);
 

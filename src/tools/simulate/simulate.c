@@ -11,6 +11,16 @@
 #include "report.h"
 #include "wire/karpenter/record.h"
 
+/*
+ * The command: it opens the sources, takes fact after fact from the merge and
+ * gives each to the history, or prints it as a line of a record.  The first
+ * fact says when the settings begin, so the replays are made then.
+ *
+ * At the end it prints the report and draws the pictures.  If nothing of use
+ * was read, refuse_nothing says what the input seems to be and what was
+ * expected.  Progress and warnings go to stderr while it reads.
+ */
+
 #define RECORD_BYTES (2u * ITEM_BYTES_MAX) /* of a fact as a line */
 
 struct run {
@@ -57,7 +67,7 @@ tell_warning(struct run *r)
 		warn(warning);
 }
 
-/* Writes a line of a record: f, or the head, or the end. */
+/* Writes a line of a record: the fact, or the head, or the end. */
 static void
 write_line(struct run *r, const struct fact *f, bool head)
 {
@@ -186,7 +196,7 @@ refuse_nothing(const struct tally *t, struct err *e)
 		       (unsigned long long)t->lines, t->lines == 1 ? "" : "s");
 }
 
-/* Nothing can be replayed of what a holder did. */
+/* Refuses flags that need a replay: what a holder did cannot be replayed. */
 static int
 refuse_happened(const struct simulate_setup *s, struct err *e)
 {

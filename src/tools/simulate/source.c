@@ -9,7 +9,21 @@
 #include "wire/api/split.h"
 #include "wire/karpenter/snapshot.h"
 
-/* What a line adds, and the fact that was aside. */
+/*
+ * A source is read by one of five functions (`read`), and goes from one to the
+ * next as its first bytes are known: read_first, then read_lines, read_list or
+ * read_matrix.  read_asked is for a Prometheus that is asked.  The facts wait
+ * in `facts`, an array in order of time, from `first` on.
+ *
+ * The lines of a log are nearly in order, and their times are not to be
+ * trusted: a line may have a time of years ahead.  So a fact that is far ahead
+ * is put aside, and counts if the next line confirms its time.  Lists of
+ * objects and answers of Prometheus are in no order, so nothing of them is
+ * given out before the end.
+ */
+
+/* Beside the facts that may wait: what one line adds, and the fact that was
+ * aside. */
 #define FACTS_ROOM (SIMULATE_FACTS_MAX + LINE_FACTS_MAX + 1)
 #define PIECE 1024
 
@@ -45,7 +59,8 @@ name_of(const struct source *s)
 
 /* --- facts that wait --------------------------------------------------------- */
 
-/* How many of the facts come before f, or are the same.  Most come in order. */
+/* Returns how many of the waiting facts come before f or are equal to it.  Most
+ * facts come in order. */
 static size_t
 place_of(const struct source *s, const struct fact *f)
 {
@@ -65,8 +80,9 @@ place_of(const struct source *s, const struct fact *f)
 	return low;
 }
 
-/* Takes f over.  All facts that may wait have room; those that were given out
- * leave theirs in pieces. */
+/* Takes f over.  There is room for all facts that may wait.  The room of facts
+ * that were given out is made free in pieces, because moving the others takes
+ * time. */
 static void
 keep(struct source *s, struct fact *f)
 {
@@ -132,7 +148,7 @@ is_ahead(const struct source *s, int64_t at_ms)
 	       at_ms > s->newest_ms + SIMULATE_JUMP_MS;
 }
 
-/* The file says that there was nothing to say until then. */
+/* Notes that the file has nothing to say up to this time. */
 static void
 come_to(struct source *s, int64_t at_ms)
 {
@@ -142,7 +158,7 @@ come_to(struct source *s, int64_t at_ms)
 		s->of->ticked_ms = at_ms;
 }
 
-/* A log may be quiet for so long, and then have one line. */
+/* A log may be quiet for SIMULATE_GAP_MS and then have a single line. */
 static bool
 is_near(const struct source *s)
 {
@@ -174,8 +190,8 @@ refuse_time(struct tally *t, const struct source *s, uint64_t line)
 	t->odd_line = line;
 }
 
-/* Nobody's clock is so wrong but one that was never set, or has overflowed.
- * Such lines may be many and confirm each other. */
+/* Only a clock that was never set, or that has overflowed, is so wrong.  Such
+ * lines may be many and would confirm each other. */
 static bool
 is_odd(int64_t at_ms)
 {
@@ -231,9 +247,10 @@ take(struct source *s, const struct fact *read, struct err *e)
 	return 0;
 }
 
-/* A line that says nothing to us.  It may confirm a fact that is aside, but
- * does not refute it by going back.  sure: nobody need confirm it, as it is the
- * end of a record, which may have been quiet for days. */
+/* Takes the time of a line that says nothing to us.  The line may confirm a
+ * fact that is aside, but it does not refute the fact by going back.  `sure` is
+ * set for the end of a record, which may have been quiet for days: its time
+ * needs no confirmation. */
 static void
 tick(struct source *s, bool sure)
 {
@@ -290,8 +307,8 @@ static void
 end(struct source *s)
 {
 	s->ended = true;
-	/* A time alone that nothing confirms would only make the period longer,
-	 * unless the file has no other. */
+	/* A time without a fact that nothing confirms would only make the
+	 * period longer, so it counts only if the file has no other time. */
 	if (s->aside != NULL || s->newest_ms == STAMP_NONE)
 		judge_aside(s, is_near(s) || s->newest_ms == STAMP_NONE);
 }
@@ -393,7 +410,7 @@ take_piece(struct source *s, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-/* Somebody may have made an answer of /status pretty. */
+/* Is it an answer of /status that somebody has pretty-printed? */
 static bool
 is_status(const struct source *s)
 {
@@ -403,7 +420,7 @@ is_status(const struct source *s)
 	return strstr(envelope, "\"HolderStatus\"") != NULL;
 }
 
-/* The file has no more lines. */
+/* Ends a file that has no more lines. */
 static int
 end_lines(struct source *s, enum input_got got, struct err *damage,
 	  struct err *e)
@@ -495,7 +512,7 @@ begin_matrix(struct source *s, struct err *e)
 		       : 0;
 }
 
-/* What Prometheus warns of, with its answer. */
+/* Takes the warnings of Prometheus that come with its answer. */
 static void
 take_warnings(struct source *s, uint64_t n, const char *text)
 {

@@ -27,7 +27,7 @@
  */
 struct source;
 
-/* What all of them share. */
+/* What all sources share. */
 struct merging {
 	struct tally *tally;
 	size_t waiting, waiting_bytes; /* facts of all sources that wait */
@@ -42,20 +42,22 @@ struct merging {
  * read. */
 bool source_merging_is_full(const struct merging *m);
 
-/* name: borrowed; "-" is stdin.  Both return NULL with *e set. */
+/* The name is borrowed, and "-" is stdin.  Both return NULL with *e set on
+ * failure. */
 struct source *source_open(const char *name, struct merging *m, struct err *e);
 struct source *source_ask(matrix_ask_fn *ask, void *ctx, struct merging *m,
 			  struct err *e);
 void source_close(struct source *s); /* NULL: nothing */
 
-/* Reads on: a line, or a piece.  Returns -1 with *e set. */
+/* Reads the next line or piece.  Returns -1 with *e set on failure. */
 int source_read(struct source *s, struct err *e);
 bool source_ended(const struct source *s);
-/* The latest time that it has come to; STAMP_NONE: none so far. */
+/* Returns the latest time that the source has come to, or STAMP_NONE if there
+ * was none so far. */
 int64_t source_newest_ms(const struct source *s);
 
-/* The earliest of the facts that wait; NULL: none does.  source_take gives it
- * to the caller, who frees it. */
+/* source_first returns the earliest of the facts that wait, or NULL if none
+ * does.  source_take gives it to the caller, who frees it. */
 const struct fact *source_first(const struct source *s);
 struct fact *source_take(struct source *s);
 

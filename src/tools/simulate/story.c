@@ -28,7 +28,7 @@ lengthen(struct story *s)
 	s->step_ms *= 2;
 }
 
-/* Fills the steps up to that moment with what there was until then. */
+/* Fills the steps up to that moment with the number of machines until then. */
 static uint32_t
 advance(struct story *s, int64_t at_ms)
 {

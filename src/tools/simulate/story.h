@@ -23,8 +23,8 @@ struct story {
 	int64_t from_ms, step_ms; /* from_ms: STAMP_NONE before the first
 					   fact */
 	uint32_t steps_n;
-	/* The most machines in each step, without those that were there before
-	 * the log and had not been named by then. */
+	/* The largest number of machines in each step, without those that were
+	 * there before the log and had not been named by then. */
 	int32_t steps[SIMULATE_STEPS_MAX];
 	int32_t now, before; /* how many machines are there now; how many of all
 				that the log names were there before it */
@@ -34,11 +34,11 @@ struct story {
 };
 
 void story_init(struct story *s);
-/* Time has come to at_ms, and `born` machines were created, `found` were found
- * to have been there before the log, and `gone` are gone. */
+/* Tells that, at at_ms, `born` machines were created, `found` machines turned
+ * out to have been there before the log, and `gone` machines went. */
 void story_count(struct story *s, int64_t at_ms, int born, int found, int gone);
 void story_mark(struct story *s, int64_t at_ms, uint32_t nodes, uint32_t waits);
-/* The most machines in step i of s->steps_n. */
+/* Returns the largest number of machines in step i of s->steps_n. */
 int32_t story_machines(const struct story *s, uint32_t i);
 
 #endif

@@ -48,7 +48,7 @@ struct tally {
 	uint64_t no_room;	/* machines beyond SIMULATE_MACHINES_MAX */
 	int64_t from_ms, to_ms; /* of the lines that have a time; STAMP_NONE:
 				   none */
-	/* Lines with a message that says nothing to us, by message. */
+	/* How often each message came that says nothing to us. */
 	struct tally_message messages[SIMULATE_MESSAGES_MAX];
 	size_t messages_n;
 	uint64_t messages_rest; /* lines for which there was no room */

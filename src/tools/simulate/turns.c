@@ -36,7 +36,8 @@ turns_look(struct turns *t)
 	t->looked = 0;
 }
 
-/* Makes room for one more.  Returns the array, or NULL if there is no memory. */
+/* Makes room for another element.  Returns the array, or NULL if there is no
+ * memory. */
 static void *
 grow(void *array, size_t n, size_t *room, size_t size)
 {

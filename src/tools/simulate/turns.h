@@ -4,11 +4,10 @@
 
 #include "replay.h"
 
-/*
- * When which scope was held.  A look begins with turns_look, names each scope
- * that is held now, and ends with turns_looked: what was not named is held no
- * longer.  A zeroed struct is a valid start.  Not thread-safe.
- */
+/* Keeps when which scope was held.  A look begins with turns_look, names each
+ * scope that is held now by turns_held, and ends with turns_looked: a scope
+ * that was not named is held no longer.  A zeroed struct is a valid start.  Not
+ * thread-safe. */
 struct open_turn {
 	struct turn t;
 	size_t kept; /* its place in the list; SIZE_MAX: there was no room */
@@ -21,7 +20,7 @@ struct turns {
 	struct turn *list;
 	size_t n, room;
 	uint64_t holds, caps;
-	/* since_ms: since when any scope is held */
+	/* since_ms is since when any scope is held. */
 	int64_t since_ms, held_ms, longest_ms;
 };
 
@@ -29,15 +28,17 @@ void turns_done(struct turns *t);
 void turns_look(struct turns *t);
 void turns_held(struct turns *t, const char *scope, int64_t now_ms);
 void turns_looked(struct turns *t, int64_t now_ms);
-/* Instead of a look: this one ends. */
+/* Ends the hold of this scope, outside of a look. */
 void turns_over(struct turns *t, const char *scope, int64_t now_ms);
-/* Between turns_look and turns_looked: why the scope is held, and that its cap
- * has ended the hold. */
+/* Call these between turns_look and turns_looked.  turns_because tells because
+ * of which machine the scope is held, and turns_capped that its cap has ended
+ * the hold. */
 void turns_because(struct turns *t, const char *scope, const char *machine);
 void turns_capped(struct turns *t, const char *scope);
-/* "" if the scope is not held. */
+/* Returns the machine because of which the scope is held, or "" if it is not
+ * held. */
 const char *turns_machine(const struct turns *t, const char *scope);
-/* All turns end. */
+/* Ends all holds. */
 void turns_end(struct turns *t, int64_t now_ms);
 void turns_report(const struct turns *t, struct replay_sums *out);
 

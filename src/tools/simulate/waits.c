@@ -7,6 +7,18 @@
 #include "core/base/limits.h"
 #include "core/base/str.h"
 
+/*
+ * Counts what the decisions that would have waited cost.  A decision waits from
+ * waits_begin until waits_end_one was called for each of its machines.  What it
+ * costs depends on whether a scale-up of the same NodePool follows soon
+ * (waits_scale_up), so a decision is settled only when that time is over.
+ *
+ * The decisions are in places of one array.  `next` links the free places, and
+ * links the decisions of one NodePool that a scale-up may still follow
+ * (`hope`).  When there is no place, what is over is settled first, so the
+ * memory grows with what waits at once, and not with the log.
+ */
+
 #define HOUR 3600000.0
 #define DOLLAR 1000000.0
 
@@ -60,8 +72,8 @@ waits_free(struct waits *w)
 	free(w);
 }
 
-/* Adds what the decision would have cost by the two assumptions.  known: it is
- * known whether a scale-up followed. */
+/* Adds to the sums what the decision would have cost by each of the two
+ * assumptions.  `known` says whether it is known if a scale-up followed. */
 static void
 settle(struct waits *w, uint32_t number, bool known)
 {
@@ -106,7 +118,8 @@ settle(struct waits *w, uint32_t number, bool known)
 	w->used_n--;
 }
 
-/* Drops what a scale-up has followed now, or can follow no longer. */
+/* Drops the decisions that a scale-up has followed now, and those that none can
+ * follow any more. */
 static void
 drop_followed(struct waits *w, struct hope *h, int64_t now_ms, bool scales_up)
 {
@@ -134,9 +147,9 @@ is_over(const struct waits *w, const struct wait *d, int64_t now_ms)
 	return d->open == 0 && now_ms > d->at_ms + w->setup.regret_ms;
 }
 
-/* Makes room once there is none: what is over is settled, and if that is not
- * half of all, there will be twice the room.  So a decision costs the same
- * however many others wait. */
+/* Makes room when there is none.  It settles the decisions that are over, and
+ * doubles the room if these are less than half of all.  So the cost of a
+ * decision does not depend on how many others wait. */
 static int
 make_room(struct waits *w, int64_t now_ms)
 {

@@ -51,16 +51,16 @@ struct waits;
 struct waits *waits_new(const struct waits_setup *setup);
 void waits_free(struct waits *w); /* NULL: nothing */
 
-/* Of the decision *f, the nth of the log, which is about `total` machines of this
- * NodePool, `nodes` (at least one) wait.  Returns its number here, or UINT32_MAX
- * if there is no memory. */
+/* Tells that `nodes` machines (at least one) of decision *f, the nth of the log,
+ * wait.  The decision is about `total` machines of this NodePool.  Returns its
+ * number here, or UINT32_MAX if there is no memory. */
 uint32_t waits_begin(struct waits *w, const struct fact *f, uint64_t nth,
 		     const char *pool, size_t total, uint32_t nodes);
-/* One of its machines waits no longer. */
+/* Tells that one of its machines waits no longer. */
 void waits_end_one(struct waits *w, uint32_t number, int64_t now_ms);
-/* The NodePool has scaled up. */
+/* Tells that the NodePool has scaled up. */
 void waits_scale_up(struct waits *w, const char *pool, int64_t now_ms);
-/* Nothing comes any more: whatever waits has waited until now. */
+/* Call this at the end.  Whatever still waits has waited until now. */
 void waits_finish(struct waits *w, int64_t now_ms);
 void waits_report(const struct waits *w, struct waits_sums *out);
 /* What came of them, by the order of the decisions in the log. */

@@ -17,7 +17,14 @@
 
 /*
  * Carries out the steps of core/protocol/cleanup one after another, on one
- * thread.  The writes of one round are in flight together.
+ * thread.  The writes of one round are in flight together.  cleanup_call makes
+ * the lists and writes, registered finds what is registered at admission, and
+ * lease_session renews the Lease during every wait.
+ *
+ * The namespace is found before anything is changed.  At the end, however it
+ * comes, the Lease is given up, say() prints what was done and what is left,
+ * and finish() waits for the reader of stdout.  The result follows from the
+ * verdict of the last step.
  */
 
 struct uninstall {
@@ -294,7 +301,7 @@ work(struct uninstall *u, struct err *e)
 
 /* --- the report ----------------------------------------------------------- */
 
-/* out NULL: on stderr. */
+/* Prints the names, on stderr if out is NULL. */
 static void
 say_names(struct output *out, const char names[CLEANUP_NAMED][NAME_BYTES + 16],
 	  unsigned n)

@@ -11,7 +11,19 @@
 #include "wire/json/json.h"
 #include "wire/json/json_printf.h"
 
-/* What is looked at: it is a small part of a Node. */
+/*
+ * Decodes an AdmissionReview and encodes the answer.  The request comes from
+ * the API server, and the object in it may be anybody's.  json_pick therefore
+ * keeps only the members in the tables below, within its bounds.
+ *
+ * A review whose own form is wrong is an error, and the server answers 400.  An
+ * object whose form is wrong is not: the review is then `malformed`, and the
+ * answer allows the object as it is.  The API server validates it after us.
+ * Nothing is allocated but the tree, which is gone when admission_decode
+ * returns.
+ */
+
+/* The members that are read.  They are a small part of a Node. */
 static const struct json_keep resource_keep[] = {
 	{"group", NULL}, {"resource", NULL}, {NULL, NULL}};
 static const struct json_keep labels_keep[] = {{NODEPOOL_LABEL, NULL},

@@ -74,7 +74,7 @@ event_read(void *out, const struct json *root, struct err *e)
 	return 0;
 }
 
-/* What is looked at. */
+/* The members that are read. */
 static const struct json_keep claim_keep[] = {{"apiVersion", NULL},
 					      {"kind", NULL},
 					      {"name", NULL},

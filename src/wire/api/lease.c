@@ -76,7 +76,8 @@ holder_read(const struct json *spec, struct lease_record *r, struct err *e)
 	return 0;
 }
 
-/* The annotation of the leaders that observe, or of those that enforce. */
+/* Returns the key of the annotation for leaders that observe, or for those that
+ * enforce. */
 static const char *
 state_key(bool observes)
 {
@@ -147,7 +148,7 @@ lease_item_decode(const char *bytes, size_t n, char namespace_name[64],
 
 /* --- writing -------------------------------------------------------------- */
 
-/* NULL for a time that is not set, which Go writes as null. */
+/* Writes a time.  Returns NULL if it is not set, which Go writes as null. */
 static const char *
 time_text(int64_t us, char out[STAMP_US_BYTES])
 {
@@ -170,7 +171,8 @@ put_spec(struct buf *b, const struct lease_record *r)
 		    time_text(r->renew_us, renewed), (int)r->transitions);
 }
 
-/* A member of annotations.  A patch removes one that is "". */
+/* Writes a member of annotations.  "" becomes null, with which a patch removes
+ * the annotation. */
 static void
 put_text(struct buf *b, const char *key, const char *text, bool patch)
 {

@@ -69,8 +69,8 @@ nodepool_read(void *out, const struct json *root, struct err *e)
 	return 0;
 }
 
-/* What is looked at.  Other annotations may be large: kubectl apply keeps the
- * whole object in one. */
+/* The members that are read.  Other annotations may be large: kubectl apply
+ * keeps the whole object in one. */
 static const struct json_keep annotations_keep[] = {
 	{OWN_PREFIX "enabled", NULL},
 	{OWN_PREFIX "hold-until", NULL},

@@ -8,6 +8,19 @@
 #include "wire/api/patch.h"
 #include "wire/api/watch.h"
 
+/*
+ * Reads a Node or NodeClaim from JSON in which only the members that the tables
+ * below name are kept.  object_read is the one decoder, and list items, GETs
+ * and watch lines call it.  It fills a local struct and copies it at the end,
+ * so a failure leaves *out alone.
+ *
+ * A fault in what the API server validates (name, uid, creation) is an error,
+ * and the object is left out.  A fault in what anybody may write (annotations,
+ * references, times of conditions) has a meaning instead, which object.h and
+ * the functions below state, so that nobody can keep an object out of the
+ * table.
+ */
+
 int
 object_annotation_read(const struct json *map, const char *key,
 		       const char **out, struct err *e)
@@ -303,7 +316,7 @@ object_read(void *ctx, const struct json *root, struct err *e)
 	return 0;
 }
 
-/* What is looked at. */
+/* The members that are read. */
 static const struct json_keep labels_keep[] = {{NODEPOOL_LABEL, NULL},
 					       {CAPACITY_LABEL, NULL},
 					       {REGISTERED_LABEL, NULL},

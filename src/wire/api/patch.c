@@ -11,10 +11,10 @@
 
 #define ANNOTATIONS "/metadata/annotations"
 
-/* Enough for the path of any annotation. */
+/* This is enough for the path of any annotation. */
 #define POINTER_BYTES (sizeof(ANNOTATIONS) + 1 + 2 * KEY_BYTES)
 
-/* RFC 6901 §3. */
+/* Appends a key as a token of a JSON pointer (RFC 6901 §3). */
 static void
 pointer_token(struct buf *b, const char *key)
 {
@@ -29,7 +29,7 @@ pointer_token(struct buf *b, const char *key)
 	}
 }
 
-/* The path of one annotation. */
+/* Writes the path of one annotation. */
 static const char *
 annotation_path(const char *key, char out[POINTER_BYTES])
 {
@@ -59,7 +59,7 @@ op_remove(struct buf *b, const char *key)
 		    annotation_path(key, path));
 }
 
-/* NULL for the default hold, which needs no held-key. */
+/* Returns NULL for the default hold, which needs no held-key. */
 static const char *
 held_key_format(const struct hold_key *hold, char out[HELD_KEY_BYTES])
 {

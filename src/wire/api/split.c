@@ -8,6 +8,19 @@
 #include "core/base/limits.h"
 #include "wire/json/json_text.h"
 
+/*
+ * Looks at each byte once, in whatever pieces the stream comes.  Lines are
+ * found by memchr.  In a list the splitter is at one of three places: in the
+ * envelope, between two items, or in an item.  In an item it follows only
+ * strings and the depth of brackets, since whoever decodes the item checks the
+ * rest.
+ *
+ * An item that comes in one piece is handed on where it is.  Otherwise its
+ * beginning waits in `item`.  An item over its bound is counted and not kept.
+ * The array of items is the value of a key at a certain depth (`name`,
+ * `level`); any other array of that name belongs to the envelope.
+ */
+
 #define ITEM_ROOM                                                              \
 	(64u << 10) /* a larger buffer is not kept for the next item */
 
@@ -38,12 +51,12 @@ struct split {
 	bool in_string, escaped;
 	unsigned depth; /* of the envelope, or within the item */
 
-	/* For the top level of the envelope. */
+	/* These are for the top level of the envelope. */
 	bool wants_key;	 /* a string here is a key */
 	int matched;	 /* bytes of its name seen in it; -1: another */
 	bool items_next; /* that key and ':' have come */
 
-	/* For the place between the items. */
+	/* These are for the place between the items. */
 	bool wants_item; /* after a comma */
 	bool had_item;	 /* since the last comma */
 };
@@ -88,7 +101,7 @@ split_free(struct split *s)
 	free(s);
 }
 
-/* Keeps room for a NUL. */
+/* Appends n bytes and a NUL.  *b has at most `max` bytes. */
 static int
 bytes_add(struct bytes *b, const char *p, size_t n, size_t max,
 	  const char *what, struct err *e)
@@ -168,7 +181,8 @@ feed_lines(struct split *s, const char *p, const char *end, struct err *e)
 	return 0;
 }
 
-/* Inside a string: returns the place after its closing quote, or the end. */
+/* Called inside a string.  Returns the place after its closing quote, or the
+ * end. */
 static const char *
 skip_string(struct split *s, const char *p, const char *end)
 {

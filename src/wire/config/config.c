@@ -9,6 +9,18 @@
 #include "config_keys.h"
 #include "wire/yaml/yaml.h"
 
+/*
+ * Reads the configuration from a file and from the environment.  The table of
+ * keys (config_keys.c) says which keys there are and how each value is written,
+ * so the code here knows no single key but those that the environment may set.
+ *
+ * config_file walks the tree of the YAML file: a key at the top is one of the
+ * table, or a section whose members are.  Both functions work on a copy and
+ * store it when everything was good, so an error leaves *c alone.  Errors name
+ * the place in the file, what was found and what was expected.  For an unknown
+ * key the nearest known one is named.
+ */
+
 #define API_VERSION "karpenter-node-holder.io/v1"
 #define KIND "HolderConfig"
 #define PATH_BYTES 96

@@ -6,6 +6,17 @@
 
 #include "core/base/duration.h"
 
+/*
+ * What is checked when all sources have been read: config_validate refuses
+ * values that contradict each other, and config_advise warns of those that are
+ * allowed but do little.  config_print writes the configuration as a file that
+ * config_file reads back.
+ *
+ * An error names the place of the key that somebody has set, which may be a
+ * line of the file or a flag (struct config_places), because a key that nobody
+ * has set cannot be mended.
+ */
+
 #define MINUTE_MS ((int64_t)60000)
 
 /* --- rules between keys --------------------------------------------------- */

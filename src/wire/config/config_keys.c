@@ -12,7 +12,7 @@
 	.path = (path_), .flag = (flag_), .type = (type_), .def = (def_),      \
 	.help = (help_)
 
-/* In the order of print and help. */
+/* The keys in the order in which config_print and --help show them. */
 /* clang-format off */
 const struct config_key config_keys[] = {
 	{KEY("mode", "mode", TYPE_WORD, "enforce",

@@ -8,6 +8,18 @@
 #include "core/base/str.h"
 #include "wire/yaml/yaml.h"
 
+/*
+ * Reads and writes single values, as the type of the key says.  A value is
+ * stored at an offset of struct config, in the C type that config_keys.h names
+ * beside each enum config_type.  memcpy is used because the compiler does not
+ * know what is at the offset.
+ *
+ * Every refusal reads "VALUE, expected …", and config_value_expected has what
+ * comes after the comma.  The texts of numbers are parsed by hand, because
+ * strtoul would take signs and blanks.  config_value_get writes what
+ * config_value_set reads back.
+ */
+
 const char *
 config_value_expected(const struct config_key *k)
 {

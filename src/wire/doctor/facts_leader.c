@@ -29,7 +29,8 @@ static const struct json_keep status_keep[] = {
 	{"views", NULL},       {"nodePools", nodepool_keep},
 	{NULL, NULL}};
 
-/* What is missing or too long was not told. */
+/* Reads what the leader says of its configuration.  A value that is missing or
+ * too long counts as not told. */
 static void
 told_read(const struct json *root, struct leader_facts *l)
 {

@@ -7,7 +7,7 @@
 #include "wire/doctor/facts.h"
 #include "wire/json/json.h"
 
-/* The reasons of Karpenter's to disrupt a machine. */
+/* The reasons for which Karpenter disrupts a machine. */
 #define REASONS 3
 #define ALL_REASONS ((1u << REASONS) - 1)
 static const char *const reasons[REASONS] = {"Underutilized", "Empty",

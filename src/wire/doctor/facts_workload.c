@@ -8,6 +8,17 @@
 #include "wire/doctor/facts.h"
 #include "wire/json/json.h"
 
+/*
+ * Decodes what the installation runs as: Deployments, Pods, the webhook's
+ * Service with its EndpointSlices, and PodDisruptionBudgets.  Each function
+ * keeps only the members in the table above it, fills a struct of facts
+ * (core/doctor/judge.h), and judges nothing.
+ *
+ * The objects come from the API server, so a wrong type is an error.  A name
+ * that does not fit, or a text that is missing, counts as absent: the judges
+ * then say less, and the command goes on.
+ */
+
 #define APP_LABEL "app.kubernetes.io/name"
 #define COMPONENT_LABEL "app.kubernetes.io/component"
 #define VERSION_LABEL "app.kubernetes.io/version"
@@ -48,7 +59,7 @@ static const struct json_keep deployment_keep[] = {
 	{"status", counts_keep},
 	{NULL, NULL}};
 
-/* The tag of REGISTRY:PORT/NAME:TAG@DIGEST. */
+/* Reads the tag in REGISTRY:PORT/NAME:TAG@DIGEST. */
 static void
 tag_read(const char *image, struct version *out)
 {
@@ -282,7 +293,7 @@ facts_pod_decode(const char *bytes, size_t n, struct pod_facts *out,
 
 /* --- the Service ------------------------------------------------------------- */
 
-/* Where the port leads: a name, a number, or where it is the same. */
+/* Reads where the port leads: to a name, to a number, or to the same port. */
 static void
 target_read(const struct json *port, struct service_facts *out)
 {

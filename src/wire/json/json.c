@@ -11,6 +11,18 @@
 #include "wire/json/json_scan.h"
 #include "wire/json/json_text.h"
 
+/*
+ * A tree of the part of a document that json_scan has kept.  json_scan has
+ * checked grammar and bounds, so building the tree checks nothing again and
+ * cannot fail but for memory.  It knows the number of values, so the tree is
+ * one piece of memory.
+ *
+ * Keys and strings stay in the copied text: their closing quote becomes a NUL.
+ * Only strings with escapes are given to cJSON, which decodes them in place.
+ * The functions that read the tree accept NULL, so a reader need not check each
+ * level.
+ */
+
 const struct json_bounds json_bounds_default = {
 	.depth_max = JSON_DEPTH_MAX,
 	.values_max = JSON_VALUES_MAX,

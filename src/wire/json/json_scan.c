@@ -6,6 +6,18 @@
 #include "core/base/utf8.h"
 #include "wire/json/json_text.h"
 
+/*
+ * One pass over the text that checks the grammar (RFC 8259), UTF-8 and the
+ * bounds, and copies what is to be kept.  The scan_… functions check a value,
+ * and the pick_… functions check one of which a part is kept, and call the
+ * former for everything else.
+ *
+ * Depth is bounded, and so is the recursion.  A key with an escape may be any
+ * key, so it is kept.  The copied text has no white space between its tokens,
+ * and is JSON itself.  Nothing is allocated.  Most bytes are plain characters
+ * in strings, so json_plain_end skips these many at a time.
+ */
+
 struct scan {
 	const char *start, *p, *end;
 	const struct json_bounds *bounds;

@@ -80,7 +80,7 @@ give_news(void *ctx, const struct fact *f, struct err *e)
 	return 0;
 }
 
-/* Nothing more will be told of the claim. */
+/* Tells that the claim is gone.  Nothing more will be told of it. */
 static void
 give_gone(struct audit *a, const struct fact *like, enum fact_kind kind)
 {
@@ -107,8 +107,8 @@ give_decision(struct audit *a, const struct fact *like, const char *reason)
 	(void)give_news(a, &f, NULL);
 }
 
-/* The last finalizer of an object that is being deleted is gone, and with it the
- * object. */
+/* Returns whether the write has removed the last finalizer of an object that is
+ * being deleted, and so the object. */
 static bool
 is_gone(const struct json *meta)
 {
@@ -164,7 +164,8 @@ has_taint(const struct json *node, const char *key)
 	return v != NULL;
 }
 
-/* What a Node's labels and taints say has no time of its own. */
+/* Reads a Node's labels and taints.  They have no time of their own, so the
+ * time of the event counts. */
 static void
 read_marks(struct audit *a, const struct json *node, struct fact f)
 {
@@ -179,7 +180,7 @@ read_marks(struct audit *a, const struct json *node, struct fact f)
 	f.kind = FACT_READY;
 	if (made && json_says(label, INITIALIZED_LABEL, "true"))
 		(void)give_news(a, &f, NULL);
-	/* A NodeClaim says more about it. */
+	/* If the log has NodeClaims, these say more about the disruption. */
 	if (!a->claims && has_taint(node, "karpenter.sh/disrupted") &&
 	    json_is_unset(json_member(meta, "deletionTimestamp")))
 		give_decision(a, &f, "");
@@ -205,7 +206,8 @@ read_node(struct audit *a, const struct json *node)
 	read_marks(a, node, f);
 	f.kind = FACT_DELETING;
 	if (snapshot_time(json_member(meta, "deletionTimestamp"), &f.at_ms)) {
-		/* It is cut to seconds, and must not come before the taint. */
+		/* The time is cut to seconds, and must not come before that of
+		 * the taint. */
 		if (f.at_ms > a->at_ms - STAMP_MS)
 			f.at_ms = a->at_ms;
 		(void)give_news(a, &f, NULL);
@@ -213,7 +215,7 @@ read_node(struct audit *a, const struct json *node)
 	if (!is_gone(meta))
 		return;
 	give_gone(a, &f, FACT_NODE_GONE);
-	/* Where NodeClaims are not logged, this is the end. */
+	/* If the log has no NodeClaims, this is the end of the machine. */
 	if (!a->claims)
 		give_gone(a, &f, FACT_GONE);
 }

@@ -177,7 +177,7 @@ fact_dollars_parse(const char *s, size_t n, int64_t *out)
 	return 0;
 }
 
-/* Which of claim and node each kind needs. */
+/* Each kind of fact needs a claim, a node, or both. */
 bool
 fact_whole(const struct fact *f)
 {

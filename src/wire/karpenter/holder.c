@@ -56,7 +56,7 @@ read_turn(const struct json *v, int64_t since_ms, int64_t now_ms,
 		return;
 	f.action = json_says(v, "what", "capped") ? "cap" : "";
 	if (!held && text != NULL && duration_parse(text, &for_ms) == 0) {
-		/* It may have begun before the history does. */
+		/* The hold may have begun before the history does. */
 		struct fact begin = f;
 
 		begin.kind = FACT_HELD;
@@ -93,7 +93,7 @@ holder_read(const struct json *line, struct batch *to, const char **message)
 	if (!snapshot_time(json_member(line, "time"), &f.at_ms))
 		return LINE_REFUSED;
 	since_ms = known_since(line, f.at_ms);
-	/* In order, so that nothing seems to come too late. */
+	/* The facts are told in order, so that none seems to come too late. */
 	struct fact begin = f;
 	begin.at_ms = since_ms;
 	batch_add(to, &begin);

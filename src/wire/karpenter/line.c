@@ -10,6 +10,18 @@
 #include "parts.h"
 #include "wire/karpenter/record.h"
 
+/*
+ * Finds the JSON object in a line, however it was wrapped, and has it read by
+ * what the object is: Karpenter's log (log.c), an audit log (audit.c), a
+ * holder's /status (holder.c) or a record (record_read.c).  Around the object
+ * there may be the prefix of a container runtime, the pieces into which that
+ * runtime has cut the line, and up to WRAPPERS objects of log shippers.
+ *
+ * Lines come from files, so everything is bounded and nothing is trusted.
+ * `root` is the tree of the latest line, and its fact points into it.  A line
+ * that tells several facts has them as copies in `batch`.
+ */
+
 struct line {
 	struct json *root; /* the latest line; its fact points into it */
 	struct pieces pieces;

@@ -67,7 +67,8 @@ lower_reason(struct pieces *p, struct fact *f)
 
 /* --- from 1.3 on ----------------------------------------------------------- */
 
-/* "…: nodepools=[general]: …": the pool, if it is a single one. */
+/* Takes the NodePool from "…: nodepools=[general]: …", if it is a single
+ * one. */
 static void
 command_pool(char *command, struct fact *f)
 {
@@ -170,7 +171,7 @@ add_old_node(struct pieces *p, struct fact *f, char *node)
 	return 0;
 }
 
-/* "NODE/TYPE/CAPACITY, NODE/TYPE/CAPACITY". */
+/* Reads the nodes in "NODE/TYPE/CAPACITY, NODE/TYPE/CAPACITY". */
 static int
 read_old_nodes(char *list, struct pieces *p, struct fact *f)
 {
@@ -191,7 +192,7 @@ read_old_nodes(char *list, struct pieces *p, struct fact *f)
 	return 0;
 }
 
-/* "…delete, terminating 1 nodes (7 pods) …" */
+/* Reads a decision such as "…delete, terminating 1 nodes (7 pods) …". */
 static int
 read_old_decision(const struct json *line, const char *message,
 		  struct pieces *p, struct fact *f)

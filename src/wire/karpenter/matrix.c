@@ -11,6 +11,18 @@
 #include "matrix_parts.h"
 #include "parts.h"
 
+/*
+ * Reads the series of a range query.  Each Node has a series of its age, which
+ * gives its birth and its last sample (`life`).  Each counter has a series,
+ * whose steps are kept with their times (`grown`).  matrix_tell.c makes facts
+ * of both at the end.
+ *
+ * A server that answers in stretches shows the same series several times, and
+ * several replicas show the same Node.  So lives of one Node are joined, and a
+ * counter is known by a hash of its labels and goes on where it was.  Samples
+ * are not to be trusted: any that cannot be is left out.
+ */
+
 #define LIFETIME "karpenter_nodes_current_lifetime_seconds"
 #define CREATED "karpenter_nodeclaims_created_total"
 #define DISRUPTED "karpenter_nodeclaims_disrupted_total"
@@ -86,8 +98,8 @@ by_node(const void *a, const void *b)
 	return rc != 0 ? rc : strcmp(x->pool, y->pool);
 }
 
-/* A Node of that name was there in this time.  Its birth is known to some
- * seconds, and to a minute or so where one sample says it. */
+/* Returns whether both lives are of the same Node.  A birth is known to some
+ * seconds, and to about a minute if a single sample gives it. */
 static bool
 is_same(const struct life *before, const struct life *l)
 {
@@ -130,7 +142,8 @@ struct sample {
 	double value;
 };
 
-/* "[1772445600.5,"12.25"]".  Returns false if it says nothing. */
+/* Reads a value such as [1772445600.5,"12.25"].  Returns false if it says
+ * nothing. */
 static bool
 read_value(const struct json *v, struct sample *out)
 {
@@ -193,8 +206,9 @@ see_time(struct matrix_sums *s, int64_t before_ms, int64_t at_ms)
 		s->step_ms = at_ms - before_ms;
 }
 
-/* What is told twice is joined before there is more room, and half of the room
- * is free then: a join takes time. */
+/* Makes room for another life.  Lives that were told twice are joined first.
+ * Unless that frees half of the room, the room doubles, because a join takes
+ * time. */
 static int
 room_for_life(struct matrix *m, struct err *e)
 {
@@ -302,7 +316,7 @@ find_counter(struct matrix *m, const struct json *metric, struct err *e)
 
 	if (id != NO_ID)
 		return &m->counters[id];
-	/* There may be room for more, but the index has none. */
+	/* There may be room in the array, but the index has none. */
 	if (m->counters_n == SIMULATE_FACTS_MAX)
 		return too_many(e);
 	counters = more(m->counters, m->counters_n, &m->counters_room,
@@ -336,7 +350,7 @@ read_counter(struct matrix *m, struct grown like, const struct json *metric,
 		    (m->pods_ms == STAMP_NONE || s.at_ms < m->pods_ms))
 			m->pods_ms = s.at_ms;
 		like.first = c->last_ms == STAMP_NONE;
-		/* A counter that falls began anew. */
+		/* A counter that falls has begun anew. */
 		by = s.value < c->last ? s.value : s.value - c->last;
 		if (by >= 1 && add_grown(m, &like, &s, by, e))
 			return -1;

@@ -11,7 +11,7 @@ static const struct json_keep envelope[] = {
 	{"status", NULL},   {"errorType", NULL}, {"error", NULL},
 	{"warnings", NULL}, {"data", kind},	 {NULL, NULL}};
 
-/* A proxy's refusal: its first line, unless that is HTML. */
+/* Takes the first line of a proxy's refusal, unless that is HTML. */
 static void
 take_plain(const char *bytes, size_t n, struct matrix_answer *out)
 {

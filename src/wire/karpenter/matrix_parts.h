@@ -12,8 +12,8 @@
 #include "prices.h"
 #include "wire/karpenter/matrix.h"
 
-/* matrix.c reads these from the series, and matrix_tell.c makes facts of
- * them. */
+/* matrix.c reads these structs from the series, and matrix_tell.c makes facts
+ * of them. */
 
 /* A Node, from its birth to its last sample. */
 struct life {
@@ -21,8 +21,8 @@ struct life {
 	char pool[NODEPOOL_BYTES];
 	int64_t birth_ms, first_ms, last_ms;
 	enum fact_maker maker;
-	/* A step of the counter of creations, or of disruptions, was taken to
-	 * be for this Node. */
+	/* A step of the counter of creations (made) or of disruptions (decided)
+	 * was taken to be for this Node. */
 	bool made, decided;
 };
 

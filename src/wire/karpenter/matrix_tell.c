@@ -6,6 +6,17 @@
 #include "core/base/stamp.h"
 #include "matrix_parts.h"
 
+/*
+ * Makes facts of what matrix.c has read.  Prometheus says how many NodeClaims
+ * were created or disrupted in a step, and which Nodes there were, but not
+ * which of them a counter counted.  So each step of a counter is given to the
+ * Nodes of the NodePool whose birth or end follows it next.
+ *
+ * The lives are sorted by birth for creations and by end for disruptions, and
+ * the steps by time, so each is one pass over both.  What a counter counted and
+ * no Node shows is `lost`, and is reported.
+ */
+
 #define BOOT_MS 900000	 /* a Node joins within this time of its NodeClaim */
 #define DRAIN_MS 3600000 /* a Node goes within this time of the decision */
 
@@ -80,8 +91,9 @@ maker_of(const char *reason)
 						 : MAKER_DISRUPTION;
 }
 
-/* The lives are in order of their births, as the steps are.  *from is where to
- * begin. */
+/* Finds the Nodes that a step of the counter of creations has counted.  The
+ * lives are in order of their births, and the steps in order of their times, so
+ * the search begins at *from and moves it on. */
 static void
 find_made(struct matrix *m, const struct grown *g, size_t *from)
 {
@@ -110,7 +122,7 @@ has_ended(const struct matrix *m, const struct life *l)
 	return l->last_ms < m->sums.to_ms - 2 * m->sums.step_ms;
 }
 
-/* How many Nodes there were, for their price. */
+/* Tells `prices` how many Nodes there were and when. */
 static int
 count_nodes(struct matrix *m)
 {
@@ -133,8 +145,9 @@ is_voluntary(const char *reason)
 	       strcmp(reason, "underutilized") == 0;
 }
 
-/* The pods of so many of the NodeClaims of a step: -1 before Karpenter counts
- * them.  They stand behind it. */
+/* Returns how many pods these nodes of a step had, or -1 if Karpenter did not
+ * count pods yet.  The growth of the counter of pods stands behind that of the
+ * step. */
 static long long
 pods_of(const struct matrix *m, const struct grown *g, size_t nodes)
 {
@@ -150,7 +163,8 @@ pods_of(const struct matrix *m, const struct grown *g, size_t nodes)
 			   .5);
 }
 
-/* The same for their ends. */
+/* Finds the Nodes that a step of the counter of disruptions has counted, as
+ * find_made does but by their ends, and tells the decision. */
 static int
 tell_decision(struct matrix *m, const struct grown *g, size_t *from,
 	      snapshot_fn *fn, void *ctx, struct err *e)
@@ -205,7 +219,8 @@ tell_life(const struct matrix *m, const struct life *l, snapshot_fn *fn,
 	fact_init(&f, FACT_CREATED, 0);
 	f.claim = l->node;
 	f.pool = l->pool;
-	/* One that was there before says nothing of its boot. */
+	/* A Node that was there before the answer begins says nothing of its
+	 * boot. */
 	if (l->birth_ms >= m->sums.from_ms) {
 		f.maker = l->maker;
 		if (tell(&f, FACT_CREATED, l->birth_ms, fn, ctx, e))

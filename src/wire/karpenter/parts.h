@@ -25,7 +25,7 @@ void pieces_done(struct pieces *p);
 int pieces_nodes(struct pieces *p, size_t n);
 int pieces_text(struct pieces *p, const char *text);
 
-/* The facts of a line that may tell several, each a copy. */
+/* The facts of a line that may tell several.  Each is a copy. */
 struct batch {
 	struct fact *facts[LINE_FACTS_MAX];
 	size_t n, given;
@@ -34,8 +34,8 @@ struct batch {
 void batch_clear(struct batch *b);
 /* Adds a fact if it is whole, and if there is room. */
 void batch_add(struct batch *b, const struct fact *f);
-/* The next fact, which is valid until batch_clear.  Returns false if there is
- * none. */
+/* Gets the next fact, which is valid until batch_clear.  Returns false if there
+ * is none. */
 bool batch_next(struct batch *b, struct fact *out);
 
 /* Reads a parsed line of Karpenter's log, or of a record.  The line outlives
@@ -71,8 +71,9 @@ struct audit *audit_new(void);	  /* NULL: no memory */
 void audit_free(struct audit *a); /* NULL: nothing */
 /* Returns whether the line is an event of an audit log. */
 bool audit_is(const struct json *line);
-/* LINE_FACT: the batch, which is empty before, has one fact or more.  Or
- * LINE_OTHER, LINE_INCOMPLETE, LINE_BARE, LINE_BROKEN. */
+/* Reads an event.  It returns LINE_FACT if the batch, which was empty before,
+ * has one fact or more, and otherwise LINE_OTHER, LINE_INCOMPLETE, LINE_BARE or
+ * LINE_BROKEN. */
 enum line_what audit_read(struct audit *a, const struct json *line,
 			  struct batch *to, const char **message);
 

@@ -75,7 +75,8 @@ prices_sort(struct prices *p)
 {
 	sort(&p->costs);
 	sort(&p->nodes);
-	/* From here on it is how many there are. */
+	/* From here on each level is how many there are, and not a
+	 * difference. */
 	for (size_t i = 1; i < p->nodes.n; i++)
 		if (strcmp(p->nodes.at[i].pool, p->nodes.at[i - 1].pool) == 0)
 			p->nodes.at[i].value += p->nodes.at[i - 1].value;

@@ -53,7 +53,7 @@ read_nodes(const struct json *list, struct pieces *p, struct fact *f)
 	return 0;
 }
 
-/* Leaves *out as it is if there is none. */
+/* Reads an amount of dollars.  If there is none, *out stays as it is. */
 static int
 read_dollars(const struct json *v, int64_t *out)
 {
@@ -90,7 +90,7 @@ read_why(const struct json *line, struct fact *f)
 		       : 0;
 }
 
-/* What only a decision has. */
+/* Reads the members that only a decision has. */
 static int
 read_decision_of(const struct json *line, struct pieces *p, struct fact *f)
 {

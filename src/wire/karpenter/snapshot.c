@@ -86,7 +86,7 @@ snapshot_condition(const struct json *object, const char *type, int64_t *at_ms)
 		       : NULL;
 }
 
-/* Tells the fact of this kind if the claim's condition says so. */
+/* Tells a fact of this kind if the claim's condition is True. */
 static void
 tell_condition(struct teller *t, const struct json *claim, const char *type,
 	       const struct fact *like, enum fact_kind kind)
@@ -131,7 +131,8 @@ tell_claim(struct teller *t, const struct json *claim)
 
 #define DISRUPTING "Disrupting NodeClaim: "
 
-/* "Disrupting NodeClaim: Underutilized": "underutilized". */
+/* Finds the reason in a message such as "Disrupting NodeClaim:
+ * Underutilized". */
 static void
 reason_of(const char *message, char reason[NODEPOOL_BYTES])
 {

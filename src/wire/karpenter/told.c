@@ -91,7 +91,7 @@ add_claim(struct told *t, const char *name)
 	return i;
 }
 
-/* The claim's Node may become known later than the claim. */
+/* Notes the claim's Node, which may become known later than the claim. */
 static void
 name_node(struct told_claim *c, const char *node)
 {
@@ -134,7 +134,8 @@ forget_claim(struct told *t, uint32_t i)
 	t->free = i;
 }
 
-/* Nothing more comes about the claim, or another one has its name. */
+/* Forgets a claim that is gone.  Nothing more comes about it, or another claim
+ * has its name. */
 static void
 forget_gone(struct told *t, uint32_t i)
 {

@@ -8,6 +8,18 @@
 #include "kubeconfig_field.h"
 #include "wire/yaml/yaml.h"
 
+/*
+ * Finds the context, its cluster and its user, and reads the fields that we
+ * support.  A field that means something and that we do not support is an error
+ * (field_refuse), because to ignore it could mean to connect elsewhere, or as
+ * somebody else.
+ *
+ * Relative paths are relative to the kubeconfig's folder.  All strings of the
+ * result are owned, and kubeconfig_done wipes them, since tokens and keys are
+ * among them.  Errors name the place in the file and never show a secret.
+ * kubeconfig_exec.c reads the section `exec` of a user.
+ */
+
 void
 kubeconfig_done(struct kubeconfig *k)
 {

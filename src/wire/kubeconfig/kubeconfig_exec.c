@@ -7,6 +7,17 @@
 
 #include "kubeconfig_field.h"
 
+/*
+ * Reads the section `exec` of a kubeconfig's user: the program that prints a
+ * token.  The number and the length of its arguments and variables are bounded.
+ * What we do not support is an error: a plugin that has to ask a person, and an
+ * extension that it would get as spec.cluster.config.
+ *
+ * Values of arguments and variables may be secret, so no error shows one.  *out
+ * is made only when everything was good.  The caller runs the program by
+ * edge/exec; nothing is run here.
+ */
+
 #define GROUP "client.authentication.k8s.io/"
 
 static int
@@ -242,7 +253,8 @@ read_exec(const struct yaml *exec, const struct yaml *cluster, const char *dir,
 	return x->cluster_info ? check_extensions(cluster, e) : 0;
 }
 
-/* An error about the exec section would begin like this. */
+/* Notes how an error about the exec section begins, for messages of
+ * edge/exec. */
 static int
 note_place(const struct yaml *context, const struct yaml *exec, char **out,
 	   struct err *e)

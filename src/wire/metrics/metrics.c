@@ -5,6 +5,18 @@
 
 #include "core/base/utf8.h"
 
+/*
+ * Writes the page of /metrics in Prometheus' text format.  The counters are
+ * atomics that any thread adds to; each is read once, and no lock is taken.
+ * The names and labels of most of them are the rows of COUNTERS
+ * (core/base/counters.h), and `helps` has a help for each family.
+ *
+ * Gauges and everything else that belongs to the leader come in a struct that
+ * the caller has filled under its lock, so nothing here waits.  Names from the
+ * cluster are escaped.  If the buffer is full, it says so, and the caller
+ * answers with an error.
+ */
+
 static const struct {
 	const char *name, *labels;
 } cells[COUNTER_COUNT] = {

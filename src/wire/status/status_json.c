@@ -6,6 +6,17 @@
 #include "status_parts.h"
 #include "wire/json/json_printf.h"
 
+/*
+ * The answers of /status in JSON.  docs/status.md has the schema, and programs
+ * rely on it: a member keeps its name and its type, and one that is not known
+ * is null.
+ *
+ * The items (scopes, NodePools, turns) are asked for one after the other while
+ * they are written, so that the caller's lock is held for one at a time.  An
+ * item that has no room is taken back and counted in `left` (words_settle), so
+ * the answer is always a whole document.
+ */
+
 #define API_VERSION "status.karpenter-node-holder.io/v1"
 #define TAIL_BYTES 512 /* for what follows the last item */
 
@@ -32,7 +43,7 @@ span(int64_t ms, char out[DURATION_BYTES])
 	return out;
 }
 
-/* "" is unknown. */
+/* Returns the text as a value, which is null for "". */
 static const char *
 known(const char *s)
 {
@@ -152,7 +163,7 @@ write_waits(struct buf *b, const struct status_waits *whole,
 	buf_puts(b, "]");
 }
 
-/* s: NULL if there is none. */
+/* Writes what restarted the quiet time last.  s is NULL if nothing did. */
 static void
 write_restart(struct buf *b, const struct scope_status *s)
 {
@@ -363,7 +374,7 @@ write_half(struct buf *b, const char *key, const struct half_status *h)
 	json_printf(b, ",'nextTry':%s}", MOMENT(h->again_ms));
 }
 
-/* Whether it is held, why, and until when. */
+/* Writes whether the machine is held, why, and until when. */
 static void
 write_verdict(struct buf *b, const struct status_head *h,
 	      const struct machine_status *m, const struct scope_status *scope)

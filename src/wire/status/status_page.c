@@ -8,11 +8,17 @@
 #include "core/base/str.h"
 #include "status_parts.h"
 
-/* Writes for a browser what status_text.c writes for a terminal.  All links are
- * relative, because the page may be behind the API server's proxy. */
+/*
+ * Writes for a browser what status_text.c writes for a terminal: the page of
+ * /status, and the list of machines.  All links are relative, because the page
+ * may be behind the API server's proxy.  The page has no script, and its style
+ * is that of status_html.c, which also has the functions that escape.
+ *
+ * People read a page, so each list has a bound besides its share of the room,
+ * and the most important items come first.  An item that has no room is taken
+ * back and counted, so the page is always complete HTML.
+ */
 
-/* People read a page, so each list has a bound besides its share of the room.
- * The most important items come first. */
 #define SCOPES_SHOWN 20
 #define NODEPOOLS_SHOWN 100
 #define TURNS_SHOWN 30
@@ -103,7 +109,7 @@ state_of(const struct status_head *h, const struct tally *t)
 				  : "quiet";
 }
 
-/* "1 of 2 NodePools is held by hand until …. " */
+/* Writes a sentence such as "1 of 2 NodePools is held by hand until …. " */
 static void
 put_hand(struct buf *b, const struct status_head *h,
 	 const struct hand_holds *hand)
@@ -135,7 +141,7 @@ put_counts(struct buf *b, const struct status_head *h)
 	buf_puts(b, ".");
 }
 
-/* The one sentence for which people open the page. */
+/* Writes the one sentence for which people open the page. */
 static void
 put_verdict(struct buf *b, const struct status_head *h, const struct tally *t)
 {
@@ -402,8 +408,8 @@ has_bad(const struct nodepool_status *p)
 	return false;
 }
 
-/* 0: somebody may have to do something, or has; 1: something is held; 2: all
- * others. */
+/* Returns the rank of the NodePool in the list: 0 if a person may have to do
+ * something, or has done something, 1 if something is held, and 2 otherwise. */
 static int
 rank(const struct nodepool_status *p)
 {

@@ -8,7 +8,8 @@
  * files.  status_page.c calls status_timeline.c, and both call status_html.c,
  * which calls status_text.c.  All call words.c. */
 
-/* status_json.c, status_text.c, status_page.c: the answers in these formats. */
+/* status_json.c, status_text.c and status_page.c write the answers in these
+ * formats. */
 void status_json(struct buf *b, const struct status_head *h,
 		 const struct status_items *items);
 void status_json_machine(struct buf *b, const struct status_head *h,
@@ -44,7 +45,8 @@ void status_page(struct buf *b, const struct status_head *h,
 void status_timeline(struct buf *b, const struct status_head *h,
 		     const struct status_items *items, size_t limit);
 
-/* status_html.c: the beginning and the end of each answer in HTML. */
+/* status_html.c.  These two write the beginning and the end of each answer in
+ * HTML. */
 void html_begin(struct buf *b, const char *title);
 void html_end(struct buf *b);
 /* html_text appends text, escaped.  html_name appends a name or value from
@@ -65,7 +67,7 @@ void html_moment(struct buf *b, int64_t ms, int64_t now_ms);
 struct buf html_part(struct buf *b);
 void html_of_text(struct buf *b, const struct buf *text, bool linked);
 
-/* words.c: the words that both formats use.  The strings are static. */
+/* words.c has the words that all formats use.  The strings are static. */
 const char *words_scope_kind(enum scope_kind k);
 const char *words_scope_state(enum scope_state s);
 const char *words_write(enum act a);

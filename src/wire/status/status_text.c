@@ -8,6 +8,18 @@
 #include "core/base/utf8.h"
 #include "status_parts.h"
 
+/*
+ * Writes the answers of /status for a terminal, and for everybody else who
+ * reads text.  Everything that comes from the cluster passes through
+ * status_text_safe, which shows no character that would do something to a
+ * terminal.
+ *
+ * Tables are laid out in two passes over the items: the first finds the width
+ * of each column.  An item that has no room is taken back and counted
+ * (words_settle), so the text always ends with a whole line.  The sentences
+ * that other formats use as well are in words.c.
+ */
+
 #define TURNS_SHOWN 20 /* a terminal's page */
 #define TAIL_BYTES 512 /* for what follows the last item */
 #define COLUMNS_LEAST 8
@@ -38,7 +50,7 @@ status_text_line(struct buf *b, const char *s)
 	buf_puts(b, "\n");
 }
 
-/* The same with blanks up to a width. */
+/* Appends the text, and blanks up to a width. */
 static void
 column(struct buf *b, const char *s, size_t width)
 {
@@ -499,7 +511,7 @@ write_half(struct buf *b, const char *what, bool observe,
 	buf_puts(b, "\n");
 }
 
-/* From when Karpenter may take the machine. */
+/* Writes from when on Karpenter may take the machine. */
 static void
 write_free(struct buf *b, const struct status_head *h,
 	   const struct machine_status *m, const struct scope_status *scope)

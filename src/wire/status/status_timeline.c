@@ -7,9 +7,17 @@
 #include "core/base/str.h"
 #include "status_parts.h"
 
-/* The timeline of the page: a row for each scope, and for each NodePool that a
+/*
+ * The timeline of the page: a row for each scope, and for each NodePool that a
  * person holds, in the look of the pictures of docs/rules.md.  A row is as wide
- * as its reader has room, so each x is a share of it. */
+ * as its reader has room, so each x is a share of it.
+ *
+ * The turns of the history are read once, the newest first, into an array at
+ * the end of the page's buffer (read_past).  The rows are then written in front
+ * of it: first the scopes that are held or have turned, then the NodePools that
+ * people hold, then all other scopes.  A row that has no room is taken back and
+ * counted.
+ */
 
 #define ROWS_SHOWN 30
 #define FULL 10000	/* the width, in hundredths of a percent */
@@ -17,7 +25,8 @@
 #define WORDS_WIDE 2200 /* the share that "held 03:04" takes on a phone */
 #define TICKS 8
 
-/* A hold that is over, from the turn that ended it, or one by a hold-until. */
+/* A hold that is over, as the turn that ended it says, or a hold by a
+ * hold-until. */
 struct past {
 	int64_t from_ms, to_ms;
 	bool capped, by_hand;
@@ -142,7 +151,7 @@ legend(struct buf *b)
 
 /* --- a row ------------------------------------------------------------------------ */
 
-/* What a row shows from one moment to another. */
+/* A box in a row, from one moment to another. */
 struct stretch {
 	const char *class; /* NULL: none */
 	int64_t from_ms, to_ms;
@@ -256,7 +265,7 @@ draw_row(struct buf *b, struct chart *c, const char *name, bool by_hand,
 	box(b, "u", c, c->from_ms, c->known_ms, 14);
 	buf_puts(b, "<use href=\"#g\"/>");
 	box(b, "f", c, c->known_ms, c->h->now_ms, 2);
-	/* The newest first: it has its words in any case. */
+	/* The newest box comes first, so it has its words in any case. */
 	if (now->class != NULL)
 		box(b, now->class, c, now->from_ms, now->to_ms, now->high);
 	if (now->class != NULL && now->class[0] == 'o')
@@ -268,7 +277,8 @@ draw_row(struct buf *b, struct chart *c, const char *name, bool by_hand,
 	c->rows++;
 }
 
-/* Rows of scopes: those that are held or have turned, or all others. */
+/* Draws the rows of the scopes that are held or have turned, or the rows of all
+ * others. */
 static void
 scope_rows(struct buf *b, struct chart *c, const struct status_items *items,
 	   bool turned)

@@ -8,6 +8,18 @@
 #include "core/base/str.h"
 #include "status_parts.h"
 
+/*
+ * The words that the formats of /status share, so that a reader finds the same
+ * in each of them: the names of states, sentences about what is waited for, who
+ * holds a machine, and until when.
+ *
+ * words_until and words_free answer the two questions that people ask: until
+ * when is it held, and when may Karpenter take it?  They conclude this from the
+ * reports of core/controller/status.h alone.  All functions are pure.  Texts
+ * that they return are static, and texts that they write have a bound that
+ * status_parts.h names.
+ */
+
 const char *
 words_scope_kind(enum scope_kind k)
 {

@@ -9,8 +9,18 @@
 #include "core/base/limits.h"
 #include "yaml_node.h"
 
-/* What is being built.  There is no recursion: `open` is the map or list whose
- * end has not come yet. */
+/*
+ * Builds a tree from libyaml's events.  There is no recursion, so a deep file
+ * costs no stack: `open` is the map or list whose end has not come yet, and
+ * each node knows its parent.
+ *
+ * What a configuration does not need is refused: anchors, tags, several
+ * documents, keys that are no scalars, and a key that comes twice.  The nodes
+ * and their depth are bounded.  Every node keeps its place in the file for
+ * error messages.  yaml_node.c has the functions that read the tree.
+ */
+
+/* What is being built. */
 struct builder {
 	yaml_parser_t parser;
 	struct yaml_tree *tree;
