@@ -258,6 +258,17 @@ clang-format-14 --version >/dev/null || fault "no clang-format-14: run make deps
 while read -r where; do fault "$where: clang-format would change it: run make format"; done < <(
 	sources 'src/*.[ch]' 'include/*.h' | xargs -P 2 -n 40 clang-format-14 -n 2>&1 |
 		sed -nE 's/^([^:]+:[0-9]+):.*/\1/p' | sort -u)
+# It leaves comments and texts as they are.  A text may be wider, if a break would hide its form.
+while read -r where; do fault "$where: a comment of over 80 columns"; done < <(
+	sources 'src/*.[ch]' 'include/*.h' | python3 -c '
+import sys
+for name in sys.stdin.read().split():
+    inside = False
+    for number, line in enumerate(open(name), 1):
+        inside = inside or "/*" in line
+        if inside and len(line.rstrip("\n").expandtabs()) > 80:
+            print(f"{name}:{number}")
+        inside = inside and "*/" not in line.rpartition("/*")[2]')
 # --- the kubectl plugin, which runs in any shell of POSIX ------------------------
 while read -r text; do fault "$text"; done < <(
 	shellcheck -f gcc plugin/kubectl-karpenter_holder plugin/kubectl_complete-karpenter_holder plugin/krew.sh 2>&1)

@@ -41,7 +41,7 @@ wants_metadata(struct job *j)
 	return true;
 }
 
-/* --- the items of a fresh list --------------------------------------------- */
+/* --- the items of a fresh list -------------------------------------------- */
 
 static int
 fresh_decode(const struct job *j, const char *bytes, size_t n, struct err *e)

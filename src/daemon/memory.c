@@ -31,8 +31,8 @@
  * and the answer. */
 #define LANE_BYTES ((80 << 10) + WRITE_ANSWER_MAX)
 
-/* The Node stream and the NodeClaim stream keep all annotations.  The two others
- * keep little of an item. */
+/* The Node stream and the NodeClaim stream keep all annotations.  The two
+ * others keep little of an item. */
 #define STREAMS_BYTES                                                          \
 	(4 * (int64_t)ITEM_BYTES_MAX + 2 * TREE_BYTES(JSON_KEPT_BYTES_MAX) +   \
 	 2 * 3 * (int64_t)JSON_SMALL_BYTES_MAX)

@@ -52,8 +52,8 @@ scope_name(const struct note *n, const struct rules *r)
 	return r->scope == SCOPE_CLUSTER ? "cluster" : n->name;
 }
 
-/* Formats the moment or, for NOTE_SCOPE_QUIET, the duration that the log and the
- * Event name. */
+/* Formats the moment or, for NOTE_SCOPE_QUIET, the duration that the log and
+ * the Event name. */
 static void
 moment_of(const struct note *n, char moment[MOMENT_BYTES])
 {

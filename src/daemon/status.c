@@ -47,7 +47,7 @@ status_done(struct status *t)
 	t->figures = NULL;
 }
 
-/* --- answers -------------------------------------------------------------------- */
+/* --- answers -------------------------------------------------------------- */
 
 #define PLAIN_FIELDS                                                           \
 	{"Cache-Control", "no-store"},                                         \
@@ -181,7 +181,7 @@ status_busy(const struct server_request *q, struct server_reply *a)
 		refuse_busy(a, f);
 }
 
-/* --- /status ---------------------------------------------------------------------- */
+/* --- /status -------------------------------------------------------------- */
 
 /* Counts the machines anew if a second has passed, or a scope has turned. */
 static void
@@ -332,7 +332,7 @@ status_browse(struct status *t, const struct server_request *q,
 		overview(t, a, STATUS_HTML, &v);
 }
 
-/* --- /status/machines/NAME ------------------------------------------------------- */
+/* --- /status/machines/NAME ------------------------------------------------ */
 
 static void
 refuse_follower(struct server_reply *a, enum status_format f,
@@ -425,7 +425,7 @@ status_machine(struct status *t, const struct server_request *q,
 		refuse_unknown(a, f, name);
 }
 
-/* --- /status/machines -------------------------------------------------------------- */
+/* --- /status/machines ----------------------------------------------------- */
 
 struct list {
 	struct status *t;
@@ -483,7 +483,7 @@ status_machines(struct status *t, const struct server_request *q,
 		refuse_follower(a, f, &h);
 }
 
-/* --- /status/time ----------------------------------------------------------------- */
+/* --- /status/time --------------------------------------------------------- */
 
 static void
 answer_time(struct server_reply *a, int64_t ms)
@@ -508,8 +508,8 @@ status_time(struct status *t, const struct server_request *q,
 		{"until", until, sizeof(until), false},
 	};
 	int64_t now_ms = clock_now(t->shared->clock).server_ms, ms = 0;
-	/* The answer is always text.  Of a refusal kubectl shows the message, but
-	 * only that of a Status. */
+	/* The answer is always text.  Of a refusal kubectl shows the message,
+	 * but only that of a Status. */
 	enum status_format f = query_accept(q->accept);
 	struct err e = {0};
 

@@ -74,7 +74,7 @@ file_read(const char *path, size_t bytes_max, char **out, size_t *n,
 	return 0;
 }
 
-/* --- files that are written ---------------------------------------------- */
+/* --- files that are written ----------------------------------------------- */
 
 #define BESIDE_BYTES 64
 

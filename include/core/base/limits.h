@@ -112,8 +112,9 @@
 				   tree of 78 MB */
 #define JSON_KEPT_VALUES_MAX 10000	/* values kept of a body; real bodies
 					   have a hundred of them */
-#define JSON_KEPT_BYTES_MAX (512u << 10)	/* the same, as text; Kubernetes allows
-					   256 KiB of annotations */
+#define JSON_KEPT_BYTES_MAX (512u << 10)	/* the same, as text;
+					   Kubernetes allows 256 KiB of
+					   annotations */
 
 #define JSON_SMALL_VALUES_MAX 1000	/* the values kept of an Event or a
 					   NodePool, without the annotations of
@@ -353,10 +354,10 @@
 #define SIMULATE_MARKS_MAX 8192	/* decisions that a picture shows */
 #define SIMULATE_SPANS_MAX 64	/* of decisions, for comparing parts of a log:
 				   half a log is good to a sixty-fourth */
-#define SIMULATE_RETHINK_MS 325000	/* from the end of a hold until Karpenter
-					   decides again, at most: 5 min
-					   until it looks, 10 s of its poll, 15 s
-					   of validation */
+#define SIMULATE_RETHINK_MS 325000	/* from the end of a hold until
+					   Karpenter decides again, at most: 5
+					   min until it looks, 10 s of its
+					   poll, 15 s of validation */
 
 /* Prometheus, which simulate may ask. */
 #define PROMETHEUS_POINTS 11000	/* of a series in one answer: it gives no

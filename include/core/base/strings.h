@@ -22,10 +22,11 @@
  * the low end.  Not thread-safe.
  *
  * A string takes 4 bytes beside its text and NUL, rounded up to 8.  What a
- * string leaves is joined with what is free beside it and used again.  The names
- * of a fleet that take no more than eight tenths of the arena find room, however
- * often they change (tests/unit/core/test_strings.c).  No string moves, so short
- * ones that stay could keep free places too small for the longest ones.
+ * string leaves is joined with what is free beside it and used again.  The
+ * names of a fleet that take no more than eight tenths of the arena find room,
+ * however often they change (tests/unit/core/test_strings.c).  No string moves,
+ * so short ones that stay could keep free places too small for the longest
+ * ones.
  */
 #define STRING_BYTES NAME_BYTES /* the longest string, with its NUL */
 #define STRINGS_CLASSES ((4 + STRING_BYTES + 7) / 8 + 1)

@@ -16,9 +16,9 @@ size_t utf8_len(const char *s, size_t n);
 uint32_t utf8_code(const char *s, size_t n);
 
 /* Returns the length of the character at s, which is not "", and sets whether a
- * terminal shows it.  It would do something else with C0, DEL, C1, with those that
- * end a line or turn the direction of what follows, and with a byte that is no
- * character. */
+ * terminal shows it.  It would do something else with C0, DEL, C1, with those
+ * that end a line or turn the direction of what follows, and with a byte that
+ * is no character. */
 size_t utf8_shown(const char *s, bool *shows);
 
 /* Replaces what a terminal does not show in s by '?'. */

@@ -59,8 +59,8 @@ void controller_lead(struct controller *s, bool leads, struct now now);
  * first, and reported.
  *
  * controller_restore takes over what the leader before us wrote.  text: NULL or
- * "" if there is none; then there is no debt.  renewed_ms: the server time until
- * which the writer led at least; STAMP_NONE: unknown. */
+ * "" if there is none; then there is no debt.  renewed_ms: the server time
+ * until which the writer led at least; STAMP_NONE: unknown. */
 bool controller_soft(struct controller *s, struct buf *b, bool always,
 		     struct now now);
 void controller_restore(struct controller *s, const char *text,
@@ -95,9 +95,9 @@ void controller_listed(struct controller *s, enum kind kind, bool served,
 void controller_watch(struct controller *s, enum kind kind, bool up);
 
 /* A list or a watch showed an object that was left out, because it is too large
- * or cannot be decoded.  It is counted.  A line of a watch may have said that an
- * object which we know has changed or is gone, so the controller then wants a
- * list of that kind, at most once in RELIST_LEFT_OUT_MS; but not of Events,
+ * or cannot be decoded.  It is counted.  A line of a watch may have said that
+ * an object which we know has changed or is gone, so the controller then wants
+ * a list of that kind, at most once in RELIST_LEFT_OUT_MS; but not of Events,
  * which say nothing of what is there. */
 void controller_skipped(struct controller *s, enum kind kind, struct now now);
 

@@ -11,9 +11,9 @@
 /*
  * Remembers machines that were ready, or were substitutes, and are deleted,
  * though not by Karpenter's choice: they expired, were interrupted or were
- * deleted by hand.  Karpenter makes an ordinary NodeClaim for their pods.  It is
- * a substitute and no scale-up (docs/rules.md#substitutes).  Each deletion has
- * one substitute.
+ * deleted by hand.  Karpenter makes an ordinary NodeClaim for their pods.  It
+ * is a substitute and no scale-up (docs/rules.md#substitutes).  Each deletion
+ * has one substitute.
  *
  * Times are in milliseconds since 1970.  began_ms and created_ms are stamps as
  * written on the objects, and are not shifted when a clock is set.  gone_ms is
@@ -64,9 +64,9 @@ const struct deletion *deletions_match(const struct deletions *d,
 				       const char *nodepool,
 				       int64_t created_ms);
 
-/* Reports that a claim of this NodePool was deleted before it was launched.  The
- * deletion that it would have been matched with waits for another claim for as
- * long as at first, but not beyond DRAINING_MS.  Each claim extends one
+/* Reports that a claim of this NodePool was deleted before it was launched.
+ * The deletion that it would have been matched with waits for another claim for
+ * as long as at first, but not beyond DRAINING_MS.  Each claim extends one
  * deletion, and one that was created before the last such claim was deleted
  * extends another. */
 void deletions_extend(struct deletions *d, enum scope_kind scope,

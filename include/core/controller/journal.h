@@ -120,7 +120,7 @@ void journal_write(struct journal *h, int64_t at_ms, const char *uid,
 bool journal_written(const struct journal *h, const char *uid,
 		     struct written *out);
 
-/* --- for the next leader (journal_text.c) ---------------------------------- */
+/* --- for the next leader (journal_text.c) --------------------------------- */
 
 /* Who writes the text, or who reads it. */
 struct journal_lead {
@@ -139,8 +139,9 @@ void journal_text_write(const struct journal *h, const struct journal_lead *l,
 			int64_t now_ms, struct buf *b);
 /* Takes over the turns of a text that the leader before us wrote, instead of
  * those that we have of its time, and of those from the number `own` on, which
- * this lead has told.  A line that cannot be read is left out.  Returns -1, with
- * nothing changed, if the text is none, or of another mode or kind of scope. */
+ * this lead has told.  A line that cannot be read is left out.  Returns -1,
+ * with nothing changed, if the text is none, or of another mode or kind of
+ * scope. */
 int journal_text_read(struct journal *h, uint64_t own, const char *text,
 		      struct journal_lead *l, int64_t now_ms);
 

@@ -22,7 +22,7 @@
  * controller's clock.  Not thread-safe: callers hold the owner's lock.
  */
 
-/* --- figures: what depends on all machines --------------------------------- */
+/* --- figures: what depends on all machines -------------------------------- */
 
 /* The machines of one NodePool. */
 struct nodepool_figures {
@@ -59,13 +59,13 @@ uint32_t figures_by_hand(const struct figures *f, enum kind kind);
 
 /* Begins to count anew. */
 void figures_begin(struct figures *f);
-/* Counts the next STATUS_SLICE objects, or a few NodePools. Returns true while
- * there are more: the caller gives the lock away in between. What comes or
+/* Counts the next STATUS_SLICE objects, or a few NodePools.  Returns true while
+ * there are more: the caller gives the lock away in between.  What comes or
  * goes meanwhile may be missed. */
 bool figures_count(const struct controller *s, struct figures *f,
 		   struct now now);
 
-/* --- the whole --------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------ */
 
 /* Something that keeps due holds from being released. */
 enum status_wait {
@@ -108,7 +108,7 @@ void controller_status(const struct controller *s, struct now now,
 bool controller_turn(const struct controller *s, uint64_t *before,
 		     struct turn *out);
 
-/* --- scopes -------------------------------------------------------------------- */
+/* --- scopes --------------------------------------------------------------- */
 
 enum scope_state {
 	SCOPE_QUIET,
@@ -152,7 +152,7 @@ bool controller_scope_status(const struct controller *s,
 			     const struct figures *f, uint32_t *i,
 			     struct now now, struct scope_status *out);
 
-/* --- NodePools ------------------------------------------------------------------ */
+/* --- NodePools ------------------------------------------------------------ */
 
 struct nodepool_status {
 	struct nodepool nodepool; /* its annotations, also the bad ones */
@@ -167,7 +167,7 @@ bool controller_nodepool_status(const struct controller *s,
 				const struct figures *f, uint32_t *i,
 				struct now now, struct nodepool_status *out);
 
-/* --- one machine ---------------------------------------------------------------- */
+/* --- one machine ---------------------------------------------------------- */
 
 struct half_status {
 	bool present, deleting;
@@ -209,7 +209,7 @@ struct machine_status {
 bool controller_machine(const struct controller *s, const char *name,
 			struct now now, struct machine_status *out);
 
-/* --- all machines --------------------------------------------------------------- */
+/* --- all machines --------------------------------------------------------- */
 
 /* What is worth a look comes first. */
 enum machine_rank {

@@ -14,9 +14,9 @@
 /*
  * Judges facts about a cluster: each function adds to *f what is wrong in the
  * facts it is given, and says with findings_looked what it saw.  wire/doctor
- * decodes the facts from answers of the API server, and src/tools/doctor asks for
- * them.  All facts are plain values; the functions keep no state and read no
- * clock.  docs/check.md lists the findings.
+ * decodes the facts from answers of the API server, and src/tools/doctor asks
+ * for them.  All facts are plain values; the functions keep no state and read
+ * no clock.  docs/check.md lists the findings.
  */
 
 /* Where the installation is, and how it was installed.  Commands in findings
@@ -329,7 +329,7 @@ void judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 void judge_placement(const struct pod_facts *at, unsigned n,
 		     const struct doctor_place *p, struct findings *f);
 
-/* --- the Go program -------------------------------------------------------- */
+/* --- the Go program ------------------------------------------------------- */
 
 enum { LEFT_CONSOLIDATE, LEFT_EVICT, LEFT_HOLD, LEFT_COUNT };
 struct leftover_facts {

@@ -11,8 +11,8 @@
 
 /*
  * Leader election by a Lease as client-go does it (tools/leaderelection), and
- * the soft state and the history that the leader keeps in annotations beside the
- * record.
+ * the soft state and the history that the leader keeps in annotations beside
+ * the record.
  *
  * A step machine (docs/architecture.md#step-machines): lease_next says what to
  * do or for how long to wait, and lease_done is told what came of it.  At most

@@ -146,12 +146,12 @@ void machines_shift(struct machines *m, int64_t by_ms);
 /* Takes the creation and readiness of all objects from their stamps again, but
  * no later than now_ms, as if each object were first seen now. */
 void machines_restamp(struct machines *m, int64_t now_ms);
-/* Notes that the object would have been written to, with MODE_OBSERVE: its entry
- * is from now on what it would be after ACT_HOLD, ACT_CLEAR or ACT_UNMARK.
- * mark_ms: the mark, for ACT_HOLD.  This lasts until the object shows that the
- * write would not have been made: it has a hold or mark of its own, or for the
- * other two acts no mark any more.  Returns false, and changes nothing, if that
- * is so already. */
+/* Notes that the object would have been written to, with MODE_OBSERVE: its
+ * entry is from now on what it would be after ACT_HOLD, ACT_CLEAR or
+ * ACT_UNMARK.  mark_ms is the mark, for ACT_HOLD.  This lasts until the object
+ * shows that the write would not have been made: it has a hold or mark of its
+ * own, or for the other two acts no mark any more.  Returns false, and changes
+ * nothing, if that is so already. */
 bool machines_assume(struct machines *m, uint32_t id, enum act act,
 		     int64_t mark_ms, const struct hold_key *today);
 /* Removes the entry; its id is free again.  Adds to *t, which the caller has

@@ -204,8 +204,8 @@ int64_t timers_cap_in_ms(const struct timers *ts, uint32_t scope,
  * returns NO_ID. */
 uint32_t timers_turned(struct timers *ts, struct now now);
 
-/* Returns a scope whose quiet time may have moved since it was last returned, or
- * NO_ID. */
+/* Returns a scope whose quiet time may have moved since it was last returned,
+ * or NO_ID. */
 uint32_t timers_moved(struct timers *ts);
 /* For sort_ids: in ascending order. */
 bool timers_id_before(const void *ctx, uint32_t a, uint32_t b);
@@ -217,8 +217,8 @@ bool timers_id_before(const void *ctx, uint32_t a, uint32_t b);
  * happens if there is no room for another scope. */
 void timers_restore(struct timers *ts, const char *name, const struct cap *cap,
 		    int64_t max_ms, bool held, int64_t at_ms, struct now now);
-/* The same for all scopes, also for those that are made before timers_seen: that
- * leader had one scope for all of them. */
+/* The same for all scopes, also for those that are made before timers_seen:
+ * that leader had one scope for all of them. */
 void timers_restore_all(struct timers *ts, const struct cap *cap, bool held,
 			int64_t at_ms, struct now now);
 /* Returns whether what a later leader has to know has changed since the last

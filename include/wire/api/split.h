@@ -15,7 +15,7 @@
  *                an item, and the rest is the envelope (also metadata that
  *                comes after items, because keys of CRD lists are sorted)
  *   SPLIT_LINES  a watch: one document a line
- *   SPLIT_MATRIX a range query's answer of Prometheus: the same as a list, whose
+ *   SPLIT_MATRIX a range query's answer of Prometheus: like a list, whose
  *                items are those of "result" in "data"
  *
  * A body that is no list (a Status, plain text) ends up whole in the envelope,

@@ -52,7 +52,7 @@ struct matrix_answer {
 	uint64_t warnings; /* how many warnings came; with one, the answer may
 			      be partial */
 	char text[MATRIX_TEXT_BYTES]; /* what Prometheus says: its error, or
-					   else its first warning; "": nothing */
+					   else its first warning; "": none */
 };
 void matrix_answer(const char *bytes, size_t n, struct matrix_answer *out);
 

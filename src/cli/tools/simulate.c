@@ -75,7 +75,7 @@ struct request {
 	struct setting settings[SIMULATE_SETTINGS_MAX];
 };
 
-/* --- flags ------------------------------------------------------------------------ */
+/* --- flags ---------------------------------------------------------------- */
 
 static int
 split(struct values *v, const char *flag, const char *text, struct err *e)
@@ -300,7 +300,7 @@ parse(struct request *q, struct flags *f, struct err *e)
 	return 0;
 }
 
-/* --- settings ---------------------------------------------------------------------- */
+/* --- settings ------------------------------------------------------------- */
 
 static int
 read_config(const char *file, struct config *c, struct config_places *places,

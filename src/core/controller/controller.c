@@ -91,8 +91,8 @@ is_caught_up(const struct controller *s)
 	       t->moved_n == 0;
 }
 
-/* Reports what still carries our marks, because with MODE_OBSERVE nobody removes
- * them. */
+/* Reports what still carries our marks, because with MODE_OBSERVE nobody
+ * removes them. */
 static void
 tell_left(struct controller *s)
 {
@@ -233,8 +233,8 @@ keep_write(struct controller *s, const struct action *a,
 		journal_write(&s->journal, now_ms, a->uid, a->act, came);
 }
 
-/* Takes a write that was told and not made as if it had been made.  Returns what
- * has come of it. */
+/* Takes a write that was told and not made as if it had been made.  Returns
+ * what has come of it. */
 static enum controller_code
 assume(struct controller *s, const struct action *a)
 {
@@ -242,7 +242,7 @@ assume(struct controller *s, const struct action *a)
 		replacements_classed(&s->replacements, a->id);
 	else if (!machines_assume(&s->machines, a->id, a->act, a->mark_ms,
 				  &s->rules.hold))
-		return CONTROLLER_CONFLICT; /* the object has changed meanwhile */
+		return CONTROLLER_CONFLICT; /* the object has changed since */
 	return CONTROLLER_OK;
 }
 

@@ -232,9 +232,9 @@ controller_fresh_nodepool(struct controller *s, const struct nodepool *metadata,
 	if (!respecified && same(known != NULL ? known : &none, &p))
 		return;
 	release_unknown(&s->release);
-	/* The watch may have left it out, and nothing else will show it.  If the
-	 * watch has brought something since the list began, that may be newer,
-	 * and the next list tells. */
+	/* The watch may have left it out, and nothing else will show it.  If
+	 * the watch has brought something since the list began, that may be
+	 * newer, and the next list tells. */
 	if (!s->views.at[KIND_NODEPOOL].skipped ||
 	    s->nodepool_lines != s->nodepool_lines_then)
 		return;

@@ -7,9 +7,9 @@
 /*
  * The functions that the files of the controller call in each other.  The files
  * are layers: each calls only those above it in this list.  The public
- * functions are in controller.c, seen.c, turns.c, controller_nodepools.c, soft.c
- * and report.c.  They pass the time through controller_steady first, so `now` and
- * now_ms below are already steady.
+ * functions are in controller.c, seen.c, turns.c, controller_nodepools.c,
+ * soft.c and report.c.  They pass the time through controller_steady first, so
+ * `now` and now_ms below are already steady.
  */
 
 /* steady.c: returns the time to decide by.  The server time does not go back by

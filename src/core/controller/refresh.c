@@ -54,9 +54,9 @@ activity_ms(const struct controller *s, const struct entry *e)
 					 : e->created_ms + s->rules.startup_ms;
 }
 
-/* A machine that was rebooted had been ready before.  For its scope it counts as
- * if it had not been rebooted, as far as we have seen that, and afterwards it has
- * its own quiet time from its new readiness, whatever its age. */
+/* A machine that was rebooted had been ready before.  For its scope it counts
+ * as if it had not been rebooted, as far as we have seen that, and afterwards
+ * it has its own quiet time from its new readiness, whatever its age. */
 static void
 after_reboot(const struct controller *s, const struct entry *e,
 	     const struct nodepool_terms *terms, int64_t now_ms,

@@ -264,9 +264,9 @@ counted(const struct replacements *r, const struct entry *claim, int64_t now_ms)
 	       (undecided_ms <= now_ms || undecided_ms == COUNTS_LATER);
 }
 
-/* A claim that was no substitute was deleted before it was ready.  If it had come
- * to count, its boot has failed.  If it was never launched, what it came for may
- * still come. */
+/* A claim that was no substitute was deleted before it was ready.  If it had
+ * come to count, its boot has failed.  If it was never launched, what it came
+ * for may still come. */
 static void
 deleted_early(struct replacements *r, const struct entry *e, int64_t deleted_ms,
 	      int64_t now_ms)

@@ -120,8 +120,8 @@ write_most(const struct controller *s, uint32_t *scopes, uint32_t n,
 	return n - i;
 }
 
-/* The first text of a new leader may leave out a few, and the next one, when the
- * others have been seen, hundreds. */
+/* The first text of a new leader may leave out a few, and the next one, when
+ * the others have been seen, hundreds. */
 static void
 tell_left_out(struct controller *s, uint32_t n)
 {

@@ -23,7 +23,7 @@ ahead_ms(int64_t boot_ms, struct now now)
 				     : STAMP_NONE;
 }
 
-/* --- the whole --------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------ */
 
 static void
 add_wait(struct status_waits *w, enum status_wait why, enum kind kind,
@@ -89,7 +89,7 @@ controller_turn(const struct controller *s, uint64_t *before, struct turn *out)
 	return journal_turn_at(&s->journal, before, out);
 }
 
-/* --- scopes -------------------------------------------------------------------- */
+/* --- scopes --------------------------------------------------------------- */
 
 /* Names the machine that restarted the quiet time last, unless its id has been
  * given to another since the count. */
@@ -225,7 +225,7 @@ controller_scope_status(const struct controller *s, const struct figures *f,
 	return false;
 }
 
-/* --- NodePools ------------------------------------------------------------------ */
+/* --- NodePools ------------------------------------------------------------ */
 
 bool
 controller_nodepool_status(const struct controller *s, const struct figures *f,
@@ -256,7 +256,7 @@ controller_nodepool_status(const struct controller *s, const struct figures *f,
 	return false;
 }
 
-/* --- one machine ---------------------------------------------------------------- */
+/* --- one machine ---------------------------------------------------------- */
 
 static void
 fill_half(const struct controller *s, const struct entry *e, struct now now,
@@ -356,7 +356,7 @@ controller_machine(const struct controller *s, const char *name, struct now now,
 	return true;
 }
 
-/* --- all machines --------------------------------------------------------------- */
+/* --- all machines --------------------------------------------------------- */
 
 static enum machine_rank
 rank_of(const struct controller *s, uint32_t head)

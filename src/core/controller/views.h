@@ -83,8 +83,8 @@ void views_listed(struct views *v, enum kind kind, bool served, bool has_room);
 /* Tells whether the watch is open.  Returns true if it has opened just now, on
  * a kind that is listed. */
 bool views_watch(struct views *v, enum kind kind, bool up);
-/* Tell that an object of this kind may have gone, that the table had no room for
- * one, and that it has room again. */
+/* Tell that an object of this kind may have gone, that the table had no room
+ * for one, and that it has room again. */
 void views_gone(struct views *v, enum kind kind);
 void views_full(struct views *v, enum kind kind);
 void views_room(struct views *v, enum kind kind);
@@ -114,8 +114,8 @@ bool views_whole(struct views *v);
 /* Returns whether all NodeClaims are known.  They are not while a list is under
  * way, nor after one that has left something out.  That ends with views_settle
  * or, because holding must not depend on it, BEGIN_WAIT_MS later (twice that if
- * the lead has not begun): views_settle_due says when.  Both return true if they are known from now
- * on. */
+ * the lead has not begun): views_settle_due says when.  Both return true if
+ * they are known from now on. */
 static inline bool
 views_settled(const struct views *v)
 {

@@ -133,8 +133,8 @@ void writes_observe(struct writes *ws, uint32_t id, const struct entry *e,
 void writes_drop(struct writes *ws, uint32_t id);
 /* Call this when the Node names another owner than before. */
 void writes_owner_changed(struct writes *ws, uint32_t id);
-/* Call this when the claim that the Node names was read.  claim: it, if it has no
- * room in the table and no mark, so that its hold may be a person's; else
+/* Call this when the claim that the Node names was read.  claim: it, if it has
+ * no room in the table and no mark, so that its hold may be a person's; else
  * NULL. */
 void writes_owner_found(struct writes *ws, uint32_t id,
 			const struct object *claim);

@@ -8,8 +8,8 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 
-/* What is quoted comes from the cluster.  It stays on its line, does nothing to a
- * terminal, and ends with a whole character. */
+/* What is quoted comes from the cluster.  It stays on its line, does nothing to
+ * a terminal, and ends with a whole character. */
 static void
 one_line_of(char *dst, size_t cap, const char *fmt, va_list ap)
 {

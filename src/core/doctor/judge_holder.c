@@ -3,7 +3,7 @@
 
 #include "core/doctor/judge.h"
 
-/* --- who runs, and what is marked ------------------------------------------ */
+/* --- who runs, and what is marked ----------------------------------------- */
 
 static const struct finding_kind
 	no_holder = {DOCTOR_HOLDER, FINDING_ERROR, "holder-missing",
@@ -77,7 +77,7 @@ judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 			     finding_name(p->namespace_));
 }
 
-/* --- where it runs --------------------------------------------------------- */
+/* --- where it runs -------------------------------------------------------- */
 
 static const struct finding_kind
 	together = {DOCTOR_PLACEMENT, FINDING_WARNING, "placement-one-node",
@@ -152,7 +152,7 @@ judge_placement(const struct pod_facts *at, unsigned n,
 	}
 }
 
-/* --- the Go program --------------------------------------------------------- */
+/* --- the Go program ------------------------------------------------------- */
 
 static const struct finding_kind
 	go_runs = {DOCTOR_LEFTOVERS, FINDING_ERROR, "go-program",

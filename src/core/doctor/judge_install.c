@@ -25,7 +25,7 @@
 	"app.kubernetes.io/name=karpenter-node-holder,"                        \
 	"app.kubernetes.io/component=controller"
 
-/* --- Deployments and their pods -------------------------------------------- */
+/* --- Deployments and their pods ------------------------------------------- */
 
 static const struct finding_kind
 	not_ready = {DOCTOR_HOLDER, FINDING_ERROR, "pods-not-ready",
@@ -116,7 +116,7 @@ judge_rollout(const struct deployment_facts *d, const struct pod_facts *at,
 		  d, worst, p);
 }
 
-/* --- what the leader says --------------------------------------------------- */
+/* --- what the leader says ------------------------------------------------- */
 
 static const struct finding_kind
 	no_cert = {DOCTOR_HOLDER, FINDING_ERROR, "certificate-missing",
@@ -231,7 +231,7 @@ judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 			     finding_name(l->replica));
 }
 
-/* --- the Service ------------------------------------------------------------ */
+/* --- the Service ---------------------------------------------------------- */
 
 static const struct finding_kind
 	no_service = {DOCTOR_ADMISSION, FINDING_ERROR, "service-missing",
@@ -361,7 +361,7 @@ judge_service(const struct service_facts *s, const struct webhook_facts *w,
 			ns, name);
 }
 
-/* --- what bounds our accounts ------------------------------------------------ */
+/* --- what bounds our accounts --------------------------------------------- */
 
 static const struct finding_kind
 	no_policy = {DOCTOR_RIGHTS, FINDING_WARNING, "write-policy-missing",
@@ -413,7 +413,7 @@ judge_policy(const struct policy_facts *w, const char *hold_key,
 			"kubectl edit validatingadmissionpolicy %s", w->name);
 }
 
-/* --- other installations ------------------------------------------------------ */
+/* --- other installations -------------------------------------------------- */
 
 static const struct finding_kind
 	second =
@@ -449,7 +449,7 @@ judge_second(const char *other, const struct doctor_place *p,
 		     finding_name(other));
 }
 
-/* --- replicas ------------------------------------------------------------------- */
+/* --- replicas ------------------------------------------------------------- */
 
 static const struct finding_kind
 	alone = {DOCTOR_PLACEMENT, FINDING_WARNING, "one-replica",
@@ -482,7 +482,7 @@ judge_redundancy(const struct deployment_facts *d, bool budget_known,
 			     ns);
 }
 
-/* --- nodePools.include and nodePools.exclude ------------------------------------- */
+/* --- nodePools.include and nodePools.exclude ------------------------------ */
 
 static const struct finding_kind
 	unmatched = {DOCTOR_NODEPOOLS, FINDING_WARNING, "pattern-unmatched",

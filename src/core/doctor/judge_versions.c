@@ -161,8 +161,8 @@ judge_served_group(const struct karpenter_facts *k, struct findings *f)
 			CRDS);
 }
 
-/* Where the provider runs it, there is neither Deployment nor Lease, but for one
- * that an earlier Karpenter has left. */
+/* Where the provider runs it, there is neither Deployment nor Lease, but for
+ * one that an earlier Karpenter has left. */
 static void
 judge_running(const struct karpenter_facts *k, struct findings *f)
 {

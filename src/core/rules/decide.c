@@ -76,9 +76,9 @@ decide_clear(const struct half *claim, const struct half *node)
 }
 
 /* Finds what has to go although the machine is held: a previous hold, which
- * today's then replaces; our mark on a person's hold; or our hold on a Node from
- * whose claim a person has taken it.  A mark without its hold stays, because it
- * tells until the release that a person has taken the hold. */
+ * today's then replaces; our mark on a person's hold; or our hold on a Node
+ * from whose claim a person has taken it.  A mark without its hold stays,
+ * because it tells until the release that a person has taken the hold. */
 static struct decision
 decide_mend(enum kind on, const struct half *mine, const struct half *other)
 {

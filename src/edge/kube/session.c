@@ -200,8 +200,8 @@ page_opened(void *ctx)
 }
 
 /* When a page is asked for again after a part of it has come, the list starts
- * over instead, so that no item of it counts twice.  A bad answer is read to its
- * end, because a call that is cut would be made again. */
+ * over instead, so that no item of it counts twice.  A bad answer is read to
+ * its end, because a call that is cut would be made again. */
 static int
 page_feed(void *ctx, const char *bytes, size_t n, struct err *e)
 {

@@ -139,7 +139,7 @@ refuse_request(struct server *s, struct MHD_Connection *con,
 	return answer(s, con, &a, status == 405 ? allow : NULL);
 }
 
-/* --- the worker ---------------------------------------------------------- */
+/* --- the worker ----------------------------------------------------------- */
 
 /* On the worker.  A reply that the server would copy later is copied now,
  * before the handler makes the next one. */
@@ -395,9 +395,10 @@ start(struct server *s, int fd)
 		/* The logger comes first, so that the other options can log. */
 		MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-		/* It gives each thread an equal part of this.  One of them may
-		 * have to serve all, and one more: conns_add keeps to the bound,
-		 * and closes another for a client that has been accepted. */
+		/* It gives each thread an equal part of this.  One thread may
+		 * have to serve all, and one more: conns_add keeps to the
+		 * bound, and closes another for a client that has been
+		 * accepted. */
 		MHD_OPTION_CONNECTION_LIMIT,
 		s->o.connections_max * (s->o.threads + 1),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT,

@@ -7,7 +7,7 @@
 #define POLICIES                                                               \
 	"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
 
-/* --- the webhook's Service ---------------------------------------------------- */
+/* --- the webhook's Service ------------------------------------------------ */
 
 static void
 begin_slices(struct doctor *d)
@@ -70,7 +70,7 @@ look_services(struct doctor *d)
 			look_service(d, &d->hooks[i]);
 }
 
-/* --- what bounds our accounts --------------------------------------------------- */
+/* --- what bounds our accounts --------------------------------------------- */
 
 static int
 get_policy(struct doctor *d, const char *kind, struct policy_facts *w,
@@ -113,7 +113,7 @@ look_policies(struct doctor *d)
 		look_policy(d, DOCTOR_NAME "-renewer", false);
 }
 
-/* --- the PodDisruptionBudget ------------------------------------------------------ */
+/* --- the PodDisruptionBudget ---------------------------------------------- */
 
 static void
 begin_budgets(struct doctor *d)

@@ -115,7 +115,7 @@ look_machines(struct doctor *d)
 	judge_runs(d);
 }
 
-/* --- the Go program -------------------------------------------------------- */
+/* --- the Go program ------------------------------------------------------- */
 
 static bool
 is_there(struct doctor *d, const char *path, const char *what)

@@ -22,7 +22,7 @@
 #define LEASES "/apis/coordination.k8s.io/v1/leases"
 #define LEASE_LEFT_MS (24 * 3600 * INT64_C(1000))
 
-/* --- where holders are ------------------------------------------------------ */
+/* --- where holders are ---------------------------------------------------- */
 
 /* Returns the site of this namespace, and makes it if it is new.  The last site
  * stands for those that have no room. */
@@ -151,7 +151,7 @@ list_leases(struct doctor *d, enum doctor_check check, const char *name,
 					      .item = item}) == 0;
 }
 
-/* --- the Go program ---------------------------------------------------------- */
+/* --- the Go program ------------------------------------------------------- */
 
 static void
 begin_go_program(struct doctor *d)
@@ -172,7 +172,7 @@ take_go_program(struct doctor *d, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-/* --- which of them is meant ---------------------------------------------------- */
+/* --- which of them is meant ----------------------------------------------- */
 
 /* Returns whether a holder is deployed there, or leads there. */
 static bool
@@ -258,7 +258,7 @@ look_place(struct doctor *d)
 	memcpy(p->release, d->here->holder.release, sizeof(p->release));
 }
 
-/* --- pods --------------------------------------------------------------------- */
+/* --- pods ----------------------------------------------------------------- */
 
 static int
 take_pod(struct doctor *d, const char *bytes, size_t n, struct err *e)
@@ -309,7 +309,7 @@ look_pods(struct doctor *d)
 			      d->f);
 }
 
-/* --- who leads ------------------------------------------------------------------ */
+/* --- who leads ------------------------------------------------------------ */
 
 void
 look_lease(struct doctor *d)
@@ -336,7 +336,7 @@ look_lease(struct doctor *d)
 	str_cut(h->leader, sizeof(h->leader), record.holder);
 }
 
-/* --- what the leader says --------------------------------------------------------- */
+/* --- what the leader says ------------------------------------------------- */
 
 /* The leader's identity begins with the name of its pod or, in the host's
  * network, of its node.  If nobody leads, another replica knows most of it, and

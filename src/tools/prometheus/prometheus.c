@@ -63,7 +63,7 @@ struct asking {
 	struct matrix_asked *out;
 };
 
-/* --- one answer -------------------------------------------------------------- */
+/* --- one answer ----------------------------------------------------------- */
 
 static int
 take_series(void *ctx, const char *bytes, size_t n, struct err *e)
@@ -215,7 +215,7 @@ ask_page(struct asking *a, int64_t from_ms, int64_t to_ms, struct err *e)
 		       : judge_status(&reply, e);
 }
 
-/* --- all of them -------------------------------------------------------------- */
+/* --- all of them ---------------------------------------------------------- */
 
 static int
 ask_metric(struct asking *a, struct err *e)

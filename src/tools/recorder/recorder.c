@@ -65,7 +65,7 @@ struct recorder {
 	struct err failed; /* ERR_NONE, or why it cannot go on */
 };
 
-/* --- what the watches bring ------------------------------------------------------ */
+/* --- what the watches bring ----------------------------------------------- */
 
 static int64_t
 now_ms(const struct recorder *r)
@@ -208,7 +208,7 @@ watch_trouble(void *ctx, const char *what, int status, const char *why)
 	s->troubled = true;
 }
 
-/* --- a line of a watch -------------------------------------------------------------- */
+/* --- a line of a watch ---------------------------------------------------- */
 
 static const struct json_keep line_keep[] = {WATCH_LINE_KEEP(snapshot_keep),
 					     {NULL, NULL}};
@@ -293,7 +293,7 @@ static const struct follow_calls calls = {
 	.trouble = watch_trouble,
 };
 
-/* --- its thread ----------------------------------------------------------------------- */
+/* --- its thread ----------------------------------------------------------- */
 
 #define PAUSE_MS 60000 /* a watch may have nothing to do for any time */
 
@@ -373,7 +373,7 @@ stop_sides(struct recorder *r)
 	}
 }
 
-/* --- main ----------------------------------------------------------------------------- */
+/* --- main ----------------------------------------------------------------- */
 
 /* Prints what has come, unless a watch may still bring something earlier.
  * While stdout takes nothing, this waits, and the watches wait with it, until a

@@ -82,7 +82,7 @@ history_setting(struct history *h, const struct rules *rules,
 		call;                                                          \
 	}
 
-/* --- machines that the log has not shown being created --------------------------- */
+/* --- machines that the log has not shown being created -------------------- */
 
 /* Adds a machine that was there before the log. */
 static uint32_t
@@ -129,7 +129,7 @@ add_new(struct history *h, const struct fact *f)
 	return id;
 }
 
-/* --- facts ------------------------------------------------------------------------- */
+/* --- facts ---------------------------------------------------------------- */
 
 static void
 created(struct history *h, const struct fact *f)
@@ -316,7 +316,7 @@ decided(struct history *h, const struct fact *f)
 	return 0;
 }
 
-/* --- what a holder did --------------------------------------------------------------- */
+/* --- what a holder did ---------------------------------------------------- */
 
 /* No answer reaches back more than a day, so nobody knows what was between two
  * answers that are further apart.  A hold that the earlier answer leaves open

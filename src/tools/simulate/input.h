@@ -28,8 +28,8 @@ enum input_got {
 enum input_got input_line(struct input *in, const char **line, size_t *n,
 			  struct err *e);
 
-/* Returns whether the file, of which nothing was read yet, has the text among its
- * first bytes (INPUT_PEEK), and begins with '{'. */
+/* Returns whether the file, of which nothing was read yet, has the text among
+ * its first bytes (INPUT_PEEK), and begins with '{'. */
 #define INPUT_PEEK 512
 bool input_begins(struct input *in, const char *text);
 /* Gets the next bytes, however many there are, instead of a line. */

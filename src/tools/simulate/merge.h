@@ -8,11 +8,10 @@
 #include "wire/karpenter/matrix.h"
 
 /*
- * Reads several sources side by side and gives out their facts in order of time.
- * A fact that comes later than others that were given out is left out and
- * counted, and so is one that stands in several files.
- * Nothing in a file is an error but the head of a record of another version.
- * Not thread-safe.
+ * Reads several sources side by side and gives out their facts in order of
+ * time.  A fact that comes later than others that were given out is left out
+ * and counted, and so is one that stands in several files.  Nothing in a file
+ * is an error but the head of a record of another version.  Not thread-safe.
  */
 struct merge;
 

@@ -23,7 +23,7 @@
 
 #define POOLS_KNOWN SCOPES_MAX
 
-/* --- time ---------------------------------------------------------------------- */
+/* --- time ----------------------------------------------------------------- */
 
 static void
 take_notes(struct replay *r)
@@ -89,7 +89,7 @@ replay_pass(struct replay *r, int64_t to_ms)
 		r->now_ms = to_ms;
 }
 
-/* --- what the log shows ---------------------------------------------------------- */
+/* --- what the log shows --------------------------------------------------- */
 
 /* Shows the NodePool to the controller if it is seen for the first time or has
  * become inert. */
@@ -285,7 +285,7 @@ replay_decided(struct replay *r, const struct fact *f, const uint32_t *ids,
 	return held > 0;
 }
 
-/* --- questions ---------------------------------------------------------------------- */
+/* --- questions ------------------------------------------------------------ */
 
 const char *
 replay_why(const struct replay *r, uint32_t id, int64_t *since_ms)
@@ -308,7 +308,7 @@ replay_because(const struct replay *r, uint32_t id)
 	return turns_machine(&r->turns, scope);
 }
 
-/* --- birth and end -------------------------------------------------------------------- */
+/* --- birth and end -------------------------------------------------------- */
 
 struct replay *
 replay_new(const struct rules *rules, struct roster *roster,

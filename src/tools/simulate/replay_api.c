@@ -34,7 +34,7 @@ replay_stamp(int64_t ms)
 	return ms - (ms % 1000 + 1000) % 1000;
 }
 
-/* --- objects as the API server shows them ------------------------------------- */
+/* --- objects as the API server shows them --------------------------------- */
 
 static void
 show_class(const struct copy *c, const struct logged *m, struct object *o)
@@ -199,7 +199,7 @@ replay_copy_forget(struct replay *r, uint32_t id, enum kind kind)
 	controller_forget(r->controller, &o, replay_now(r));
 }
 
-/* --- decisions that wait --------------------------------------------------------- */
+/* --- decisions that wait -------------------------------------------------- */
 
 /* Ends the wait of the machine: from now on it is as the log says. */
 static void
@@ -225,7 +225,7 @@ resume(struct replay *r, uint32_t id)
 		roster_drop(r->roster, id);
 }
 
-/* --- what the controller asks for -------------------------------------------------- */
+/* --- what the controller asks for ----------------------------------------- */
 
 /* Finds the machine of an action.  The log may have dropped it meanwhile. */
 static uint32_t

@@ -24,7 +24,7 @@
  * terminal.
  */
 
-/* --- pieces ----------------------------------------------------------------------- */
+/* --- pieces --------------------------------------------------------------- */
 
 static const char *
 seconds_text(int64_t ms, char out[DURATION_BYTES])
@@ -102,7 +102,7 @@ facts_of(const struct tally *t)
 	return n;
 }
 
-/* --- the table ---------------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------ */
 
 static void
 print_head(FILE *out, const struct simulate_setup *s, const struct tally *t)
@@ -341,7 +341,7 @@ report_table(FILE *out, const struct simulate_setup *s, const struct history *h)
 	print_rest(out, t);
 }
 
-/* --- CSV ------------------------------------------------------------------------------ */
+/* --- CSV ------------------------------------------------------------------ */
 
 void
 report_csv(const struct simulate_setup *s, const struct history *h)
@@ -380,7 +380,7 @@ report_csv(const struct simulate_setup *s, const struct history *h)
 	}
 }
 
-/* --- JSON ----------------------------------------------------------------------------- */
+/* --- JSON ----------------------------------------------------------------- */
 
 #define JSON_BYTES 65536 /* for more than is written between two flushes */
 #define TIME(ms) time_text(ms, (char[STAMP_US_BYTES]){""})
@@ -563,7 +563,7 @@ report_json(const struct simulate_setup *s, const struct history *h)
 	(void)fwrite(b.data, 1, b.len, stdout);
 }
 
-/* --- --explain ------------------------------------------------------------------------ */
+/* --- --explain ------------------------------------------------------------ */
 
 /* Names come from a log, and may be made to do something to the terminal. */
 static void

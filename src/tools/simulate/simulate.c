@@ -34,7 +34,7 @@ struct run {
 	bool known;	    /* a fact names the machine to explain */
 };
 
-/* --- while it reads ------------------------------------------------------------ */
+/* --- while it reads ------------------------------------------------------- */
 
 static void
 tell_progress(struct run *r)
@@ -147,7 +147,7 @@ read_all(struct run *r, struct err *e)
 	return rc;
 }
 
-/* --- when it is read ------------------------------------------------------------- */
+/* --- when it is read ------------------------------------------------------ */
 
 static int
 refuse_nothing(const struct tally *t, struct err *e)

@@ -11,8 +11,9 @@
 #include "waits.h"
 #include "wire/karpenter/matrix.h"
 
-/* The command `simulate` (docs/what-if.md): reads what Karpenter did and reports
- * what the holder would have held meanwhile, under each of several settings. */
+/* The command `simulate` (docs/what-if.md): reads what Karpenter did and
+ * reports what the holder would have held meanwhile, under each of several
+ * settings. */
 
 #define SETTING_LABEL_BYTES 200
 

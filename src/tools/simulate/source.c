@@ -57,7 +57,7 @@ name_of(const struct source *s)
 	return s->in == NULL ? "Prometheus" : input_name(s->in);
 }
 
-/* --- facts that wait --------------------------------------------------------- */
+/* --- facts that wait ------------------------------------------------------ */
 
 /* Returns how many of the waiting facts come before f or are equal to it.  Most
  * facts come in order. */
@@ -126,7 +126,7 @@ source_merging_is_full(const struct merging *m)
 	       m->waiting_bytes >= SIMULATE_FACTS_BYTES_MAX;
 }
 
-/* --- lines ------------------------------------------------------------------------ */
+/* --- lines ---------------------------------------------------------------- */
 
 static void
 put(struct source *s, struct fact *f)
@@ -334,7 +334,7 @@ next_line(struct source *s, const char **bytes, size_t *n, struct err *damage)
 	return got;
 }
 
-/* --- a list of objects --------------------------------------------------------------- */
+/* --- a list of objects ---------------------------------------------------- */
 
 static int
 take_snapshot(void *ctx, const struct fact *read, struct err *e)
@@ -480,7 +480,7 @@ read_lines(struct source *s, struct err *e)
 	return got == INPUT_LONG ? 0 : end_lines(s, got, &damage, e);
 }
 
-/* --- an answer of Prometheus ----------------------------------------------------------- */
+/* --- an answer of Prometheus ---------------------------------------------- */
 
 static int
 take_series(void *ctx, const char *bytes, size_t n, struct err *e)
@@ -589,7 +589,7 @@ read_asked(struct source *s, struct err *e)
 	return end_matrix(s, e);
 }
 
-/* --- a source --------------------------------------------------------------------- */
+/* --- a source ------------------------------------------------------------- */
 
 static int
 read_first(struct source *s, struct err *e)

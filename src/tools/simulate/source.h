@@ -14,16 +14,16 @@
 /*
  * One of the things that are read side by side: a file of lines, a list of
  * objects, a saved answer of Prometheus, or a Prometheus that is asked.  The
- * first bytes of a file say which it is.  Its facts wait here, in order of time,
- * until the merge takes them:
+ * first bytes of a file say which it is.  Its facts wait here, in order of
+ * time, until the merge takes them:
  *
  *	source_open -> source_read, until source_ended
  *	               source_first, source_take, whenever a fact waits
  *
- * A file of lines is in order up to SIMULATE_DISORDER_MS, so what waits is to be
- * taken when the file has come further than that.  A time that lies far ahead
- * has to be confirmed by the next line, or it counts as odd.  Of the others
- * nothing has a time before the end.  Not thread-safe.
+ * A file of lines is in order up to SIMULATE_DISORDER_MS, so what waits is to
+ * be taken when the file has come further than that.  A time that lies far
+ * ahead has to be confirmed by the next line, or it counts as odd.  Of the
+ * others nothing has a time before the end.  Not thread-safe.
  */
 struct source;
 

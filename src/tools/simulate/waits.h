@@ -16,8 +16,8 @@
  *
  *   cheapest  it decides the same as soon as the machine is released; where the
  *             same NodePool scales up within `regret` of the decision, the
- *             machine would have been used; a replacement would have run instead
- *             of one of the machines
+ *             machine would have been used; a replacement would have run
+ *             instead of one of the machines
  *   dearest   it decides the same, SIMULATE_RETHINK_MS after the release, and
  *             nobody would have used the machine meanwhile
  *

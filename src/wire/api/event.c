@@ -6,9 +6,9 @@
 #include "core/base/utf8.h"
 #include "wire/json/json_printf.h"
 
-/* Cuts s to whole characters of cap - 1 bytes at most.  What a terminal does not
- * show becomes '?', because kubectl prints it as it is.  Kubernetes counts the
- * bytes that it reads, so it must not become something longer. */
+/* Cuts s to whole characters of cap - 1 bytes at most.  What a terminal does
+ * not show becomes '?', because kubectl prints it as it is.  Kubernetes counts
+ * the bytes that it reads, so it must not become something longer. */
 static const char *
 shown(const char *s, size_t cap, char *out)
 {

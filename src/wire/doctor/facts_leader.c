@@ -8,7 +8,7 @@
 #include "wire/doctor/facts.h"
 #include "wire/json/json.h"
 
-/* --- /status --------------------------------------------------------------- */
+/* --- /status -------------------------------------------------------------- */
 
 const char *const told_flags[TOLD_N] = {
 	"mode",
@@ -144,7 +144,7 @@ facts_leader_decode(const char *bytes, size_t n, struct leader_facts *out,
 	return 0;
 }
 
-/* --- policies -------------------------------------------------------------- */
+/* --- policies ------------------------------------------------------------- */
 
 static bool
 any_has(const struct json *list, const char *member, const char *text)

@@ -13,8 +13,8 @@
 static const char *const reasons[REASONS] = {"Underutilized", "Empty",
 					     "Drifted"};
 
-/* Returns those that a budget of no nodes blocks at any time: without a schedule
- * it always counts, and without reasons for all of them. */
+/* Returns those that a budget of no nodes blocks at any time: without a
+ * schedule it always counts, and without reasons for all of them. */
 static unsigned
 blocks(const struct json *budget)
 {

@@ -6,7 +6,7 @@
 #include "wire/doctor/facts.h"
 #include "wire/json/json.h"
 
-/* --- Nodes and NodeClaims --------------------------------------------------- */
+/* --- Nodes and NodeClaims ------------------------------------------------- */
 
 #define CONSOLIDATE_KEY "karpenter.sh/do-not-consolidate"
 #define EVICT_KEY "karpenter.sh/do-not-evict"
@@ -50,7 +50,7 @@ facts_carried_decode(const char *bytes, size_t n, const struct hold_key *hold,
 	return 0;
 }
 
-/* --- the API server ---------------------------------------------------------- */
+/* --- the API server ------------------------------------------------------- */
 
 int
 facts_kubernetes_decode(const char *bytes, size_t n, struct version *out,

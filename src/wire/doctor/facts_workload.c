@@ -24,7 +24,7 @@
 #define VERSION_LABEL "app.kubernetes.io/version"
 #define RELEASE_KEY "meta.helm.sh/release-name"
 
-/* --- Deployments ----------------------------------------------------------- */
+/* --- Deployments ---------------------------------------------------------- */
 
 static const struct json_keep labels_keep[] = {{APP_LABEL, NULL},
 					       {COMPONENT_LABEL, NULL},
@@ -150,7 +150,7 @@ facts_deployment_decode(const char *bytes, size_t n,
 	return 0;
 }
 
-/* --- Pods ------------------------------------------------------------------- */
+/* --- Pods ----------------------------------------------------------------- */
 
 static const struct json_keep hold_keep[] = {{DEFAULT_HOLD_KEY, NULL},
 					     {NULL, NULL}};
@@ -291,7 +291,7 @@ facts_pod_decode(const char *bytes, size_t n, struct pod_facts *out,
 	       json_says(status, "phase", "Succeeded");
 }
 
-/* --- the Service ------------------------------------------------------------- */
+/* --- the Service ---------------------------------------------------------- */
 
 /* Reads where the port leads: to a name, to a number, or to the same port. */
 static void
@@ -378,7 +378,7 @@ facts_slice_decode(const char *bytes, size_t n, unsigned *ready, struct err *e)
 	return 0;
 }
 
-/* --- PodDisruptionBudgets ----------------------------------------------------- */
+/* --- PodDisruptionBudgets ------------------------------------------------- */
 
 int
 facts_budget_decode(const char *bytes, size_t n, bool *ours, struct err *e)

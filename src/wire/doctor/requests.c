@@ -6,7 +6,7 @@
 #include "wire/json/json.h"
 #include "wire/json/json_printf.h"
 
-/* --- SubjectAccessReview ---------------------------------------------------- */
+/* --- SubjectAccessReview -------------------------------------------------- */
 
 void
 facts_access_body(struct buf *b, const struct right *r,
@@ -45,7 +45,7 @@ facts_access_decode(const char *bytes, size_t n, bool *allowed, struct err *e)
 	return 0;
 }
 
-/* --- the dry run ------------------------------------------------------------ */
+/* --- the dry run ---------------------------------------------------------- */
 
 const char *const dry_run_paths[KIND_COUNT] = {
 	[KIND_NODE] = "/api/v1/nodes?dryRun=All",

@@ -367,7 +367,7 @@ scan_value(struct scan *s)
 	return scan_scalar(s);
 }
 
-/* --- keeping a part -------------------------------------------------------- */
+/* --- keeping a part ------------------------------------------------------- */
 
 static int
 put_refuse(const struct scan *s)
@@ -487,7 +487,7 @@ pick_value(struct scan *s, const struct json_keep *keep)
 	return scan_value(s) ? -1 : put_bytes(s, from, (size_t)(s->p - from));
 }
 
-/* --- the document ---------------------------------------------------------- */
+/* --- the document --------------------------------------------------------- */
 
 int
 json_scan(const char *bytes, size_t n, const struct json_bounds *bounds,

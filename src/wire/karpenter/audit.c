@@ -57,7 +57,7 @@ audit_is(const struct json *line)
 	       json_says(line, "apiVersion", "audit.k8s.io/v1");
 }
 
-/* --- facts ------------------------------------------------------------------- */
+/* --- facts ---------------------------------------------------------------- */
 
 static void
 give(struct audit *a, const struct fact *f)
@@ -232,7 +232,7 @@ read_deleted(struct audit *a, const struct json *ref, bool of_claim)
 		give_gone(a, &f, of_claim ? FACT_GONE : FACT_NODE_GONE);
 }
 
-/* --- events ------------------------------------------------------------------ */
+/* --- events --------------------------------------------------------------- */
 
 /* Is it a write that was made? */
 static bool

@@ -111,7 +111,7 @@ static const struct json_keep wanted[] = {
 	{NULL, NULL},
 };
 
-/* --- text around the JSON --------------------------------------------------- */
+/* --- text around the JSON ------------------------------------------------- */
 
 /* Finds the JSON object in a line: from the first '{' that begins an object to
  * the last '}'. */
@@ -171,7 +171,7 @@ is_zap_text(const char *bytes, size_t n)
 	return false;
 }
 
-/* --- lines that a container runtime has cut ---------------------------------- */
+/* --- lines that a container runtime has cut ------------------------------- */
 
 /* Returns the text after "… stdout P " or "… stdout F " (CRI's log format).  It
  * sets *stream, and *more if the line goes on in the next one of that stream.
@@ -242,7 +242,7 @@ join(struct line *l, const char **bytes, size_t *n, enum line_what *what)
 	return !over;
 }
 
-/* --- objects around the line -------------------------------------------------- */
+/* --- objects around the line ---------------------------------------------- */
 
 #define WRAPPERS                                                               \
 	3 /* Fluent Bit's around Docker's around the line, and one
@@ -297,7 +297,7 @@ parse(struct line *l, const char *bytes, size_t n)
 	return LINE_BROKEN;
 }
 
-/* --- a line ------------------------------------------------------------------- */
+/* --- a line --------------------------------------------------------------- */
 
 static enum line_what
 judge_audit(struct line *l, const char **message)

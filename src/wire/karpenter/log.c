@@ -65,7 +65,7 @@ lower_reason(struct pieces *p, struct fact *f)
 	f->reason = p->text;
 }
 
-/* --- from 1.3 on ----------------------------------------------------------- */
+/* --- from 1.3 on ---------------------------------------------------------- */
 
 /* Takes the NodePool from "…: nodepools=[general]: …", if it is a single
  * one. */
@@ -158,7 +158,7 @@ read_decision(const struct json *line, struct pieces *p, struct fact *f)
 		       : 0;
 }
 
-/* --- 1.0 to 1.2 ------------------------------------------------------------ */
+/* --- 1.0 to 1.2 ----------------------------------------------------------- */
 
 static int
 add_old_node(struct pieces *p, struct fact *f, char *node)
@@ -218,7 +218,7 @@ read_old_decision(const struct json *line, const char *message,
 	return read_old_nodes(close + 7, p, f);
 }
 
-/* --- any ------------------------------------------------------------------- */
+/* --- any ------------------------------------------------------------------ */
 
 bool
 log_time(const struct json *v, int64_t *out)

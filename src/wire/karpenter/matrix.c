@@ -85,7 +85,7 @@ matrix_order(int64_t a, int64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* --- Nodes ---------------------------------------------------------------------- */
+/* --- Nodes ---------------------------------------------------------------- */
 
 static int
 by_node(const void *a, const void *b)
@@ -132,7 +132,7 @@ matrix_join(struct matrix *m)
 	m->lives_n = kept;
 }
 
-/* --- a series ----------------------------------------------------------------- */
+/* --- a series ------------------------------------------------------------- */
 
 static const struct json_keep series[] = {
 	{"metric", NULL}, {"values", NULL}, {NULL, NULL}};

@@ -68,7 +68,7 @@ snapshot_time(const struct json *v, int64_t *out)
 	return text != NULL && stamp_parse(text, out) == 0;
 }
 
-/* --- NodeClaims ----------------------------------------------------------------- */
+/* --- NodeClaims ----------------------------------------------------------- */
 
 const struct json *
 snapshot_condition(const struct json *object, const char *type, int64_t *at_ms)
@@ -127,7 +127,7 @@ tell_claim(struct teller *t, const struct json *claim)
 	return true;
 }
 
-/* --- Events ----------------------------------------------------------------------- */
+/* --- Events --------------------------------------------------------------- */
 
 #define DISRUPTING "Disrupting NodeClaim: "
 

@@ -9,7 +9,7 @@
 
 #define SHOWN_BYTES 40 /* of what is wrong, in a sentence about it */
 
-/* --- the query ---------------------------------------------------------------- */
+/* --- the query ------------------------------------------------------------ */
 
 static int
 digit(char c)
@@ -126,7 +126,7 @@ query_read(const char *query, struct query_param *params, size_t n,
 	return 0;
 }
 
-/* --- the format ----------------------------------------------------------------- */
+/* --- the format ----------------------------------------------------------- */
 
 static const struct {
 	const char *name, *type; /* of a media type */

@@ -9,8 +9,9 @@
 /* The parts of every answer in HTML: its head with the style, escaped names,
  * and times.  The output is well-formed XML, too. */
 
-/* The page may load and run nothing, and apply no style but this one: STYLE_HASH
- * is the SHA-256 of STYLE, which tests/edge/test_daemon_page.py compares. */
+/* The page may load and run nothing, and apply no style but this one:
+ * STYLE_HASH is the SHA-256 of STYLE, which tests/edge/test_daemon_page.py
+ * compares. */
 #define STYLE                                                                    \
 	":root{color-scheme:light dark;--bg:#fff;--fg:#24292f;--dim:#57606a;"    \
 	"--line:#d8dee4;--free:#7590a8;--held:#2f7d5b;--hand:#c07f16;"           \
@@ -161,7 +162,7 @@ html_end(struct buf *b)
 	buf_puts(b, "</body></html>\n");
 }
 
-/* --- the text, escaped ------------------------------------------------------- */
+/* --- the text, escaped ---------------------------------------------------- */
 
 /* The last part of the room is for the text, and all others for the escaped
  * text: no character becomes more than six. */

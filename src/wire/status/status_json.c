@@ -20,7 +20,7 @@
 #define API_VERSION "status.karpenter-node-holder.io/v1"
 #define TAIL_BYTES 512 /* for what follows the last item */
 
-/* --- values: arguments of %s, in memory of the function that calls --------- */
+/* --- values: arguments of %s, in memory of the function that calls -------- */
 
 #define MOMENT(ms) moment(ms, (char[STAMP_BYTES]){""})
 #define SPAN(ms) span(ms, (char[DURATION_BYTES]){""})
@@ -50,7 +50,7 @@ known(const char *s)
 	return s[0] != '\0' ? s : NULL;
 }
 
-/* --- the head ---------------------------------------------------------------- */
+/* --- the head ------------------------------------------------------------- */
 
 static void
 write_lead(struct buf *b, const struct status_lead *l)
@@ -138,7 +138,7 @@ write_views(struct buf *b, const struct status_report *r)
 	buf_puts(b, "]");
 }
 
-/* --- scopes -------------------------------------------------------------------- */
+/* --- scopes --------------------------------------------------------------- */
 
 static void
 write_wait(struct buf *b, const struct status_waits *w, unsigned i)
@@ -220,7 +220,7 @@ write_scope(struct buf *b, const struct status_head *h,
 	buf_puts(b, "}");
 }
 
-/* --- NodePools ------------------------------------------------------------------ */
+/* --- NodePools ------------------------------------------------------------ */
 
 static void
 write_annotations(struct buf *b, const struct nodepool_status *p)
@@ -263,7 +263,7 @@ write_nodepool(struct buf *b, const struct nodepool_status *p)
 	json_printf(b, ",'reason':%s}", known(p->nodepool.reason));
 }
 
-/* --- the history ---------------------------------------------------------------- */
+/* --- the history ---------------------------------------------------------- */
 
 static void
 write_turn(struct buf *b, const struct status_head *h, const struct turn *t)
@@ -350,7 +350,7 @@ status_json(struct buf *b, const struct status_head *h,
 	buf_puts(b, "}\n");
 }
 
-/* --- a machine -------------------------------------------------------------------- */
+/* --- a machine ------------------------------------------------------------ */
 
 static void
 write_half(struct buf *b, const char *key, const struct half_status *h)

@@ -28,7 +28,7 @@
 	16384 /* for what has no bound of its own: axis,
 				   legend, headings, this replica */
 
-/* --- the head ------------------------------------------------------------------- */
+/* --- the head ------------------------------------------------------------- */
 
 struct tally {
 	unsigned scopes, held, capped;
@@ -278,7 +278,7 @@ put_head(struct buf *b, const struct status_head *h, const struct tally *t)
 	buf_puts(b, "</header>\n<main>");
 }
 
-/* --- scopes --------------------------------------------------------------------- */
+/* --- scopes --------------------------------------------------------------- */
 
 static void
 put_scope_item(struct buf *b, const struct status_head *h,
@@ -365,7 +365,7 @@ put_scopes(struct buf *b, const struct status_head *h,
 	buf_puts(b, "</section>\n");
 }
 
-/* --- the timeline ------------------------------------------------------------------ */
+/* --- the timeline --------------------------------------------------------- */
 
 static void
 put_timeline(struct buf *b, const struct status_head *h,
@@ -395,7 +395,7 @@ put_timeline(struct buf *b, const struct status_head *h,
 	buf_puts(b, "</section>\n");
 }
 
-/* --- NodePools ---------------------------------------------------------------------- */
+/* --- NodePools ------------------------------------------------------------ */
 
 static bool
 has_bad(const struct nodepool_status *p)
@@ -509,7 +509,7 @@ put_nodepools(struct buf *b, const struct status_items *items, size_t limit)
 	buf_puts(b, "</section>\n");
 }
 
-/* --- turns -------------------------------------------------------------------------- */
+/* --- turns ---------------------------------------------------------------- */
 
 static void
 put_turn(struct buf *b, const struct status_head *h, const struct turn *t)
@@ -569,7 +569,7 @@ put_turns(struct buf *b, const struct status_head *h,
 	buf_puts(b, "</section>\n");
 }
 
-/* --- this replica --------------------------------------------------------------------- */
+/* --- this replica --------------------------------------------------------- */
 
 static void
 put_lead(struct buf *b, const struct status_head *h)
@@ -649,7 +649,7 @@ status_page(struct buf *b, const struct status_head *h,
 	html_end(b);
 }
 
-/* --- all machines ------------------------------------------------------------------- */
+/* --- all machines --------------------------------------------------------- */
 
 static void
 put_row(struct buf *b, const struct status_head *h,

@@ -25,7 +25,7 @@
 #define COLUMNS_LEAST 8
 #define ROWS_SHOWN 2000 /* of the list of machines */
 
-/* --- pieces ------------------------------------------------------------------ */
+/* --- pieces --------------------------------------------------------------- */
 
 size_t
 status_text_safe(struct buf *b, const char *s)
@@ -80,7 +80,7 @@ span(struct buf *b, int64_t ms)
 	buf_puts(b, text);
 }
 
-/* --- the head ---------------------------------------------------------------- */
+/* --- the head ------------------------------------------------------------- */
 
 static void
 write_lead(struct buf *b, const struct status_head *h)
@@ -196,7 +196,7 @@ write_follower(struct buf *b, const struct status_lead *l)
 	buf_puts(b, ".\n");
 }
 
-/* --- items -------------------------------------------------------------------- */
+/* --- items ---------------------------------------------------------------- */
 
 static void
 write_waits(struct buf *b, size_t indent, const struct status_waits *w)
@@ -475,7 +475,7 @@ status_text(struct buf *b, const struct status_head *h,
 	write_history(b, h, items);
 }
 
-/* --- a machine -------------------------------------------------------------------- */
+/* --- a machine ------------------------------------------------------------ */
 
 static void
 write_half(struct buf *b, const char *what, bool observe,
@@ -610,7 +610,7 @@ status_text_machine(struct buf *b, const struct status_head *h,
 		write_waits(b, 0, &scope->waits);
 }
 
-/* --- all machines ------------------------------------------------------------------ */
+/* --- all machines --------------------------------------------------------- */
 
 struct widths {
 	size_t name, nodepool;

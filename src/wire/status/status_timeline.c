@@ -42,7 +42,7 @@ struct chart {
 	size_t limit;
 };
 
-/* --- shapes --------------------------------------------------------------------- */
+/* --- shapes --------------------------------------------------------------- */
 
 static int
 share(const struct chart *c, int64_t ms)
@@ -78,7 +78,7 @@ box(struct buf *b, const char *class, const struct chart *c, int64_t from_ms,
 	buf_printf(b, " y=\"%d\" height=\"%d\"/>", 21 - high / 2, high);
 }
 
-/* --- the axis --------------------------------------------------------------------- */
+/* --- the axis ------------------------------------------------------------- */
 
 static int64_t
 step_of(int64_t last_ms)
@@ -149,7 +149,7 @@ legend(struct buf *b)
 	buf_puts(b, "</ul>");
 }
 
-/* --- a row ------------------------------------------------------------------------ */
+/* --- a row ---------------------------------------------------------------- */
 
 /* A box in a row, from one moment to another. */
 struct stretch {
@@ -325,7 +325,7 @@ nodepool_rows(struct buf *b, struct chart *c, const struct status_items *items)
 	}
 }
 
-/* --- the whole -------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------ */
 
 /* Reads the turns into room at the end of the page.  Returns how many. */
 static unsigned

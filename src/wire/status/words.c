@@ -171,7 +171,7 @@ words_hand(const struct status_head *h, const struct hand_holds *hand,
 				   : "are");
 }
 
-/* --- a machine ---------------------------------------------------------------- */
+/* --- a machine ------------------------------------------------------------ */
 
 const char *
 words_half_held(const struct half_status *h)
@@ -324,7 +324,7 @@ words_row_why(const struct machine_status *m, const struct machine_until *until,
 			 until->why);
 }
 
-/* --- annotations ---------------------------------------------------------------- */
+/* --- annotations ---------------------------------------------------------- */
 
 bool
 words_annotation(const struct nodepool_status *p, enum nodepool_key k,
@@ -382,7 +382,7 @@ words_bad(const struct nodepool_status *p, enum nodepool_key k,
 	return true;
 }
 
-/* --- lists that have no room ------------------------------------------------------ */
+/* --- lists that have no room ---------------------------------------------- */
 
 uint64_t
 words_left_out(const struct status_machines *list, uint32_t seen, uint64_t left)
