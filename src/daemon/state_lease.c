@@ -8,8 +8,8 @@
 /* Leader election shares the table's mutex: whether we lead and what we do as
  * the leader must change together. */
 
-/* Before anything is seen in this lead, unless the Lease is still to be read,
- * without an election. */
+/* Takes over the history before anything is seen in this lead.  Without an
+ * election the Lease may still have to be read; then a later call does it. */
 static void
 recall(struct state_table *t, struct now now)
 {

@@ -95,8 +95,8 @@ void status_write(struct buf *b, enum status_format f,
 		  const struct status_head *h,
 		  const struct status_items *items);
 
-/* Appends the answer about the machine that was asked for as `name`.  scope:
- * that of the machine; NULL: none. */
+/* Appends the answer about the machine that was asked for as `name`.  scope is
+ * the machine's, or NULL if it has none. */
 void status_write_machine(struct buf *b, enum status_format f,
 			  const struct status_head *h, const char *name,
 			  const struct machine_status *m,

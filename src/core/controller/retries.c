@@ -52,8 +52,8 @@ retry_refresh(struct retries *t, struct retry *r, int64_t now_ms)
 		retries_end(t, r);
 	else if (terms.uncounted || r->created_stamp_ms < terms.released_ms ||
 		 f.deadline_ms <= now_ms)
-		/* It does not count now, but what NodePools say may change
-		 * that. */
+		/* The boot does not count now, but what NodePools say may
+		 * change that. */
 		timers_drop(t->timers, timer_of(t, r));
 	else if (timers_put(t->timers, timer_of(t, r), &f, now_ms))
 		retries_end(t, r);
@@ -87,8 +87,8 @@ retries_put(struct retries *t, const struct entry *claim, int64_t deleted_ms,
 	retry_refresh(t, r, now_ms);
 }
 
-/* Can this boot have a next try?  If it has been released, or if its own time
- * is over, what comes is new. */
+/* Can this boot have a next try?  It cannot once it has been released or
+ * its own time is over: what comes then is new. */
 static bool
 goes_on(const struct retries *t, const struct retry *r, int64_t now_ms)
 {

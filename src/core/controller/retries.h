@@ -47,8 +47,8 @@ struct retries {
 /* Remembers the boot of a claim that counted and is being deleted. */
 void retries_put(struct retries *t, const struct entry *claim,
 		 int64_t deleted_ms, int64_t now_ms);
-/* The claim has come to count.  If it is the next try of one of the boots, it
- * takes that boot's place. */
+/* Call this when the claim has come to count.  If it is the next try of one of
+ * the boots, it takes that boot's place. */
 void retries_take(struct retries *t, struct entry *claim, int64_t now_ms);
 /* Forgets this boot, and its machine no longer counts. */
 void retries_end(struct retries *t, struct retry *r);

@@ -40,9 +40,9 @@ controller_listing(struct controller *s, enum kind kind)
 		      views_leads(&s->views) || kind == KIND_NODEPOOL);
 }
 
-/* All NodeClaims are known.  Judges those that were undecided until now and
- * computes all timers again: a Node without a claim may no longer count as a
- * machine. */
+/* Call this when all NodeClaims are known.  It judges those that were undecided
+ * until now and computes all timers again: a Node without a claim may no longer
+ * count as a machine. */
 void
 controller_claims_known(struct controller *s, struct now now)
 {
@@ -50,10 +50,11 @@ controller_claims_known(struct controller *s, struct now now)
 	causes_add(&s->causes, CAUSE_LISTED);
 }
 
-/* The list has left something out, so nobody knows whether what it did not show
- * is gone.  It stays.  A Node that is gone goes with the first write to it, and
- * a claim with the next fresh list, which is wanted at once: it also shows the
- * claims that we have never seen. */
+/* Call this when the list has left something out.  Nobody knows then whether
+ * what it did not show is gone, so it stays.  A Node that is gone is dropped
+ * with the first write to it, and a claim with the next fresh list.  That list
+ * is wanted at once, because it also shows the claims that we have never
+ * seen. */
 static void
 keep_stale(struct controller *s, enum kind kind, struct now now)
 {
@@ -152,8 +153,8 @@ controller_wants_list(struct controller *s, enum kind kind)
 	return views_take_request(&s->views, kind);
 }
 
-/* A claim was disrupted at this moment.  The claim that replaces it may have
- * been seen before. */
+/* Call this when a claim was disrupted.  The claim that replaces it may have
+ * been seen before it. */
 static void
 look_back(struct controller *s, int64_t disrupted_ms, int64_t now_ms)
 {

@@ -73,8 +73,9 @@ struct moment {
 	struct now now;
 };
 
-/* Would it matter more if the next leader did not know this scope?  In an open
- * window it would be held again, and without its debt for longer. */
+/* Would it matter more if the next leader did not know scope a than if it did
+ * not know b?  A scope with an open window would be held again, and a scope
+ * without its debt would be held for longer. */
 static bool
 matters_more(const void *ctx, uint32_t a, uint32_t b)
 {
@@ -120,8 +121,9 @@ write_most(const struct controller *s, uint32_t *scopes, uint32_t n,
 	return n - i;
 }
 
-/* The first text of a new leader may leave out a few, and the next one, when
- * the others have been seen, hundreds. */
+/* Reports how many scopes had no room.  The first text of a new leader may
+ * leave out a few, and the next text hundreds, when all scopes have been
+ * seen. */
 static void
 tell_left_out(struct controller *s, uint32_t n)
 {
@@ -282,8 +284,9 @@ restore_scope(struct controller *s, struct kept *k, int64_t renewed_ms,
 		       k->at_ms, now);
 }
 
-/* The scope was another.  What was so for the cluster is so for each NodePool,
- * and of NodePools the one with the largest debt stands for the cluster. */
+/* Takes over what was measured with another `scope`.  What was true of the
+ * cluster is true of each NodePool.  Of several NodePools, the one with the
+ * largest debt stands for the cluster. */
 static void
 restore_other(struct controller *s, struct kept *k, int64_t renewed_ms,
 	      struct now now)

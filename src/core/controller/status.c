@@ -15,7 +15,8 @@
  * figures.c has counted before.
  */
 
-/* A moment of boot time as server time; 0 or in the past: unknown. */
+/* Returns a moment of boot time as server time, or STAMP_NONE if it is 0 or in
+ * the past. */
 static int64_t
 ahead_ms(int64_t boot_ms, struct now now)
 {
@@ -140,7 +141,7 @@ scope_until(const struct controller *s, uint32_t scope, const struct quiet *q,
 	out->earliest = false;
 }
 
-/* The NodePools of a scope that are held by hand. */
+/* Returns how many NodePools of the scope are held by hand, and until when. */
 static struct hand_holds
 held_by_hand(const struct controller *s, const struct figures *f,
 	     uint32_t scope, struct now now)
@@ -159,7 +160,8 @@ held_by_hand(const struct controller *s, const struct figures *f,
 	return hand;
 }
 
-/* What people hold is held, whatever the scope itself does. */
+/* Adds the holds by hand: what people hold is held, whatever the scope itself
+ * does. */
 static void
 add_hand(struct now now, struct scope_status *out)
 {
@@ -282,7 +284,7 @@ fill_half(const struct controller *s, const struct entry *e, struct now now,
 	if (e->mark == MARK_TIME)
 		out->mark_ms = e->mark_ms;
 	out->in_flight = state == WRITE_IN_FLIGHT || state == WRITE_SHOWN;
-	/* One whose time has come waits for its turn. */
+	/* A write whose time has come waits for its turn. */
 	if (writes_backing_off(&s->writes, id) &&
 	    heap_has(&s->writes.later, place - 1))
 		out->again_ms =
