@@ -283,8 +283,8 @@ no_later(int64_t ms, int64_t limit)
 	return ms > limit ? limit : ms;
 }
 
-/* Had the machine been ready before it was rebooted?  The object does not say so
- * once it is ready again, but whoever saw it boot knows. */
+/* Had the machine been ready before it was rebooted?  The object does not say
+ * so once it is ready again, but whoever saw it boot knows. */
 static bool
 ready_before_reboot(const struct entry *e, const struct object *o)
 {

@@ -176,8 +176,8 @@ terminates_first(const struct json *reason, bool reserved)
 
 /* *rebooted_ms: when Rebooting became False.  Initialized is True again later
  * (sigs.k8s.io/karpenter pkg/controllers/nodeclaim/reboot).  Until a machine is
- * ready for the first time, its Initialized is as old as the claim, also while it
- * is rebooted. */
+ * ready for the first time, its Initialized is as old as the claim, also while
+ * it is rebooted. */
 static void
 condition_read(const struct json *c, bool reserved, struct object *o,
 	       int64_t *rebooted_ms)
