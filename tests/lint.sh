@@ -318,14 +318,17 @@ while read -r where; do fault "$where: a table goes on after a blank line"; done
 		END { if (alone) print at }')
 while read -r where; do fault "$where: of no document here"; done < <(
 	sources 'src/*' 'include/*' 'tests/*' 'docs/*' | grep -v '^tests/lint\.sh$' | xargs grep -nHoF 'design §')
-# --- a table stands once: two that begin with the same names are copies ------------
+# --- a table stands once: two with the same names, or else the same rows, are copies --
 while read -r where; do fault "$where: the same names as this table; keep one"; done < <(
 	sources '*.md' | xargs awk -F ' *[|] *' '
 		FNR == 1 { code = 0 }
 		/^ *```/ { code = !code }
 		code || !/^ *\|/ { row = 0; next }
 		!row { row = 1; at[++n] = FILENAME ":" FNR }
-		$2 ~ /^`/ { split($2, cell, "`"); rows[n]++; where[cell[2]] = where[cell[2]] " " n }
+		/^ *\|[-| :]+$/ { next }
+		{ name = $0 }
+		$2 ~ /^`/ { split($2, cell, "`"); name = cell[2] }
+		{ rows[n]++; where[name] = where[name] " " n }
 		END {
 			for (name in where) {
 				k = split(where[name], t, " ")
@@ -336,7 +339,7 @@ while read -r where; do fault "$where: the same names as this table; keep one"; 
 			for (pair in common) {
 				split(pair, t, " ")
 				least = rows[t[1]] < rows[t[2]] ? rows[t[1]] : rows[t[2]]
-				if (t[1] != t[2] && common[pair] > 3 && 2 * common[pair] > least)
+				if (t[1] != t[2] && common[pair] > 2 && 2 * common[pair] > least)
 					print at[t[1]] ": " at[t[2]]
 			}
 		}')
