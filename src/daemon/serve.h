@@ -12,8 +12,9 @@
 int serve_run(const struct config *c, struct kubeconfig *access,
 	      const struct timing *t);
 
-/* The same for `certs --renew`: the certificate renewer alone, without a Lease
- * and without a port.  Two of them at once cost each other retries. */
+/* The same for `certs --renew`: it runs the certificate renewer alone, without
+ * a Lease and without a port.  If two run at once, each makes the other try
+ * again. */
 int serve_renew(const struct config *c, struct kubeconfig *access,
 		const struct timing *t);
 

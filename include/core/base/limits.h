@@ -195,9 +195,9 @@
 
 /* The API client. */
 #define LIST_PAGE 500		/* items per page, as in client-go */
-#define LIST_FRESH_PAGE 2000	/* of a fresh list, which brings metadata only.
-				   For each page etcd counts all the keys that
-				   follow */
+#define LIST_FRESH_PAGE 2000	/* of a fresh list, which brings metadata only;
+				   large, because etcd counts all keys behind
+				   each page */
 #define LIST_METADATA_PAGE 250	/* of a fresh list after one has failed, and of
 				   those of `uninstall`: a megabyte */
 #define LIST_PAGES_MAX 1100	/* of one list: of LIST_METADATA_PAGE items,

@@ -42,9 +42,9 @@ struct strings {
 	struct index index;		    /* finds a reference by its text */
 };
 
-/* bytes: the size of the arena, less than 4 GiB.  It has room for one string in
- * 32 bytes at most, however short they are.  Returns -1 if there is no memory;
- * *s is then empty. */
+/* `bytes` is the size of the arena, less than 4 GiB.  For every 32 bytes of it
+ * there may be one string at most, however short the strings are.  Returns -1
+ * if there is no memory; *s is then empty. */
 int strings_init(struct strings *s, size_t bytes);
 void strings_done(struct strings *s);
 

@@ -52,7 +52,7 @@ struct cap {
 	bool grows;	   /* the debt grows since at_ms: the scope is
 				   held, or was held by the leader before us and
 				   we do not see everything yet */
-	bool usable;	   /* time is usable since at_ms */
+	bool usable;	   /* time has been usable since at_ms */
 };
 
 /* Return what the debt is now, and what is left of the window (0: none). */

@@ -40,8 +40,7 @@ struct told {
 /* Returns -1 if there is no memory. */
 int told_init(struct told *t, uint32_t max);
 void told_done(struct told *t);
-void told_begin(struct told *t); /* when a list begins, and before all
-				    else */
+void told_begin(struct told *t); /* call it first, and when a list begins */
 /* Returns whether the fact comes from an Event: a decision, or who made a
  * claim. */
 bool told_of_event(const struct fact *f);

@@ -61,9 +61,9 @@ next(struct work *w, bool *stop)
 	return r;
 }
 
-/* Called under the lock, and without it meanwhile.  A connection that is cut is
- * closed by its serving thread, which calls work_forget.  One whose reply is
- * yet to be sent cannot be cut before work_sends. */
+/* Call this under the lock, which it gives away meanwhile.  A connection that
+ * is cut is closed by its serving thread, which calls work_forget.  One whose
+ * reply is yet to be sent cannot be cut before work_sends. */
 static void
 cut_one(struct work *w)
 {

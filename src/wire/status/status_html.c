@@ -128,7 +128,8 @@ void
 html_moment(struct buf *b, int64_t ms, int64_t now_ms)
 {
 	char stamp[STAMP_BYTES], today[STAMP_BYTES];
-	/* What has just happened may be later than the page has begun. */
+	/* A moment may be a little later than that at which the page was
+	 * begun. */
 	bool ahead = ms >= now_ms + 500;
 
 	if (ms == STAMP_NONE) {
