@@ -14,9 +14,9 @@
 
 /*
  * Prints what came of a simulation: as a table for people, as CSV, as JSON, and
- * for --explain what each decision meets in each setting.  All of it goes to a
- * FILE that the caller has opened; errors of writing show when the caller
- * flushes it.
+ * for --explain what each decision meets in each setting.  The table goes to a
+ * FILE of the caller, because a page has it as well, and all others to stdout.
+ * Errors of writing show when the caller flushes.
  *
  * The formats show the same figures, which are those of tally (what was read),
  * replay_report (one setting) and history_happened (what a holder did).  Names
