@@ -14,9 +14,9 @@
 /* What a recommendation keeps to without flags; it is not asked for. */
 extern const struct advice_setup recommend_flags_defaults;
 
-/* Takes a flag with its value, which asks for a recommendation.  Returns 1; 0 if
- * it is none of these flags; -1 with *e set.  value: NULL only asks whether it is
- * one of them. */
+/* Takes a flag with its value, which asks for a recommendation.  Returns 1; 0
+ * if it is none of these flags; -1 with *e set.  value: NULL only asks whether
+ * it is one of them. */
 int recommend_flags_take(struct advice_setup *a, const char *name,
 			 const char *value, struct err *e);
 void recommend_flags_help(void); /* prints them */

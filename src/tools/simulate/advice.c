@@ -26,8 +26,8 @@ is_little(const struct advice_setup *asked, uint64_t regret, uint64_t decisions,
 			      : regret * all <= asked->regret * decisions;
 }
 
-/* Where no setting does what is asked for, the one that comes nearest is better.
- * Of equally many node-seconds, the shorter hold is. */
+/* Where no setting does what is asked for, the one that comes nearest is
+ * better.  Of two with equally many node-seconds, the shorter hold is. */
 static bool
 is_better(const struct candidate *a, const struct candidate *b)
 {

@@ -6,10 +6,10 @@
 #include "simulate.h"
 
 /*
- * Which of the settings to take (docs/what-if.md#which-setting-to-take): the one
- * with the fewest node-hours among those that leave no more regret than asked
- * for, and cost no more.  It reads what the replays have counted, and replays
- * nothing.
+ * Which of the settings to take (docs/what-if.md#which-setting-to-take): the
+ * one with the fewest node-hours among those that leave no more regret than
+ * asked for, and cost no more.  It reads what the replays have counted, and
+ * replays nothing.
  */
 
 /* Fewer decisions than this are too little to say anything. */

@@ -7,6 +7,15 @@
 #include "core/base/duration.h"
 #include "wire/json/json_printf.h"
 
+/*
+ * Prints the recommendation that advice.c has made: which setting it is, why,
+ * and how sure that is.  The same sentences serve for all verdicts, so they are
+ * put together from pieces (put_…) in a buffer that has room for all of them.
+ * Lines are broken afterwards, because labels of settings have any length.
+ *
+ * For programs the verdict is a word, and the figures are members of their own.
+ */
+
 #define TEXT_BYTES 2048 /* of all sentences, with two labels */
 #define COLUMNS 88
 #define DOLLAR 1000000.0
@@ -20,7 +29,7 @@ most(const struct simulate_setup *s, const struct advice_pick *p)
 				 : s->advice.regret;
 }
 
-/* The setting, or what is said instead. */
+/* Puts the label of the setting, or what is said instead of it. */
 static void
 put_pick(struct buf *b, const struct simulate_setup *s,
 	 const struct advice_pick *p)
@@ -202,7 +211,7 @@ report_advice(FILE *out, const struct simulate_setup *s,
 	print_wrapped(out, text);
 }
 
-/* --- JSON ------------------------------------------------------------------------ */
+/* --- JSON ----------------------------------------------------------------- */
 
 static const char *const verdicts[] = {
 	[ADVICE_LITTLE] = "too-little",

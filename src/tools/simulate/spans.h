@@ -7,8 +7,8 @@
 #include "core/base/limits.h"
 
 /*
- * What came of Karpenter's decisions, in spans of equally many of them, which get
- * longer as the log does.  So parts of a log can be told apart although its
+ * What came of Karpenter's decisions, in spans of equally many of them, which
+ * get longer as the log does.  So parts of a log can be told apart although its
  * decisions are not kept.  spans_init makes an empty one.  Not thread-safe.
  */
 struct span {
@@ -29,8 +29,8 @@ struct spans {
 void spans_init(struct spans *s);
 /* Returns the span of the decision with that number. */
 struct span *spans_at(struct spans *s, uint64_t number);
-/* Adds up the decisions with these numbers, without `to`.  Both are multiples of
- * s->length, and `to` may be UINT64_MAX. */
+/* Adds up the decisions with these numbers, without `to`.  Both are multiples
+ * of s->length, and `to` may be UINT64_MAX. */
 void spans_sum(const struct spans *s, uint64_t from, uint64_t to,
 	       struct span *out);
 

@@ -51,9 +51,9 @@ struct waits;
 struct waits *waits_new(const struct waits_setup *setup);
 void waits_free(struct waits *w); /* NULL: nothing */
 
-/* Tells that `nodes` machines (at least one) of decision *f, the nth of the log,
- * wait.  The decision is about `total` machines of this NodePool.  Returns its
- * number here, or UINT32_MAX if there is no memory. */
+/* Tells that `nodes` machines (at least one) of decision *f, the nth of the
+ * log, wait.  The decision is about `total` machines of this NodePool.  Returns
+ * its number here, or UINT32_MAX if there is no memory. */
 uint32_t waits_begin(struct waits *w, const struct fact *f, uint64_t nth,
 		     const char *pool, size_t total, uint32_t nodes);
 /* Tells that one of its machines waits no longer. */
