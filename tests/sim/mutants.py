@@ -991,6 +991,20 @@ MUTANTS = [
      "if (has_name(text, \"at\", &value))",
      "if (has_name(text, \"more\", &value))\n\t\treturn 0;\n"
      "\tif (has_name(text, \"at\", &value))"),
+    # what was never broken before; tests/mutants/core.py has more
+    ("scope node hears of replacements", "rules/rules.c",
+     "r->replacements == REPLACEMENTS_IGNORE && r->scope != SCOPE_NODE;",
+     "r->replacements == REPLACEMENTS_IGNORE;"),
+    ("a max-hold-duration may not be 0", "base/nodepool.c",
+     "return span_parse(value, 0, &p->max_hold_ms);",
+     "return span_parse(value, 1, &p->max_hold_ms);"),
+    ("a pool that went keeps its moments", "table/nodepools.c",
+     "heap_remove(&p->moments, i);\n\theap_remove(&p->released, i);\n\tmine",
+     "mine"),
+    ("a place of a pool is used twice", "table/nodepools.c",
+     "p->free = p->generation[i];", ";"),
+    ("a lead waits twice as long before it makes lists", "controller/views.c",
+     "if (v->lead < LEAD_ACTS)\n\t\tboot_ms += BEGIN_WAIT_MS;", ""),
 ]
 
 
