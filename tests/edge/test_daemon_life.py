@@ -228,7 +228,7 @@ def test_health(w):
         *checks, last = text.splitlines()
         assert last == path[1:] + " check passed"
         for line in checks:
-            name, = re.fullmatch(r"\[\+\]([a-z]+) ok", line).groups()
+            name, = re.fullmatch(r"\[\+\]([a-z-]+) ok", line).groups()
             assert holder.get(f"{path}/{name}") == (200, "ok")
             status, text = holder.get(f"{path}?verbose&exclude={name}")
             assert status == 200
