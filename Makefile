@@ -416,6 +416,8 @@ site: whatif  ## the documents as a site with search, into $(BUILD)/site
 	@cp -r $(WHATIF) $(SITE_FROM)/pages/try
 	@cp site/site.css site/site.js $(SITE_FROM)/pages && cp site/zensical.toml $(SITE_FROM)
 	@cd $(SITE_FROM) && venv/bin/zensical build --strict --clean
+	@# A corner of a table is no header of anything.
+	@find $(SITE_FROM)/site -name '*.html' | xargs sed -i 's,<th\([^>]*\)></th>,<td\1></td>,g'
 	@rm -rf $(SITE) && mv $(SITE_FROM)/site $(SITE)
 	@echo "== $(PYTHON) -m http.server --bind 127.0.0.1 --directory $(SITE)"
 

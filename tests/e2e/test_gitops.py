@@ -3,17 +3,17 @@
 import pytest
 import yaml
 
-from controlplane import NAMESPACES, WEBHOOKS, ControlPlane
+from controlplane import REPO, WEBHOOKS, ControlPlane
 from gitops import TOOLS
-from holder import DEPLOY
 from lead import LEASES, NAME
 
 pytestmark = pytest.mark.long
+DEPLOY = REPO / "deploy"
 JSONPATCH = "application/json-patch+json"
 AKS = {"matchExpressions": [{"key": "control-plane", "operator": "DoesNotExist"}]}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def plane(plane_programs, build_programs):
     build_programs("flux-apply")
     with ControlPlane(name="gitops") as plane:
@@ -39,27 +39,22 @@ def test_what_changes_by_itself_is_no_drift(plane, sync):
     """caBundle and AKS's selector stay, and no object is written; what the
     manifests have is put back."""
     text = plane.kubectl("kustomize", DEPLOY / "overlays/self-signed").stdout
-    try:
-        sync(plane, text)
-        write(plane, "karpenter-node-holder", "clientConfig/caBundle", "Y2E=")
-        write(plane, "admissionsenforcer", "namespaceSelector", AKS)
-        plane.create(LEASES, {
-            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-            "metadata": {"name": NAME}, "spec": {}})
-        before = versions(plane, text)
-        assert len(before) > 10
-        sync(plane, text)
-        assert versions(plane, text) == before
-        write(plane, "somebody", "failurePolicy", "Fail")
-        sync(plane, text)
-        hook, = plane.get(WEBHOOKS, NAME)["webhooks"]
-        assert hook["failurePolicy"] == "Ignore"
-        assert hook["clientConfig"]["caBundle"] == "Y2E="
-        assert hook["namespaceSelector"] == AKS
-    finally:
-        plane.delete(LEASES, NAME)
-        plane.kubectl("delete", "--ignore-not-found", "-f", "-", stdin=text)
-        plane.delete(NAMESPACES, NAME)
+    sync(plane, text)
+    write(plane, "karpenter-node-holder", "clientConfig/caBundle", "Y2E=")
+    write(plane, "admissionsenforcer", "namespaceSelector", AKS)
+    plane.create(LEASES, {
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": NAME}, "spec": {}})
+    before = versions(plane, text)
+    assert len(before) > 10
+    sync(plane, text)
+    assert versions(plane, text) == before
+    write(plane, "somebody", "failurePolicy", "Fail")
+    sync(plane, text)
+    hook, = plane.get(WEBHOOKS, NAME)["webhooks"]
+    assert hook["failurePolicy"] == "Ignore"
+    assert hook["clientConfig"]["caBundle"] == "Y2E="
+    assert hook["namespaceSelector"] == AKS
 
 
 def test_the_recipe_for_the_dashboard(plane, tmp_path):
@@ -77,5 +72,5 @@ def test_the_recipe_for_the_dashboard(plane, tmp_path):
 
 
 def fenced(name):
-    text = (DEPLOY.parent / f"docs/{name}.md").read_text()
+    text = (REPO / f"docs/{name}.md").read_text()
     return [part.split("```")[0] for part in text.split("```yaml\n")[1:]]

@@ -850,7 +850,7 @@ def test_gitops_keeps_a_hold(build_programs, plane, installed, pools, sync):
     assert set(pools()["web"]) == {"hold-until", "reason"}
     assert ("by-hand" in plane.annotations(POOLS, "web")) == (
         sync.__name__ == "argocd")
-    installed.run("resume", "--nodepool=web")
+    installed.run("resume", "--nodepool=web", "--reason=audit")
     sync(plane, web)
     assert pools()["web"] == {}
 

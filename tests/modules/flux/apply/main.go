@@ -14,6 +14,7 @@ import (
 	"github.com/fluxcd/pkg/ssa"
 	"github.com/fluxcd/pkg/ssa/utils"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -52,6 +53,15 @@ func main() {
 	options.Cleanup.Exclusions = map[string]string{group + "/ssa": "Merge"}
 	manager := ssa.NewResourceManager(cluster, nil,
 		ssa.Owner{Field: "kustomize-controller", Group: group})
+	// The controller brings Namespaces first, too.
+	var first []*unstructured.Unstructured
+	for _, object := range objects {
+		if object.GetKind() == "Namespace" {
+			first = append(first, object)
+		}
+	}
+	_, err = manager.ApplyAll(context.Background(), first, options)
+	fail(err)
 	done, err := manager.ApplyAll(context.Background(), objects, options)
 	fail(err)
 	for _, entry := range done.Entries {
