@@ -602,7 +602,7 @@ krew:  ## the archive and manifest of the plugin for Krew; URL=https://... of th
 
 format:  ## clang-format on src and include
 	@tests/deps.sh clang-format-14
-	git ls-files 'src/*.[ch]' 'include/*.h' | xargs clang-format-14 -i
+	git ls-files -co --exclude-standard 'src/*.[ch]' 'include/*.h' | xargs clang-format-14 -i
 
 compile_commands:  ## write compile_commands.json, for clangd and editors
 	@$(MAKE) -nB V=1 all programs | \
