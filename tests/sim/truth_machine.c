@@ -258,14 +258,17 @@ is_disrupted(const struct thing *claim)
 	       !is_repaired_boot(claim);
 }
 
-/* May a claim that comes afterwards replace this one?  It may not if it tries the
+/* Does a claim that comes afterwards replace this one?  It does not if it tries the
  * boot of a scale-up again. */
-static bool
+static struct maybe
 is_replaceable(const struct truth *t, const struct thing *claim)
 {
-	return claim->disrupted_ms != STAMP_NONE &&
-	       (!is_repaired_boot(claim) || truth_classed(claim) ||
-		t->machines[claim->machine].replaced.hi);
+	const struct maybe *replaced = &t->machines[claim->machine].replaced;
+	bool disrupted = claim->disrupted_ms != STAMP_NONE;
+	bool surely = !is_repaired_boot(claim) || truth_classed(claim);
+
+	return (struct maybe){disrupted && (surely || replaced->lo),
+			      disrupted && (surely || replaced->hi)};
 }
 
 /* The same.  lo: every leader has seen that; of a claim that is too large nobody
@@ -309,7 +312,7 @@ collect(const struct truth *t, struct past *p)
 						? NULL
 						: &w->things[w->machines[i].claim];
 
-		if (c != NULL && is_replaceable(t, c))
+		if (c != NULL && is_replaceable(t, c).hi)
 			p->disrupted[p->disrupted_n++] = c->index;
 		if (c != NULL && c->deleting && !was_chosen(c).lo &&
 		    (was_ready(c) || was_substitute(t, c).hi))
@@ -336,7 +339,7 @@ follows(const struct truth *t, const struct past *p, const struct thing *claim,
 		    (c->large && !seen))
 			continue;
 		is.hi = true;
-		is.lo |= seen;
+		is.lo |= seen && is_replaceable(t, c).lo;
 	}
 	return is;
 }
