@@ -18,6 +18,9 @@ let latest = new AbortController(), advising = new AbortController();
 // Runs the command in a worker of its own.  If it is aborted, it never returns.
 async function simulate(args, files, told, signal) {
   const compiled = await module;
+
+  if (signal?.aborted)
+    return new Promise(() => {});
   const worker = new Worker(source);
 
   signal?.addEventListener("abort", () => worker.terminate());

@@ -15,10 +15,12 @@ sys.dont_write_bytecode = True  # leaves no cache in the source tree
 
 import pytest  # noqa: E402
 
+import chromium  # noqa: E402
 from chromium import Chromium  # noqa: E402
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("BUILD") or REPO / "build").resolve()
+chromium.PATIENCE = 300  # 100 MB on a busy computer
 HOLDERCTL = BUILD / "holderctl"
 LOOKS = {"desktop": (1280, 800), "phone": (360, 740)}
 

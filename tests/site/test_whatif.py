@@ -50,6 +50,8 @@ def page(chrome, paths, runs):
     """What the page's program says to each run, which is (arguments, numbers of
     files)."""
     chrome.files(*paths)
+    # The page has begun to read them, too.
+    chrome.run("latest.abort(); advising.abort()")
     said = []
     for at in range(0, len(runs), 50):
         said += chrome.run(RUN % json.dumps([
