@@ -62,7 +62,7 @@ def test_rebooted_twice_and_then_replaced(cluster, add_holder):
 def events(cluster, name):
     """What Karpenter has said of that claim."""
     return {e["reason"] for e in cluster.get(EVENTS)["items"]
-            if e["involvedObject"]["name"] == name}
+            if e["involvedObject"].get("name") == name}
 
 
 class Spread:

@@ -112,7 +112,7 @@ def test_gates_off(cluster, add_holder, reserve):
         """Why Karpenter leaves the node alone."""
         return [e["message"] for e in cluster.get(EVENTS)["items"]
                 if e["reason"] == "DisruptionBlocked"
-                and e["involvedObject"]["name"] == node]
+                and e["involvedObject"].get("name") == node]
     until(lambda: any("reserved" in why for why in blocked()), ACTS,
           lambda: f"blocked: {blocked()}\n" + cluster.log_tail("karpenter"))
     assert not watched.made and not watched.deleted
