@@ -47,8 +47,8 @@ struct renewal_call_result {
 	struct err err;
 };
 
-/* Fills in names and names_text.  The caller fills in the other fields before
- * the view. */
+/* Fills in `names` and `names_text`.  The caller fills in the other members
+ * that stand before `view` in the struct. */
 void renewal_call_names(struct renewal_call *r);
 
 /* Performs any step but RENEWAL_WAIT.  RENEWAL_READ fills in r->view.  Steps

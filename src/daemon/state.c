@@ -108,7 +108,8 @@ state_listed(struct state *s, enum kind kind, bool served)
 	controller_listed(lock(s), kind, served, now);
 	whole = served && !s->table->nodepools_skipped;
 	unlock_and_wake(s);
-	/* One that was left out stays as it was. */
+	/* The set keeps the entry of a NodePool that was left out of the list,
+	 * so only a whole list drops names. */
 	if (kind == KIND_NODEPOOL && whole)
 		disabled_nodepools_listed(s->disabled_nodepools);
 }

@@ -104,7 +104,7 @@ bool state_lease_note(struct state *s, struct lease_note *out);
  * given up. */
 void state_lease_wait(struct state *s, int64_t ms);
 /* Returns true, once after each change of the lead, if this kind was listed or
- * watched under the lead before.  The caller then restarts its watcher. */
+ * watched before the change.  The caller then restarts its watcher. */
 bool state_lead_turned(struct state *s, enum kind kind);
 
 /* --- any: the lead, reports, sleep ---------------------------------------- */

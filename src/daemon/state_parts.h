@@ -19,8 +19,8 @@ struct state_table {
 				      is to be given up */
 	struct controller *controller;
 	struct lease *lease; /* NULL: no Lease is kept */
-	/* Since this replica leads, the soft state was restored, and so was the
-	 * history. */
+	/* In this lead, the soft state was restored, and the history was
+	 * recalled. */
 	bool restored, recalled;
 	char soft[LEASE_STATE_BYTES], history[LEASE_HISTORY_BYTES];
 	/* Without leader election the soft state is written every soft_ms, the
@@ -29,8 +29,9 @@ struct state_table {
 	bool leads, lease_stopped;
 	bool nodepools_skipped;	 /* a NodePool was left out since the last
 				    list of them began */
-	bool turned[VIEW_COUNT]; /* this kind was listed or watched under
-				    the lead before (state_lead_turned) */
+	bool turned[VIEW_COUNT]; /* the lead has changed, and this kind was
+				    listed or watched before that
+				    (state_lead_turned) */
 	_Atomic(struct kube_lanes *) lanes;
 	_Atomic bool awake;
 };

@@ -92,7 +92,7 @@ take_actions(struct sweeper *w)
 		w->in_flight++;
 		job_begin(w, j);
 	}
-	return WORKER_BEAT_MS; /* no room: a reply comes first */
+	return WORKER_BEAT_MS; /* no free job: a reply has to free one first */
 }
 
 static void

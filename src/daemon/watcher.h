@@ -21,8 +21,9 @@ struct watcher_setup {
 	const struct timing *timing;
 };
 
-/* Main calls this.  It returns NULL on failure, and *e says why.  The worker's
- * stop cuts the call in progress.  Call state_stop before it. */
+/* Main calls this.  It returns NULL on failure, and *e says why.  Stopping the
+ * worker cuts the call in progress.  Call state_stop before you stop the
+ * worker. */
 struct watcher *watcher_new(const struct watcher_setup *o,
 			    struct worker *worker, struct err *e);
 /* Lists again at once.  Any thread may call it. */

@@ -91,7 +91,8 @@ waiting_remove(size_t n)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Nobody will ever read what waits. */
+/* Drops the lines that wait, and counts them as lost: nobody will ever read
+ * them. */
 static void
 waiting_lose(void)
 {
@@ -113,7 +114,7 @@ write_piece(void)
 	if (n == 0)
 		return true;
 	done = unblocked_write(out_fd, bytes, n);
-	if (done < 0) /* perhaps of the only line that says why we end */
+	if (done < 0) /* again: it may be the only line that says why we end */
 		done = unblocked_write(out_fd, bytes, n);
 	if (done < 0)
 		waiting_lose();
@@ -128,9 +129,9 @@ log_sink_flush(void)
 	bool taken = true;
 
 	(void)pthread_once(&once, open_out);
-	/* Look again each time, for a line that came while `writing` was still
-	 * set.  The bound is for a thread that would
-	 * otherwise write for all others without end. */
+	/* Look again each time, because a line may have come while `writing`
+	 * was still set.  Without the bound, a thread might write for all
+	 * others without end. */
 	for (unsigned i = 0; i < PIECES && taken && waiting_any(); i++) {
 		if (atomic_flag_test_and_set(&writing))
 			return false;

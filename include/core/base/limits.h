@@ -108,8 +108,8 @@
 #define REVIEW_UID_BYTES 129	/* a UUID has 36; longer ones are refused */
 #define JSON_DEPTH_MAX 64	/* the reader recurses; real objects need less
 				   than 20 */
-#define JSON_VALUES_MAX 100000	/* a body of 7 MiB of `"",` would cost a
-				   tree of 78 MB */
+#define JSON_VALUES_MAX 100000	/* without this bound, a body of 7 MiB of `"",`
+				   would become a tree of 78 MB */
 #define JSON_KEPT_VALUES_MAX 10000	/* values kept of a body; real bodies
 					   have a hundred of them */
 #define JSON_KEPT_BYTES_MAX (512u << 10)	/* the same, as text;
@@ -265,9 +265,11 @@
 					   table, or a watch, has left out */
 #define NOTES_MAX 1024		/* reported and not yet fetched */
 #define JOURNAL_NAME_BYTES 128	/* of a machine; Karpenter's names have 63 */
-#define JOURNAL_TURNS 1024	/* of scopes, for /status; a busy day has a
-				   hundred */
-#define JOURNAL_KEPT 64		/* of them for the next leader */
+#define JOURNAL_TURNS 1024	/* how many turns of scopes the journal keeps
+				   for /status; a busy day has about a hundred
+				   turns */
+#define JOURNAL_KEPT 64		/* how many of these turns the next leader
+				   gets */
 #define JOURNAL_WRITES 4096	/* answers to writes, for
 				   /status/machines/NAME */
 #define JOURNAL_MS 86400000	/* older turns are not shown */
@@ -335,10 +337,10 @@
 					   file: replicas and log shippers write
 					   by turns */
 #define SIMULATE_JUMP_MS 86400000	/* a line that is this far ahead of the
-					   one before has to be confirmed by the
-					   next one */
-#define SIMULATE_GAP_MS 604800000	/* a line that is this far from the one
-					   before and from the next one is
+					   line before it has to be confirmed by
+					   the next line */
+#define SIMULATE_GAP_MS 604800000	/* a line that is this far from the line
+					   before it and from the next one is
 					   alone, and does not count */
 #define SIMULATE_EARLIEST_MS 946684800000	/* 2000 … */
 #define SIMULATE_LATEST_MS 4102444800000	/* … to 2100: any other time is
@@ -360,18 +362,20 @@
 					   poll, 15 s of validation */
 
 /* Prometheus, which simulate may ask. */
-#define PROMETHEUS_POINTS 11000	/* of a series in one answer: it gives no
-				   more */
+#define PROMETHEUS_POINTS 11000	/* how many points of a series Prometheus gives
+				   in one answer */
 #define PROMETHEUS_POINTS_LEAST 10	/* a shorter stretch of time is not cut
 					   any more */
 #define PROMETHEUS_STEPS_MAX (1000 * PROMETHEUS_POINTS)	/* from the beginning
 						   to the end */
-#define PROMETHEUS_MATCH_MAX 500	/* bytes: clusters and jobs */
+#define PROMETHEUS_MATCH_MAX 500	/* bytes of the label matchers in a
+					   query, such as those of cluster and
+					   job */
 #define PROMETHEUS_STEP_MAX_MS 3600000
 #define PROMETHEUS_ANSWER_MAX (256u << 20)	/* a thousand machines at every
 						   one of these points */
-#define PROMETHEUS_MS 180000	/* an answer; it gives a query two minutes
-				   itself */
+#define PROMETHEUS_MS 180000	/* for an answer; Prometheus itself gives a
+				   query two minutes */
 
 /* The command record. */
 #define RECORD_EARLY_MAX 1024	/* Events that are kept in case their NodeClaim

@@ -86,9 +86,9 @@ struct object {
 	int64_t mark_ms;	 /* the mark's time; only with MARK_TIME */
 	bool has_held_key;	 /* it has the annotation HELD_KEY_KEY */
 	bool has_previous;	 /* the mark does not stand for today's hold */
-	enum hold previous_hold; /* what the object has of that hold */
-	struct hold_key previous_key; /* that hold; key "" if the held-key
-					   cannot be read */
+	enum hold previous_hold; /* what it has of the previous hold */
+	struct hold_key previous_key; /* the previous hold; key "" if the
+					   held-key cannot be read */
 	/* The value of CLASS_KEY: what this NodeClaim replaces.  "" if it has
 	 * none, or if CLASS_UID_KEY is not this object's own uid, because then
 	 * the annotation was copied from another object.  A Node therefore

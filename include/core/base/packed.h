@@ -13,8 +13,9 @@
  * API server writes them in one way: a uid as a UUID in lower case, a
  * resourceVersion as a decimal number, which will have no more than 18 digits
  * for centuries.  Such a text is kept as 16 or 8 bytes, and any other text as a
- * reference to a string.  It comes back exactly as it was.  Two that were
- * packed with the same strings are equal if and only if their texts are.
+ * reference to a string.  Each text comes back exactly as it was.  Two values
+ * that were packed with the same `struct strings` are equal if and only if
+ * their texts are equal.
  *
  * The owner of a packed value gives it back with packed_uid_drop or
  * packed_version_drop.  A zeroed value is a text of its own (a UUID of zeros;

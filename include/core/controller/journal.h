@@ -45,8 +45,8 @@ struct turn {
 	int64_t at_ms;
 	enum turn_what what;
 	enum turn_cause cause;
-	bool nodepool; /* a NodePool was turned by hand; otherwise a
-				   scope has turned */
+	bool nodepool; /* true: a person has turned a NodePool; false: a
+				   scope has turned by itself */
 	/* The name of the NodePool or the scope.  For a scope, "" is the
 	 * cluster, or the machines without a NodePool. */
 	char scope[NODEPOOL_BYTES];
@@ -56,14 +56,15 @@ struct turn {
 	/* For a NodePool, the reason that the person gave, cut to this size, or
 	 * "". */
 	char reason[JOURNAL_NAME_BYTES];
-	/* For how long it had been held; -1 if it had not, or if nobody
-	 * knows. */
+	/* For how long the scope or NodePool had been held; -1 if it had not
+	 * been, or if nobody knows. */
 	int64_t held_ms;
 	/* For a NodePool, its hold-until with TURN_HELD, and its released-at
 	 * with TURN_BY_RELEASE.  Otherwise STAMP_NONE. */
 	int64_t until_ms;
 };
-/* Their names, in /status and in the text of the journal.  Static. */
+/* Return the names of these, in /status and in the text of the journal.
+ * Static. */
 const char *journal_what(enum turn_what w);
 const char *journal_cause(enum turn_cause c);
 
@@ -74,7 +75,7 @@ enum written_how {
 	WRITTEN_REFUSED,  /* tried again, later and later */
 	WRITTEN_GONE,	  /* there is no such object any more */
 	WRITTEN_FAILED,	  /* no answer, or the API server was busy */
-	WRITTEN_OBSERVED, /* MODE_OBSERVE: it was told and not made */
+	WRITTEN_OBSERVED, /* MODE_OBSERVE: reported instead of written */
 };
 
 struct written {
@@ -95,7 +96,7 @@ struct journal {
 	int64_t since_ms;
 };
 
-/* All turns are known since then. */
+/* Notes that all turns since since_ms are known. */
 void journal_since(struct journal *h, int64_t since_ms);
 
 /* Adds a turn and returns it.  It belongs to *h.  The caller fills in the
@@ -116,7 +117,7 @@ uint64_t journal_last(const struct journal *h, uint64_t from, const char *scope,
 /* Notes the answer to a write on the object with this uid. */
 void journal_write(struct journal *h, int64_t at_ms, const char *uid,
 		   enum act act, enum written_how how);
-/* Finds the latest write on it.  Returns false if none is kept. */
+/* Finds the latest write on this object.  Returns false if none is kept. */
 bool journal_written(const struct journal *h, const char *uid,
 		     struct written *out);
 
@@ -137,15 +138,15 @@ struct journal_lead {
  * JOURNAL_KEPT, as far as they have room and are younger than JOURNAL_MS. */
 void journal_text_write(const struct journal *h, const struct journal_lead *l,
 			int64_t now_ms, struct buf *b);
-/* Takes over the turns of a text that the leader before us wrote, instead of
- * those that we have of its time, and of those from the number `own` on, which
- * this lead has told.  A line that cannot be read is left out.  Returns -1,
- * with nothing changed, if the text is none, or of another mode or kind of
- * scope. */
+/* Takes over the turns of a text that the leader before us wrote.  They replace
+ * the turns that we have of its time, and the turns from the number `own` on,
+ * which this lead has told.  A line that cannot be read is left out.  If the
+ * text is none, or is of another mode or kind of scope, nothing changes and it
+ * returns -1. */
 int journal_text_read(struct journal *h, uint64_t own, const char *text,
 		      struct journal_lead *l, int64_t now_ms);
 
-/* Call this when the API server's clock was set by by_ms. */
+/* Call this when the API server's clock has jumped by by_ms. */
 void journal_shift(struct journal *h, int64_t by_ms);
 
 #endif

@@ -18,7 +18,7 @@
  */
 
 /* The type of a note, what its name names, and the member of `as` that it
- * sets.  Types without one say everything by their name. */
+ * sets.  A type without a member says everything by its name. */
 enum note_type {
 	NOTE_SCOPE_HELD,       /* the scope; held */
 	NOTE_SCOPE_MOVED,      /* a scope that was held already, and whose
@@ -73,8 +73,9 @@ struct note {
 			int64_t max_ms;	    /* the scope's cap */
 			const char *unseen; /* as above */
 		} capped;
-		/* STOPPED: those that the table does not know.  BLOCKED and
-		 * LEFT: those whose marks stay.  STATE_SHORT: scopes. */
+		/* How many objects: STOPPED counts the objects that the table
+		 * does not know; BLOCKED and LEFT, the objects whose marks
+		 * stay.  STATE_SHORT counts scopes instead. */
 		uint32_t objects;
 		struct {
 			enum kind kind;

@@ -65,7 +65,7 @@ void figures_begin(struct figures *f);
 bool figures_count(const struct controller *s, struct figures *f,
 		   struct now now);
 
-/* --- the whole ------------------------------------------------------------ */
+/* --- the whole status ----------------------------------------------------- */
 
 /* Something that keeps due holds from being released. */
 enum status_wait {

@@ -86,8 +86,9 @@ void judge_bundle(const struct webhook_facts *w, const struct bundle_facts *b,
 		  const struct doctor_place *p, int64_t now_ms,
 		  struct findings *f);
 
-/* What came of a TLS connection to where the webhook is called, verified by its
- * caBundle.  `why` is used unless it was verified. */
+/* The result of a TLS connection to the webhook's address, with the server
+ * verified by the webhook's caBundle.  `why` gives the reason for every result
+ * but SERVED_VERIFIED. */
 enum served {
 	SERVED_VERIFIED,
 	SERVED_REFUSED,	 /* caBundle does not verify the server that answered */

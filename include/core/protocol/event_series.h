@@ -40,8 +40,8 @@
 /* client-go's refreshTime: how often the count of a series is written. */
 #define EVENT_SERIES_REFRESH_MS 1800000
 #define EVENT_SERIES_TRIES 12 /* client-go's maxTriesPerEvent */
-/* client-go's sleepDuration: from one try to the next, and up to a quarter
- * more. */
+/* client-go's sleepDuration: the wait between two tries, to which up to a
+ * quarter is added. */
 #define EVENT_SERIES_RETRY_MS 10000
 
 enum event_reason {
@@ -52,8 +52,8 @@ enum event_reason {
 	EVENT_MANUAL_HOLD,
 	EVENT_RELEASE_BLOCKED, /* a Warning, as is the next one */
 	EVENT_INVALID_ANNOTATION,
-	/* With MODE_OBSERVE, in the order of those above.  They are Normal,
-	 * because nothing has come of them. */
+	/* The reasons up to EVENT_RELEASE_BLOCKED, with MODE_OBSERVE, in the
+	 * same order.  All are Normal, because nothing was really done. */
 	EVENT_OBSERVED_HOLD_STARTED,
 	EVENT_OBSERVED_HOLD_EXTENDED,
 	EVENT_OBSERVED_HOLD_RELEASED,
@@ -117,13 +117,14 @@ struct event_series_outcome {
 /*
  * The state of one Event, and of the series that it becomes.
  *
- *	         say               written, or lost
- *	FREE ───────────▶ PENDING ──────────────────▶ COUNTING ───▶ FREE
+ *	         say               written, or lost              the end
+ *	FREE ───────────▶ PENDING ──────────────────▶ COUNTING ──────────▶ FREE
  *	                     ▲                           │ ▲ │
  *	                     └───────────────────────────┘ └─┘ say
- *	             the second say; every 30 min, and at the end,
- *	             if the API server does not have the count yet
+ *	                     the count is to be written
  *
+ * The count is to be written when the Event is said a second time, then every
+ * 30 min, and at the end; each time only if the API server does not have it.
  * The end has come when nothing equal was said for 6 min; then `ended` is set,
  * and an equal Event begins another entry.  An Event that does not `exist` is
  * created, any other is patched.
@@ -182,8 +183,8 @@ void event_series_done(struct event_series *s,
  * "Warning".  Static. */
 const char *event_series_reason_name(enum event_reason r);
 const char *event_series_reason_type(enum event_reason r);
-/* Returns the reason that says with MODE_OBSERVE what would have been done.  It
- * is r itself for one that is true in either mode. */
+/* Returns the reason that says with MODE_OBSERVE what would have been done.  If
+ * r is true in either mode, it returns r itself. */
 enum event_reason event_series_reason_observed(enum event_reason r);
 
 #endif

@@ -55,10 +55,10 @@
 /* a new pair has reached every replica after the life of a serving
  * certificate, divided by this */
 #define RENEWAL_SPREAD 6
-/* how long we wait for a certificate that is not valid yet; a later one is
- * replaced */
+/* how long we wait for a certificate that is not valid yet; a certificate that
+ * becomes valid later than that is replaced */
 #define RENEWAL_AHEAD_MS 300000
-/* NotBefore lies this long before the moment at which we made it */
+/* a certificate's NotBefore lies this long before we made the certificate */
 #define RENEWAL_BACKDATE_MS 3600000
 
 struct renewal_config {

@@ -15,7 +15,8 @@
  * functions are pure; any thread may call them.
  */
 
-/* What becomes busy and quiet together: docs/rules.md#scopes. */
+/* How wide a scope is: the machines of a scope become busy and quiet together
+ * (docs/rules.md#scopes). */
 enum scope_kind {
 	SCOPE_CLUSTER,
 	SCOPE_NODEPOOL,

@@ -66,9 +66,10 @@ struct entry {
 	union {
 		struct { /* claim */
 			int64_t ready_ms, ready_stamp_ms;
-			/* Of another try of a boot that failed: how much
-			 * earlier the first one was created, and its timer's
-			 * `least`.  0: this is the first. */
+			/* If this claim tries a failed boot again: how much
+			 * earlier the claim of the first try was created, and
+			 * the `least` of that claim's timer.  0: this is the
+			 * first try. */
 			uint32_t tried_before_ms, least;
 			int64_t seen_ms; /* when it was first seen */
 			union {
@@ -98,21 +99,22 @@ struct previous_key {
 struct machines {
 	struct entry *at;	 /* by id */
 	uint32_t top, free, cap; /* ids below top have been used; free:
-					   the first free one of these */
+					   the first of these ids that is
+					   free */
 	uint32_t max;		 /* of each kind */
 	uint32_t count[KIND_COUNT];
 	uint32_t marked[KIND_COUNT];   /* how many have TENURE_OURS, for the
 					  metric; with MODE_OBSERVE, how many
 					  would have it */
-	uint32_t carrying[KIND_COUNT]; /* those that carry hold and mark */
+	uint32_t carrying[KIND_COUNT]; /* how many carry hold and mark */
 	struct previous_key previous_keys[HELD_KEYS_MAX];
 	struct strings strings;
 	struct index claim_by_uid, claim_by_name, claim_by_node;
 	struct index node_by_name, node_by_owner;
 };
 
-/* max: how many objects of each kind fit.  Ids are below 2 max.  m must not
- * move afterwards.  Returns -1 if there is no memory; *m is then empty. */
+/* max: how many objects of each kind fit.  Every id is below 2 * max.  m must
+ * not move afterwards.  Returns -1 if there is no memory; *m is then empty. */
 int machines_init(struct machines *m, uint32_t max);
 void machines_done(struct machines *m);
 
@@ -135,12 +137,13 @@ struct touched {
  * it. */
 uint32_t machines_put(struct machines *m, const struct object *o,
 		      int64_t seen_ms, struct touched *t);
-/* The same for a caller who has found the entry: `id` is what machines_find
- * returns for the object and machines_is is true of, or NO_ID. */
+/* The same for a caller who has looked for the entry.  `id` is the id that
+ * machines_find returned for the object, if machines_is is true of it, or else
+ * NO_ID. */
 uint32_t machines_put_at(struct machines *m, uint32_t id,
 			 const struct object *o, int64_t seen_ms,
 			 struct touched *t);
-/* Call this when the API server's clock was set by by_ms.  It shifts all
+/* Call this when the API server's clock has jumped by by_ms.  It shifts all
  * moments but those that are stamps on objects. */
 void machines_shift(struct machines *m, int64_t by_ms);
 /* Takes the creation and readiness of all objects from their stamps again, but
@@ -158,23 +161,25 @@ bool machines_assume(struct machines *m, uint32_t id, enum act act,
  * initialized, the entries that lost or found a peer. */
 void machines_drop(struct machines *m, uint32_t id, struct touched *t);
 
-/* Notes the number of the list that showed the entry last, or after which a
- * watch did. */
+/* Notes that list number `generation`, or the watch that followed it, has shown
+ * the entry. */
 void machines_shown(struct machines *m, uint32_t id, uint32_t generation);
 
 /* Returns the entry with this id, which is below `cap`.  It belongs to the
- * table; unless it is `used`, it is no object's. */
+ * table.  If it is not `used`, it stands for no object. */
 static inline const struct entry *
 machines_at(const struct machines *m, uint32_t id)
 {
 	return &m->at[id];
 }
 
-/* Return an entry's id, or NO_ID: that of an object, which is found by uid
- * (NodeClaim) or by name (Node), or that of the claim with this uid. */
+/* Return an entry's id, or NO_ID.  machines_find looks for an object, by its
+ * uid (NodeClaim) or its name (Node).  machines_find_claim looks for the claim
+ * with this uid. */
 uint32_t machines_find(const struct machines *m, const struct object *o);
 uint32_t machines_find_claim(const struct machines *m, const char *uid);
-/* The same of the Node with this name, or else of a claim with it. */
+/* Returns the id of the Node with this name, or else of a claim with this name,
+ * or else NO_ID. */
 uint32_t machines_find_name(const struct machines *m, const char *name);
 /* Returns the id of the claim that the Node names as its owner, or NO_ID. */
 uint32_t machines_owner(const struct machines *m, const struct entry *node);
@@ -211,15 +216,15 @@ bool machines_owner_uid_is(const struct machines *m, const struct entry *node,
 			   const char *uid);
 bool machines_rv_is(const struct machines *m, const struct entry *e,
 		    const char *rv);
-/* Set what a claim replaces, and what an Event has said of it.  Without room
- * for the text, or if it has CLASS_BYTES or more, the old one stays. */
+/* Set what a claim replaces, and what an Event has said of it.  If there is no
+ * room for the text, or if it has CLASS_BYTES or more, the old text stays. */
 void machines_set_replaces(struct machines *m, struct entry *claim,
 			   const char *class);
 void machines_set_said(struct machines *m, struct entry *claim,
 		       const char *reason);
 
-/* Returns its created_ms or, of a claim that is another try of a boot that
- * failed, that of the first try. */
+/* Returns the entry's created_ms.  If the entry is a claim that tries a failed
+ * boot again, returns when the claim of the first try was created. */
 int64_t machines_entry_tried_ms(const struct entry *e);
 /* Returns the owner_uid of a Node, and UID_NONE of a claim. */
 struct uid machines_entry_owner_uid(const struct entry *e);

@@ -14,9 +14,9 @@
  * The table of the NodePools that have been seen.  nodepools_terms combines a
  * NodePool's annotations and spec with the configuration
  * (docs/rules.md#nodepool-annotations, docs/rules.md#nodepools-left-alone).  A
- * cluster has dozens of NodePools, but it may have thousands, so nothing that
- * one change or one moment causes scans the table.  Times are server_ms.  Not
- * thread-safe: callers hold the owner's lock.
+ * cluster has dozens of NodePools, but it may have thousands.  The table is
+ * therefore never scanned because of a single change, or because a moment has
+ * come.  Times are server_ms.  Not thread-safe: callers hold the owner's lock.
  */
 
 /* Why a NodePool's machines belong to no scope. */

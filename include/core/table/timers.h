@@ -42,8 +42,8 @@ struct timer {
 				   does not end meanwhile */
 	bool booting : 1;      /* it may become ready, which changes its
 				   deadline */
-	bool machine : 1;      /* it is one of those of which minScaleUp may be
-				   a share */
+	bool machine : 1;      /* it is counted in the total of machines that a
+				   percentage in minScaleUp refers to */
 	uint32_t next, before; /* places + 1 of other timers of its scope; 0:
 				   none */
 	int64_t deadline_ms;   /* the machine's own deadline */
@@ -60,10 +60,10 @@ struct timer {
 
 /* When a scope will be quiet, and because of which machine. */
 struct quiet {
-	int64_t at_ms;	    /* STAMP_NONE: nothing counts */
+	int64_t at_ms;	    /* STAMP_NONE: no machine keeps the scope busy */
 	bool earliest;	    /* a machine is booting, so it may be later */
-	uint32_t id;	    /* the machine that keeps it busy the longest;
-				   NO_ID if nothing counts */
+	uint32_t id;	    /* the machine that keeps the scope busy the
+				   longest; NO_ID: no machine does */
 	int64_t created_ms; /* that machine's creation; it tells apart two
 				   machines that had the same id */
 };
@@ -71,10 +71,11 @@ struct quiet {
 struct scope {
 	char name[NODEPOOL_BYTES]; /* "" in scope `cluster` */
 	uint32_t timers;	   /* timers in this scope */
-	uint32_t first;		   /* place + 1 of one of them; 0: none */
-	uint32_t machines, live, undecided; /* how many of them are so */
-	bool busy;     /* some are live; or it was busy before, and
-				   some are undecided */
+	uint32_t first;		   /* place + 1 of one of its timers; 0: none */
+	uint32_t machines, live, undecided; /* how many of its timers are
+					       `machine`, `live`, `undecided` */
+	bool busy;     /* some timers are live; or the scope was busy
+				   before, and some timers are undecided */
 	bool was_busy; /* the leader before us held it, and we do not
 				   see everything yet */
 	bool held;     /* busy, and no window is open */
@@ -104,16 +105,17 @@ struct timers {
 	 * made.  left_at_ms is STAMP_NONE if it has said nothing. */
 	struct cap left;
 	int64_t left_at_ms;
-	/* Of the two halves of a machine one has a timer, so timers have places
-	 * of their own. */
+	/* Only one of the two halves of a machine has a timer, so timers have
+	 * places of their own. */
 	uint32_t *place;  /* by id: the timer's place + 1; 0: none */
 	struct timer *at; /* by place */
 	uint32_t places_top, places_free; /* places from top on were never
 						   used; free: the first free
-						   one + 1, 0: none */
-	uint32_t ids_max, extra;	  /* extra: where those ids begin */
-	uint32_t top;	 /* of the ids below `extra`, those from here on
-				   were never used */
+						   place + 1, 0: none */
+	uint32_t ids_max, extra;	  /* extra: the first of the extra ids
+						   (timers_init) */
+	uint32_t top;	 /* the ids from `top` up to `extra` were never
+				   used */
 	uint32_t *order; /* scratch space for ids_max ids; nothing in it
 				   is kept from one call to the next */
 	struct heap due; /* by place: the server time at which time alone
@@ -130,8 +132,8 @@ struct timers {
 	uint32_t dirty_n;
 	bool turning; /* timers_turned has begun, and not yet returned
 				   NO_ID */
-	/* Scopes to which the owner has to tell their cap and released-at: that
-	 * were made, and that timers_unteach names. */
+	/* The scopes whose cap and released-at the owner still has to tell: new
+	 * scopes, and those that timers_unteach has named. */
 	uint32_t untaught[SCOPES_MAX];
 	uint32_t untaught_n;
 	uint32_t moved[SCOPES_MAX]; /* the scopes that timers_moved returns */
@@ -140,9 +142,9 @@ struct timers {
 
 /* Makes an empty table for the ids below ids_max.  *ts has to be zeroed memory,
  * because zeroing it here would touch all its pages.  The last `extra` ids are
- * used even while most of the others never were, so scans go over both ranges
- * and leave out what lies between.  Returns -1 if there is no memory; *ts then
- * owns none. */
+ * used even while most of the other ids never were.  Scans therefore go over
+ * both ranges and leave out what lies between them.  Returns -1 if there is no
+ * memory; *ts then owns none. */
 int timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
 		uint32_t extra);
 void timers_done(struct timers *ts);
@@ -178,7 +180,7 @@ timers_scope(const struct timers *ts, uint32_t scope)
 }
 
 /* Returns the machine's timer.  It belongs to *ts and is valid until the next
- * put or drop.  A machine without one gets a zeroed timer. */
+ * put or drop.  A machine without a timer gets a zeroed one. */
 const struct timer *timers_at(const struct timers *ts, uint32_t id);
 
 /* Names a machine whose time has come, once.  The caller then computes its
@@ -190,8 +192,8 @@ int64_t timers_next_ms(const struct timers *ts);
  * STAMP_NONE. */
 int64_t timers_cap_next_ms(const struct timers *ts);
 
-/* Returns how many new machines it takes to hold the scope, as the next one
- * that comes to count will find. */
+/* Returns how many new machines it will take to hold the scope when the next
+ * machine comes to count. */
 uint32_t timers_min_scale_up(const struct timers *ts, uint32_t scope);
 
 /* Returns in how many milliseconds the cap will end the scope's hold, or
@@ -229,11 +231,12 @@ void timers_unchanged(struct timers *ts);
 bool timers_keeps(const struct timers *ts, uint32_t scope, int64_t boot_ms);
 
 /* Say that what the owner tells by timers_cap and timers_released may have
- * changed: of the scope of this NodePool, if there is one, or of all scopes. */
+ * changed, for the scope of this NodePool (if there is one) or for all
+ * scopes. */
 void timers_unteach(struct timers *ts, const char *nodepool);
 void timers_unteach_all(struct timers *ts);
-/* Returns a scope to which the owner has to tell both now, each once, or
- * NO_ID. */
+/* Returns a scope whose cap and released-at the owner has to tell now, or
+ * NO_ID.  It returns each such scope once. */
 uint32_t timers_untaught(struct timers *ts);
 /* Sets the scope's own cap.  In scope `cluster` the call does nothing, because
  * the configuration's cap applies. */
@@ -249,7 +252,7 @@ void timers_released(struct timers *ts, uint32_t scope, int64_t released_ms,
 /* Drops all scopes with their caps, as a lead begins or ends.  The owner has
  * dropped all timers before. */
 void timers_forget(struct timers *ts);
-/* Call this when the API server's clock was set by by_ms.  It shifts the
+/* Call this when the API server's clock has jumped by by_ms.  It shifts the
  * moments of the scopes.  The owner puts the timers again with their new
  * deadlines. */
 void timers_shift(struct timers *ts, int64_t by_ms);

@@ -171,9 +171,9 @@ void kube_lanes_free(struct kube_lanes *p);
 unsigned kube_lanes_room(const struct kube_lanes *p);
 /* Returns how many calls should be started now, out of kube_lanes_room.
  * Handshakes take processor time from the calls that are under way.  The lanes
- * therefore open one connection first, and one more with each answer, until
- * they are idle and close them.  If no answer comes for LANES_PATIENCE_MS, it
- * returns all of the room. */
+ * therefore open one connection first, and one more with each answer.  When
+ * they have been idle they close their connections, and this begins again.  If
+ * no answer comes for LANES_PATIENCE_MS, it returns all of the room. */
 unsigned kube_lanes_ready(struct kube_lanes *p);
 /* Starts a call; `tag` comes back with its answer.  ERR_LIMIT: there is no
  * room.  If a kept-alive connection ends before the first byte of the answer,

@@ -11,9 +11,9 @@
  * Reading JSON (RFC 8259).  A pass over the bytes bounds depth and number of
  * values and checks the grammar.  It refuses bytes that are no UTF-8, \u0000,
  * lone surrogates, control bytes, a BOM, and anything after the document.  The
- * same pass leaves out what the caller does not want: most of a Node is not
- * copied.  A tree is built of what is left.  Its strings lie in that copy, and
- * cJSON reads those that have escapes.
+ * same pass copies only what the caller wants, which is little of a Node.  A
+ * tree is built from that copy.  The strings of the tree lie in the copy, and
+ * cJSON decodes the strings that have escapes.
  *
  * An error is ERR_INPUT ("not JSON: … at byte N"), ERR_LIMIT if the text is
  * beyond the bounds, or ERR_SYSTEM.  Keys compare case-sensitively; of

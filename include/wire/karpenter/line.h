@@ -24,16 +24,16 @@ enum line_what {
 			    line_more */
 	LINE_NOTHING,	 /* the line is empty, the head of a record, or a piece
 			    of a line that goes on in the next one */
-	LINE_OTHER,	 /* the message is another one; it is in *message */
-	LINE_INCOMPLETE, /* the message is one of ours, but what we need
-				   is missing or odd; *message */
+	LINE_OTHER,	 /* a message that we do not read; it is in *message */
+	LINE_INCOMPLETE, /* a message that we read, but what we need of it
+				   is missing or odd; it is in *message */
 	LINE_BARE,    /* an audit log's event of a machine, whose level leaves
 			   the object out */
 	LINE_TEXT,    /* zap's text format */
 	LINE_BROKEN,  /* not JSON, or beyond the bounds of limits.h */
 	LINE_UNTIL,   /* the end of a record */
-	LINE_REFUSED, /* an answer of /status that nothing can be made of;
-			   *message says why */
+	LINE_REFUSED, /* an answer of /status that we cannot use; *message says
+			   why */
 	LINE_VERSION, /* the head of a record of another version; *message is
 			   that version */
 	LINE_WHATS,
@@ -54,9 +54,9 @@ enum line_what line_read(struct line *l, const char *bytes, size_t n,
  * valid until the next line_read.  Returns false if there is none. */
 bool line_more(struct line *l, struct fact *f);
 
-/* Returns the time of the latest line, or STAMP_NONE if it has none.  Nothing
- * else happened until then.  Call it after LINE_FACT, LINE_OTHER, LINE_BARE or
- * LINE_UNTIL. */
+/* Returns the time of the latest line, or STAMP_NONE if it has none.  The
+ * stream has then told all that happened until this time, unless a line is
+ * late.  Call it after LINE_FACT, LINE_OTHER, LINE_BARE or LINE_UNTIL. */
 int64_t line_time(const struct line *l);
 
 #endif

@@ -7,16 +7,17 @@
 
 /* The flags of `simulate` that ask for a recommendation. */
 
-/* What there is to choose from, where nobody says so. */
+/* What a recommendation chooses from, if no flag says so. */
 #define RECOMMEND_HOLDS "1m,2m,5m,10m,20m"
 #define RECOMMEND_SCOPES "cluster,nodepool,node"
 
-/* What a recommendation keeps to without flags; it is not asked for. */
+/* The limits of a recommendation without flags.  `asked` is false. */
 extern const struct advice_setup recommend_flags_defaults;
 
-/* Takes a flag with its value, which asks for a recommendation.  Returns 1; 0
- * if it is none of these flags; -1 with *e set.  value: NULL only asks whether
- * it is one of them. */
+/* Takes a flag and its value, and notes in *a that a recommendation is asked
+ * for.  Returns 1; 0 if it is none of these flags; -1 with *e set.  If value is
+ * NULL, it takes no value, and the result says whether it is one of these
+ * flags. */
 int recommend_flags_take(struct advice_setup *a, const char *name,
 			 const char *value, struct err *e);
 void recommend_flags_help(void); /* prints them */

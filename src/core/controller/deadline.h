@@ -8,8 +8,9 @@
 #include "core/rules/rules.h"
 #include "core/table/nodepools.h"
 
-/* Values of counts_ms, the server time from which a machine counts for its
- * scope, that are no time.  STAMP_NONE means that it never counts. */
+/* counts_ms is the server time from which a machine counts for its scope.
+ * These two values of it are not times.  Nor is STAMP_NONE, which means that
+ * the machine never counts. */
 #define COUNTS_ALWAYS (STAMP_NONE + 1)
 #define COUNTS_LATER INT64_MAX /* unknown until something else is seen */
 

@@ -130,8 +130,9 @@ is_better(const struct deletion *a, const struct deletion *b,
 }
 
 /* Finds the deletion for which the claim may be the substitute and which is the
- * best match.  `failed` leaves out deletions that another claim of that time
- * has extended already. */
+ * best match.  If `failed` is true, it leaves out a deletion that another claim
+ * has extended already, unless that claim was deleted before this one was
+ * created. */
 static struct deletion *
 find_best(const struct deletions *d, enum scope_kind scope,
 	  const char *nodepool, int64_t created_ms, bool failed)

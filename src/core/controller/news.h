@@ -52,7 +52,7 @@ const struct scope_news *news_read(const struct news *n,
 void news_list(struct news *n, const struct timers *ts, uint32_t scope);
 /* Call this before timers_forget. */
 void news_forget(struct news *n);
-/* Call this when the API server's clock was set by by_ms. */
+/* Call this when the API server's clock has jumped by by_ms. */
 void news_shift(struct news *n, const struct timers *ts, int64_t by_ms);
 
 #endif

@@ -119,9 +119,9 @@ replacements_undecided_ms(const struct replacements *r,
 
 /* --- disruptions ---------------------------------------------------------- */
 
-/* Remembers when a claim was disrupted.  The latest moments are kept, because
- * everything has been said of claims that are as old as the others.  Returns
- * whether this moment is news. */
+/* Remembers when a claim was disrupted.  Only the latest moments are kept: an
+ * earlier one matters only to claims that were created soon after it, and these
+ * have been decided on already.  Returns whether this moment is news. */
 static bool
 remember(struct replacements *r, const char *uid, int64_t ms)
 {

@@ -59,7 +59,7 @@ void retries_due(struct retries *t, uint32_t id, int64_t now_ms);
 void retries_refresh(struct retries *t, int64_t now_ms);
 /* Forgets all boots, as a lead begins or ends. */
 void retries_forget(struct retries *t);
-/* Call this when the API server's clock was set by by_ms. */
+/* Call this when the API server's clock has jumped by by_ms. */
 void retries_shift(struct retries *t, int64_t by_ms);
 
 /* Is the timer with this id one of theirs? */

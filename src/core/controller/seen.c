@@ -15,8 +15,10 @@ controller_lead(struct controller *s, bool leads, struct now now)
 		if (machines_at(&s->machines, id)->used)
 			controller_drop(s, id, now);
 	replacements_forget(&s->replacements);
+	/* Discard the turns of these drops: the machines were only forgotten,
+	 * which does not mean that a scope got quiet. */
 	while (timers_turned(&s->timers, now) != NO_ID)
-		; /* we do not know that any scope got quiet */
+		;
 	news_forget(&s->news);
 	timers_forget(&s->timers);
 	causes_add(&s->causes, CAUSE_LEAD);

@@ -24,7 +24,7 @@ ahead_ms(int64_t boot_ms, struct now now)
 				     : STAMP_NONE;
 }
 
-/* --- the whole ------------------------------------------------------------ */
+/* --- the whole status ----------------------------------------------------- */
 
 static void
 add_wait(struct status_waits *w, enum status_wait why, enum kind kind,

@@ -40,9 +40,9 @@ unread_has(const struct unread *u, uint32_t id)
 	return u->at[id] != 0;
 }
 
-/* Call unread_list when a metadata-only list begins.  Each unread claim that it
- * shows is put again.  Call unread_list_incomplete if it leaves out an item,
- * because nobody knows which one is missing. */
+/* Call unread_list when a metadata-only list begins, and unread_put again for
+ * each unread claim that the list shows.  If the list leaves out an item, call
+ * unread_list_incomplete, because nobody knows which item is missing. */
 void unread_list(struct unread *u);
 void unread_list_incomplete(struct unread *u);
 /* Call this when the list is complete.  Returns whether the unread claim is

@@ -254,7 +254,8 @@ judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
 
 /* --- rights --------------------------------------------------------------- */
 
-/* deploy/base/rbac.yaml; tests/e2e/test_check.py compares the two. */
+/* The same rights as in deploy/base/rbac.yaml; tests/e2e/test_check.py compares
+ * this table with that file. */
 const struct right rights[RIGHTS_N] = {
 	{"", "nodes", "get", RIGHT_CLUSTER, false, true},
 	{"", "nodes", "list", RIGHT_CLUSTER, false, true},

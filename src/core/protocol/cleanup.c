@@ -106,8 +106,8 @@ cleanup_report(const struct cleanup *x)
 	return &x->report;
 }
 
-/* Returns whether the state is consistent.  Something is left as long as there
- * are rounds, so those begin the count of clean lists anew. */
+/* Returns whether the state is consistent.  A list that leads to a round sets
+ * the count of clean lists to 0, so it is 0 while a round runs. */
 static bool
 cleanup_check(const struct cleanup *x)
 {

@@ -414,7 +414,7 @@ lease_next(struct lease *l, struct now now)
 	return go(l, now);
 }
 
-/* --- what came of it ------------------------------------------------------ */
+/* --- the outcome of a step ------------------------------------------------ */
 
 static void
 got(struct lease *l, const struct lease_outcome *o, int64_t boot_ms)

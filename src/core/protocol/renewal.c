@@ -297,7 +297,7 @@ renewal_next(struct renewal *r, struct now now)
 	return t;
 }
 
-/* --- what came of it ------------------------------------------------------ */
+/* --- the outcome of a step ------------------------------------------------ */
 
 /* Notes since when the API server has been told of this CA, as far as we
  * saw. */

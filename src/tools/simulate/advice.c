@@ -5,7 +5,7 @@
 
 #define DOLLAR 1000000.0
 
-/* What is asked for, and a setting may do. */
+/* How much of what is asked for a setting does. */
 enum rank { FAILS, FITS, FITS_AND_IS_CHEAP };
 
 struct candidate {
@@ -17,7 +17,8 @@ struct candidate {
 	bool unpriced;
 };
 
-/* Of a half a count is as large as its share of all decisions. */
+/* For a half of the log, a limit that is a count shrinks to the half's share of
+ * all decisions. */
 static bool
 is_little(const struct advice_setup *asked, uint64_t regret, uint64_t decisions,
 	  uint64_t all)
@@ -26,8 +27,9 @@ is_little(const struct advice_setup *asked, uint64_t regret, uint64_t decisions,
 			      : regret * all <= asked->regret * decisions;
 }
 
-/* Where no setting does what is asked for, the one that comes nearest is
- * better.  Of two with equally many node-seconds, the shorter hold is. */
+/* If no setting does what is asked for, the one that comes nearest is better.
+ * Of two settings with equally many node-seconds, the one with the shorter hold
+ * is better. */
 static bool
 is_better(const struct candidate *a, const struct candidate *b)
 {
@@ -40,7 +42,8 @@ is_better(const struct candidate *a, const struct candidate *b)
 	return a->hold_ms < b->hold_ms;
 }
 
-/* What the replay of setting i says of the decisions with these numbers. */
+/* Returns what the replay of setting i says of the decisions numbered from
+ * `from` on and below `to`. */
 static struct candidate
 judge(const struct simulate_setup *s, const struct history *h, size_t i,
       uint64_t from, uint64_t to, const struct span *alone, uint64_t all)
@@ -104,7 +107,8 @@ same(const struct advice_pick *a, const struct advice_pick *b)
 	       (a->verdict != ADVICE_SETTING || a->setting == b->setting);
 }
 
-/* Returns the number at which half of these decisions have been. */
+/* Returns the number below which half of these decisions lie, as nearly as
+ * whole spans allow. */
 static uint64_t
 middle(const struct history *h, uint64_t decisions)
 {

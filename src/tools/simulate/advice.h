@@ -7,7 +7,7 @@
 
 /*
  * Which of the settings to take (docs/what-if.md#which-setting-to-take): the
- * one with the fewest node-hours among those that leave no more regret than
+ * setting with the fewest node-hours among those that leave no more regret than
  * asked for, and cost no more.  It reads what the replays have counted, and
  * replays nothing.
  */
@@ -25,16 +25,18 @@ enum advice_verdict {
 /* What some decisions in a row say. */
 struct advice_pick {
 	enum advice_verdict verdict;
-	size_t setting;	    /* with ADVICE_NONE: the one that comes nearest */
-	uint64_t decisions; /* that it rests on */
-	uint64_t regret;    /* of Karpenter alone */
-	uint64_t left;	    /* with the setting; it is `regret` with
-			       ADVICE_ALONE */
+	size_t setting;	    /* with ADVICE_NONE: the setting that comes
+			       nearest */
+	uint64_t decisions; /* how many decisions the verdict rests on */
+	uint64_t regret;    /* the regret of Karpenter alone */
+	uint64_t left;	    /* the regret that is left with the setting; with
+			       ADVICE_ALONE the same as `regret` */
 	size_t fit, cheap;  /* how many settings leave little enough regret, and
 			       how many of these are cheap enough */
-	double dollars;	    /* of the setting at most; of a half: for as long as
-			       the whole log */
-	bool unpriced;	    /* not all decisions that wait there have a price */
+	double dollars;	    /* what the setting costs at most; for a half,
+			       scaled to the decisions of the whole log */
+	bool unpriced;	    /* some decisions that wait with the setting have no
+			       price */
 };
 
 struct advice {

@@ -10,8 +10,9 @@
 /*
  * Reads several sources side by side and gives out their facts in order of
  * time.  A fact that comes later than others that were given out is left out
- * and counted, and so is one that stands in several files.  Nothing in a file
- * is an error but the head of a record of another version.  Not thread-safe.
+ * and counted, and so is a fact that stands in several files.  Nothing in a
+ * file is an error but the head of a record of another version.  Not
+ * thread-safe.
  */
 struct merge;
 
@@ -19,8 +20,9 @@ struct merge;
  * the merge and counts what is read.  Returns NULL with *e set on failure. */
 struct merge *merge_open(const char *const *names, size_t n, struct tally *t,
 			 struct err *e);
-/* Adds a source that asks for its series.  Call it once at most, before the
- * first merge_next.  Returns -1 with *e set on failure. */
+/* Adds a source whose time series are fetched by calling `ask`, for instance
+ * from Prometheus.  Call it once at most, before the first merge_next.  Returns
+ * -1 with *e set on failure. */
 int merge_ask(struct merge *m, matrix_ask_fn *ask, void *ctx, struct err *e);
 void merge_close(struct merge *m); /* NULL: nothing */
 

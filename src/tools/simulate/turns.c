@@ -66,8 +66,8 @@ list_place(struct turns *t)
 	return t->n++;
 }
 
-/* Moves it to the place that it has in this look.  The next look names the
- * scopes in the same order, so it finds each at once. */
+/* Moves the open turn o to its place in this look.  The next look names the
+ * scopes in the same order, so each turn is then found at once. */
 static void
 see(struct turns *t, struct open_turn *o)
 {

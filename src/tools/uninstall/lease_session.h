@@ -31,10 +31,10 @@ struct lease_session *lease_session_new(const struct lease_session_setup *s,
 					struct err *e);
 void lease_session_free(struct lease_session *l);
 
-/* Waits until the Lease is ours.  A running holder would hold again what we
- * clear, so holders that run get the Lease first (patience_ms in
- * core/protocol/lease.h).  If there is no Lease, no holder has ever led there,
- * and the command goes on without one. */
+/* Waits until the Lease is ours.  Holders that run take the Lease before us
+ * (patience_ms in core/protocol/lease.h).  So we get it only when no holder
+ * runs: a running one would hold again what we clear.  If there is no Lease, no
+ * holder has ever led there, and the command goes on without one. */
 int lease_session_take(struct lease_session *l, const char *namespace_name,
 		       struct err *e);
 /* Returns whether the session has the Lease and may write.  If it has not, call
@@ -45,7 +45,8 @@ bool lease_session_holds(const struct lease_session *l);
  * cleared. */
 void lease_session_give_up(struct lease_session *l, bool clean);
 
-/* The calls of the session but writes, which lease_session_start makes. */
+/* Returns the session for all calls but writes, which lease_session_start
+ * makes. */
 struct session *lease_session_calls(struct lease_session *l);
 unsigned lease_session_room(const struct lease_session *l);
 /* Starts a write.  It fails with ERR_TIMEOUT if the lead is over, and the write

@@ -277,8 +277,8 @@ draw_row(struct buf *b, struct chart *c, const char *name, bool by_hand,
 	c->rows++;
 }
 
-/* Draws the rows of the scopes that are held or have turned, or the rows of all
- * others. */
+/* If `turned` is true, draws the rows of the scopes that are held or have
+ * turned; otherwise the rows of all other scopes. */
 static void
 scope_rows(struct buf *b, struct chart *c, const struct status_items *items,
 	   bool turned)
@@ -286,7 +286,7 @@ scope_rows(struct buf *b, struct chart *c, const struct status_items *items,
 	struct scope_status s;
 
 	for (uint32_t i = 0; items->scope(items->ctx, &i, &s);) {
-		/* What people hold has rows of its own. */
+		/* NodePools that people hold have rows of their own. */
 		struct stretch now = {
 			s.hand_alone		  ? NULL
 			: s.state == SCOPE_HELD	  ? "o"
@@ -325,7 +325,7 @@ nodepool_rows(struct buf *b, struct chart *c, const struct status_items *items)
 	}
 }
 
-/* --- the whole ------------------------------------------------------------ */
+/* --- the whole timeline --------------------------------------------------- */
 
 /* Reads the turns into room at the end of the page.  Returns how many. */
 static unsigned
