@@ -2,6 +2,8 @@
 """A scope that never becomes quiet is released all the same, for a while."""
 import time
 
+import pytest
+
 from controlplane import until
 from hold import SOON, clear, held, nodes
 from lead import LEASES, NAME, said
@@ -54,6 +56,7 @@ def test_capped_and_held_again(make_holder, karpenter, view):
     assert all(map(held, view.of(nodes(old)).values()))
 
 
+@pytest.mark.long
 def test_a_restart_does_not_begin_anew(plane, make_holder, karpenter, view):
     """The Lease says since when the scope is held, with election or without.
     """

@@ -82,6 +82,7 @@ class Contained(Holder):
                 f"holder-{os.getpid()}"]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="runc needs root here")
 def test_under_runc(plane, clean):
     subprocess.run([REPO / "tests/deps.sh", "runc"], check=True, timeout=600)

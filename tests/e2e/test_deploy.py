@@ -423,8 +423,8 @@ def test_another_namespace(plane, overlay, built, name):
 
 @pytest.mark.parametrize("layers, account", [
     ([{"namespace": "platform"}], f"platform:{NAME}"),
-    ([{"namePrefix": "x"}], f"{NAME}:x{NAME}"),
-    ([{"nameSuffix": "2"}], f"{NAME}:{NAME}2"),
+    pytest.param([{"namePrefix": "x"}], f"{NAME}:x{NAME}", marks=pytest.mark.long),
+    pytest.param([{"nameSuffix": "2"}], f"{NAME}:{NAME}2", marks=pytest.mark.long),
     ([{"namespace": "platform"}, {"namePrefix": "x-", "nameSuffix": "-y"}],
      f"platform:x-{NAME}-y")],
     ids=["namespace", "prefix", "suffix", "all"])

@@ -188,6 +188,7 @@ def test_a_launch_that_fails(cluster, add_holder):
 OTHER = {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "default"}
 
 
+@pytest.mark.long
 def test_beside_another_karpenter(cluster, add_holder):
     """EKS Auto Mode is a Karpenter that runs elsewhere.  The one here leaves its
     NodePools alone, and the holder holds the machines of both."""

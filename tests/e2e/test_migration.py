@@ -167,6 +167,7 @@ def leftovers(plane, clean, karpenter):
         control[0]: {HOLD: "true"}}
 
 
+@pytest.mark.long
 def test_a_cluster_full_of_leftovers_ends_clean(
         plane, leftovers, old, make_holder, karpenter, view):
     machines, theirs = leftovers

@@ -120,6 +120,7 @@ def test_away_at_the_start(plane, make_holder, karpenter, view, outage):
     view.check_released(nodes(old + [again]), again.ready + 8)
 
 
+@pytest.mark.long
 def test_crds_installed_after_the_start(plane, make_holder, karpenter, view):
     try:
         plane.remove_crds()

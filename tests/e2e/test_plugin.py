@@ -322,6 +322,7 @@ def complete(plane, installed):
     plane.delete(PODS, "pod-of-another?gracePeriodSeconds=0")
 
 
+@pytest.mark.long
 def test_what_those_on_call_are_told(plane, installed, complete, machines,
                                      pools):
     """Each question of the document is answered as it says, one after the
@@ -505,8 +506,10 @@ def test_no_hold_by_hand_destroys_another(installed, machine, pools):
     assert list(pools()["web"]) == ["released-at"]
 
 
-@pytest.mark.parametrize("command", (["hold", "--for=2h"], ["release"], ["resume"]),
-                         ids=lambda c: c[0])
+@pytest.mark.parametrize("command", (
+    ["hold", "--for=2h"],
+    pytest.param(["release"], marks=pytest.mark.long),
+    pytest.param(["resume"], marks=pytest.mark.long)), ids=lambda c: c[0])
 def test_a_hold_that_comes_in_between_stays(installed, pools, tmp_path, command):
     """It is seen, because what is written tests what was read."""
     admin = installed.kubeconfig("admin")
@@ -530,6 +533,7 @@ def test_a_hold_that_comes_in_between_stays(installed, pools, tmp_path, command)
     assert pools()["web"] != batch
 
 
+@pytest.mark.long
 def test_a_release_says_what_is_still_held(plane, installed, machine, pools):
     """In scope cluster the machine of another NodePool holds all."""
     view = View(plane)

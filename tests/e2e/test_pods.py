@@ -150,7 +150,8 @@ def wait_for_job(cluster, command, job, phase):
 
 # In these two there are no nodes yet, so that only the test ends Pods.
 
-@pytest.mark.parametrize("phase", ("Failed", "Succeeded"))
+@pytest.mark.parametrize("phase", (
+    pytest.param("Failed", marks=pytest.mark.long), "Succeeded"))
 def test_who_waits_for_the_check_hears_of_its_end(cluster, phase):
     cluster.kubectl("apply", "-k", DEFAULT)
     apply, wait, verdict, delete = documented(

@@ -146,6 +146,7 @@ def test_disabled(cluster, add_holder):
     gone(cluster, "a", before, untouched)
 
 
+@pytest.mark.long
 def test_bad_values(cluster, add_holder):
     """They are reported on the NodePool and once in the log, and have no
     effect."""

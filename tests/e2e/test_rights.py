@@ -68,6 +68,7 @@ def account(plane, name, resources, events=False):
     return identity
 
 
+@pytest.mark.long
 def test_without_any_right_on_events(plane, make_holder, karpenter, view):
     """Karpenter's Events cannot be read and ours cannot be written.  The
     holder holds and releases, and says what it misses."""

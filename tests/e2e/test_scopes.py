@@ -2,6 +2,8 @@
 """Which machines become busy and quiet together."""
 import time
 
+import pytest
+
 from hold import EARLY, claims, clear, held, nodes
 
 
@@ -82,6 +84,7 @@ def test_few_new_machines_hold_only_themselves(
                         third.ready + hold)
 
 
+@pytest.mark.long
 def test_a_silent_watch_is_no_dead_thread(make_holder):
     """Liveness allows 30 s, and a quiet cluster sends nothing for a minute."""
     holder = make_holder(register=False)

@@ -400,6 +400,7 @@ def test_from_nothing(plane, site):
             assert line not in text
 
 
+@pytest.mark.long
 def test_renewals_under_load(plane, site):
     """They are renewed by their time and by force, and not one creation is
     unheld."""

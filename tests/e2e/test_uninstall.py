@@ -272,6 +272,7 @@ def test_karpenter_copies_a_mark_once_more(plane, no_lease, karpenter,
     assert run.text().count(f"node/{m.node} released") == 2
 
 
+@pytest.mark.long
 def test_a_holder_without_leader_election_runs_on(
         plane, no_lease, make_holder, karpenter, view):
     old = karpenter.settled(3)
