@@ -272,14 +272,27 @@ def crowd(port, n, path, seconds=60):
 
 def timed(port, n):
     """Prints how long each of n answers took, in seconds.  The request is read
-    from stdin."""
+    from stdin.
+
+    Where room is scarce, the server shuts the body that has had most of it for
+    the longest time.  That may be ours if this machine was too busy to send it,
+    so it is sent again."""
     request = sys.stdin.buffer.read()
-    with contextlib.closing(connect(port)) as client:
-        for _ in range(n):
-            begun = time.monotonic()
-            client.send(request)
-            assert client.answer().status == 200
-            print(time.monotonic() - begun)
+    client = connect(port)
+    while n > 0:
+        client.slowest = 0
+        begun = time.monotonic()
+        client.send(request)
+        answer = client.answer()
+        if answer is None and client.late():
+            client.close()
+            client = connect(port)
+            continue
+        assert answer is not None and answer.status == 200, (
+            answer, client.slowest)
+        print(time.monotonic() - begun)
+        n -= 1
+    client.close()
 
 
 if __name__ == "__main__":

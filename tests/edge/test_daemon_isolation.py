@@ -49,8 +49,9 @@ def reviews_apart(holder, request=REVIEW):
     run = subprocess.run(
         [sys.executable, raw_client.__file__, "timed",
          str(holder.port("webhookPort")), str(REVIEWS)], input=request,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, check=True,
-        stdout=subprocess.PIPE)
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True)
+    assert run.returncode == 0, run.stderr.decode()
     return [float(line) for line in run.stdout.split()]
 
 
