@@ -84,7 +84,8 @@ function show(said, choice) {
   $("command").textContent = ["holderctl simulate", ...choice.flags,
       ...files.map(f => f.name.replace(/[^\w./-]/g, "\\$&"))].join(" ");
   $("config").textContent = `holdDuration: ${choice.hold}\n`
-      + `maxHoldDuration: ${choice.max}\nscope: ${$("scope").value}\n`;
+      + `maxHoldDuration: ${choice.max}\nscope: ${$("scope").value}\n`
+      + flag("grow", "minScaleUp:", "1").join(" ");
   $("result").hidden = false;
 }
 

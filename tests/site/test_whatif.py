@@ -168,6 +168,10 @@ def test_a_person_looks(chrome, tmp_path):
         chrome.run(f"$('hold').value = {value};"
                    "$('hold').dispatchEvent(new Event('input', {bubbles: true}))")
         chrome.until(f"$('config').textContent.includes('holdDuration: {hold}')")
+    assert "minScaleUp" not in chrome.run("$('config').textContent")
+    chrome.run("$('grow').value = 3;"
+               "$('grow').dispatchEvent(new Event('input', {bubbles: true}))")
+    chrome.until("$('config').textContent.endsWith('\\nminScaleUp: 3')")
     assert chrome.problems == []
 
 
