@@ -55,22 +55,27 @@ const price = () => flag("price", "--price-per-node-hour", "");
 function chosen() {
   const at = Number($("hold").value);
   const holds = HOLDS.slice(Math.max(0, at - 1), at + 2);
+  const others = ["--max-hold-duration", MAXES[$("max").value],
+                  "--scope", $("scope").value,
+                  ...flag("grow", "--min-scale-up", "1")];
 
   return {
     hold: HOLDS[at], max: MAXES[$("max").value],
-    flags: ["--hold-duration", holds.join(","),
-            "--max-hold-duration", MAXES[$("max").value],
-            "--scope", $("scope").value,
-            ...flag("grow", "--min-scale-up", "1"), ...price()],
+    flags: ["--hold-duration", holds.join(","), ...others, ...price()],
+    // Asked for no regret at all, of this setting alone, the command says how much
+    // it leaves, without drift and repair.
+    judged: ["--hold-duration", HOLDS[at], ...others,
+             "--recommend", "--max-regret", "0"],
     row: holds.indexOf(HOLDS[at]),
   };
 }
 
 // What --html writes has the picture and the table.
-function show(said, choice) {
+function show(said, judged, choice) {
   const [, svg, table] = /(<svg.*<\/svg>).*<pre>(.*)<\/pre>/s.exec(said.file);
   const all = JSON.parse(said.out);
-  const of = all.settings[choice.row], waits = of?.wouldHaveWaited;
+  const of = all.settings[choice.row];
+  const {verdict, regretAlone, regretLeft} = JSON.parse(judged.out).recommendation;
 
   URL.revokeObjectURL($("picture").src);
   $("picture").src = URL.createObjectURL(new Blob([svg], {type: "image/svg+xml"}));
@@ -78,9 +83,11 @@ function show(said, choice) {
       /&(lt|gt|amp);/g, (_, name) => ({lt: "<", gt: ">", amp: "&"})[name]);
   $("headline").textContent = !of ? "" :
       `Karpenter decided ${all.karpenter.decisions} times. With a hold of `
-      + `${choice.hold}, ${waits.decisions} of these decisions would have waited. `
-      + `After ${waits.regret} of those the same NodePool grew again within 15 `
-      + "minutes: that is churn which waiting would have spared.";
+      + `${choice.hold}, ${of.wouldHaveWaited.decisions} of these decisions would `
+      + "have waited." + (verdict === "too-little" ? "" :
+      ` After ${regretAlone} decisions about empty or underutilized nodes the same `
+      + "NodePool grew again within 15 minutes: that is churn, of which waiting would "
+      + `have spared ${regretAlone - regretLeft}.`);
   $("command").textContent = ["holderctl simulate", ...choice.flags,
       ...files.map(f => f.name.replace(/[^\w./-]/g, "\\$&"))].join(" ");
   $("config").textContent = `holdDuration: ${choice.hold}\n`
@@ -99,14 +106,18 @@ async function update() {
   latest = new AbortController();
   document.body.classList.add("busy");
   $("status").textContent = "Reading …";
-  const said = await simulate(
-      [...choice.flags, "-o", "json", "--html", "page", ...files.map(f => f.name)], files,
-      n => { $("status").textContent =
-          `Reading … ${n >> 20} MiB${n <= size ? ` of ${size >> 20}` : ""}`; }, latest.signal)
+  const run = (args, told) => simulate(
+      [...args, "-o", "json", ...files.map(f => f.name)], files, told, latest.signal)
       .catch(e => ({died: String(e)}));
+  const [said, judged] = await Promise.all([
+    run([...choice.flags, "--html", "page"], n => { $("status").textContent =
+        `Reading … ${n >> 20} MiB${n <= size ? ` of ${size >> 20}` : ""}`; }),
+    run(choice.judged),
+  ]);
   document.body.classList.remove("busy");
-  if (said.code === 0)
-    show(said, choice);
+  said.died ??= judged.died;
+  if (!said.died && said.code === 0)
+    show(said, judged, choice);
   else
     $("result").hidden = true;
   $("status").textContent = said.died ?? (said.err.trim()

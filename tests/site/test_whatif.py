@@ -155,6 +155,9 @@ def test_a_person_looks(chrome, tmp_path):
             chrome.run("$('example').click()")
             chrome.until("!$('result').hidden && $('picture').naturalWidth")
             chrome.looks_well(name)
+            # Of a log of two minutes nothing is claimed.
+            assert chrome.run("$('headline').textContent").endswith(
+                "would have waited.")
     chrome.files(own)
     said = chrome.until(f"$('headline').textContent.includes('decided {decisions}"
                         " times') && $('command').textContent")
@@ -189,6 +192,18 @@ def test_what_is_recommended_is_shown(chrome, tmp_path):
     chrome.files(hours)
     assert chrome.until("$('advice').textContent") == said[0].strip()
     assert not chrome.run("$('follow').hidden")
+    # Decisions about drift have no part in what is said to be churn.
+    one = ["--hold-duration", "5m", "--scope", "cluster"]
+    all_of_it, judged = (json.loads(command(
+        tmp_path, "-o", "json", *one, *more, hours.name)[1]) for more in (
+            [], ["--recommend", "--max-regret", "0"]))
+    judged = judged["recommendation"]
+    spared = judged["regretAlone"] - judged["regretLeft"]
+    assert 0 < spared < all_of_it["settings"][0]["wouldHaveWaited"]["spared"]
+    assert chrome.until("$('headline').textContent").endswith(
+        f"After {judged['regretAlone']} decisions about empty or underutilized "
+        "nodes the same NodePool grew again within 15 minutes: that is churn, of "
+        f"which waiting would have spared {spared}.")
     chrome.run("$('follow').click()")
     chrome.until(f"$('config').textContent.startsWith('holdDuration: {said[2]}\\n')"
                  f" && $('config').textContent.includes('scope: {said[1]}\\n')")
