@@ -6,6 +6,9 @@
 const HOLDS = ["30s", "1m", "2m", "3m", "4m", "5m", "7m", "10m", "15m", "20m", "30m", "1h"];
 const MAXES = ["15m", "30m", "1h", "2h", "4h", "8h", "24h"];
 const SETTING = /^Recommended: (\w+) (\w+), max (\w+)\.$/m;
+// The first line has the time that the log covers.  An input without makers is
+// short of something else.
+const LITTLE = /^[^(]*\(([^)]+)\),.*\nWhy: it would rest on/s;
 const PAUSE_MS = 150; // after the last move of a slider
 
 const $ = id => document.getElementById(id);
@@ -128,7 +131,7 @@ async function update() {
 async function advise() {
   advising.abort();
   advising = new AbortController();
-  $("follow").hidden = true;
+  $("follow").hidden = $("little").hidden = true;
   $("advice").textContent = "";
   if (files.length === 0)
     return;
@@ -137,7 +140,11 @@ async function advise() {
       .catch(() => ({out: ""}));
   const text = /^Recommended: .*?(?=\n\n|$(?![^]))/ms.exec(said.out ?? "")?.[0] ?? "";
 
+  const covers = LITTLE.exec(said.out ?? "")?.[1];
+
   $("advice").textContent = text.trim();
+  $("covers").textContent = covers;
+  $("little").hidden = !covers;
   $("follow").hidden = !SETTING.test(text);
 }
 

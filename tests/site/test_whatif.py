@@ -158,6 +158,8 @@ def test_a_person_looks(chrome, tmp_path):
             # Of a log of two minutes nothing is claimed.
             assert chrome.run("$('headline').textContent").endswith(
                 "would have waited.")
+            assert chrome.until("!$('little').hidden && $('little').textContent"
+                                ).startswith("This log covers 2m8s. ")
     chrome.files(own)
     said = chrome.until(f"$('headline').textContent.includes('decided {decisions}"
                         " times') && $('command').textContent")
@@ -192,6 +194,7 @@ def test_what_is_recommended_is_shown(chrome, tmp_path):
     chrome.files(hours)
     assert chrome.until("$('advice').textContent") == said[0].strip()
     assert not chrome.run("$('follow').hidden")
+    assert chrome.run("$('little').hidden")
     # Decisions about drift have no part in what is said to be churn.
     one = ["--hold-duration", "5m", "--scope", "cluster"]
     all_of_it, judged = (json.loads(command(
