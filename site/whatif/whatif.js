@@ -167,8 +167,12 @@ function later() {
   timer = setTimeout(update, PAUSE_MS);
 }
 
+// The field says which files these are, also if they were dropped.
 function take(list) {
+  $("files").files = list;
   files = named(list);
+  document.body.classList.add("taken");
+  $("answer").scrollIntoView();
   advise();
   update();
 }
@@ -178,8 +182,12 @@ $("price").addEventListener("change", advise);
 $("follow").addEventListener("click", follow);
 $("form").addEventListener("submit", e => e.preventDefault());
 $("files").addEventListener("change", () => take($("files").files));
-$("example").addEventListener("click",
-    () => take([new File([bytes(EXAMPLE)], "example.log.gz")]));
+$("example").addEventListener("click", () => {
+  const example = new DataTransfer();
+
+  example.items.add(new File([bytes(EXAMPLE)], "example.log.gz"));
+  take(example.files);
+});
 for (const name of ["dragover", "dragleave", "drop"])
   addEventListener(name, e => {
     e.preventDefault();

@@ -154,6 +154,10 @@ def test_a_person_looks(chrome, tmp_path):
             chrome.looks_well(name + "-empty")
             chrome.run("$('example').click()")
             chrome.until("!$('result').hidden && $('picture').naturalWidth")
+            # The answer is in sight, and the box names the file.
+            assert -2 < chrome.run(
+                "$('answer').getBoundingClientRect().top") < 200
+            assert chrome.run("$('files').files[0].name") == "example.log.gz"
             chrome.looks_well(name)
             # Of a log of two minutes nothing is claimed.
             assert chrome.run("$('headline').textContent").endswith(
@@ -210,6 +214,18 @@ def test_what_is_recommended_is_shown(chrome, tmp_path):
     chrome.run("$('follow').click()")
     chrome.until(f"$('config').textContent.startsWith('holdDuration: {said[2]}\\n')"
                  f" && $('config').textContent.includes('scope: {said[1]}\\n')")
+
+
+def test_a_log_is_dropped(chrome):
+    chrome.open(chrome.at)
+    chrome.run("""{
+        const dropped = new DataTransfer();
+        dropped.items.add(new File(["Dear Sir"], "dropped.log"));
+        $("drop").dispatchEvent(new DragEvent(
+            "drop", {dataTransfer: dropped, bubbles: true, cancelable: true})) }""")
+    assert chrome.run("$('files').files[0].name") == "dropped.log"
+    assert chrome.run("files[0].name") == "dropped.log"
+    assert -2 < chrome.run("$('answer').getBoundingClientRect().top") < 200
 
 
 def test_a_refusal_is_shown(chrome, tmp_path):
