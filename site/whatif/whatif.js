@@ -108,6 +108,7 @@ async function update() {
   latest.abort();
   latest = new AbortController();
   document.body.classList.add("busy");
+  $("status").classList.remove("error");
   $("status").textContent = "Reading …";
   const run = (args, told) => simulate(
       [...args, "-o", "json", ...files.map(f => f.name)], files, told, latest.signal)
@@ -119,11 +120,14 @@ async function update() {
   ]);
   document.body.classList.remove("busy");
   said.died ??= judged.died;
-  if (!said.died && said.code === 0)
-    show(said, judged, choice);
-  else
+  const failed = said.died !== undefined || said.code !== 0;
+
+  if (failed)
     $("result").hidden = true;
-  $("status").textContent = said.died ?? (said.err.trim()
+  else
+    show(said, judged, choice);
+  $("status").classList.toggle("error", failed);
+  $("status").textContent = said.died ?? (said.err.replace(/^holderctl: /gm, "").trim()
       || `Read ${files.map(f => f.name).join(", ")}.`);
 }
 

@@ -232,8 +232,13 @@ def test_a_refusal_is_shown(chrome, tmp_path):
     (tmp_path / "letter.txt").write_text("Dear Sir,\n")
     chrome.open(chrome.at)
     chrome.files(tmp_path / "letter.txt")
-    chrome.until("$('status').textContent.includes('nothing of Karpenter')")
+    chrome.until("$('status').textContent.startsWith('nothing of Karpenter')")
+    assert chrome.run("$('status').className") == "error"
     assert chrome.run("$('result').hidden")
+    chrome.looks_well("whatif-refusal")
+    chrome.run("$('example').click()")
+    chrome.until("$('status').textContent.startsWith('Read ')")
+    assert chrome.run("$('status').className") == ""
 
 
 def test_nothing_leaves_the_browser(visit, tmp_path):
