@@ -308,7 +308,7 @@ mutants: deps  ## break the program on purpose, and see each break found
 # the longest.
 edge: $(EDGE)  ## unit tests of src/edge and of the threads
 	@printf '%s\n' $(filter %_slow,$^) $(filter-out %_slow,$^) | \
-		xargs -n 1 -P 4 env CK_FORK=$(CK_FORK) $(KEEP) edge
+		xargs -n 1 -P 4 env CK_FORK=$(CK_FORK) $(KEEP) edge $(AGAIN) run
 
 # The layers below have neither.
 # RUN runs programs of another architecture.
@@ -333,12 +333,16 @@ computing:
 # What all of them print is searched for the secrets that tests give to holders.
 export HOLDER_SAID = $(abspath $(VARIANT))/said
 KEEP = tests/said.sh keep
-PYTEST = $(PYTHON) -m pytest -q -p no:cacheprovider --basetemp=$(VARIANT)/pytest
+PYTEST_OPTIONS = -q -p no:cacheprovider --basetemp=$(VARIANT)/pytest
+PYTEST = $(PYTHON) -m pytest $(PYTEST_OPTIONS)
+# What has deadlines and fails runs once more, by itself.
+AGAIN = $(PYTHON) tests/again.py
 
 daemon: $(FAST)  ## the whole daemon and its commands against a scripted API server
 	@echo "== the whole daemon and its commands, about two minutes"
 	@HOLDER_VARIANT=$(VARIANT) \
-		$(KEEP) pytest $(PYTEST) -n 4 --dist loadgroup tests/edge
+		$(KEEP) pytest $(AGAIN) pytest $(PYTEST_OPTIONS) \
+		-n 4 --dist loadgroup tests/edge
 
 check: deps  ## lint and every test but san, tsan and e2e
 	@rm -rf $(HOLDER_SAID)
@@ -476,7 +480,8 @@ tsan:  ## the tests that have threads under the thread sanitizer
 e2e: all  ## tests against a real kube-apiserver and Karpenter, about 7 minutes
 	@tests/e2e/lib/binaries.sh test
 	@echo "== against a real kube-apiserver and Karpenter, about 7 minutes"
-	@$(KEEP) pytest $(PYTEST) -n 9 --dist loadgroup tests/e2e
+	@$(KEEP) pytest $(AGAIN) pytest $(PYTEST_OPTIONS) \
+		-n 9 --dist loadgroup tests/e2e
 	@tests/said.sh check pytest e2e
 
 e2e-long: all $(FAST)  ## long scenarios, over an hour

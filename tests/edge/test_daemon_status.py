@@ -484,16 +484,18 @@ def test_the_history_outlives_its_leader(w):
         ("held", "hold-until", "p", "a sale")]
     w.wait(lambda: w.api.annotations("leases", "karpenter-node-holder").get(
         HISTORY, "").count("\n") == len(expected) + 2)
-    told = status(holder)
+    # A busy machine may lose the lead by itself for a moment.
+    told = w.wait(lambda: (s := status(holder)).get("history") and s)
+    lost = len(holder.lines("lead lost, not renewed in time"))
     w.restart_api(start=False)
-    holder.wait_line("lead lost, not renewed in time")
+    w.wait(lambda: len(holder.lines("lead lost, not renewed in time")) > lost)
     w.restart_api(stop=False)
     w.wait(lambda: turns() == expected, turns)
     holder.kill9()
     holder = w.start(**options)
-    w.wait(lambda: turns() == expected, turns)
-    assert status(holder)["history"] == told["history"]
-    assert status(holder)["scopes"][0]["since"] == told["scopes"][0]["since"]
+    w.wait(lambda: status(holder).get("history") == told["history"], turns)
+    after = w.wait(lambda: (s := status(holder)).get("scopes") and s)
+    assert after["scopes"][0]["since"] == told["scopes"][0]["since"]
 
 
 def test_observing(w):

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a test starts ends with pytest, however that ends."""
+"""What a test starts ends with pytest, however that ends; what failed in a suite
+runs once more."""
 import json
 import os
 import signal
 import subprocess
 import sys
+
+import pytest
 
 from conftest import PATIENCE, REPO, VARIANT, alive, environment, wait
 
@@ -63,3 +66,49 @@ def test_nothing_outlives_a_pytest_that_is_killed(tmp_path):
         finally:
             for pid in filter(alive, pids):
                 os.kill(pid, signal.SIGKILL)
+
+
+ONCE = """
+import pathlib, pytest
+
+@pytest.mark.parametrize("n", range(COUNT))
+def test_it(n):
+    seen = pathlib.Path(f"seen{n}")
+    first = not seen.exists()
+    seen.touch()
+    assert n not in FAILS and not (first and n in ONCE)
+"""
+
+
+@pytest.mark.parametrize("once, fails, code, said", [
+    ((), (), 0, set()),
+    ((2,), (), 0, {"test_it[2]: failed, and passed by itself"}),
+    ((), (1,), 1, {"test_it[1]: failed, and failed by itself"}),
+    ((0, 1, 2, 3), (), 1, set()),   # too many for missed deadlines
+])
+def test_what_fails_runs_once_more(tmp_path, once, fails, code, said):
+    (tmp_path / "test_once.py").write_text(
+        ONCE.replace("COUNT", "5").replace("FAILS", repr(fails)).replace(
+            "ONCE", repr(once)))
+    done = subprocess.run(
+        [sys.executable, REPO / "tests/again.py", "pytest", "-q", "-p",
+         "no:cacheprovider", "-n", "2", "--dist", "loadgroup", "."],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL, env=environment(tmp_path))
+    lines = {line.partition("::")[2] for line in done.stdout.splitlines()
+             if line.startswith("again: test_once.py")}
+    assert (done.returncode, lines) == (code, said), done.stdout
+
+
+def test_a_program_runs_once_more(tmp_path):
+    for script, code, times in (("exit 0", 0, 1), ("exit 3", 3, 2),
+                                ("[ -e n.1 ]", 0, 2)):
+        done = subprocess.run(
+            [sys.executable, REPO / "tests/again.py", "run", "sh", "-c",
+             f'cd {tmp_path}; touch "n.$(ls | wc -l)"; {script}'],
+            capture_output=True, text=True, check=False,
+            stdin=subprocess.DEVNULL, env=environment(tmp_path))
+        ran = sorted(tmp_path.iterdir())
+        assert (done.returncode, len(ran)) == (code, times), done.stdout
+        for path in ran:
+            path.unlink()
