@@ -821,6 +821,8 @@ def running(tmp_path):
     def start(**options):
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o755)
+            # The tree may be in a folder that only its owner enters.
+            program = shutil.copy(HOLDER, folder)
             kubeconfig = pathlib.Path(folder, "kubeconfig")
             kubeconfig.write_text(json.dumps({
                 "apiVersion": "v1", "kind": "Config", "current-context": "c",
@@ -832,7 +834,7 @@ def running(tmp_path):
             with socket.create_server(("127.0.0.1", 0)) as s:
                 port = s.getsockname()[1]
             p = spawn(
-                [HOLDER, "serve", "--kubeconfig", kubeconfig,
+                [program, "serve", "--kubeconfig", kubeconfig,
                  "--leader-election-enabled=false", "--webhook-address",
                  "127.0.0.1:0", "--metrics-address", f"127.0.0.1:{port}",
                  "--webhook-cert-file", "/none", "--webhook-key-file",
