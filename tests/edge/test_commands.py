@@ -9,6 +9,7 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import socket
 import stat
 import subprocess
