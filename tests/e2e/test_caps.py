@@ -31,6 +31,7 @@ class Churn:
             time.sleep(0.1)
 
 
+@pytest.mark.long
 def test_capped_and_held_again(make_holder, karpenter, view):
     old = karpenter.settled(20)
     holder = make_holder(**SETTINGS)

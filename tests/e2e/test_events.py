@@ -23,6 +23,7 @@ def wait_told(plane, reason, pool, timeout=10):
                  f"{reason} on {pool}", every=0.2)[0]
 
 
+@pytest.mark.long
 def test_started_capped_released(plane, make_holder, karpenter, view):
     plane.create(POOLS, node_pool("general"))
     plane.create(POOLS, node_pool("left-out"))

@@ -218,6 +218,7 @@ def take_turns(turns, plane, karpenter, view, begin, times):
     assert all(map(held, view.of(nodes(old)).values()))
 
 
+@pytest.mark.long
 def test_by_turns_with_client_go(plane, no_lease, turns, karpenter, view):
     take_turns(turns, plane, karpenter, view, no_lease, 1)
 
@@ -578,6 +579,7 @@ def test_paused_ten_times(scene):
     pauses(scene, count=300, rounds=5)
 
 
+@pytest.mark.long
 def test_stopped_in_good_order_in_the_middle_of_the_work(scene):
     s = scene(Stop(), 2, 100, hold=9)
     s.round()

@@ -154,6 +154,7 @@ def test_emptiness_and_a_template_with_a_persons_hold(cluster, add_holder):
     assert set(disruption.by_reason()[0]) == {"empty"}
 
 
+@pytest.mark.long
 def test_a_launch_that_fails(cluster, add_holder):
     """Karpenter tries again and again, and keeps the claim.  It may still
     become a machine and is held itself, but nothing else is."""

@@ -47,6 +47,7 @@ def hold_back(plane, lagging):
     time.sleep(0.2)
 
 
+@pytest.mark.long
 def test_a_machine_it_does_not_see(
         plane, lagging, reads_there, karpenter, view):
     """A release begins with a consistent list, however late the holder learns

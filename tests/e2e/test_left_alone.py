@@ -3,6 +3,8 @@
 and one that is never consolidated."""
 import time
 
+import pytest
+
 from cluster import LATER
 from controlplane import CLAIMS, NODES, POOLS, until
 from disruption import follow, names
@@ -29,6 +31,7 @@ def machines(cluster, pool, count):
           + cluster.log_tail("karpenter"), every=0.2)
 
 
+@pytest.mark.long
 def test_left_alone(cluster, add_holder):
     with karpenter_with(cluster, GATES):
         holder = add_holder(holdDuration="10m")

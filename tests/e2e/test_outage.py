@@ -169,6 +169,7 @@ def client(plane, folder, seconds_left):
         (folder / f"new.{file}").replace(folder / f"tls.{file}")
 
 
+@pytest.mark.long
 def test_a_client_certificate_expires(plane, make_holder, karpenter, view):
     """The API server accepts it in any handshake and answers 401 from then on,
     also on open connections.  The next certificate is read from its file."""

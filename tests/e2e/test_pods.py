@@ -163,6 +163,7 @@ def test_who_waits_for_the_check_hears_of_its_end(cluster, phase):
     cluster.kubectl(*delete)
 
 
+@pytest.mark.long
 def test_uninstall_finds_all_that_it_deletes(cluster):
     """The commands of docs/operations.md, one after the other, with the Job."""
     cluster.kubectl("apply", "-k", DEFAULT)

@@ -189,6 +189,7 @@ def test_bad_values(cluster, add_holder):
         print(told(key)[0]["note"])
 
 
+@pytest.mark.long
 def test_hold_duration_and_released_at(cluster, add_holder):
     """One NodePool has its own duration; the others have that of the
     configuration.  Then the other one is released now, and what comes

@@ -3,6 +3,8 @@
 """
 import time
 
+import pytest
+
 from controlplane import CLAIMS, NODES
 from hold import LATE, SOON, annotations, claims, clear, held, nodes
 
@@ -56,6 +58,7 @@ def test_claim_of_a_machine_not_yet_registered(
     view.check_released(nodes([m]) + claims([m]), m.ready + 8)
 
 
+@pytest.mark.long
 def test_killed_while_holding_and_while_releasing(
         plane, make_holder, karpenter, view):
     machines = karpenter.settled(200)

@@ -98,6 +98,7 @@ def test_without_any_right_on_events(plane, make_holder, karpenter, view):
     assert len(warnings(holder, "Event")) == 1, warnings(holder, "Event")
 
 
+@pytest.mark.long
 def test_nodepools_cannot_be_listed_at_the_start(
         plane, make_holder, karpenter, view):
     """A person may have set something on them.  The first spread waits a while
@@ -264,6 +265,7 @@ def out_of_reach(plane, make_holder, karpenter, view, guarded, hold):
     return bad, refusals
 
 
+@pytest.mark.long
 def test_a_claim_that_cannot_be_patched(
         plane, make_holder, karpenter, view, guarded):
     """Its Node is released in time, and only the Node's annotation ever blocks

@@ -50,6 +50,7 @@ def test_cluster_is_every_pool(make_holder, karpenter, view):
     view.check_released(nodes(a + b + [m]), m.ready + 7)
 
 
+@pytest.mark.long
 def test_few_new_machines_hold_only_themselves(
         make_holder, karpenter, view):
     """Few are fewer than minScaleUp within holdDuration.  The third one makes

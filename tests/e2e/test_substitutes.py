@@ -116,6 +116,7 @@ def check_own_time(cluster, watched):
     until(lambda: not marks_left(cluster), SOON, "released")
 
 
+@pytest.mark.long
 def test_deleted_by_hand(cluster, add_holder):
     """One is deleted by its NodeClaim, one by its Node, and nothing else is
     held because of that.  Both deletions are used up then: what comes next is

@@ -251,6 +251,7 @@ def test_a_greeting_has_a_bound(w):
     assert reviews(holder, 1)
 
 
+@pytest.mark.huge
 def test_big_reviews_beside_slow_bodies(w):
     """A review of half a megabyte is served, too, where others dawdle."""
     w.program = PRODUCT

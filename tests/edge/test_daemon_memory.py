@@ -121,7 +121,8 @@ def big_reviews(holder, n):
 @pytest.mark.long
 @pytest.mark.skipif("sanitized()")
 @pytest.mark.parametrize("mib,machines", [
-    (int(LIMIT), 130000),
+    (80, 42000),
+    pytest.param(int(LIMIT), 130000, marks=pytest.mark.huge),
     pytest.param(256, 262144, marks=pytest.mark.huge)])
 def test_peak_and_rest(w, mib, machines):
     """A full table, and everybody at once: nobody is killed, a good client is
