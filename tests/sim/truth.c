@@ -246,10 +246,12 @@ static void
 look_at_trouble(struct truth *t)
 {
 	struct world *w = t->w;
-	bool was_calm = t->calm;
+	bool was_calm = t->calm, was_blind = t->blind;
 
-	if (t->leader == NULL || !t->leader->restored ||
-	    w->now < t->leader->paused_until || is_behind(t->leader))
+	t->blind = t->leader == NULL || !t->leader->restored ||
+		   w->now < t->leader->paused_until || is_behind(t->leader);
+	/* It may have ended at any moment since the last look. */
+	if (t->blind || was_blind)
 		world_trouble(w, w->now);
 	t->calm = w->now > trouble_ends(w);
 	if (was_calm && !t->calm)
@@ -587,7 +589,8 @@ check_machine(struct truth *t, int machine)
 		t->due_at = t->w->now;
 	if (truth_is_unread(t, claim))
 		x->unread_at = t->w->now;
-	due = known_since(t, m, x) + SLACK_MS;
+	due = known_since(t, m, x) +
+	      (t->w->larges ? LARGE_SLACK_MS : SLACK_MS);
 	if (goal == DUE_CLEAR || goal == DUE_HELD) {
 		turns_at(t, due + 1);
 		turns_at(t, trouble_ends(t->w) + 1);
@@ -635,6 +638,10 @@ check_cap(struct truth *t, int machine)
 	from = later_of(x->held_since, now - (t->clock - x->deadline_hi));
 	if (p->until != STAMP_NONE)
 		from = later_of(from, now - (t->clock - p->until));
+	/* A released-at of all NodePools of the scope leaves no debt from before
+	 * it. */
+	if (scope >= 0 && t->scopes[scope].released != STAMP_NONE)
+		from = later_of(from, t->scopes[scope].limited_at);
 	if (is_held && !t->w->full && max > 0 &&
 	    now - from > max + troubled + SLACK_MS)
 		broken(t->w, "I4: %s is held for %lld s, beyond the cap",

@@ -17,6 +17,9 @@
  */
 
 #define SLACK_MS 3000		/* what fresh lists and patches may take */
+#define LARGE_SLACK_MS 13000	/* the same where a list for a claim that is too
+				   large may swallow the line of our own write,
+				   which is awaited for 10 s */
 #define TROUBLE_SLACK_MS 40000	/* what they may take after a call that failed:
 				   the longest backoffs, one after the other */
 #define LAG_MS 1000		/* how long a replica may not know what has
@@ -206,6 +209,7 @@ struct truth {
 	uint64_t seen_changes;
 	int64_t clock;			/* the leader's clock */
 	bool calm;
+	bool blind;	/* at the last look the leader saw less than there was */
 	int64_t trouble_began;		/* when the present trouble began, or
 					   the last */
 	bool waits;			/* every release waits for a claim that

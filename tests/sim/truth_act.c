@@ -338,6 +338,8 @@ look_for_window(struct truth *t, const struct action *a, const struct thing *o)
 		later_of(t->machines[o->machine].deadline_hi, p->until);
 	int scope = truth_scope_of(t, m);
 	const struct scope_truth *s;
+	/* A Node whose claim is too large has a time of its own. */
+	bool alone = m->claim >= 0 && t->w->things[m->claim].large;
 
 	if (scope < 0 || truth_uncounted(t->w, &t->rules, m) || !t->calm ||
 	    over > t->clock)
@@ -353,7 +355,8 @@ look_for_window(struct truth *t, const struct action *a, const struct thing *o)
 		       "%.0f s at most", a->name, s->high / 1000);
 	else
 		truth_seen_open(t, scope,
-				t->clock - over > SLACK_MS && o->denied == 0);
+				t->clock - over > SLACK_MS && o->denied == 0 &&
+					!alone);
 }
 
 void
@@ -427,6 +430,18 @@ scope_told(const struct truth *t, const char *name)
 	return t->rules.scope == SCOPE_CLUSTER ? 0 : -1;
 }
 
+/* Was one of its NodePools changed a moment ago?  The leader goes by what it was
+ * until then. */
+static bool
+pools_turned(const struct truth *t, int scope)
+{
+	for (int i = 0; i < t->w->pools_n; i++)
+		if ((t->rules.scope == SCOPE_CLUSTER || i == scope) &&
+		    t->w->now - t->w->nodepools[i].changed <= LAG_MS)
+			return true;
+	return false;
+}
+
 void
 truth_note(struct holder *h, const struct note *n)
 {
@@ -453,7 +468,8 @@ truth_note(struct holder *h, const struct note *n)
 	if (n->type == NOTE_SCOPE_CAPPED && !truth_may_be_open(t, scope))
 		broken(w, "I4: %s is said to be capped, and its debt is %.0f s "
 		       "at most", n->name, s->high / 1000);
-	if (n->type == NOTE_SCOPE_HELD && !s->held.hi)
+	if (n->type == NOTE_SCOPE_HELD && !s->held.hi &&
+	    !pools_turned(t, scope))
 		broken(w, "I2: %s is said to be held, and is not", n->name);
 	if (n->type == NOTE_SCOPE_QUIET && s->seems.lo)
 		broken(w, "I3: %s is said to be quiet, and is not", n->name);

@@ -258,17 +258,18 @@ is_disrupted(const struct thing *claim)
 	       !is_repaired_boot(claim);
 }
 
-/* Does a claim that comes afterwards replace this one?  It does not if it tries the
- * boot of a scale-up again. */
+/* Does a claim that comes afterwards replace this one?  It does not if it tries
+ * the boot of a scale-up again.  Of a boot that is repaired, a new leader reads
+ * the class before it sees the disruption, but not the Event. */
 static struct maybe
 is_replaceable(const struct truth *t, const struct thing *claim)
 {
-	const struct maybe *replaced = &t->machines[claim->machine].replaced;
 	bool disrupted = claim->disrupted_ms != STAMP_NONE;
 	bool surely = !is_repaired_boot(claim) || truth_classed(claim);
+	bool perhaps = t->machines[claim->machine].replaced.hi;
 
-	return (struct maybe){disrupted && (surely || replaced->lo),
-			      disrupted && (surely || replaced->hi)};
+	return (struct maybe){disrupted && surely,
+			      disrupted && (surely || perhaps)};
 }
 
 /* The same.  lo: every leader has seen that; of a claim that is too large nobody
@@ -320,28 +321,55 @@ collect(const struct truth *t, struct past *p)
 	}
 }
 
+/* Was `c` disrupted so shortly before the claim, as far as a leader can see?
+ * Nobody can see that of a claim that is too large. */
+static bool
+came_before(const struct truth *t, const struct thing *claim,
+	    const struct thing *c, int64_t within_ms, bool *seen)
+{
+	int64_t age = claim->created_ms - c->disrupted_ms;
+
+	*seen = t->leader != NULL &&
+		t->leader->sights[c->index].disrupted_at >= 0;
+	return c != claim && age >= -1000 && age <= within_ms &&
+	       (!c->large || *seen);
+}
+
 /* Was another claim disrupted shortly before?  lo: the leader has seen that. */
 static struct maybe
 follows(const struct truth *t, const struct past *p, const struct thing *claim,
 	int64_t within_ms)
 {
 	struct maybe is = {false, false};
+	bool seen;
 
 	for (int i = 0; i < p->disrupted_n; i++) {
 		const struct thing *c = &t->w->things[p->disrupted[i]];
-		int64_t age = claim->created_ms - c->disrupted_ms;
 
-		bool seen = t->leader != NULL &&
-			    t->leader->sights[c->index].disrupted_at >= 0;
-
-		/* Nobody can see that of a claim that is too large. */
-		if (c == claim || age < -1000 || age > within_ms ||
-		    (c->large && !seen))
+		if (!came_before(t, claim, c, within_ms, &seen))
 			continue;
 		is.hi = true;
 		is.lo |= seen && is_replaceable(t, c).lo;
 	}
 	return is;
+}
+
+/* Do all leaders that see it wait for the Event?  They do not where it is unclear
+ * whether any claim before it leaves a place. */
+static bool
+surely_waits(const struct truth *t, const struct past *p,
+	     const struct thing *claim)
+{
+	bool seen;
+
+	for (int i = 0; i < p->disrupted_n; i++) {
+		const struct thing *c = &t->w->things[p->disrupted[i]];
+
+		if (came_before(t, claim, c, SUSPECT_MS, &seen) &&
+		    is_replaceable(t, c).lo)
+			return true;
+	}
+	return false;
 }
 
 bool
@@ -705,7 +733,8 @@ set_counts(struct truth *t, const struct past *p, int machine)
 	if (until - by - 50 > t->w->now && !x->replaced.lo) {
 		turns_at(t, until - by - 50);
 		x->undecided = true;
-		x->counts = (struct maybe){false, false};
+		x->counts.lo = false;
+		x->counts.hi &= !surely_waits(t, p, claim);
 	} else if (by > 0 && !x->replaced.lo && until + by > t->w->now) {
 		turns_at(t, until + by);
 		x->undecided = true;

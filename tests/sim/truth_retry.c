@@ -72,8 +72,10 @@ is_candidate(struct truth *t, int machine, int failed)
 	const struct machine_truth *y = &t->machines[failed];
 	const struct thing *f = claim_of(t, failed);
 
+	/* What counts for no scope takes no place in it. */
 	return failed != machine && f != NULL && y->failed_boot &&
 	       y->ongoing.hi &&
+	       !truth_uncounted(t->w, &t->rules, &t->w->machines[machine]) &&
 	       truth_scope_of(t, &t->w->machines[failed]) ==
 		       truth_scope_of(t, &t->w->machines[machine]) &&
 	       truth_may_follow(claim_of(t, machine), f) &&
