@@ -393,7 +393,7 @@ $(WASM)/simulate.wasm: $(wasm_objects) site/whatif/absent.txt
 $(WHATIF)/index.html: $(WASM)/simulate.wasm $(wildcard site/whatif/*)
 	@mkdir -p $(@D)
 	@$(PYTHON) site/whatif/engine.py $< site/whatif/worker.js \
-		tests/golden/karpenter/runs/v1.14.1.log > $(@D)/engine.js
+		tests/study/results/wave.karpenter-0s.1.record.gz > $(@D)/engine.js
 	@cp site/whatif/whatif.css site/whatif/whatif.js site/whatif/index.html $(@D)
 
 whatif: deps  ## the page that runs simulate in a browser, into $(BUILD)/whatif

@@ -158,6 +158,7 @@ function follow() {
   $("scope").value = scope;
   $("hold").value = HOLDS.indexOf(hold);
   $("max").value = MAXES.indexOf(max);
+  $("grow").value = 1; // all that is recommended counts each machine
   later();
 }
 
@@ -189,7 +190,7 @@ $("files").addEventListener("change", () => take($("files").files));
 $("example").addEventListener("click", () => {
   const example = new DataTransfer();
 
-  example.items.add(new File([bytes(EXAMPLE)], "example.log.gz"));
+  example.items.add(new File([bytes(EXAMPLE)], "example.record.gz"));
   take(example.files);
 });
 for (const name of ["dragover", "dragleave", "drop"])

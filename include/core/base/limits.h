@@ -25,392 +25,480 @@
  */
 
 /* clang-format off */
-/* Names, NULs included. */
-#define NAME_BYTES 254		/* DNS-1123 subdomain: 253 */
-#define NODEPOOL_BYTES 64	/* a label value: 63 */
-#define REASON_BYTES 257	/* of a NodePool's annotation "reason": 256 */
-#define UID_BYTES 40		/* a UUID: 36 */
-#define RV_BYTES 32		/* resourceVersion: 64 bits in decimal, with
-				   room to spare */
-#define KEY_BYTES 318		/* annotation key: 253 + '/' + 63 */
-#define VALUE_BYTES 254		/* a hold's value; longer ones are refused */
-#define HELD_KEY_BYTES (KEY_BYTES + VALUE_BYTES)	/* KEY=VALUE */
-#define CLASS_BYTES 56		/* "substitute/" and a uid; longer ones are
-				   cut */
-#define CONTINUE_BYTES 4096	/* the token of a list: base64 of a key and a
-				   revision */
+/* --- names, NULs included ------------------------------------------------- */
 
-/* The table. */
-#define MACHINES_MAX 262144	/* of each kind, at most; how many there may be
-				   follows from the memory limit
-				   (daemon/memory.h).  Kubernetes is tested to
-				   5,000; the largest cluster that was shown has
-				   130,000 */
-#define UNINSTALL_MACHINES_MAX MACHINES_MAX	/* its Job has 256 MiB and no
-						   webhook */
-#define NAMES_BYTES 80		/* for the strings of each object, on average;
-				   those of a machine's two objects take 88 if
-				   they are named as EKS does */
-#define NAMES_BYTES_LEAST (64u << 10)	/* room for strings in addition to that
-					   of all objects */
-#define ANNOTATIONS_BYTES_MAX (256u << 10)	/* Kubernetes' own limit for one
-						   object */
-#define ANNOTATIONS_ROOM 2048	/* hold, mark and held-key at their longest */
-#define DISRUPTION_EVENTS_MAX 16384	/* about claims that are yet to be
-					   seen */
-#define DISRUPTIONS_MAX 64	/* remembered moments at which claims got the
-				   condition DisruptionReason */
-#define DISRUPTION_MS 10000	/* a claim may replace a disrupted one if it was
-				   created this soon after such a moment */
-#define DISRUPTION_EVENT_MS 60000	/* Karpenter's Event about a claim is
-					   believed if the claim was created
-					   this soon after such a moment */
-#define STAMPS_MS 1000		/* how far two stamps may lie apart the wrong
-				   way round, because both are cut to whole
-				   seconds */
-#define DELETIONS_MAX 4096	/* remembered for their substitutes */
-#define SUBSTITUTE_MS 60000	/* a substitute is created this soon after its
-				   deletion began */
-#define DRAINING_MS 900000	/* the same if the deleted node was still
-				   draining then */
-#define RETRIES_MAX 256		/* boots that failed and may be tried again */
-#define AGAIN_MAX 64		/* how many machines of a scope that try a boot
-				   again count twice towards minScaleUp: with
-				   their own creation and with that of the first
-				   try */
-#define RETRY_MS 60000		/* how long the machine of a boot that failed
-				   goes on counting */
-#define UNDECIDED_MS 5000	/* a claim that may replace another is undecided
-				   for so long after it was first seen
-				   launched */
-#define UNDECIDED_MAX_MS 30000	/* but no longer than this after it was first
-				   seen at all */
-#define BLOCKED_MS 60000	/* how long holds cannot be released before this
-				   is reported */
-#define BLOCKED_EVERY_MS 300000	/* how often it is then reported again */
-#define BEGIN_WAIT_MS 10000	/* how long a new leader waits for the first
-				   lists of NodePools and Events */
-#define MOVED_EVERY_MS 60000	/* how often we report that a scope's quiet time
-				   has moved */
-#define SCOPES_MAX 4096		/* scopes, and NodePools in their table; real
-				   clusters have dozens */
-#define HELD_KEYS_MAX 16	/* previous holds whose marks are still on
-				   objects */
-#define NODEPOOL_PATTERNS_MAX 64	/* in each of include and exclude */
-#define NODEPOOL_PATTERN_BYTES 128	/* twice the longest name */
+/* A DNS-1123 subdomain has up to 253. */
+#define NAME_BYTES 254
+/* A label value has up to 63. */
+#define NODEPOOL_BYTES 64
+/* The annotation "reason" of a NodePool has up to 256. */
+#define REASON_BYTES 257
+/* A UUID has 36. */
+#define UID_BYTES 40
+/* A resourceVersion is a 64-bit decimal number. */
+#define RV_BYTES 32
+/* An annotation key: 253 for the prefix, a '/', 63 for the name. */
+#define KEY_BYTES 318
+/* The value of a hold.  A longer one is refused. */
+#define VALUE_BYTES 254
+/* KEY=VALUE. */
+#define HELD_KEY_BYTES (KEY_BYTES + VALUE_BYTES)
+/* "substitute/" and a uid.  A longer class is truncated. */
+#define CLASS_BYTES 56
+/* The continue token of a list: a key and a revision in base64. */
+#define CONTINUE_BYTES 4096
 
-/* An AdmissionReview. */
-#define REVIEW_BYTES_MAX (7u << 20)	/* a 3 MiB protobuf object as JSON, as
-					   controller-runtime allows */
-#define REVIEW_BYTES_BIG (256u << 10)	/* above this at most REVIEWS_BIG_MAX
-					   are parsed at once */
-#define REVIEWS_BIG_MAX 1	/* so one of two threads stays free */
-#define REVIEW_UID_BYTES 129	/* a UUID has 36; longer ones are refused */
-#define JSON_DEPTH_MAX 64	/* the reader recurses; real objects need less
-				   than 20 */
-#define JSON_VALUES_MAX 100000	/* without this bound, a body of 7 MiB of `"",`
-				   would become a tree of 78 MB */
-#define JSON_KEPT_VALUES_MAX 10000	/* values kept of a body; real bodies
-					   have a hundred of them */
-#define JSON_KEPT_BYTES_MAX (512u << 10)	/* the same, as text;
-					   Kubernetes allows 256 KiB of
-					   annotations */
+/* --- the table ------------------------------------------------------------ */
 
-#define JSON_SMALL_VALUES_MAX 1000	/* the values kept of an Event or a
-					   NodePool, without the annotations of
-					   others */
+/* Upper limit for each kind.  The memory limit sets the actual maximum
+ * (daemon/memory.h). Kubernetes is tested with 5,000 nodes; the largest
+ * cluster presented in public had 130,000. */
+#define MACHINES_MAX 262144
+/* The Job of uninstall has 256 MiB and runs no webhook. */
+#define UNINSTALL_MACHINES_MAX MACHINES_MAX
+/* Average size of an object's strings.  With EKS names, the two objects of a
+ * machine need 88 bytes together. */
+#define NAMES_BYTES 80
+/* Space for strings beyond the total for all objects. */
+#define NAMES_BYTES_LEAST (64u << 10)
+/* The limit that Kubernetes sets for one object. */
+#define ANNOTATIONS_BYTES_MAX (256u << 10)
+/* Space for hold, mark and held-key at their maximum lengths. */
+#define ANNOTATIONS_ROOM 2048
+/* Events about claims that the watch has not shown yet. */
+#define DISRUPTION_EVENTS_MAX 16384
+/* Number of remembered times at which a claim got the condition
+ * DisruptionReason. */
+#define DISRUPTIONS_MAX 64
+/* A claim may replace a disrupted claim if it was created at most this long
+ * after the disruption. */
+#define DISRUPTION_MS 10000
+/* Karpenter's Event about a claim is believed if the claim was created at
+ * most this long after a disruption. */
+#define DISRUPTION_EVENT_MS 60000
+/* Timestamps are truncated to whole seconds, so two of them may appear in
+ * the wrong order by up to this much. */
+#define STAMPS_MS 1000
+/* Number of deletions remembered for their substitutes. */
+#define DELETIONS_MAX 4096
+/* A substitute is created at most this long after the deletion began. */
+#define SUBSTITUTE_MS 60000
+/* The same limit while the deleted node is still draining. */
+#define DRAINING_MS 900000
+/* Number of failed boots that may be tried again. */
+#define RETRIES_MAX 256
+/* Maximum number of machines per scope that try a boot again and count twice
+ * towards minScaleUp: with their own creation and with that of the first
+ * try. */
+#define AGAIN_MAX 64
+/* How long the machine of a failed boot continues to count. */
+#define RETRY_MS 60000
+/* A claim that may replace another is undecided until this long after it was
+ * first seen launched. */
+#define UNDECIDED_MS 5000
+/* A claim is decided at the latest this long after it was first seen. */
+#define UNDECIDED_MAX_MS 30000
+/* Releases that fail for this long are reported. */
+#define BLOCKED_MS 60000
+/* Interval at which such releases are reported again. */
+#define BLOCKED_EVERY_MS 300000
+/* Maximum time that a new leader waits for the first lists of NodePools and
+ * Events. */
+#define BEGIN_WAIT_MS 10000
+/* Minimum time between two log lines that report a scope's new quiet time. */
+#define MOVED_EVERY_MS 60000
+/* Number of scopes, and of NodePools in their table.  Real clusters have
+ * dozens. */
+#define SCOPES_MAX 4096
+/* Number of earlier hold annotations whose marks are still on objects. */
+#define HELD_KEYS_MAX 16
+/* For each of include and exclude. */
+#define NODEPOOL_PATTERNS_MAX 64
+/* Twice the longest name. */
+#define NODEPOOL_PATTERN_BYTES 128
+
+/* --- an AdmissionReview --------------------------------------------------- */
+
+/* A protobuf object of 3 MiB as JSON. controller-runtime has the same limit. */
+#define REVIEW_BYTES_MAX (7u << 20)
+/* Of reviews larger than this, at most REVIEWS_BIG_MAX are parsed at a time. */
+#define REVIEW_BYTES_BIG (256u << 10)
+/* One of the two threads stays available for small reviews. */
+#define REVIEWS_BIG_MAX 1
+/* A UUID has 36. A longer uid is refused. */
+#define REVIEW_UID_BYTES 129
+/* The reader is recursive.  Real objects need fewer than 20 levels. */
+#define JSON_DEPTH_MAX 64
+/* Without this limit, a body of 7 MiB of `"",` would become a tree of 78 MB. */
+#define JSON_VALUES_MAX 100000
+/* Number of values retained from a body.  Real bodies need about a hundred. */
+#define JSON_KEPT_VALUES_MAX 10000
+/* Size of the values retained from a body.  Kubernetes allows 256 KiB of
+ * annotations. */
+#define JSON_KEPT_BYTES_MAX (512u << 10)
+
+/* The same two limits for an Event or a NodePool, which are read without
+ * foreign annotations. */
+#define JSON_SMALL_VALUES_MAX 1000
 #define JSON_SMALL_BYTES_MAX (64u << 10)
 
-/* The webhook server. */
-#define SERVER_BYTES_MAX (32u << 20)	/* bodies held at once; beyond: 503.
-					   Those over REVIEW_BYTES_BIG may take
-					   half of it */
-#define SERVER_BYTES_LEAST (14u << 20)	/* … if the table is full and the memory
-					   limit low; half of it is one of the
-					   largest */
-#define SERVER_DISCARD_MAX (32u << 20)	/* read from a refused body, so that the
-					   answer is not lost in a reset */
-#define SERVER_CONNECTIONS_MAX 4096	/* one per creation in flight, and idle
-					   ones; how many there may be follows
-					   from the memory limit */
-#define SERVER_CONNECTIONS_LEAST 128	/* an API server keeps 25 idle ones */
-#define SERVER_CONNECTION_BYTES (8u << 10)	/* the head, the reply's head
-						   and one piece of a body; the
-						   head of a review has 500
-						   bytes */
-#define SERVER_HELLO_BYTES (16u << 10)	/* from a client until its handshake is
-					   done; 2 KiB with the largest keys */
-#define SERVER_SILENT_BYTES (20u << 10)	/* … and later until HTTP gets on: the
-					   largest record of TLS, and a part of
-					   a head before it */
-#define SERVER_RECORDS_MAX 48	/* whole records that HTTP has made nothing of:
-				   of all connections together, beyond one for
-				   each; a head takes one or two */
-#define SERVER_RECORD_BYTES (17 << 10)	/* kept by libgnutls for each, even if
-					   it is empty */
-#define SERVER_RECEIVE_BYTES (16 << 10)	/* the kernel's buffers; it takes
-					   twice as much */
+/* --- the webhook server --------------------------------------------------- */
+
+/* Total size of the bodies in memory.  A request beyond it gets 503. Bodies
+ * over REVIEW_BYTES_BIG may use half of it. */
+#define SERVER_BYTES_MAX (32u << 20)
+/* The minimum of that total, with a full table and a low memory limit.  Half
+ * of it has room for one body of the maximum size. */
+#define SERVER_BYTES_LEAST (14u << 20)
+/* Bytes read from a refused body, because a reset would destroy the reply. */
+#define SERVER_DISCARD_MAX (32u << 20)
+/* Each creation in flight uses a connection, and others are idle.  The
+ * memory limit sets the actual maximum. */
+#define SERVER_CONNECTIONS_MAX 4096
+/* An API server keeps 25 idle connections. */
+#define SERVER_CONNECTIONS_LEAST 128
+/* The request head, the reply head and one piece of a body.  The head of a
+ * review has 500 bytes. */
+#define SERVER_CONNECTION_BYTES (8u << 10)
+/* Maximum that a client may send before its handshake is complete.  With the
+ * largest keys a handshake needs 2 KiB. */
+#define SERVER_HELLO_BYTES (16u << 10)
+/* Maximum that a client may send later without any progress in HTTP: the
+ * largest TLS record after a part of a head. */
+#define SERVER_SILENT_BYTES (20u << 10)
+/* Complete TLS records that HTTP has not consumed, for all connections
+ * together, beyond one for each.  A head takes one or two records. */
+#define SERVER_RECORDS_MAX 48
+/* Memory that libgnutls uses for a record, even an empty one. */
+#define SERVER_RECORD_BYTES (17 << 10)
+/* Size of the socket's receive buffer.  The kernel allocates twice as much. */
+#define SERVER_RECEIVE_BYTES (16 << 10)
 #define SERVER_SEND_BYTES (8 << 10)
-#define SERVER_TRIM 64	/* how many connections have to close before we give
-			   back memory that a flood took */
+/* Number of closed connections after which memory is returned to the system. */
+#define SERVER_TRIM 64
 #define SERVER_THREADS 2
-#define SERVER_FRESH_MS 1000	/* until then a connection is not closed for
-				   another, unless all places are taken */
-#define SERVER_WAITING_MAX 8	/* requests of a route that wait for the worker:
-				   the other places of the metrics address stay
-				   for probes */
-#define FILES_KEPT 256		/* descriptors for everything but the webhook's
-				   connections: 100 lanes, 64 places of the
-				   metrics address, watches, files */
-#define SERVER_HEAD_MS 10000	/* handshake; request line to complete head */
-#define SERVER_HURRY_MS 1000	/* the same while only a quarter of the places
-				   is left: a webhook call is given 2 s */
-#define SERVER_BODY_MS 10000	/* head to complete body: Kubernetes gives a
-				   webhook 30 s at most, and gives ours 2 */
-#define SERVER_REPLY_MS 10000	/* until the reply is written: the client may
-				   never read it */
-#define SERVER_IDLE_MS 120000	/* above the API server's 90 s, because it does
-				   not retry when we close first */
-#define HEALTH_CONNECTIONS_MAX 64	/* of the metrics address */
-#define HEALTH_IDLE_MS 10000	/* the same for them: a scraper dials again */
-#define HEALTH_UNREAD_BYTES_MAX METRICS_PAGE_BYTES	/* pages, and answers of
-							   /status, that are not
-							   yet read */
-#define HAND_SERIES_MAX 1024	/* NodePools that the metrics say are held by
-				   hand */
-#define METRICS_PAGE_BYTES (1408u << 10)	/* 4,096 scopes, as many of
-						   these, and every code of
-						   every method take 1.3 MiB */
-#define STATUS_PAGE_BYTES (384u << 10)	/* one answer of /status; a cluster with
-					   dozens of NodePools takes 30 KiB,
-					   and a full history 170 */
-#define STATUS_FIGURES_MS 1000	/* how often the machines are counted anew, if
-				   somebody asks */
-#define DRAIN_QUIET_MS 10000	/* from SIGTERM, or the last connection, to the
-				   end: a Service lets go of a pod a few seconds
-				   after its kubelet has told it to stop */
+/* A connection younger than this is not closed to admit another, unless all
+ * places are taken. */
+#define SERVER_FRESH_MS 1000
+/* Requests for one route that may wait for the worker.  The other places of
+ * the metrics address are for probes. */
+#define SERVER_WAITING_MAX 8
+/* Descriptors for everything except the webhook's connections: 100 lanes, 64
+ * places of the metrics address, watches, files. */
+#define FILES_KEPT 256
+/* Deadline for the handshake, and for the head of a request from its first
+ * line on. */
+#define SERVER_HEAD_MS 10000
+/* The same deadline when no more than a quarter of the places is free.  Our
+ * webhook calls have a timeout of 2 s. */
+#define SERVER_HURRY_MS 1000
+/* Deadline for the body after the head.  Kubernetes allows a webhook 30 s,
+ * and ours 2 s. */
+#define SERVER_BODY_MS 10000
+/* Deadline for writing the reply, because the client may never read it. */
+#define SERVER_REPLY_MS 10000
+/* Longer than the API server's 90 s: if we closed first, it would not retry. */
+#define SERVER_IDLE_MS 120000
+/* Connections to the metrics address. */
+#define HEALTH_CONNECTIONS_MAX 64
+/* Idle time of connections to the metrics address.  A scraper connects
+ * again. */
+#define HEALTH_IDLE_MS 10000
+/* Total size of metrics pages and /status replies that their readers have
+ * not read yet. */
+#define HEALTH_UNREAD_BYTES_MAX METRICS_PAGE_BYTES
+/* Number of NodePools for which the metrics show a hold by hand. */
+#define HAND_SERIES_MAX 1024
+/* 4,096 scopes, as many NodePools held by hand, and every status code of
+ * every method need 1.3 MiB. */
+#define METRICS_PAGE_BYTES (1408u << 10)
+/* One reply of /status.  A cluster with dozens of NodePools needs 30 KiB, a
+ * full history another 170. */
+#define STATUS_PAGE_BYTES (384u << 10)
+/* Minimum time between two counts of all machines for /status. */
+#define STATUS_FIGURES_MS 1000
+/* Time from SIGTERM, or from the last connection, to the end.  A Service
+ * stops routing to a pod a few seconds after the pod's kubelet told it to
+ * stop. */
+#define DRAIN_QUIET_MS 10000
 
-#define CERT_LOOK_MS 1000	/* how often the pair's files are looked at */
-#define HEART_MS 30000		/* a thread silent for longer is stuck */
+/* Interval at which the certificate and key files are checked. */
+#define CERT_LOOK_MS 1000
+/* A thread that has not reported for this long is stuck. */
+#define HEART_MS 30000
 
-/* The API client. */
-#define LIST_PAGE 500		/* items per page, as in client-go */
-#define LIST_FRESH_PAGE 2000	/* of a fresh list, which brings metadata only;
-				   large, because etcd counts all keys behind
-				   each page */
-#define LIST_METADATA_PAGE 250	/* of a fresh list after one has failed, and of
-				   those of `uninstall`: a megabyte */
-#define LIST_PAGES_MAX 1100	/* of one list: of LIST_METADATA_PAGE items,
-				   more than MACHINES_MAX */
-#define ITEM_BYTES_MAX (1u << 20)	/* an object, or an answer that is kept
-					   whole.  Those that we watch have some
-					   KiB.  etcd takes 1.5 MiB, and JSON
-					   may make six bytes of one: an item
-					   beyond this is left out */
-#define WRITE_ANSWER_MAX (16u << 10)	/* the answer to a patch, of which only
-					   the version is needed */
-#define ENVELOPE_BYTES_MAX (64u << 10)	/* a list without its items, or a
-					   Status */
-#define LIST_MS 60000		/* one page; API servers end a call after 60 s
-				   themselves */
-#define CALL_MS 10000		/* a patch or a get, which take milliseconds */
-#define CONNECT_MS 5000		/* name, TCP and TLS; a lost packet is sent
-				   again after 1 and 3 s */
-#define KEEPALIVE_IDLE_S 15	/* together with three probes, a dead peer is
-				   found within 30 s */
-#define KEEPALIVE_PROBE_S 5	/* from one probe to the next */
-#define WATCH_MIN_S 300		/* client-go asks for 5 to 10 minutes */
-#define WATCH_SILENT_MS 150000	/* 2.5 bookmark periods of a minute */
-#define BACKOFF_MIN_MS 800	/* client-go's reflector */
-#define BACKOFF_MAX_MS 10000	/* client-go waits up to 30 s; four watches in a
-				   replica are no load, and an outage should end
-				   at once */
-#define BACKOFF_RESET_MS 120000	/* after so long without a failure the backoff
-				   begins again with BACKOFF_MIN_MS; as in
-				   client-go */
-#define UNSERVED_MS 5000	/* how long we wait before we list a resource
-				   again whose CRD is missing */
-#define TOKEN_BYTES_MAX (64u << 10)	/* a service account's token takes 2
-					   KiB */
-#define HEAD_BYTES_MAX (64u << 10)	/* of an answer; real ones take 1 KiB */
-#define RETRY_AFTER_MAX_S 300	/* the API server asks for 32 s at most; a proxy
-				   that asks for an hour must not stop us for
-				   one */
-#define WATCH_GATHER_MS 100	/* after a line, the watch of Nodes lets others
-				   gather.  Waking up costs more than reading a
-				   line */
-#define LANES_REST_MS 15000	/* idle lanes close their connections */
-#define LANES_PATIENCE_MS 200	/* without an answer for so long, calls open
-				   connections as if none were slow */
-#define CONNECTION_IDLE_S 80L	/* the API server closes idle ones at 90 s */
-#define TOKEN_MS 60000		/* a token file is read again this often, as in
-				   client-go */
-#define SECRET_PEM_MAX 8192	/* each of the four; ours take less than 1
-				   KiB */
-#define WEBHOOKS_MAX 8		/* our configuration has one */
-#define WEBHOOKS_BUNDLE_MAX (64u << 10)	/* PEM; a CA takes 1 KiB */
-#define REGISTERED_MAX 8	/* uninstall sees the rest when it looks
-				   again */
-#define API_MESSAGE_BYTES 400	/* an API server's words, cut: the two names of
-				   a policy stand before what it has to say */
-#define EVENT_SERIES_STOP_MS 1000	/* at the stop, how long we wait for
-					   Events that are due */
+/* --- the API client ------------------------------------------------------- */
 
-/* The controller. */
-#define EXPECT_MS 10000		/* how long we wait for a write's watch line */
-#define FRESH_RETRY_MS 1000	/* after a fresh list that knew more than the
-				   table */
-#define FRESH_TRIES 5		/* such lists before we mistrust the watch */
-#define RELIST_LEFT_OUT_MS 60000	/* how often we ask for what a full
-					   table, or a watch, has left out */
-#define NOTES_MAX 1024		/* reported and not yet fetched */
-#define JOURNAL_NAME_BYTES 128	/* of a machine; Karpenter's names have 63 */
-#define JOURNAL_TURNS 1024	/* how many turns of scopes the journal keeps
-				   for /status; a busy day has about a hundred
-				   turns */
-#define JOURNAL_KEPT 64		/* how many of these turns the next leader
-				   gets */
-#define JOURNAL_WRITES 4096	/* answers to writes, for
-				   /status/machines/NAME */
-#define JOURNAL_MS 86400000	/* older turns are not shown */
-#define STATUS_LAST_MS 300000	/* the least that the page's timeline shows */
-#define STATUS_SLICE 256	/* objects that a report looks at before it
-				   gives the lock away */
-#define LAUNCH_GRACE_MS 5000	/* a claim without a Launched condition counts
-				   at this age */
-#define REHOLDS_MAX 3		/* how often in a period hold and mark are
-				   restored after somebody removed both */
-#define CLOCK_SHIFT_MS 5000	/* smaller shifts are not logged */
-#define SLEW_STEP_MS 10		/* how much drift is followed at once */
-#define UNINSTALL_MS 600000	/* the default of --timeout; 5,000 nodes take a
-				   minute */
-#define UNINSTALL_PAUSE_MS 5000	/* between two lists that show no mark: by then
-				   every API server has heard of a webhook that
-				   is gone, and Karpenter of a claim that is
-				   clear */
+/* Items per page, as in client-go. */
+#define LIST_PAGE 500
+/* Items per page of a fresh list, which has only metadata.  Pages are large
+ * because etcd counts all remaining keys for each page. */
+#define LIST_FRESH_PAGE 2000
+/* Items per page of a fresh list after one has failed, and of the lists of
+ * `uninstall`: about a megabyte. */
+#define LIST_METADATA_PAGE 250
+/* Pages per list.  With LIST_METADATA_PAGE items each, they hold more than
+ * MACHINES_MAX items. */
+#define LIST_PAGES_MAX 1100
+/* Size of an object, or of a reply that is kept in one piece.  The objects
+ * that we watch have some KiB. etcd accepts 1.5 MiB, and JSON may need six
+ * bytes for one of them; larger items are skipped. */
+#define ITEM_BYTES_MAX (1u << 20)
+/* The reply to a patch, of which only the version is used. */
+#define WRITE_ANSWER_MAX (16u << 10)
+/* A list without its items, or a Status. */
+#define ENVELOPE_BYTES_MAX (64u << 10)
+/* Timeout for one page.  API servers end a call after 60 s. */
+#define LIST_MS 60000
+/* Timeout for a patch or a get, which normally take milliseconds. */
+#define CALL_MS 10000
+/* Timeout for name resolution, TCP and TLS. A lost packet is sent again
+ * after 1 s and 3 s. */
+#define CONNECT_MS 5000
+/* With three probes, a dead peer is detected within 30 s. */
+#define KEEPALIVE_IDLE_S 15
+/* Time between two probes. */
+#define KEEPALIVE_PROBE_S 5
+/* client-go requests 5 to 10 minutes. */
+#define WATCH_MIN_S 300
+/* 2.5 bookmark periods of a minute each. */
+#define WATCH_SILENT_MS 150000
+/* As in client-go's reflector. */
+#define BACKOFF_MIN_MS 800
+/* client-go waits up to 30 s.  Four watches per replica are no load, and
+ * they should resume soon after an outage. */
+#define BACKOFF_MAX_MS 10000
+/* After this time without a failure the backoff starts at BACKOFF_MIN_MS
+ * again, as in client-go. */
+#define BACKOFF_RESET_MS 120000
+/* Time between two lists of a resource whose CRD is missing. */
+#define UNSERVED_MS 5000
+/* A service account token has 2 KiB. */
+#define TOKEN_BYTES_MAX (64u << 10)
+/* The head of a reply.  Real ones have 1 KiB. */
+#define HEAD_BYTES_MAX (64u << 10)
+/* The API server sends 32 s at most.  A proxy that sends an hour must not
+ * stop us for an hour. */
+#define RETRY_AFTER_MAX_S 300
+/* After a line, the watch of Nodes waits this long for more, because waking
+ * up costs more than reading a line. */
+#define WATCH_GATHER_MS 100
+/* A lane that is idle for this long closes its connection. */
+#define LANES_REST_MS 15000
+/* A call that gets no reply for this long no longer keeps other lanes from
+ * connecting. */
+#define LANES_PATIENCE_MS 200
+/* The API server closes idle connections after 90 s. */
+#define CONNECTION_IDLE_S 80L
+/* Interval at which a token file is read again, as in client-go. */
+#define TOKEN_MS 60000
+/* Each of the four PEM values of our Secret.  They have less than 1 KiB. */
+#define SECRET_PEM_MAX 8192
+/* Webhooks per configuration.  Ours has one. */
+#define WEBHOOKS_MAX 8
+/* A CA bundle in PEM. One CA has 1 KiB. */
+#define WEBHOOKS_BUNDLE_MAX (64u << 10)
+/* Webhook configurations that uninstall handles at a time.  The next pass
+ * handles the rest. */
+#define REGISTERED_MAX 8
+/* The API server's message, truncated.  In a refusal by a policy, two names
+ * come before the reason. */
+#define API_MESSAGE_BYTES 400
+/* Maximum time at shutdown for writing Events that are due. */
+#define EVENT_SERIES_STOP_MS 1000
 
-#define REFUSED_MIN_MS 1000	/* how long a write waits that was refused for
-				   the first time */
-#define REFUSED_MAX_MS 300000	/* how long it waits at most, to which jitter
-				   adds up to as much again */
-#define CONFLICT_MS 250		/* after a 409 a write waits for the watch line
-				   with the newer version, but at first no
-				   longer than this */
+/* --- the controller ------------------------------------------------------- */
 
-/* `holderctl check`. */
-#define FINDINGS_MAX 100	/* kept and printed; the rest is counted */
-#define DOCTOR_MS 60000		/* for all calls, --wait not included */
-#define DOCTOR_AGAIN_MS 1000	/* from one look to the next, with --wait */
-#define DOCTOR_WEBHOOKS_MAX 4	/* registered at once; one is usual */
-#define DOCTOR_NODEPOOLS_MAX 256	/* looked up for the holder's pods */
-#define DOCTOR_TRIED_MAX 8	/* NodePools that a dry run tries */
-#define DOCTOR_SITES_MAX 4	/* namespaces with a holder; one is usual */
-#define DOCTOR_PODS_MAX 16	/* of the holder; two are usual */
+/* Maximum time to wait for the watch line of our own write. */
+#define EXPECT_MS 10000
+/* Delay before the next fresh list, after one that was ahead of the table. */
+#define FRESH_RETRY_MS 1000
+/* Number of such lists in a row after which the watch is considered broken. */
+#define FRESH_TRIES 5
+/* Interval at which objects are listed again that did not fit the table, or
+ * that the watch skipped. */
+#define RELIST_LEFT_OUT_MS 60000
+/* Notes that nobody has fetched yet. */
+#define NOTES_MAX 1024
+/* The name of a machine.  Karpenter's names have up to 63. */
+#define JOURNAL_NAME_BYTES 128
+/* Turns that the journal keeps for /status.  A busy day has about a hundred. */
+#define JOURNAL_TURNS 1024
+/* Turns that the next leader receives. */
+#define JOURNAL_KEPT 64
+/* Results of writes that are kept for /status/machines/NAME. */
+#define JOURNAL_WRITES 4096
+/* Older turns are not shown. */
+#define JOURNAL_MS 86400000
+/* Minimum length of the page's timeline. */
+#define STATUS_LAST_MS 300000
+/* Objects that a report reads before it releases the lock for a moment. */
+#define STATUS_SLICE 256
+/* A claim without a Launched condition counts from this age on. */
+#define LAUNCH_GRACE_MS 5000
+/* How many times per hold period hold and mark are restored after somebody
+ * removed both. */
+#define REHOLDS_MAX 3
+/* Smaller clock shifts are not logged. */
+#define CLOCK_SHIFT_MS 5000
+/* Maximum clock drift that is followed in one step. */
+#define SLEW_STEP_MS 10
+/* Default of --timeout.  5,000 nodes take a minute. */
+#define UNINSTALL_MS 600000
+/* Time between two lists that must both show no mark.  Until then, an API
+ * server may still call a deleted webhook, and Karpenter may still have the
+ * old copy of a claim. */
+#define UNINSTALL_PAUSE_MS 5000
+
+/* Delay of a write after its first refusal. */
+#define REFUSED_MIN_MS 1000
+/* Maximum delay after repeated refusals.  Jitter adds up to the same time
+ * again. */
+#define REFUSED_MAX_MS 300000
+/* After a 409 a write waits for the watch line with the newer version, the
+ * first time no longer than this. */
+#define CONFLICT_MS 250
+
+/* --- `holderctl check` ---------------------------------------------------- */
+
+/* Findings that are printed.  The others are counted. */
+#define FINDINGS_MAX 100
+/* Timeout for all calls together, without the time of --wait. */
+#define DOCTOR_MS 60000
+/* Time between two checks with --wait. */
+#define DOCTOR_AGAIN_MS 1000
+/* Registered webhooks.  Usually there is one. */
+#define DOCTOR_WEBHOOKS_MAX 4
+/* NodePools that are checked for the holder's pods. */
+#define DOCTOR_NODEPOOLS_MAX 256
+/* NodePools for which a creation is tried with a dry run. */
+#define DOCTOR_TRIED_MAX 8
+/* Namespaces with a holder.  Usually there is one. */
+#define DOCTOR_SITES_MAX 4
+/* Pods of the holder.  Usually there are two. */
+#define DOCTOR_PODS_MAX 16
 
 /* A credential plugin of a kubeconfig. */
 #define EXEC_ARGS_MAX 128
 #define EXEC_ENV_MAX 128
-#define EXEC_TEXT_MAX 8192	/* each argument and variable, the command and
-				   the hint */
-#define EXEC_MS 60000		/* a plugin may ask a cloud and try again */
-#define EXEC_OUT_MAX (64u << 10)	/* how much it may print; a token takes
-					   2 KiB */
-#define EXEC_EARLY_MS 10000	/* a token is renewed this long before it
-				   expires, so that it outlives a call
-				   (CALL_MS) */
-#define EXEC_PAUSE_MS 1000	/* the least time between two runs that bring
-				   nothing new */
+/* Each argument, each variable, the command and the install hint. */
+#define EXEC_TEXT_MAX 8192
+/* A plugin may call a cloud API and retry. */
+#define EXEC_MS 60000
+/* Output of a plugin.  A token has 2 KiB. */
+#define EXEC_OUT_MAX (64u << 10)
+/* A token is renewed this long before it expires, so that it outlives a call
+ * (CALL_MS). */
+#define EXEC_EARLY_MS 10000
+/* Minimum time between two runs of a plugin that returns the same token. */
+#define EXEC_PAUSE_MS 1000
 
-/* The command simulate. */
-#define SIMULATE_FILES_MAX 64	/* that are merged; rotated files and replicas,
-				   each with a buffer */
-#define SIMULATE_SETTINGS_MAX 32	/* that are compared, each with a
-					   controller */
-#define SIMULATE_MACHINES_MAX 65536	/* that exist at the same time */
-#define SIMULATE_FACTS_MAX 65536	/* read, and waiting for earlier ones */
-#define SIMULATE_FACTS_BYTES_MAX (32u << 20)	/* of these: a fact may be as
-				   long as its line */
-#define LINE_FACTS_MAX (2 * JOURNAL_TURNS + 8)	/* that one line may tell: an
-						   answer of /status, each turn
-						   of which may tell two */
-#define SIMULATE_DISORDER_MS 60000	/* how late a line may stand in its
-					   file: replicas and log shippers write
-					   by turns */
-#define SIMULATE_JUMP_MS 86400000	/* a line that is this far ahead of the
-					   line before it has to be confirmed by
-					   the next line */
-#define SIMULATE_GAP_MS 604800000	/* a line that is this far from the line
-					   before it and from the next one is
-					   alone, and does not count */
-#define SIMULATE_EARLIEST_MS 946684800000	/* 2000 … */
-#define SIMULATE_LATEST_MS 4102444800000	/* … to 2100: any other time is
-						   that of a clock which was not
-						   set */
-#define SIMULATE_MESSAGES_MAX 256	/* counted one by one; Karpenter has
-					   about a hundred */
-#define SIMULATE_MESSAGE_BYTES 80	/* of each that is counted */
-#define SIMULATE_TURNS_MAX 4096	/* of each setting that are listed, of a month
-				   with a hold every ten minutes */
-#define SIMULATE_STEPS_MAX 1024	/* of the line in a picture; it is 900
-				   pixels wide */
-#define SIMULATE_MARKS_MAX 8192	/* decisions that a picture shows */
-#define SIMULATE_SPANS_MAX 64	/* of decisions, for comparing parts of a log:
-				   half a log is good to a sixty-fourth */
-#define SIMULATE_RETHINK_MS 325000	/* from the end of a hold until
-					   Karpenter decides again, at most: 5
-					   min until it looks, 10 s of its
-					   poll, 15 s of validation */
+/* --- the command simulate ------------------------------------------------- */
 
-/* Prometheus, which simulate may ask. */
-#define PROMETHEUS_POINTS 11000	/* how many points of a series Prometheus gives
-				   in one answer */
-#define PROMETHEUS_POINTS_LEAST 10	/* a shorter stretch of time is not cut
-					   any more */
-#define PROMETHEUS_STEPS_MAX (1000 * PROMETHEUS_POINTS)	/* from the beginning
-						   to the end */
-#define PROMETHEUS_MATCH_MAX 500	/* bytes of the label matchers in a
-					   query, such as those of cluster and
-					   job */
+/* Files that are merged, such as rotated ones or those of replicas.  Each
+ * has a buffer. */
+#define SIMULATE_FILES_MAX 64
+/* Settings that are compared.  Each has a controller. */
+#define SIMULATE_SETTINGS_MAX 32
+/* Machines that exist at the same time. */
+#define SIMULATE_MACHINES_MAX 65536
+/* Facts that wait for earlier ones. */
+#define SIMULATE_FACTS_MAX 65536
+/* Total size of these facts.  A fact may be as long as its line. */
+#define SIMULATE_FACTS_BYTES_MAX (32u << 20)
+/* Facts in one line.  A reply of /status has up to two for each turn. */
+#define LINE_FACTS_MAX (2 * JOURNAL_TURNS + 8)
+/* How late a line may appear in its file.  Replicas and log shippers
+ * interleave their lines. */
+#define SIMULATE_DISORDER_MS 60000
+/* A line that is this far ahead of the line before it counts only if the
+ * next line confirms it. */
+#define SIMULATE_JUMP_MS 86400000
+/* A line that is this far from both of its neighbours does not count. */
+#define SIMULATE_GAP_MS 604800000
+/* The year 2000. An earlier time comes from a clock that was never set. */
+#define SIMULATE_EARLIEST_MS 946684800000
+/* The year 2100. A later time comes from a clock that was never set. */
+#define SIMULATE_LATEST_MS 4102444800000
+/* Log messages that are counted one by one.  Karpenter has about a hundred. */
+#define SIMULATE_MESSAGES_MAX 256
+/* Size of such a message. */
+#define SIMULATE_MESSAGE_BYTES 80
+/* Turns listed for each setting: a month with a hold every ten minutes. */
+#define SIMULATE_TURNS_MAX 4096
+/* Steps of the line in a picture, which is 900 pixels wide. */
+#define SIMULATE_STEPS_MAX 1024
+/* Decisions shown in a picture. */
+#define SIMULATE_MARKS_MAX 8192
+/* Parts into which decisions are divided to compare parts of a log.  Half a
+ * log is then exact to a sixty-fourth. */
+#define SIMULATE_SPANS_MAX 64
+/* Maximum time from the end of a hold to Karpenter's next decision: 5 min
+ * until it looks again, 10 s of its poll, 15 s of validation. */
+#define SIMULATE_RETHINK_MS 325000
+
+/* --- Prometheus, which simulate may ask ----------------------------------- */
+
+/* Points of a series that Prometheus returns in one reply. */
+#define PROMETHEUS_POINTS 11000
+/* A query for fewer points is not split further. */
+#define PROMETHEUS_POINTS_LEAST 10
+/* Steps of the whole time range. */
+#define PROMETHEUS_STEPS_MAX (1000 * PROMETHEUS_POINTS)
+/* Bytes of the label matchers in a query, such as those for cluster and job. */
+#define PROMETHEUS_MATCH_MAX 500
 #define PROMETHEUS_STEP_MAX_MS 3600000
-#define PROMETHEUS_ANSWER_MAX (256u << 20)	/* a thousand machines at every
-						   one of these points */
-#define PROMETHEUS_MS 180000	/* for an answer; Prometheus itself gives a
-				   query two minutes */
+/* A thousand machines at each of PROMETHEUS_POINTS. */
+#define PROMETHEUS_ANSWER_MAX (256u << 20)
+/* Timeout for a reply.  Prometheus gives up a query after two minutes. */
+#define PROMETHEUS_MS 180000
 
-/* The command record. */
-#define RECORD_EARLY_MAX 1024	/* Events that are kept in case their NodeClaim
-				   shows up */
-#define RECORD_GONE_MAX 1024	/* NodeClaims that are gone, and may yet have
-				   Events */
-#define RECORD_LOOK_MS 500	/* how often what has come is printed */
-#define RECORD_PATIENCE_MS 5000	/* how long it is kept back for the other
-					   watch */
+/* --- the command record --------------------------------------------------- */
 
-/* Memory. */
-#define MEMORY_MIN ((int64_t)64 << 20)	/* of a limit: below this there would
-					   be no room for the table */
+/* Events kept until their NodeClaim appears. */
+#define RECORD_EARLY_MAX 1024
+/* Deleted NodeClaims that may still have Events. */
+#define RECORD_GONE_MAX 1024
+/* Interval at which new facts are printed. */
+#define RECORD_LOOK_MS 500
+/* How long a fact waits for what the other watch may add. */
+#define RECORD_PATIENCE_MS 5000
 
-/* The log. */
-#define LOG_WAITING_BYTES_MAX (256u << 10)	/* lines that the reader of
-						   stderr has not taken yet */
-#define LOG_END_MS 1000		/* how long the end of the process waits for
-				   that reader */
+/* --- memory --------------------------------------------------------------- */
 
-/* What record and uninstall print. */
-#define OUTPUT_LINE_MAX 2048	/* bytes: an error has 240, a name 253 */
-#define OUTPUT_WAITING_MAX (256u << 10)	/* bytes that the reader has not taken
-					   yet: what uninstall says of 5,000
-					   objects */
-#define OUTPUT_END_MS 1000	/* after a signal, how long they wait for a
-				   reader that takes nothing */
+/* The smallest memory limit that leaves space for the table. */
+#define MEMORY_MIN ((int64_t)64 << 20)
 
-/* Files. */
-#define FILE_PIPE_MS 5000	/* for the next bytes of a pipe */
-#define CONFIG_BYTES_MAX (1u << 20)	/* all that fits a ConfigMap */
-#define CERT_BYTES_MAX (1u << 20)	/* all that fits a Secret */
-#define CERTS_CHAIN_MAX 10	/* certificates in a file; real chains have
-				   two or three */
-#define YAML_DEPTH_MAX 64	/* real files need less than 10 */
-#define YAML_NODES_MAX 100000	/* real files have some hundred values */
+/* --- the log -------------------------------------------------------------- */
+
+/* Lines that the reader of stderr has not read yet. */
+#define LOG_WAITING_BYTES_MAX (256u << 10)
+/* Maximum time that the process waits for that reader when it ends. */
+#define LOG_END_MS 1000
+
+/* --- what record and uninstall print -------------------------------------- */
+
+/* A line.  An error has 240 bytes, a name 253. */
+#define OUTPUT_LINE_MAX 2048
+/* Output that its reader has not read yet.  uninstall prints this much for
+ * 5,000 objects. */
+#define OUTPUT_WAITING_MAX (256u << 10)
+/* Maximum time that the commands wait for that reader after a signal. */
+#define OUTPUT_END_MS 1000
+
+/* --- files ---------------------------------------------------------------- */
+
+/* Maximum wait for more data from a pipe. */
+#define FILE_PIPE_MS 5000
+/* The maximum size of a ConfigMap. */
+#define CONFIG_BYTES_MAX (1u << 20)
+/* The maximum size of a Secret. */
+#define CERT_BYTES_MAX (1u << 20)
+/* Certificates in a file.  Real chains have two or three. */
+#define CERTS_CHAIN_MAX 10
+/* Real files need fewer than 10 levels. */
+#define YAML_DEPTH_MAX 64
+/* Real files have some hundred values. */
+#define YAML_NODES_MAX 100000
 
 #endif
