@@ -15,7 +15,7 @@
  */
 struct clock;
 
-struct clock *clock_new(void);	  /* NULL: no memory */
+struct clock *clock_new(void);	  /* NULL if no memory */
 void clock_free(struct clock *c); /* NULL is allowed */
 
 int64_t clock_boot_ms(void);

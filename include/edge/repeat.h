@@ -21,7 +21,7 @@ struct repeat {
 };
 
 struct repeats {
-	int64_t due_ms; /* when the first report is due; INT64_MAX: none */
+	int64_t due_ms; /* when the first report is due, or INT64_MAX if none */
 	struct repeat at[REPEAT_PHRASES];
 };
 #define REPEATS_INIT                                                           \

@@ -19,7 +19,7 @@
  */
 struct signals {
 	sigset_t before; /* the signals that were blocked before */
-	int taken;	 /* the first signal that came; 0: none */
+	int taken;	 /* the first signal that came, or 0 if none */
 };
 
 /* Makes *set the set of these signals.  Any thread. */

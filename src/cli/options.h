@@ -20,7 +20,7 @@
 
 struct options {
 	struct config config; /* defaults, file, environment and flags; valid */
-	const char *config_file, *kubeconfig, *context; /* NULL: not given */
+	const char *config_file, *kubeconfig, *context; /* NULL if not given */
 	char warnings[OPTIONS_WARNINGS_MAX][240];	/* whole sentences */
 	size_t warnings_n;
 };

@@ -20,7 +20,7 @@
 #define RECENT_KINDS 6
 
 struct recent {
-	_Atomic int64_t at_ms[RECENT_LOOKS]; /* boot time; 0: none */
+	_Atomic int64_t at_ms[RECENT_LOOKS]; /* boot time, or 0 if none */
 	_Atomic uint64_t n[RECENT_LOOKS][RECENT_KINDS];
 	_Atomic unsigned next;
 };

@@ -42,7 +42,7 @@ struct renewal_call {
 struct renewal_call_result {
 	struct renewal_outcome outcome; /* its view is renewal_call's */
 	enum answer_class answer;
-	int status; /* HTTP; 0: no reply, see err */
+	int status; /* HTTP, or 0 if no reply, see err */
 	struct kube_reply reply;
 	struct err err;
 };

@@ -47,9 +47,9 @@ struct serve {
 	struct health health;
 	struct kube *kube;
 	struct worker workers[WORKER_COUNT];
-	struct watcher *watchers[VIEW_COUNT]; /* NULL: not needed */
+	struct watcher *watchers[VIEW_COUNT]; /* NULL if not needed */
 	struct sweeper *sweeper;
-	struct elector *elector; /* NULL: no Lease is kept */
+	struct elector *elector; /* NULL if no Lease is kept */
 	struct event_recorder *recorder;
 	struct cert_renewer *renewer; /* NULL: others renew the pair */
 	char namespace_name[64];

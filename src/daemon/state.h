@@ -44,7 +44,7 @@ struct state {
  * freed all.  They take no lock.  state_new returns NULL if memory is short. */
 struct state *state_new(const struct rules *rules, uint32_t machines_max,
 			struct err *e);
-void state_free(struct state *s); /* NULL: nothing */
+void state_free(struct state *s); /* accepts NULL */
 
 /* Turns the Lease on.  Main calls this before any thread starts; it takes no
  * lock.  If c->enabled is false, this replica always leads, and the soft state

@@ -18,7 +18,7 @@ struct state_table {
 	pthread_cond_t stop, turn; /* turn: the lead has changed, or the Lease
 				      is to be given up */
 	struct controller *controller;
-	struct lease *lease; /* NULL: no Lease is kept */
+	struct lease *lease; /* NULL if no Lease is kept */
 	/* In this lead, the soft state was restored, and the history was
 	 * recalled. */
 	bool restored, recalled;

@@ -44,7 +44,7 @@ enum worker_state {
 };
 
 struct worker {
-	const struct worker_kind *kind; /* NULL: not needed */
+	const struct worker_kind *kind; /* NULL if not needed */
 	void *ctx;
 	const struct kube_stream *stream; /* its calls' stream, or NULL */
 	pthread_t thread;

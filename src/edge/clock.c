@@ -23,7 +23,7 @@
 #define SLOW_MS 1000 /* a Date is no more exact than this */
 
 struct clock {
-	_Atomic int64_t sample[SAMPLES]; /* STAMP_NONE: none yet */
+	_Atomic int64_t sample[SAMPLES]; /* STAMP_NONE if none yet */
 	_Atomic unsigned next;
 	_Atomic int64_t anchor; /* STAMP_NONE before the first Date */
 	_Atomic int64_t told;	/* as clock_shifted last reported it */

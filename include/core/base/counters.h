@@ -112,7 +112,7 @@ enum rest_method {
 	REST_DELETE,
 	REST_METHODS,
 };
-/* status codes are below this; 0: no answer came */
+/* status codes are below this, or 0 if no answer came */
 #define HTTP_CODE_MAX 600
 
 /* Zeroed memory is a valid initial value.  The histograms keep the number

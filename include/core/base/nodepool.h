@@ -38,7 +38,7 @@ struct nodepool {
 	char uid[UID_BYTES];
 	char rv[RV_BYTES];	/* metadata.resourceVersion, opaque */
 	long long generation;	/* metadata.generation, which grows with each
-				   change of the spec; 0: it is missing;
+				   change of the spec, or 0 if it is missing;
 				   NODEPOOL_BEHIND: it is later than the rest */
 	bool spec_known;	/* false: only the metadata was there, and
 				   `inert` says nothing */
@@ -46,8 +46,8 @@ struct nodepool {
 				   has spec.replicas, or
 				   spec.disruption.consolidateAfter: Never */
 	bool disabled;		/* enabled: "false" */
-	int64_t hold_until_ms;	/* server_ms; STAMP_NONE: none */
-	int64_t released_at_ms; /* server_ms; STAMP_NONE: none.  It may lie
+	int64_t hold_until_ms;	/* server_ms, or STAMP_NONE if none */
+	int64_t released_at_ms; /* server_ms, or STAMP_NONE if none.  It may lie
 				   ahead of now.  The controller, which knows
 				   the time, then reports it as bad */
 	int64_t hold_ms;	/* -1: the configuration's holdDuration */

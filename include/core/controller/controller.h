@@ -41,7 +41,7 @@ struct controller;
 struct controller *controller_new(const struct rules *rules,
 				  uint32_t machines_max, uint64_t seed,
 				  struct counters *counters);
-void controller_free(struct controller *s); /* NULL: nothing */
+void controller_free(struct controller *s); /* accepts NULL */
 
 /* --- the lead ------------------------------------------------------------- */
 
@@ -60,7 +60,7 @@ void controller_lead(struct controller *s, bool leads, struct now now);
  *
  * controller_restore takes over what the leader before us wrote.  text: NULL or
  * "" if there is none; then there is no debt.  renewed_ms: the server time
- * until which the writer led at least; STAMP_NONE: unknown. */
+ * until which the writer led at least, or STAMP_NONE if unknown. */
 bool controller_soft(struct controller *s, struct buf *b, bool always,
 		     struct now now);
 void controller_restore(struct controller *s, const char *text,

@@ -42,7 +42,7 @@ struct deletions {
 	uint32_t top, max;
 };
 
-int deletions_init(struct deletions *d, uint32_t max); /* -1: no memory */
+int deletions_init(struct deletions *d, uint32_t max); /* -1 if no memory */
 void deletions_done(struct deletions *d);
 void deletions_forget(struct deletions *d); /* drops all deletions */
 

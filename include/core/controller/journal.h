@@ -110,7 +110,7 @@ struct turn *journal_turn(struct journal *h, int64_t at_ms, enum turn_what what,
 bool journal_turn_at(const struct journal *h, uint64_t *before,
 		     struct turn *out);
 /* Finds the last turn of this scope or NodePool, from the turn with the number
- * `from` on.  Returns its number + 1; 0: there is none. */
+ * `from` on.  Returns its number + 1, or 0 if there is none. */
 uint64_t journal_last(const struct journal *h, uint64_t from, const char *scope,
 		      bool nodepool, struct turn *out);
 

@@ -51,7 +51,7 @@ struct hand_holds {
  * only the pages are touched that the cluster needs.  Returns NULL if there is
  * no memory. */
 struct figures *figures_new(void);
-void figures_free(struct figures *f); /* NULL: nothing */
+void figures_free(struct figures *f); /* accepts NULL */
 
 /* Returns how many objects carry our hold and mark while a hold-until holds
  * their NodePool. */
@@ -87,7 +87,7 @@ struct status_waits {
 		enum kind kind;	   /* UNSEEN, LIST_FAILED: the kind that is
 				      meant */
 		uint32_t machines; /* UNDECIDED: how many machines */
-		int64_t until_ms;  /* STAMP_NONE: nobody knows */
+		int64_t until_ms;  /* STAMP_NONE if nobody knows */
 	} at[WAIT_COUNT + VIEW_COUNT];
 };
 
@@ -122,7 +122,7 @@ struct scope_status {
 	/* HELD too while hold-untils hold all its NodePools. */
 	enum scope_state state;
 	bool hand_alone;  /* only hold-untils hold it */
-	int64_t since_ms; /* STAMP_NONE: it has not turned as far as the
+	int64_t since_ms; /* STAMP_NONE if it has not turned as far as the
 				   history goes, or hand_alone */
 	/* HELD: when it will be quiet, or its cap ends the hold if that comes
 	 * first, or the first of the hold-untils that hold all of it, if that
@@ -141,7 +141,7 @@ struct scope_status {
 	char machine[NAME_BYTES];
 	int64_t restarted_ms;
 	bool booting;
-	int64_t cap_max_ms;	   /* 0: no cap */
+	int64_t cap_max_ms;	   /* 0 if no cap */
 	int64_t cap_used_ms;	   /* the debt: docs/rules.md */
 	int64_t cap_window_ms;	   /* how long a release by the cap lasts */
 	struct status_waits waits; /* what only this scope waits for */

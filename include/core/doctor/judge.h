@@ -25,8 +25,8 @@ struct doctor_place {
 	char namespace_[NODEPOOL_BYTES];
 	char account[NAME_BYTES]; /* the holder's ServiceAccount */
 	char lease[NAME_BYTES];
-	char config_map[NAME_BYTES]; /* "": not known */
-	char release[NAME_BYTES];    /* Helm's; "": not by Helm */
+	char config_map[NAME_BYTES]; /* "" if not known */
+	char release[NAME_BYTES];    /* Helm's, or "" if not by Helm */
 	bool renewer;		     /* components/self-signed is there */
 	bool injected; /* cert-manager's cainjector keeps caBundle */
 	bool observes; /* mode: observe */
@@ -190,7 +190,7 @@ struct nodepool_facts {
 	bool template_holds;	 /* its template has the hold's annotation */
 	bool blocked;		 /* its budgets allow no disruption, at any time
 				   and for any reason */
-	int64_t expire_ms;	 /* expireAfter; -1: never, or it cannot be
+	int64_t expire_ms;	 /* expireAfter, or -1 if never, or it cannot be
 				    read */
 	bool grace;		 /* terminationGracePeriod */
 	struct node_class class; /* the name is "" if the class is missing */
@@ -231,7 +231,7 @@ struct pod_facts {
 	bool ready;
 	char trouble[240];    /* what its kubelet says of its container; "":
 				   nothing */
-	char metrics_port[8]; /* "": it has no port of that name */
+	char metrics_port[8]; /* "" if it has no port of that name */
 	char ports[100];      /* of its first container: " NAME NUMBER …" */
 	char nodepool[NODEPOOL_BYTES]; /* the NodePool of its node; "": the node
 					  is not Karpenter's */
@@ -251,7 +251,7 @@ struct leader_facts {
 	char replica[NAME_BYTES];
 	bool electing;
 	bool valid;		     /* its certificate is valid */
-	int64_t not_after_ms;	     /* STAMP_NONE: it serves none */
+	int64_t not_after_ms;	     /* STAMP_NONE if it serves none */
 	uint64_t authority;	     /* who signed its certificate; 0: not
 					told */
 	uint64_t waiting;	     /* machines with a write that failed */
@@ -259,7 +259,7 @@ struct leader_facts {
 					machines */
 	char unseen[NODEPOOL_BYTES]; /* a resource that it cannot watch */
 	/* Its configuration, by the names of flags (told_flags in
-	 * wire/doctor/facts.h); "": not told. */
+	 * wire/doctor/facts.h), or "" if not told. */
 	char told[TOLD_N][TOLD_BYTES];
 	bool patterns_told;
 	struct patterns include, exclude;
@@ -334,7 +334,7 @@ void judge_placement(const struct pod_facts *at, unsigned n,
 
 enum { LEFT_CONSOLIDATE, LEFT_EVICT, LEFT_HOLD, LEFT_COUNT };
 struct leftover_facts {
-	/* name and namespace of its Deployment; "": none */
+	/* name and namespace of its Deployment, or "" if none */
 	char deployment[NAME_BYTES], namespace_[NODEPOOL_BYTES];
 	bool role, binding; /* whether its ClusterRole and its
 			       ClusterRoleBinding are left */

@@ -138,7 +138,7 @@ struct cleanup_outcome {
 
 /* c is copied.  seed: of all jitter.  Returns NULL if there is no memory. */
 struct cleanup *cleanup_new(const struct cleanup_config *c, uint64_t seed);
-void cleanup_free(struct cleanup *x); /* NULL: nothing */
+void cleanup_free(struct cleanup *x); /* accepts NULL */
 
 /* cleanup_next goes on giving out WRITEs while others are under way.  It says
  * WAIT where the next WRITE depends on an answer. */

@@ -153,7 +153,7 @@ struct event_series_entry {
 struct event_series {
 	struct pace pace;
 	struct event_series_entry entries[EVENT_SERIES_MAX];
-	/* the entry whose write is under way; NULL: none */
+	/* the entry whose write is under way, or NULL if none */
 	struct event_series_entry *under_way;
 	enum event_series_step step;	/* which step is under way */
 	struct event_series_event sent; /* the Event as it was sent */

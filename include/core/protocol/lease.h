@@ -60,7 +60,7 @@ struct lease_config {
 /* A Lease (coordination.k8s.io/v1) as it is read and written. */
 struct lease_record {
 	bool present;			 /* false: there is no such Lease */
-	char holder[LEASE_HOLDER_BYTES]; /* "": nobody */
+	char holder[LEASE_HOLDER_BYTES]; /* "" if nobody */
 	bool holder_cut; /* the name in the Lease is longer than fits, so
 				   the holder is not this process */
 	int32_t duration_s, transitions;
@@ -74,7 +74,7 @@ struct lease_record {
 	bool state_other; /* the state of the other mode is there.  The
 				   next write removes it: it would say what was
 				   held then, and not since */
-	/* "": there is none that can be read */
+	/* "" if there is none that can be read */
 	char state[LEASE_STATE_BYTES], history[LEASE_HISTORY_BYTES];
 };
 /* Copies *from; NULL: a record that is not present.  Of state and history it
@@ -135,7 +135,7 @@ struct lease_note {
 		LEASE_NOTE_LATE,      /* the lead is lost, because the Lease
 					   was not renewed in time */
 		LEASE_NOTE_TAKEN,     /* the lead is lost, because `name` has
-					   the Lease; "": nobody has */
+					   the Lease, or "" if nobody has */
 		LEASE_NOTE_RELEASED,  /* the Lease was given up after
 					   lease_stop */
 		LEASE_NOTE_BAD_STATE, /* the state cannot be read, and counts
@@ -178,7 +178,7 @@ struct lease {
 	 * attempt_ms, and its last request was given out at call_ms. */
 	int64_t not_before_ms, attempt_ms, call_ms;
 	int64_t sent_ms;  /* when the last write known to be done was
-				   sent; LEASE_NEVER: there was none */
+				   sent, or LEASE_NEVER if there was none */
 	int64_t seen_ms;  /* when the record was last seen to change */
 	bool renewed;	  /* the holder that the Lease had before made that
 			     change */

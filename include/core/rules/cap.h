@@ -34,7 +34,7 @@
  * owner.
  */
 struct cap_rules {
-	int64_t max_ms;	   /* how long a scope may be held; 0: there is no
+	int64_t max_ms;	   /* how long a scope may be held, or 0 if there is no
 				   cap, no debt and no window */
 	int64_t window_ms; /* how long a release lasts; 0: a debt that
 				   reaches max_ms becomes 0 at once and nothing

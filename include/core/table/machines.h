@@ -51,7 +51,7 @@ struct entry {
 	 * ACT_NONE: they are the object's own. */
 	uint32_t assumed : 2; /* an enum act */
 	bool carries : 1;     /* the object itself has hold and mark */
-	uint32_t peer;	      /* the other half's id; NO_ID: none */
+	uint32_t peer;	      /* the other half's id, or NO_ID if none */
 	uint32_t generation;  /* machines_shown */
 	/* References to machines.strings: machines_name and its kin. */
 	uint32_t name, nodepool;
@@ -76,7 +76,7 @@ struct entry {
 				int64_t launch_seen_ms; /* when it was first
 					seen launched; STAMP_NONE: not yet */
 				/* when a machine that was rebooted was ready
-				 * before; STAMP_NONE: unknown */
+				 * before, or STAMP_NONE if unknown */
 				int64_t first_ready_ms;
 			};
 			uint32_t replaces; /* its class, written or not; ""

@@ -44,7 +44,7 @@ struct nodepool_terms {
 				   lies ahead */
 	int64_t hold_ms;     /* the quiet time of its machines */
 	int64_t max_ms;	     /* the cap if the NodePool is a scope of its
-				   own; 0: no cap */
+				   own, or 0 if no cap */
 };
 
 struct nodepools {

@@ -60,10 +60,10 @@ struct timer {
 
 /* When a scope will be quiet, and because of which machine. */
 struct quiet {
-	int64_t at_ms;	    /* STAMP_NONE: no machine keeps the scope busy */
+	int64_t at_ms;	    /* STAMP_NONE if no machine keeps the scope busy */
 	bool earliest;	    /* a machine is booting, so it may be later */
 	uint32_t id;	    /* the machine that keeps the scope busy the
-				   longest; NO_ID: no machine does */
+				   longest, or NO_ID if no machine does */
 	int64_t created_ms; /* that machine's creation; it tells apart two
 				   machines that had the same id */
 };
@@ -80,7 +80,7 @@ struct scope {
 				   see everything yet */
 	bool held;     /* busy, and no window is open */
 	struct cap cap;
-	int64_t max_ms;	     /* the scope's own cap; 0: no cap */
+	int64_t max_ms;	     /* the scope's own cap, or 0 if no cap */
 	int64_t released_ms; /* a released-at up to this moment has had its
 				   effect */
 	int64_t opened_ms;   /* server time when a window last opened */
@@ -107,7 +107,7 @@ struct timers {
 	int64_t left_at_ms;
 	/* Only one of the two halves of a machine has a timer, so timers have
 	 * places of their own. */
-	uint32_t *place;  /* by id: the timer's place + 1; 0: none */
+	uint32_t *place;  /* by id: the timer's place + 1, or 0 if none */
 	struct timer *at; /* by place */
 	uint32_t places_top, places_free; /* places from top on were never
 						   used; free: the first free

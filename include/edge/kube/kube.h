@@ -62,7 +62,7 @@ struct kube_options {
 	/* Which API server, and as whom.  If kube_new succeeds, it takes the
 	 * contents over and zeroes this; otherwise they remain the caller's. */
 	struct kubeconfig access;
-	struct clock *clock;	   /* gets the Date headers; NULL: none;
+	struct clock *clock;	   /* gets the Date headers, or NULL if none;
 					   borrowed */
 	struct counters *counters; /* for rest_client_requests_total; NULL:
 					   none; borrowed */
@@ -73,7 +73,7 @@ struct kube_options {
 	int keepalive_idle_s, keepalive_probe_s;
 	int64_t token_ms;	     /* a token file is read again this
 					   often */
-	kube_plugin_new *plugin_new; /* NULL: no plugin is run, and access
+	kube_plugin_new *plugin_new; /* NULL if no plugin is run, and access
 					   that needs one is ERR_INPUT */
 	int64_t exec_ms;	     /* how long a plugin may run; 0 = 60
 					   s */
@@ -101,7 +101,7 @@ struct kube_request {
 	const char *path;	  /* "/api/v1/nodes?limit=500" */
 	const char *accept;	  /* NULL: application/json */
 	const char *content_type; /* needed with a body */
-	const char *body;	  /* NULL: none */
+	const char *body;	  /* NULL if none */
 	size_t body_bytes;
 	size_t answer_max;  /* of a body that is kept; 0 = ITEM_BYTES_MAX */
 	int64_t timeout_ms; /* for the whole call; 0 = no limit, as for a

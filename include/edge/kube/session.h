@@ -19,7 +19,7 @@ struct session_setup {
 	const char *program; /* the name that stands before what is printed on
 				stderr */
 	const struct timing *timing;
-	struct output *out; /* the command's output; NULL: none */
+	struct output *out; /* the command's output, or NULL if none */
 	int64_t until_ms;   /* boot time at which the session ends; INT64_MAX:
 			       never */
 	unsigned calls;	    /* how many calls may be in flight */

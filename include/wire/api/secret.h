@@ -23,7 +23,7 @@
 #define SECRET_BODY_BYTES (3 * SECRET_PEM_MAX + 4 * NAME_BYTES)
 
 struct secret {
-	char rv[RV_BYTES]; /* "": there is no Secret */
+	char rv[RV_BYTES]; /* "" if there is no Secret */
 	/* PEM, owned.  NULL if it is missing, over SECRET_PEM_MAX, or no base64
 	 * of text. */
 	char *ca_cert, *ca_key, *cert, *key;

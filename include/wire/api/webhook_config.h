@@ -21,7 +21,7 @@
 #define WEBHOOKS_BODY_BYTES (WEBHOOKS_MAX * (WEBHOOKS_BUNDLE_MAX / 3 * 4 + 128))
 
 struct webhooks {
-	char rv[RV_BYTES]; /* "": there is no such configuration */
+	char rv[RV_BYTES]; /* "" if there is no such configuration */
 	unsigned n;
 	/* The caBundle of each webhook, decoded to PEM and owned.  NULL if it
 	 * is missing, over WEBHOOKS_BUNDLE_MAX, or no base64 of text. */

@@ -58,7 +58,7 @@ void config_defaults(struct config *c);
  * and config_flag, which may pass NULL instead of such a struct. */
 #define CONFIG_KEY_ROOM 40
 struct config_places {
-	const char *file; /* NULL: none */
+	const char *file; /* NULL if none */
 	struct {
 		struct yaml_place at; /* in the file; line 0: not there */
 		const char *flag;     /* a flag counts more than the file */

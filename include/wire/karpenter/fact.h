@@ -60,10 +60,10 @@ struct fact {
 				   "terminate-first" */
 	const char *reason; /* "drifted", "empty", "underutilized",
 				   "unhealthy", …: lower case */
-	long long pods;	    /* how many pods have to move; -1: unknown */
+	long long pods;	    /* how many pods have to move, or -1 if unknown */
 	int64_t savings;    /* millionths of a dollar an hour; -1: unknown */
 	int64_t price;	    /* the price of one of the machines, in the same
-			       unit; -1: unknown */
+			       unit, or -1 if unknown */
 	const struct fact_node *nodes;
 	size_t nodes_n;
 };

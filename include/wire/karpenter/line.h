@@ -41,8 +41,8 @@ enum line_what {
 
 struct line;
 
-struct line *line_new(void);	/* NULL: no memory */
-void line_free(struct line *l); /* NULL: nothing */
+struct line *line_new(void);	/* NULL if no memory */
+void line_free(struct line *l); /* accepts NULL */
 
 /* Reads one line of n bytes, without its newline.  *f is set for LINE_FACT
  * only, and *message where the kind says so.  Both are valid until the next

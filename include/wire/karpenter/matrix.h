@@ -24,8 +24,8 @@
  */
 struct matrix;
 
-struct matrix *matrix_new(void);    /* NULL: no memory */
-void matrix_free(struct matrix *m); /* NULL: nothing */
+struct matrix *matrix_new(void);    /* NULL if no memory */
+void matrix_free(struct matrix *m); /* accepts NULL */
 
 /* Takes one series, an element of "result".  If it returns SNAPSHOT_FAILED,
  * there is no memory or no room, and *e says which. */
@@ -62,7 +62,7 @@ void matrix_answer(const char *bytes, size_t n, struct matrix_answer *out);
  * own. */
 struct matrix_asked {
 	uint64_t answers, bytes, warnings;
-	char warning[MATRIX_TEXT_BYTES]; /* the first warning; "": none */
+	char warning[MATRIX_TEXT_BYTES]; /* the first warning, or "" if none */
 };
 typedef int matrix_item_fn(void *to, const char *bytes, size_t n,
 			   struct err *e);

@@ -24,14 +24,14 @@ struct told_claim {
 			  complete when a watch showed it; 0: the place is
 			  free */
 	uint32_t next; /* in a free place: the next free place; NO_ID: none */
-	int64_t created_ms; /* STAMP_NONE: not told */
+	int64_t created_ms; /* STAMP_NONE if not told */
 	int64_t last_ms;    /* the time of the latest of these facts */
 };
 
 struct told {
 	struct told_claim *at;
 	uint32_t max, top, list;
-	uint32_t free;	/* the first free place below top; NO_ID: none */
+	uint32_t free;	/* the first free place below top, or NO_ID if none */
 	uint32_t *gone; /* a ring of the claims that went last; NO_ID: none */
 	uint32_t gone_next;
 	struct index index;

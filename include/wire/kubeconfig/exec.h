@@ -26,7 +26,7 @@ struct exec {			 /* strings are owned (malloc) */
 	char *args[EXEC_ARGS_MAX + 1]; /* NULL at the end; the command is not
 					   in it */
 	char *env[EXEC_ENV_MAX + 1];   /* "NAME=VALUE", NULL at the end */
-	char *install_hint;	       /* on one line; NULL: none */
+	char *install_hint;	       /* on one line, or NULL if none */
 	char *place;	   /* "FILE:LINE:COL: user NAME", for messages; NULL: it
 			   is not from a file */
 	bool cluster_info; /* it wants the cluster in EXEC_INFO */
@@ -54,7 +54,7 @@ bool exec_token_is_printable(const char *s);
 
 struct exec_credential {
 	char *token;	    /* owned */
-	int64_t expires_ms; /* since 1970; STAMP_NONE: not said */
+	int64_t expires_ms; /* since 1970, or STAMP_NONE if not said */
 };
 /* Wipes the token and frees it. */
 void exec_credential_done(struct exec_credential *c);

@@ -25,7 +25,7 @@ struct metrics_gauges {
 	uint32_t by_hand[KIND_COUNT]; /* those held (with MODE_OBSERVE, those
 					 that would be) because of a
 					 hold-until */
-	int64_t cert_not_after_ms;    /* 0: no certificate */
+	int64_t cert_not_after_ms;    /* 0 if no certificate */
 	bool leads;
 	const char *lease_name;
 	const char *version;

@@ -33,7 +33,7 @@ struct status_lead {
 	bool here;	/* this replica leads */
 	bool restarted; /* nobody leads: the Lease still names this pod
 				   as it was before it restarted */
-	char identity[NAME_BYTES]; /* the Lease's holder; "": nobody, or
+	char identity[NAME_BYTES]; /* the Lease's holder, or "" if nobody, or
 					   not known */
 	int64_t since_ms;	   /* since when it leads; STAMP_NONE: not
 				      known */
@@ -72,7 +72,7 @@ struct status_head {
 				      served */
 	bool cert_valid;
 	uint64_t cert_authority; /* the beginning of the key identifier of who
-					   signed it; 0: not known */
+					   signed it, or 0 if not known */
 	struct status_admissions admissions;
 	const struct rules *rules;
 	struct status_report report; /* only if lead.here */

@@ -23,7 +23,7 @@
 #define QUEUE_EXPOSED_RUN 15
 
 struct queue_line {
-	uint32_t first, last; /* NO_ID: it is empty */
+	uint32_t first, last; /* NO_ID if it is empty */
 };
 
 struct queue {
@@ -35,11 +35,11 @@ struct queue {
 	bool took_exposed; /* the id that was taken last was exposed */
 };
 
-int queue_init(struct queue *q, uint32_t ids); /* -1: no memory */
+int queue_init(struct queue *q, uint32_t ids); /* -1 if no memory */
 void queue_done(struct queue *q);
 /* An id that is queued already keeps its place, exposed or not. */
 void queue_put(struct queue *q, uint32_t id, bool exposed);
-uint32_t queue_take(struct queue *q); /* NO_ID: it is empty */
+uint32_t queue_take(struct queue *q); /* NO_ID if it is empty */
 /* Tells that the id which was taken last has led to an action. */
 void queue_acted(struct queue *q);
 

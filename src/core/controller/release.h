@@ -45,7 +45,7 @@ struct release {
 	uint32_t waits_from, waits_to;
 };
 
-int release_init(struct release *r, uint32_t ids); /* -1: no memory */
+int release_init(struct release *r, uint32_t ids); /* -1 if no memory */
 void release_free(struct release *r);
 /* Call this when a lead begins or ends.  It forgets earlier lists.  A list in
  * flight stays in flight until its answer. */
@@ -91,7 +91,7 @@ enum release_result {
 enum release_result release_done(struct release *r, enum kind kind, bool ok,
 				 int64_t boot_ms, struct pace *pace,
 				 struct notes *notes);
-/* Returns when the wanted list may be sent; STAMP_NONE: none is wanted. */
+/* Returns when the wanted list may be sent, or STAMP_NONE if none is wanted. */
 int64_t release_next_boot_ms(const struct release *r);
 
 #endif

@@ -28,7 +28,7 @@ struct unread {
 	bool incomplete; /* the latest list has left something out as well */
 };
 
-int unread_init(struct unread *u, uint32_t ids); /* -1: no memory */
+int unread_init(struct unread *u, uint32_t ids); /* -1 if no memory */
 void unread_free(struct unread *u);
 
 void unread_put(struct unread *u, uint32_t id);

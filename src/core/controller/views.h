@@ -170,7 +170,7 @@ bool views_begin(struct views *v, bool events, int64_t boot_ms,
  * BLOCKED_MS and then every BLOCKED_EVERY_MS. */
 void views_block(struct views *v, const char *unseen, uint32_t marked,
 		 int64_t boot_ms, struct notes *notes);
-/* Returns when a view has to be looked at again; STAMP_NONE: never. */
+/* Returns when a view has to be looked at again, or STAMP_NONE if never. */
 int64_t views_next_boot_ms(const struct views *v);
 
 #endif

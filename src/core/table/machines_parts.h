@@ -13,7 +13,7 @@ bool machines_entry_has_owner(const struct entry *e);
 
 /* machines_keys.c keeps the indexes.  Remove an entry from them before its
  * names or uids change, and add it again afterwards. */
-int machines_keys_init(struct machines *m); /* -1: no memory */
+int machines_keys_init(struct machines *m); /* -1 if no memory */
 void machines_keys_done(struct machines *m);
 void machines_keys_add(struct machines *m, uint32_t id);
 void machines_keys_remove(struct machines *m, uint32_t id);

@@ -62,7 +62,7 @@ X509 *certs_pem_read_x509(BIO *in);
 
 int64_t certs_pem_time_ms(const ASN1_TIME *t);
 
-/* The first eight bytes of a key identifier; 0: it is NULL or shorter. */
+/* The first eight bytes of a key identifier, or 0 if it is NULL or shorter. */
 uint64_t certs_pem_key_id(const ASN1_OCTET_STRING *id);
 
 #endif

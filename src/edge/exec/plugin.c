@@ -21,7 +21,7 @@ struct plugin {
 	const struct kubeconfig *access;
 	int64_t ms;
 	pthread_mutex_t lock;
-	char *token;		      /* NULL: none, and `why` says why */
+	char *token;		      /* NULL if none, and `why` says why */
 	unsigned version;	      /* counts the changes of token */
 	int64_t expires_ms, renew_ms; /* Unix time of this machine's clock */
 	/* Boot time before which the plugin is not run again, because its last

@@ -20,7 +20,7 @@
 struct kube {
 	struct kubeconfig access;
 	struct kube_url url;
-	struct kube_plugin *plugin; /* it has a lock; NULL: no plugin */
+	struct kube_plugin *plugin; /* it has a lock, or NULL if no plugin */
 	struct clock *clock;
 	struct counters *counters;
 	char *user_agent;

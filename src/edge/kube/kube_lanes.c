@@ -23,7 +23,7 @@ struct kube_lanes {
 				      of a run began */
 	int64_t used_ms;	   /* when a call was last in flight */
 	struct kube_call *last;	   /* its body is the caller's */
-	struct kube_call *calls[]; /* n of them; NULL: free */
+	struct kube_call *calls[]; /* n of them, or NULL if free */
 };
 
 struct kube_lanes *

@@ -39,12 +39,12 @@ void kube_url_done(struct kube_url *u);
  * plugin printed. */
 struct kube_token {
 	const char *fixed, *file;   /* borrowed; the file wins */
-	struct kube_plugin *plugin; /* borrowed; NULL: none */
+	struct kube_plugin *plugin; /* borrowed, or NULL if none */
 	const atomic_bool
 		*cancelled;	   /* ends a wait for it; NULL: nothing does */
 	int64_t every_ms, read_ms; /* the file is read again every_ms
 					 after read_ms */
-	char *text;		   /* NULL: none yet */
+	char *text;		   /* NULL if none yet */
 	unsigned version;	   /* counts the changes of text */
 };
 
@@ -72,11 +72,11 @@ int kube_file_read(const char *path, size_t max, char **out, struct err *e);
 /* --- kube_head.c: the head of a reply ------------------------------------- */
 
 struct kube_head {
-	int status; /* 0: no status line yet */
+	int status; /* 0 if no status line yet */
 	bool whole; /* a final reply's head, not a 1xx's, has ended */
 	size_t bytes;
 	int64_t date_ms;	/* STAMP_NONE without a Date */
-	int64_t retry_after_ms; /* Retry-After in seconds; -1: none */
+	int64_t retry_after_ms; /* Retry-After in seconds, or -1 if none */
 	int64_t retry_at_ms;	/* Retry-After as a date; STAMP_NONE: none */
 };
 

@@ -17,7 +17,7 @@ struct budget {
 	_Atomic size_t max;	 /* bytes allocated for bodies at once */
 	size_t big_bytes;	 /* bodies with more room than this are big, and
 				   take at most half of max, so that small ones
-				   always find some; 0: no such limit */
+				   always find some, or 0 if no such limit */
 	unsigned big_max;	 /* how many big bodies are handled at once */
 	_Atomic size_t held;	 /* bytes allocated now */
 	_Atomic size_t big_held; /* bytes that big bodies have of them */

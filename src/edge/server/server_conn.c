@@ -392,7 +392,7 @@ is_late(const struct conn *c, int64_t now_ms,
 	return deadline(c) - sooner_ms[waits_for(c)] <= now_ms;
 }
 
-/* Since when the thread that serves c owes something; INT64_MAX: it does
+/* Since when the thread that serves c owes something, or INT64_MAX if it does
  * not. */
 static int64_t
 owed_since(const struct conn *c)

@@ -40,7 +40,7 @@ struct conn {
 	struct conns *table;
 	int fd;
 	_Atomic int wait;	     /* enum conn_wait */
-	_Atomic int64_t deadline_ms; /* boot time; INT64_MAX: none */
+	_Atomic int64_t deadline_ms; /* boot time, or INT64_MAX if none */
 	/* The boot time since which it waits.  It is in microseconds because a
 	 * crowd comes within milliseconds, and its order matters. */
 	_Atomic int64_t since_us;
@@ -66,7 +66,7 @@ struct conns {
 	struct conn **at; /* by descriptor */
 	int slots;
 	struct tls_credentials *current;
-	int64_t allowed_ms[CONN_WAITS]; /* 0: no deadline */
+	int64_t allowed_ms[CONN_WAITS]; /* 0 if no deadline */
 	int tick_ms;
 	_Atomic unsigned max;
 	unsigned shut; /* shut down and not yet dropped; under the lock */
@@ -83,7 +83,7 @@ struct conns {
 	_Atomic int64_t beat_ms;   /* boot time of the reaper's last round */
 	/* The boot time since which a serving thread owes something: a handler
 	 * runs, or a connection that was shut down is yet to be closed.  The
-	 * reaper sets it in each round; INT64_MAX: nothing is owed. */
+	 * reaper sets it in each round, or INT64_MAX if nothing is owed. */
 	_Atomic int64_t owed_ms;
 };
 

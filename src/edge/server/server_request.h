@@ -14,11 +14,11 @@
  * belongs to one thread.
  */
 struct request {
-	const struct server_route *route; /* NULL: none */
+	const struct server_route *route; /* NULL if none */
 	struct budget *budget;
 	struct body body;
-	size_t promised; /* Content-Length; 0: none */
-	int refusal;	 /* the status of our refusal; 0: not refused */
+	size_t promised; /* Content-Length, or 0 if none */
+	int refusal;	 /* the status of our refusal, or 0 if not refused */
 	const char *why; /* why it got a 400: a constant; NULL: no reason */
 	/* The request's head, without the query.  The strings are borrowed. */
 	const char *path, *content_type, *accept;

@@ -16,12 +16,12 @@
 /* The fields of a head that matter here.  The strings remain the caller's. */
 struct head {
 	const char *path, *method;
-	const char *content_type;		 /* NULL: none */
+	const char *content_type;		 /* NULL if none */
 	unsigned lengths, codings, types, hosts; /* number of such fields */
 	uint64_t length;  /* of the last Content-Length */
 	bool chunked;	  /* the last Transfer-Encoding is "chunked" */
 	bool expects;	  /* it has Expect: 100-continue */
-	const char *host; /* the last Host; NULL: none */
+	const char *host; /* the last Host, or NULL if none */
 	bool browser;	  /* it has Accept-Language, which browsers send
 				   and no script can keep them from sending */
 	bool trusted;	  /* it has Sec-Fetch-Site, which browsers send to

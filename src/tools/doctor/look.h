@@ -38,7 +38,7 @@ struct doctor {
 	struct config config; /* the configuration of the setup, then what the
 				 leader says */
 	uint64_t authority;   /* who signed the certificate that the leader
-				 serves; 0: not known */
+				 serves, or 0 if not known */
 
 	struct webhook_facts hooks[DOCTOR_WEBHOOKS_MAX];
 	char *bundles[DOCTOR_WEBHOOKS_MAX]; /* owned */

@@ -16,7 +16,7 @@ struct history {
 	struct replay **replays;
 	size_t replays_n;
 	struct waits *alone; /* Karpenter's decisions without a holder, none of
-				which waits; NULL: there is no setting */
+				which waits, or NULL if there is no setting */
 	struct story story;
 	struct tally *tally;
 	/* The turns that a holder reported. */

@@ -16,7 +16,7 @@ struct input;
 /* Opens a file, or stdin for "-".  The name is borrowed.  Returns NULL with *e
  * set on failure. */
 struct input *input_open(const char *name, struct err *e);
-void input_close(struct input *in); /* NULL: nothing */
+void input_close(struct input *in); /* accepts NULL */
 
 enum input_got {
 	INPUT_END,

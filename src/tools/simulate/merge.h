@@ -24,7 +24,7 @@ struct merge *merge_open(const char *const *names, size_t n, struct tally *t,
  * from Prometheus.  Call it once at most, before the first merge_next.  Returns
  * -1 with *e set on failure. */
 int merge_ask(struct merge *m, matrix_ask_fn *ask, void *ctx, struct err *e);
-void merge_close(struct merge *m); /* NULL: nothing */
+void merge_close(struct merge *m); /* accepts NULL */
 
 /* Returns 1 with the next fact in *f, which is valid until the next call, or
  * with *f NULL after a long stretch without a fact.  Returns 0 at the end, and

@@ -50,7 +50,7 @@ struct replay_sums {
  * Returns NULL if there is no memory. */
 struct replay *replay_new(const struct rules *rules, struct roster *roster,
 			  const struct waits_setup *setup, int64_t start_ms);
-void replay_free(struct replay *r); /* NULL: nothing */
+void replay_free(struct replay *r); /* accepts NULL */
 
 /* Lets time pass until to_ms. */
 void replay_pass(struct replay *r, int64_t to_ms);

@@ -41,7 +41,7 @@ struct advice_setup {
 struct simulate_setup {
 	const char *const *files; /* "-": stdin */
 	size_t files_n;
-	matrix_ask_fn *ask; /* for Prometheus' series; NULL: nobody */
+	matrix_ask_fn *ask; /* for Prometheus' series, or NULL if nobody */
 	void *ask_ctx;
 	const struct setting *settings;
 	size_t settings_n;
@@ -49,8 +49,8 @@ struct simulate_setup {
 	struct waits_setup waits;
 	struct advice_setup advice;
 	enum simulate_output output;
-	const char *svg, *html; /* files for pictures; NULL: none */
-	const char *explain;	/* a Node or NodeClaim; NULL: none */
+	const char *svg, *html; /* files for pictures, or NULL if none */
+	const char *explain;	/* a Node or NodeClaim, or NULL if none */
 	bool progress;		/* tell on stderr how far it is */
 };
 

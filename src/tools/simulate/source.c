@@ -38,8 +38,8 @@ struct source {
 			   confirm it */
 	int64_t aside_ms;    /* its time */
 	uint64_t aside_line; /* its number */
-	struct fact *aside;  /* what it says; NULL: no fact */
-	int64_t newest_ms;   /* STAMP_NONE: nothing with a time so far */
+	struct fact *aside;  /* what it says, or NULL if no fact */
+	int64_t newest_ms;   /* STAMP_NONE if nothing with a time so far */
 	struct split *items; /* of a list of objects, or of an answer of
 				   Prometheus.  They are in no order: nothing of
 				   them is given out before the end */

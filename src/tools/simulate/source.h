@@ -47,7 +47,7 @@ bool source_merging_is_full(const struct merging *m);
 struct source *source_open(const char *name, struct merging *m, struct err *e);
 struct source *source_ask(matrix_ask_fn *ask, void *ctx, struct merging *m,
 			  struct err *e);
-void source_close(struct source *s); /* NULL: nothing */
+void source_close(struct source *s); /* accepts NULL */
 
 /* Reads the next line or piece.  Returns -1 with *e set on failure. */
 int source_read(struct source *s, struct err *e);

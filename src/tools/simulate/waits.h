@@ -49,7 +49,7 @@ struct waits_sums {
 struct waits;
 
 struct waits *waits_new(const struct waits_setup *setup);
-void waits_free(struct waits *w); /* NULL: nothing */
+void waits_free(struct waits *w); /* accepts NULL */
 
 /* Tells that `nodes` machines (at least one) of decision *f, the nth of the
  * log, wait.  The decision is about `total` machines of this NodePool.  Returns

@@ -21,7 +21,7 @@ struct lease_session_setup {
 	struct clock *clock;
 	const struct config *config; /* for leader and patch_concurrency */
 	const struct timing *timing;
-	struct output *out; /* the command's output; NULL: none */
+	struct output *out; /* the command's output, or NULL if none */
 	int64_t until_ms;   /* boot time at which it ends; INT64_MAX: never */
 };
 

@@ -16,7 +16,7 @@ struct uninstall_setup {
 	const char *namespace_flag; /* the Lease's namespace; NULL: not given */
 	bool dry_run, remove_webhook;
 	bool in_cluster;    /* access is the pod's service account */
-	int64_t timeout_ms; /* 0: no end */
+	int64_t timeout_ms; /* 0 if no end */
 };
 
 /*

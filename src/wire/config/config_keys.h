@@ -31,7 +31,7 @@ enum config_type {
 
 struct config_key {
 	const char *path; /* "webhook.certFile" */
-	const char *flag; /* "webhook-cert-file"; NULL: none */
+	const char *flag; /* "webhook-cert-file", or NULL if none */
 	enum config_type type;
 	size_t offset, bytes; /* in struct config, or CONFIG_UNSTORED */
 	const char *def;      /* the default as people write it; for a list,

@@ -26,7 +26,7 @@ struct line {
 	struct json *root; /* the latest line; its fact points into it */
 	struct pieces pieces;
 	struct batch batch;  /* the facts of a line that tells several */
-	struct audit *audit; /* NULL: no line was of an audit log */
+	struct audit *audit; /* NULL if no line was of an audit log */
 	/* The pieces of lines that a container runtime has cut, for stdout and
 	 * for stderr, whose pieces may alternate. */
 	struct part {

@@ -67,8 +67,8 @@ const struct json *snapshot_condition(const struct json *object,
 /* A reader of the audit log's events.  It tells what the objects in them say,
  * and each fact once. */
 struct audit;
-struct audit *audit_new(void);	  /* NULL: no memory */
-void audit_free(struct audit *a); /* NULL: nothing */
+struct audit *audit_new(void);	  /* NULL if no memory */
+void audit_free(struct audit *a); /* accepts NULL */
 /* Returns whether the line is an event of an audit log. */
 bool audit_is(const struct json *line);
 /* Reads an event.  It returns LINE_FACT if the batch, which was empty before,

@@ -73,7 +73,7 @@ const char *words_scope_state(enum scope_state s);
 const char *words_write(enum act a);
 const char *words_outcome(enum written_how h);
 const char *words_wait(enum status_wait w);
-const char *words_resource(enum kind k); /* NULL: none */
+const char *words_resource(enum kind k); /* NULL if none */
 /* Appends what the wait means, as a sentence without a full stop. */
 #define WAIT_BYTES 160
 void words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,

@@ -153,7 +153,7 @@ legend(struct buf *b)
 
 /* A box in a row, from one moment to another. */
 struct stretch {
-	const char *class; /* NULL: none */
+	const char *class; /* NULL if none */
 	int64_t from_ms, to_ms;
 	int high;
 };
