@@ -29,69 +29,72 @@
 
 /* One machine.  A zeroed struct is an id without a timer. */
 struct timer {
-	uint32_t id;	/* the machine's id; in a free place: the next free
-			   place + 1 */
+	/* The machine's id.  Free places form a list: there, id is the next
+	 * free place + 1. */
+	uint32_t id;
 	uint16_t scope; /* NO_SCOPE in scope `node` */
 	bool used : 1;
-	bool counted : 1;      /* counts_ms has come */
-	bool enough : 1;       /* counted, and at least minScaleUp machines
-				   came together with it */
-	bool live : 1;	       /* enough, and its deadline is ahead: it makes
-				   its scope busy */
-	bool undecided : 1;    /* it may come to count: a hold of its scope
-				   does not end meanwhile */
-	bool booting : 1;      /* it may become ready, which changes its
-				   deadline */
-	bool machine : 1;      /* it is counted in the total of machines that a
-				   percentage in minScaleUp refers to */
-	uint32_t next, before; /* places + 1 of other timers of its scope; 0:
-				   none */
-	int64_t deadline_ms;   /* the machine's own deadline */
-	int64_t created_ms, hold_ms; /* hold_ms: its quiet time */
-	uint32_t first_before_ms;    /* for a machine that tries a failed boot
-					again: how much earlier the first try
-					was created */
-	uint32_t least;		     /* counted: how many machines have to come
-				   together for it to be `enough`; 0: not taken
-				   yet */
+	/* counts_ms has passed. */
+	bool counted : 1;
+	/* counted, and part of a group of at least minScaleUp machines */
+	bool enough : 1;
+	/* enough, and its deadline is in the future, so its scope is busy */
+	bool live : 1;
+	/* It may count later.  Until that is decided, its scope stays held. */
+	bool undecided : 1;
+	/* It may become ready, which changes its deadline. */
+	bool booting : 1;
+	/* It is part of the total that a percentage in minScaleUp refers to. */
+	bool machine : 1;
+	/* Neighbours in the list of its scope's timers: their places + 1, or 0
+	 * at the ends. */
+	uint32_t next, before;
+	int64_t deadline_ms; /* the machine's own deadline */
+	int64_t created_ms;
+	int64_t hold_ms; /* the length of its quiet time */
+	/* If the machine tries a failed boot again: how much earlier the
+	 * machine of the first try was created. */
+	uint32_t first_before_ms;
+	/* If counted: the group size that makes it `enough`, or 0 until the
+	 * first look. */
+	uint32_t least;
 };
 
 #define NO_SCOPE UINT16_MAX
 
 /* When a scope will be quiet, and because of which machine. */
 struct quiet {
-	int64_t at_ms;	    /* STAMP_NONE if no machine keeps the scope busy */
-	bool earliest;	    /* a machine is booting, so it may be later */
-	uint32_t id;	    /* the machine that keeps the scope busy the
-				   longest, or NO_ID if no machine does */
-	int64_t created_ms; /* that machine's creation; it tells apart two
-				   machines that had the same id */
+	int64_t at_ms; /* STAMP_NONE if no machine keeps the scope busy */
+	bool earliest; /* at_ms may move, because a machine is booting */
+	uint32_t id;   /* the machine with the latest deadline, or NO_ID */
+	/* When that machine was created.  An id may be used again, so both
+	 * together identify the machine. */
+	int64_t created_ms;
 };
 
 struct scope {
 	char name[NODEPOOL_BYTES]; /* "" in scope `cluster` */
-	uint32_t timers;	   /* timers in this scope */
-	uint32_t first;		   /* place + 1 of one of its timers; 0: none */
-	uint32_t machines, live, undecided; /* how many of its timers are
-					       `machine`, `live`, `undecided` */
-	bool busy;     /* some timers are live; or the scope was busy
-				   before, and some timers are undecided */
-	bool was_busy; /* the leader before us held it, and we do not
-				   see everything yet */
-	bool held;     /* busy, and no window is open */
+	uint32_t timers;	   /* number of timers in this scope */
+	uint32_t first;		   /* place + 1 of the first of them, or 0 */
+	/* Number of its timers that are `machine`, `live`, `undecided`. */
+	uint32_t machines, live, undecided;
+	/* A timer is live, or the scope was busy before and a timer is
+	 * undecided. */
+	bool busy;
+	/* The previous leader held the scope, and we do not see everything
+	 * yet. */
+	bool was_busy;
+	bool held; /* busy, and no release window is open */
 	struct cap cap;
-	int64_t max_ms;	     /* the scope's own cap, or 0 if no cap */
-	int64_t released_ms; /* a released-at up to this moment has had its
-				   effect */
+	int64_t max_ms;	     /* the scope's own cap, or 0 if there is none */
+	int64_t released_ms; /* the latest released-at that was applied */
 	int64_t opened_ms;   /* server time when a window last opened */
 	bool told_window;    /* timers_turned has returned the open window */
 	bool dirty;	     /* it is in timers.dirty */
 	bool untaught;	     /* it is in timers.untaught */
 	bool moved;	     /* it is in timers.moved */
-	bool recount;	     /* with minScaleUp: `enough` has to be found out
-				   again */
-	uint32_t made;	     /* no other scope has this number, also none
-				   that had this place before */
+	bool recount;	     /* `enough` of its timers is out of date */
+	uint32_t made;	     /* a number that no other scope ever had */
 };
 
 struct timers {
@@ -99,68 +102,61 @@ struct timers {
 	struct cap_rules cap;
 	uint32_t min_scale_up, min_scale_up_percent;
 	bool changed; /* timers_changed */
-	bool usable;  /* we lead and see everything now */
-	bool seen;    /* we have seen everything once since we lead */
-	/* What timers_restore_all has said of the scopes that are yet to be
-	 * made.  left_at_ms is STAMP_NONE if it has said nothing. */
+	bool usable;  /* we lead, and all lists and watches are current */
+	bool seen;    /* they were all current once in this lead */
+	/* The state from timers_restore_all for scopes that do not exist yet.
+	 * left_at_ms is STAMP_NONE if it was not called. */
 	struct cap left;
 	int64_t left_at_ms;
-	/* Only one of the two halves of a machine has a timer, so timers have
+	/* A machine has two ids and one timer, so timers are numbered by
 	 * places of their own. */
-	uint32_t *place;  /* by id: the timer's place + 1, or 0 if none */
-	struct timer *at; /* by place */
-	uint32_t places_top, places_free; /* places from top on were never
-						   used; free: the first free
-						   place + 1, 0: none */
-	uint32_t ids_max, extra;	  /* extra: the first of the extra ids
-						   (timers_init) */
-	uint32_t top;	 /* the ids from `top` up to `extra` were never
-				   used */
-	uint32_t *order; /* scratch space for ids_max ids; nothing in it
-				   is kept from one call to the next */
-	struct heap due; /* by place: the server time at which time alone
-				   changes the timer */
+	uint32_t *place;      /* by id: the timer's place + 1, or 0 */
+	struct timer *at;     /* by place */
+	uint32_t places_top;  /* the first place that was never used */
+	uint32_t places_free; /* the first free place + 1, or 0 */
+	uint32_t ids_max;
+	uint32_t extra;	 /* the first of the extra ids (timers_init) */
+	uint32_t top;	 /* ids from here up to `extra` were never used */
+	uint32_t *order; /* scratch space for ids_max ids within one call */
+	/* By place: the server time at which the timer has to be put again. */
+	struct heap due;
 	struct scope scopes[SCOPES_MAX];
-	uint32_t scopes_top; /* the scopes from here on were never used */
-	uint32_t made;	     /* how many scopes were ever made */
-	uint32_t spare_from; /* no scope can be spare while fewer were used */
+	uint32_t scopes_top; /* scopes from here on were never used */
+	uint32_t made;	     /* number of scopes made so far */
+	uint32_t spare_from; /* with fewer scopes than this, none is spare */
 	struct index scope_by_name;
-	struct heap caps;	    /* by scope: the boot time at which its cap
-				   changes something */
-	uint32_t dirty[SCOPES_MAX]; /* scopes that timers_turned looks at
-					   next */
+	/* By scope: the boot time at which its cap begins or ends a window. */
+	struct heap caps;
+	uint32_t dirty[SCOPES_MAX]; /* scopes that timers_turned checks next */
 	uint32_t dirty_n;
-	bool turning; /* timers_turned has begun, and not yet returned
-				   NO_ID */
-	/* The scopes whose cap and released-at the owner still has to tell: new
-	 * scopes, and those that timers_unteach has named. */
+	bool turning; /* timers_turned was called and has not returned NO_ID */
+	/* Scopes whose cap and released-at the owner has to set: new ones, and
+	 * those named by timers_unteach. */
 	uint32_t untaught[SCOPES_MAX];
 	uint32_t untaught_n;
 	uint32_t moved[SCOPES_MAX]; /* the scopes that timers_moved returns */
 	uint32_t moved_n;
 };
 
-/* Makes an empty table for the ids below ids_max.  *ts has to be zeroed memory,
+/* Makes an empty table for the ids below ids_max.  *ts must be zeroed memory,
  * because zeroing it here would touch all its pages.  The last `extra` ids are
- * used even while most of the other ids never were.  Scans therefore go over
- * both ranges and leave out what lies between them.  Returns -1 if there is no
- * memory; *ts then owns none. */
+ * in use from the start.  Scans visit them and the ids used so far, and skip
+ * the unused ids between the two ranges.  Returns -1 if there is no memory;
+ * *ts then owns none. */
 int timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
 		uint32_t extra);
 void timers_done(struct timers *ts);
 
-/* What the owner knows of a machine.  The members are those of struct timer,
- * and first_ms is the created_ms of the first try, or its own. */
+/* The facts about a machine.  The members are those of struct timer.  first_ms
+ * is the created_ms of the first try of its boot, which may be its own. */
 struct timer_facts {
 	const char *nodepool; /* "" without one */
 	int64_t deadline_ms;
-	int64_t counts_ms; /* it counts for its scope from then on;
-				   STAMP_NONE: never */
+	int64_t counts_ms; /* when it begins to count, or STAMP_NONE */
 	int64_t created_ms, hold_ms;
 	int64_t first_ms;
-	uint32_t least; /* how many machines it takes when this one comes to
-			   count; 0: as many as the rules say then */
-	bool undecided; /* it is undecided until counts_ms */
+	uint32_t least; /* as in struct timer, or 0 to follow the rules */
+	bool undecided; /* until counts_ms */
 	bool booting;
 	bool machine;
 };
@@ -183,8 +179,8 @@ timers_scope(const struct timers *ts, uint32_t scope)
  * put or drop.  A machine without a timer gets a zeroed one. */
 const struct timer *timers_at(const struct timers *ts, uint32_t id);
 
-/* Names a machine whose time has come, once.  The caller then computes its
- * facts again and calls timers_put.  Returns false if no machine is due. */
+/* Takes a machine that is due off the queue.  The caller computes its facts
+ * again and calls timers_put.  Returns false if no machine is due. */
 bool timers_due(struct timers *ts, int64_t now_ms, uint32_t *id);
 /* Returns the server time at which the next machine is due, or STAMP_NONE. */
 int64_t timers_next_ms(const struct timers *ts);
@@ -192,12 +188,12 @@ int64_t timers_next_ms(const struct timers *ts);
  * STAMP_NONE. */
 int64_t timers_cap_next_ms(const struct timers *ts);
 
-/* Returns how many new machines it will take to hold the scope when the next
- * machine comes to count. */
+/* Returns how many machines must be created together to hold the scope, as of
+ * now. */
 uint32_t timers_min_scale_up(const struct timers *ts, uint32_t scope);
 
-/* Returns in how many milliseconds the cap will end the scope's hold, or
- * INT64_MAX if it never does or the scope is not held. */
+/* Returns the milliseconds until the cap ends the scope's hold, or INT64_MAX if
+ * it has no cap or is not held. */
 int64_t timers_cap_in_ms(const struct timers *ts, uint32_t scope,
 			 int64_t boot_ms);
 
@@ -212,67 +208,64 @@ uint32_t timers_moved(struct timers *ts);
 /* For sort_ids: in ascending order. */
 bool timers_id_before(const void *ctx, uint32_t a, uint32_t b);
 
-/* Takes over what an earlier leader knew of a scope.  *cap has been brought up
- * to now by the caller, max_ms is the cap it was measured by, and `held` says
- * whether that leader held the scope.  at_ms is the server time at which that
- * leader knew this; a released-at before then has had its effect.  Nothing
- * happens if there is no room for another scope. */
+/* Restores a scope from the state of an earlier leader.  The caller has advanced
+ * *cap to now.  max_ms is the cap that *cap was measured by, and `held` says
+ * whether that leader held the scope.  at_ms is the server time of that state:
+ * every released-at before it was applied.  If there is no room for another
+ * scope, nothing is done. */
 void timers_restore(struct timers *ts, const char *name, const struct cap *cap,
 		    int64_t max_ms, bool held, int64_t at_ms, struct now now);
-/* The same for all scopes, also for those that are made before timers_seen:
- * that leader had one scope for all of them. */
+/* Restores all scopes, also those made before timers_seen, from the state of a
+ * leader that had a single scope. */
 void timers_restore_all(struct timers *ts, const struct cap *cap, bool held,
 			int64_t at_ms, struct now now);
-/* Returns whether what a later leader has to know has changed since the last
- * timers_unchanged. */
+/* Returns whether the state for a later leader has changed since the last call
+ * of timers_unchanged. */
 bool timers_changed(const struct timers *ts);
 void timers_unchanged(struct timers *ts);
-/* Returns whether a later leader has to know anything of this scope. */
+/* Returns whether the scope has state that a later leader needs. */
 bool timers_keeps(const struct timers *ts, uint32_t scope, int64_t boot_ms);
 
-/* Say that what the owner tells by timers_cap and timers_released may have
- * changed, for the scope of this NodePool (if there is one) or for all
- * scopes. */
+/* Tell the table that the arguments of timers_cap and timers_released may have
+ * changed, for the scope of this NodePool or for all scopes. */
 void timers_unteach(struct timers *ts, const char *nodepool);
 void timers_unteach_all(struct timers *ts);
-/* Returns a scope whose cap and released-at the owner has to tell now, or
- * NO_ID.  It returns each such scope once. */
+/* Returns a scope for which the owner has to call timers_cap and
+ * timers_released, or NO_ID.  Each such scope is returned once. */
 uint32_t timers_untaught(struct timers *ts);
 /* Sets the scope's own cap.  In scope `cluster` the call does nothing, because
  * the configuration's cap applies. */
 void timers_cap(struct timers *ts, uint32_t scope, int64_t max_ms,
 		int64_t boot_ms);
-/* Tells the scope the earliest released-at of its enabled NodePools, or
- * STAMP_NONE if one of them has none.  The debt is then no more than the time
- * since that moment, and an open window ends if that debt would not have opened
- * it. */
+/* Sets the earliest released-at of the scope's enabled NodePools, or STAMP_NONE
+ * if one of them has none.  This limits the debt to the time since then.  An
+ * open window ends if the limited debt would not have opened it. */
 void timers_released(struct timers *ts, uint32_t scope, int64_t released_ms,
 		     struct now now);
 
-/* Drops all scopes with their caps, as a lead begins or ends.  The owner has
- * dropped all timers before. */
+/* Drops all scopes with their caps when a lead begins or ends.  The owner must
+ * have dropped all timers. */
 void timers_forget(struct timers *ts);
 /* Call this when the API server's clock has jumped by by_ms.  It shifts the
  * moments of the scopes.  The owner puts the timers again with their new
  * deadlines. */
 void timers_shift(struct timers *ts, int64_t by_ms);
-/* Tells the table whether we lead and see everything from now on, so that
- * something could be released. */
+/* Tells the table whether releases are possible: we lead, and all lists and
+ * watches are current. */
 void timers_usable(struct timers *ts, bool usable);
-/* Tells the table that we have seen everything once in this lead.  What the
- * leader before us held no longer counts. */
+/* Tells the table that all lists were current once in this lead.  From then on
+ * the holds of the previous leader no longer matter. */
 void timers_seen(struct timers *ts);
 /* Returns whether the machine's own deadline is ahead. */
 bool timers_own(const struct timers *ts, uint32_t id, int64_t now_ms);
 /* Returns whether the machine has a scope and that scope is held. */
 bool timers_scope_held(const struct timers *ts, uint32_t id);
 
-/* Returns the ids of the scope's machines in ascending order, and their number.
- * They stand in ts->order. */
+/* Returns the ids of the scope's machines in ascending order, and their number
+ * in *n.  The result is ts->order, valid until the next call. */
 const uint32_t *timers_of_scope(struct timers *ts, uint32_t scope, uint32_t *n);
-/* Returns when a report should say that the scope will be quiet.  A machine
- * that is booting is taken as if it became ready now.  It looks at all machines
- * of the scope. */
+/* Predicts when the scope will be quiet, as if every booting machine became
+ * ready now.  It scans all machines of the scope. */
 struct quiet timers_expects(const struct timers *ts, uint32_t scope,
 			    int64_t now_ms);
 
