@@ -13,81 +13,82 @@
 #include "core/table/nodepools.h"
 
 /*
- * What /status says (docs/status.md): reports that only read the controller.
- * None of them looks at more than a bounded number of machines, so that the
- * owner's lock is held for microseconds.  What depends on all machines is
- * counted in slices into a struct figures, which belongs to the caller.
+ * The contents of /status (docs/status.md).  These reports only read the
+ * controller.  Each looks at a limited number of machines, so the owner's lock
+ * is held for microseconds.  Totals over all machines are counted in slices
+ * into a struct figures, which belongs to the caller.
  *
- * Times are server_ms, and `now` is the caller's: the reports do not move the
- * controller's clock.  Not thread-safe: callers hold the owner's lock.
+ * Times are server_ms.  The reports do not advance the controller's clock to
+ * `now`.  Not thread-safe: callers hold the owner's lock.
  */
 
-/* --- figures: what depends on all machines -------------------------------- */
+/* --- figures: totals over all machines ------------------------------------ */
 
 /* The machines of one NodePool. */
 struct nodepool_figures {
-	uint32_t machines;  /* NodeClaims with their Nodes, and Nodes
-				   without one */
-	uint32_t held;	    /* those that we hold */
-	uint32_t by_people; /* those that a person holds */
-	/* Those whose hold a person has taken off, or that another value of the
-	 * annotation keeps from being held. */
+	/* Number of machines: each is a NodeClaim with its Node, or a Node
+	 * alone. */
+	uint32_t machines;
+	uint32_t held;	    /* machines that the holder holds */
+	uint32_t by_people; /* machines that a person holds */
+	/* Machines that may not be held, because a person removed the hold or
+	 * set the annotation to another value. */
 	uint32_t opted_out;
-	uint32_t waiting; /* those with a write that waits to be tried again */
+	uint32_t
+		waiting; /* machines with a failed write that will be retried */
 };
 
 struct figures;
 
 /* The NodePools of a scope that people hold by hold-until. */
 struct hand_holds {
-	uint32_t nodepools; /* its NodePools that may be held */
-	uint32_t held;	    /* those of them with a hold-until in force */
-	/* When the first and the last of these hold-untils end; STAMP_NONE if
-	 * held is 0. */
+	uint32_t nodepools; /* NodePools of the scope that may be held */
+	uint32_t held;	    /* NodePools among them with a current hold-until */
+	/* The earliest and the latest end of these hold-untils, or STAMP_NONE
+	 * if there are none. */
 	int64_t first_ms, last_ms;
 };
 
-/* Makes figures that have counted nothing.  They take 350 KiB, of which
- * only the pages are touched that the cluster needs.  Returns NULL if there is
- * no memory. */
+/* Makes empty figures of 350 KiB.  A small cluster touches only a few of their
+ * pages.  Returns NULL if there is no memory. */
 struct figures *figures_new(void);
 void figures_free(struct figures *f); /* accepts NULL */
 
-/* Returns how many objects carry our hold and mark while a hold-until holds
- * their NodePool. */
+/* Returns the number of objects with our hold and mark in NodePools with a
+ * current hold-until. */
 uint32_t figures_by_hand(const struct figures *f, enum kind kind);
 
-/* Begins to count anew. */
+/* Starts a new count. */
 void figures_begin(struct figures *f);
-/* Counts the next STATUS_SLICE objects, or a few NodePools.  Returns true while
- * there are more: the caller gives the lock away in between.  What comes or
- * goes meanwhile may be missed. */
+/* Counts the next STATUS_SLICE objects, or a few NodePools.  Returns true if
+ * there are more; the caller then releases the lock for a moment and calls it
+ * again.  Objects created or deleted in between may be missed. */
 bool figures_count(const struct controller *s, struct figures *f,
 		   struct now now);
 
 /* --- the whole status ----------------------------------------------------- */
 
-/* Something that keeps due holds from being released. */
+/* Reasons why holds that are due are not released yet. */
 enum status_wait {
-	WAIT_UNSEEN,	  /* `kind` is not listed, or its watch is not open */
-	WAIT_UNSETTLED,	  /* the list of NodeClaims has left something out */
-	WAIT_LIST,	  /* the fresh lists before a release are under way, or
-			   are about to begin */
-	WAIT_LIST_FAILED, /* one of these lists, that of `kind`, failed or
-			     showed more than is known: it is made again */
-	WAIT_PAUSED,	  /* the API server has asked for a pause */
-	WAIT_UNDECIDED,	  /* of a scope: `machines` may replace others or be
-			   scale-ups */
+	WAIT_UNSEEN,	/* `kind` is not listed, or its watch is not open */
+	WAIT_UNSETTLED, /* the list of NodeClaims is incomplete */
+	WAIT_LIST,	/* the fresh lists before a release are in progress */
+	/* The fresh list of `kind` failed, or was ahead of the watch, and will
+	 * be retried. */
+	WAIT_LIST_FAILED,
+	WAIT_PAUSED, /* the API server has asked for a pause */
+	/* Only for a scope: for some `machines` it is not decided yet whether
+	 * they are replacements or scale-ups. */
+	WAIT_UNDECIDED,
 	WAIT_COUNT,
 };
 struct status_waits {
 	unsigned n;
 	struct {
 		enum status_wait why;
-		enum kind kind;	   /* UNSEEN, LIST_FAILED: the kind that is
-				      meant */
-		uint32_t machines; /* UNDECIDED: how many machines */
-		int64_t until_ms;  /* STAMP_NONE if nobody knows */
+		enum kind kind;	   /* UNSEEN, LIST_FAILED */
+		uint32_t machines; /* UNDECIDED: number of machines */
+		int64_t until_ms;  /* or STAMP_NONE if unknown */
 	} at[WAIT_COUNT + VIEW_COUNT];
 };
 
@@ -95,16 +96,16 @@ struct status_report {
 	bool leads;
 	struct controller_report table;
 	bool listed[VIEW_COUNT];
-	struct status_waits waits; /* what all scopes wait for */
-	uint64_t turns;		   /* how many there have ever been */
-	/* Since when all turns are known; STAMP_NONE if nothing is known
+	struct status_waits waits; /* reasons that apply to all scopes */
+	uint64_t turns;		   /* number of turns so far */
+	/* The history is complete from then on.  STAMP_NONE if there is none
 	 * yet. */
 	int64_t history_ms;
 };
 void controller_status(const struct controller *s, struct now now,
 		       struct status_report *out);
 
-/* Reads the history as journal_turn_at. */
+/* Reads the history, like journal_turn_at. */
 bool controller_turn(const struct controller *s, uint64_t *before,
 		     struct turn *out);
 
@@ -117,34 +118,34 @@ enum scope_state {
 };
 
 struct scope_status {
-	char name[NODEPOOL_BYTES]; /* "": the cluster, or the machines
-					   without a NodePool */
-	/* HELD too while hold-untils hold all its NodePools. */
+	/* The NodePool.  "" stands for the cluster, or for machines without a
+	 * NodePool. */
+	char name[NODEPOOL_BYTES];
+	/* Also HELD if all its NodePools have a current hold-until. */
 	enum scope_state state;
-	bool hand_alone;  /* only hold-untils hold it */
-	int64_t since_ms; /* STAMP_NONE if it has not turned as far as the
-				   history goes, or hand_alone */
-	/* HELD: when it will be quiet, or its cap ends the hold if that comes
-	 * first, or the first of the hold-untils that hold all of it, if that
-	 * comes last; CAPPED: when the window ends.  STAMP_NONE: nobody
-	 * knows. */
+	bool hand_alone;  /* it is held by hold-until only */
+	int64_t since_ms; /* STAMP_NONE if before the history, or hand_alone */
+	/* CAPPED: the end of the window.  HELD: the end of the hold, which is
+	 * the quiet time or the cap, whichever is earlier, but not before the
+	 * first hold-until ends if all NodePools have one.  STAMP_NONE if
+	 * unknown. */
 	int64_t until_ms;
-	bool earliest;	 /* machines boot, so it may be later than until_ms */
-	bool until_cap;	 /* until_ms is the end by the cap */
+	bool earliest;	 /* until_ms may move, because machines are booting */
+	bool until_cap;	 /* until_ms is due to the cap */
 	bool until_hand; /* until_ms is the end of a hold-until */
 	struct hand_holds by_hand;
-	uint32_t machines;     /* its machines that have a timer */
-	uint32_t min_scale_up; /* how many new machines it takes */
-	/* The machine that restarted the quiet time last; "": none counts, or
-	 * it is gone.  restarted_ms: when it became ready or, while it boots,
-	 * when it was created. */
+	uint32_t machines;     /* number of its machines with a timer */
+	uint32_t min_scale_up; /* number of new machines that make a scale-up */
+	/* The machine that restarted the quiet time last, or "" if it is gone or
+	 * there is none.  restarted_ms is when it became ready or, if it is
+	 * booting, when it was created. */
 	char machine[NAME_BYTES];
 	int64_t restarted_ms;
 	bool booting;
-	int64_t cap_max_ms;	   /* 0 if no cap */
-	int64_t cap_used_ms;	   /* the debt: docs/rules.md */
-	int64_t cap_window_ms;	   /* how long a release by the cap lasts */
-	struct status_waits waits; /* what only this scope waits for */
+	int64_t cap_max_ms;	   /* 0 if there is no cap */
+	int64_t cap_used_ms;	   /* the debt (docs/rules.md) */
+	int64_t cap_window_ms;	   /* the length of a release window */
+	struct status_waits waits; /* reasons that apply to this scope only */
 };
 /* Finds the first scope in use from *i on, and moves *i behind it.  Start at 0.
  * Returns false at the end.  f: figures that have counted everything. */

@@ -12,33 +12,31 @@
 #include "core/rules/rules.h"
 
 /*
- * Judges facts about a cluster: each function adds to *f what is wrong in the
- * facts it is given, and says with findings_looked what it saw.  wire/doctor
- * decodes the facts from answers of the API server, and src/tools/doctor asks
- * for them.  All facts are plain values; the functions keep no state and read
- * no clock.  docs/check.md lists the findings.
+ * Judges facts about a cluster.  Each function adds its findings to *f and
+ * reports what it examined by findings_looked.  src/tools/doctor requests the
+ * facts from the API server, and wire/doctor decodes them.  All facts are plain
+ * values; the functions keep no state and read no clock.  docs/check.md lists
+ * the findings.
  */
 
-/* Where the installation is, and how it was installed.  Commands in findings
- * name it. */
+/* Where and how the holder is installed.  Commands in findings refer to it. */
 struct doctor_place {
 	char namespace_[NODEPOOL_BYTES];
-	char account[NAME_BYTES]; /* the holder's ServiceAccount */
+	char account[NAME_BYTES]; /* of the holder's pods */
 	char lease[NAME_BYTES];
 	char config_map[NAME_BYTES]; /* "" if not known */
-	char release[NAME_BYTES];    /* Helm's, or "" if not by Helm */
-	bool renewer;		     /* components/self-signed is there */
-	bool injected; /* cert-manager's cainjector keeps caBundle */
+	char release[NAME_BYTES];    /* the Helm release, or "" */
+	bool renewer;		     /* components/self-signed is installed */
+	bool injected; /* cert-manager's cainjector maintains caBundle */
 	bool observes; /* mode: observe */
 };
 
-/* Makes the mend a command that applies a part of what was installed anew, with
- * nothing else: neither the configuration nor the number of replicas. */
+/* Sets the mend to a command that applies one part of the installation again.
+ * The command changes neither the configuration nor the number of replicas. */
 enum mend_part { MEND_WEBHOOK, MEND_POLICY, MEND_RBAC, MEND_SERVICE };
 void mend_apply(struct finding *x, const struct doctor_place *p,
 		enum mend_part part);
-/* Makes the mend a command that opens the configuration and then starts the
- * pods with it. */
+/* Sets the mend to commands that edit the configuration and restart the pods. */
 void mend_configuration(struct finding *x, const struct doctor_place *p);
 
 /* --- admission ------------------------------------------------------------ */
@@ -49,36 +47,37 @@ void mend_configuration(struct finding *x, const struct doctor_place *p);
 /* Our webhook in a MutatingWebhookConfiguration. */
 struct webhook_facts {
 	char configuration[NAME_BYTES];
-	unsigned index;	     /* its place among the configuration's webhooks */
-	bool nodes, claims;  /* it is called when one is created */
-	bool others;	     /* … and for what we do not answer */
-	unsigned conditions; /* how many matchConditions it has */
-	char condition[WEBHOOK_CONDITION_BYTES]; /* the first expression,
-				each run of white space as one blank; "": none,
-				or one that does not fit */
-	bool narrowed; /* a namespaceSelector or objectSelector */
+	unsigned index;	     /* among the configuration's webhooks */
+	bool nodes, claims;  /* whether it is called for their creations */
+	bool others;	     /* whether it is called for anything else */
+	unsigned conditions; /* number of matchConditions */
+	/* The first of their expressions with each run of white space as one
+	 * blank, or "" if there is none or it does not fit. */
+	char condition[WEBHOOK_CONDITION_BYTES];
+	bool narrowed; /* it has a namespaceSelector or an objectSelector */
 	bool fails;    /* failurePolicy Fail */
 	bool exact;    /* matchPolicy Exact */
 	bool once;     /* reinvocationPolicy Never */
 	long long timeout_s;
-	char namespace_[NODEPOOL_BYTES]; /* the namespace of its Service; "": it
-					    has a URL */
+	/* The namespace of its Service, or "" if it has a URL. */
+	char namespace_[NODEPOOL_BYTES];
 	char service[NODEPOOL_BYTES];
 	long long port;
-	char url[WEBHOOK_URL_BYTES]; /* where it is called; "": neither
-					   Service nor URL, or too long */
-	bool injected; /* cert-manager's cainjector keeps caBundle */
+	/* The URL that is called.  "" if it is too long, or if there is neither
+	 * a Service nor a URL. */
+	char url[WEBHOOK_URL_BYTES];
+	bool injected; /* cert-manager's cainjector maintains caBundle */
 };
 
-/* Judges what is registered: n webhooks, or else the MutatingAdmissionPolicy
- * and its binding. */
+/* Judges the n registered webhooks, or the MutatingAdmissionPolicy and its
+ * binding. */
 void judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
 		     bool binding, const struct doctor_place *p,
 		     struct findings *f);
 
 struct bundle_facts {
-	bool present;  /* caBundle is there and is base64 */
-	bool readable; /* all of it is certificates */
+	bool present;  /* caBundle exists and is valid base64 */
+	bool readable; /* it consists of certificates only */
 	unsigned certificates;
 	int64_t latest_ms; /* the latest notAfter */
 };
@@ -86,18 +85,17 @@ void judge_bundle(const struct webhook_facts *w, const struct bundle_facts *b,
 		  const struct doctor_place *p, int64_t now_ms,
 		  struct findings *f);
 
-/* The result of a TLS connection to the webhook's address, with the server
- * verified by the webhook's caBundle.  `why` gives the reason for every result
- * but SERVED_VERIFIED. */
+/* The result of a TLS connection to the webhook's address, verified with its
+ * caBundle.  `why` is the reason for any result except SERVED_VERIFIED. */
 enum served {
 	SERVED_VERIFIED,
-	SERVED_REFUSED,	 /* caBundle does not verify the server that answered */
-	SERVED_DATES,	 /* the server's certificate is not valid now */
-	SERVED_NAME,	 /* the server's certificate is for another name */
-	SERVED_UNSIGNED, /* the webhook was not reached, but /status says that
-			    another CA has signed its certificate */
-	SERVED_CUT,	 /* the handshake was cut before a certificate was
-			    seen */
+	SERVED_REFUSED, /* the server's certificate is not from that CA */
+	SERVED_DATES,	/* the server's certificate is not valid now */
+	SERVED_NAME,	/* the server's certificate is for another name */
+	/* The webhook was not reached, but according to /status its certificate
+	 * is from another CA. */
+	SERVED_UNSIGNED,
+	SERVED_CUT, /* the handshake ended before the certificate came */
 	SERVED_UNREACHED,
 };
 void judge_served(const struct webhook_facts *w, enum served served,
@@ -105,20 +103,18 @@ void judge_served(const struct webhook_facts *w, enum served served,
 		  const struct doctor_place *p, struct findings *f);
 
 enum dry_run {
-	DRY_RUN_NONE, /* nothing was tried */
+	DRY_RUN_NONE, /* not tried */
 	DRY_RUN_HELD,
 	DRY_RUN_UNHELD,
-	DRY_RUN_FAILED, /* the dry run was refused, or had no answer */
+	DRY_RUN_FAILED, /* refused, or without a reply */
 };
 struct dry_run_facts {
-	char nodepool[NODEPOOL_BYTES]; /* the NodePool of the machines that the
-					  dry run would create */
+	char nodepool[NODEPOOL_BYTES]; /* of the objects in the dry run */
 	enum dry_run result[KIND_COUNT];
 	char why[KIND_COUNT][sizeof(((struct err *)0)->text)];
 	int64_t waited_ms;
 };
-/* Returns what ought to come back, which is DRY_RUN_UNHELD with `mode:
- * observe`. */
+/* Returns the expected result.  With `mode: observe` it is DRY_RUN_UNHELD. */
 enum dry_run judge_dry_run_expected(const struct rules *r);
 void judge_dry_run(const struct dry_run_facts *d, const struct rules *r,
 		   const struct doctor_place *p, struct findings *f);
@@ -131,7 +127,8 @@ struct version {
 	unsigned major, minor;
 	char text[VERSION_BYTES];
 };
-/* Reads "1.14.1", "v1.36.3+k3s1", "1.30".  Anything else is not known. */
+/* Reads forms such as "1.14.1", "v1.36.3+k3s1" and "1.30".  Of any other text,
+ * out->known is false. */
 void judge_version_parse(const char *text, struct version *out);
 
 void judge_kubernetes(const struct version *v, struct findings *f);
@@ -139,22 +136,20 @@ void judge_kubernetes(const struct version *v, struct findings *f);
 #define KARPENTER_LEASE "karpenter-leader-election"
 struct karpenter_facts {
 	bool served;		/* any version of karpenter.sh is served */
-	bool v1, claims, pools; /* whether karpenter.sh/v1 is served, and which
-				   resources it has */
-	unsigned deployments;	/* how many Deployments of Karpenter there
-				   are */
-	struct version version; /* the version of the first Deployment */
-	/* namespace and name of the first Deployment */
+	bool v1;		/* karpenter.sh/v1 is served, */
+	bool claims, pools;	/* with NodeClaims and NodePools */
+	unsigned deployments;	/* number of Deployments of Karpenter */
+	struct version version; /* of the first Deployment */
+	/* Namespace and name of the first Deployment. */
 	char namespace_[NODEPOOL_BYTES], name[NAME_BYTES];
-	/* the replicas of all Deployments together */
+	/* The total of all Deployments. */
 	long long replicas, available;
-	/* Its Lease KARPENTER_LEASE, in this namespace; "": there is none.  Of
-	 * several it is the one that was renewed last. */
+	/* The namespace of the Lease KARPENTER_LEASE that was renewed last, or
+	 * "" if there is none. */
 	char lease_namespace[NODEPOOL_BYTES];
-	int64_t lease_us; /* when the Lease was last renewed; STAMP_NONE:
-			     never */
+	int64_t lease_us; /* the renewTime of that Lease, or STAMP_NONE */
 	bool lease_live;
-	bool lease_left; /* the Lease has not been renewed for over a day */
+	bool lease_left; /* it was not renewed for more than a day */
 };
 void judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
 		     const struct doctor_place *p, struct findings *f);
@@ -166,40 +161,37 @@ enum right_where { RIGHT_CLUSTER, RIGHT_OWN, RIGHT_DEFAULT };
 struct right {
 	const char *group, *resource, *verb;
 	enum right_where where;
-	bool lease;  /* the right is limited to the one Lease */
-	bool needed; /* the holder cannot do its work without this right */
+	bool lease;  /* only for the holder's own Lease */
+	bool needed; /* without it the holder cannot work */
 };
 #define RIGHTS_N 17
 extern const struct right rights[RIGHTS_N];
 
-/* allowed[i]: the holder has rights[i].  With `mode: observe` it needs none to
- * write on Nodes and NodeClaims. */
+/* allowed[i] says whether the holder has rights[i].  With `mode: observe` it
+ * does not need the rights to patch Nodes and NodeClaims. */
 void judge_rights(const bool allowed[RIGHTS_N], const struct rules *r,
 		  const struct doctor_place *p, struct findings *f);
 
 /* --- NodePools ------------------------------------------------------------ */
 
-/* How a machine of a NodePool is described to Karpenter's provider. */
+/* A NodePool's nodeClassRef. */
 struct node_class {
 	char group[NAME_BYTES], kind[NODEPOOL_BYTES], name[NAME_BYTES];
 };
 struct nodepool_facts {
 	struct nodepool pool;
-	bool fixed;		 /* spec.replicas */
+	bool fixed;		 /* it has spec.replicas */
 	bool never;		 /* consolidateAfter: Never */
-	bool template_holds;	 /* its template has the hold's annotation */
-	bool blocked;		 /* its budgets allow no disruption, at any time
-				   and for any reason */
-	int64_t expire_ms;	 /* expireAfter, or -1 if never, or it cannot be
-				    read */
-	bool grace;		 /* terminationGracePeriod */
-	struct node_class class; /* the name is "" if the class is missing */
+	bool template_holds;	 /* its template has the hold annotation */
+	bool blocked;		 /* its budgets never allow any disruption */
+	int64_t expire_ms;	 /* expireAfter, or -1 if Never or unreadable */
+	bool grace;		 /* it has a terminationGracePeriod */
+	struct node_class class; /* with an empty name if missing */
 };
 void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 		    struct findings *f);
 
-/* Judges nodePools.include and nodePools.exclude by the n NodePools that are
- * there. */
+/* Judges nodePools.include and nodePools.exclude by the n existing NodePools. */
 void judge_patterns(const struct rules *r,
 		    const char (*nodepools)[NODEPOOL_BYTES], unsigned n,
 		    const struct doctor_place *p, struct findings *f);
@@ -209,57 +201,52 @@ void judge_patterns(const struct rules *r,
 /* A Deployment of Karpenter, of the holder or of the Go program. */
 struct deployment_facts {
 	char name[NAME_BYTES], namespace_[NODEPOOL_BYTES];
-	char app[NODEPOOL_BYTES]; /* app.kubernetes.io/name */
-	char component[NODEPOOL_BYTES];
+	char app[NODEPOOL_BYTES];	/* label app.kubernetes.io/name */
+	char component[NODEPOOL_BYTES]; /* label app.kubernetes.io/component */
 	char account[NAME_BYTES];	/* its ServiceAccount */
 	char config_map[NAME_BYTES];	/* the first that it mounts */
-	char release[NAME_BYTES];	/* the name of its Helm release; "":
-					none */
-	struct version version;		/* from the version label, or from the
-					first image */
-	long long generation, observed; /* observed: what its controller has
-					   seen */
+	char release[NAME_BYTES];	/* its Helm release, or "" */
+	struct version version; /* of its version label or first image */
+	long long generation,
+		observed; /* observed: status.observedGeneration */
 	long long replicas, updated, ready, available;
 };
 
 /* A pod of the holder, or of its renewer. */
 struct pod_facts {
-	/* node is "" if the pod has none yet */
-	char name[NAME_BYTES], node[NAME_BYTES];
+	char name[NAME_BYTES];
+	char node[NAME_BYTES]; /* "" before it is scheduled */
 	char component[NODEPOOL_BYTES];
-	bool kept; /* its annotation keeps Karpenter off its node */
+	bool kept; /* it has the annotation karpenter.sh/do-not-disrupt */
 	bool ready;
-	char trouble[240];    /* what its kubelet says of its container; "":
-				   nothing */
+	char trouble[240];    /* the reason why a container waits, or "" */
 	char metrics_port[8]; /* "" if it has no port of that name */
 	char ports[100];      /* of its first container: " NAME NUMBER …" */
-	char nodepool[NODEPOOL_BYTES]; /* the NodePool of its node; "": the node
-					  is not Karpenter's */
-	bool grace; /* the NodePool has a terminationGracePeriod */
+	/* The NodePool of its node, or "" if the node is not Karpenter's. */
+	char nodepool[NODEPOOL_BYTES];
+	bool grace; /* that NodePool has a terminationGracePeriod */
 };
 
-/* Judges the Deployment of the holder, or of its renewer.  `at` has the n pods
+/* Judges the Deployment of the holder, or of its renewer.  `at` are the n pods
  * of both. */
 void judge_rollout(const struct deployment_facts *d, const struct pod_facts *at,
 		   unsigned n, const struct doctor_place *p,
 		   struct findings *f);
 
-/* What a holder's /status says, as far as it is judged. */
+/* The part of a holder's /status that is judged. */
 #define TOLD_N 7
 #define TOLD_BYTES KEY_BYTES
 struct leader_facts {
 	char replica[NAME_BYTES];
 	bool electing;
-	bool valid;		     /* its certificate is valid */
-	int64_t not_after_ms;	     /* STAMP_NONE if it serves none */
-	uint64_t authority;	     /* who signed its certificate; 0: not
-					told */
-	uint64_t waiting;	     /* machines with a write that failed */
-	char waits[NODEPOOL_BYTES];  /* the first NodePool that has such
-					machines */
+	bool valid;		    /* its certificate is valid */
+	int64_t not_after_ms;	    /* STAMP_NONE if it serves none */
+	uint64_t authority;	    /* the CA's key id, or 0 if unknown */
+	uint64_t waiting;	    /* number of machines with a failed write */
+	char waits[NODEPOOL_BYTES]; /* the first NodePool of such machines */
 	char unseen[NODEPOOL_BYTES]; /* a resource that it cannot watch */
-	/* Its configuration, by the names of flags (told_flags in
-	 * wire/doctor/facts.h), or "" if not told. */
+	/* The values of its flags, in the order of told_flags in
+	 * wire/doctor/facts.h.  "" if unknown. */
 	char told[TOLD_N][TOLD_BYTES];
 	bool patterns_told;
 	struct patterns include, exclude;
@@ -267,22 +254,20 @@ struct leader_facts {
 void judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 		  const struct doctor_place *p, int64_t now_ms,
 		  struct findings *f);
-/* Reports that this pod was asked for its /status and gave none. */
+/* Reports that a request for this pod's /status failed. */
 void judge_unanswered(const struct pod_facts *at, const char *why,
 		      const struct doctor_place *p, struct findings *f);
 
 /* The Service that the webhook names, and its endpoints. */
 struct service_facts {
 	bool there;
-	bool port;		     /* it has the port that the webhook
-					names */
-	long long first_port;	     /* the first port that it has; 0: none */
-	char target[NODEPOOL_BYTES]; /* where that port leads: a name or a
-					   number */
-	char selector[300]; /* what its selector requires and our pods lack; "":
-			       it selects them */
+	bool port;		     /* it has the port in the webhook */
+	long long first_port;	     /* its first port, or 0 */
+	char target[NODEPOOL_BYTES]; /* that port's targetPort */
+	/* Labels in its selector that our pods lack, or "" if it selects them. */
+	char selector[300];
 	bool slices_known;
-	unsigned ready; /* how many endpoints are ready */
+	unsigned ready; /* number of ready endpoints */
 };
 void judge_service(const struct service_facts *s, const struct webhook_facts *w,
 		   const struct pod_facts *at, unsigned n,
@@ -292,37 +277,34 @@ void judge_service(const struct service_facts *s, const struct webhook_facts *w,
 struct policy_facts {
 	const char *name;
 	bool policy, binding;
-	bool denies; /* its binding denies what the policy refuses */
-	bool here;   /* it is about accounts in our namespace */
-	bool key;    /* it allows the hold's annotation */
+	bool denies; /* its binding has the action Deny */
+	bool here;   /* it applies to accounts in our namespace */
+	bool key;    /* it allows the hold annotation */
 };
 void judge_policy(const struct policy_facts *w, const char *hold_key,
 		  const struct doctor_place *p, struct findings *f);
 
-/* Reports that the holder was looked for in namespace `asked`, where it is
- * not. */
+/* Reports that the holder is not in namespace `asked`. */
 void judge_elsewhere(const char *asked, const struct doctor_place *p,
 		     struct findings *f);
 /* Reports that another holder runs in namespace `other`. */
 void judge_second(const char *other, const struct doctor_place *p,
 		  struct findings *f);
 
-/* Judges whether there is a PodDisruptionBudget, if there is more than one
- * replica. */
+/* Judges whether a holder with several replicas has a PodDisruptionBudget. */
 void judge_redundancy(const struct deployment_facts *d, bool budget_known,
 		      bool budget, const struct doctor_place *p,
 		      struct findings *f);
 
 struct holder_facts {
 	bool deployments_known, lease_known, marks_known;
-	long long available; /* how many pods are available */
-	bool elects;	     /* the configuration has leader election */
-	bool observes;	     /* the configuration has `mode: observe` */
-	bool lease_live;     /* somebody has the Lease and has renewed it in
-				time */
+	long long available; /* number of available pods */
+	bool elects;	     /* leader election is enabled */
+	bool observes;	     /* mode: observe */
+	bool lease_live;     /* the Lease has a holder and has not expired */
 	char leader[NAME_BYTES];
-	unsigned marks[KIND_COUNT];
-	char marked[NAME_BYTES]; /* the first object with a mark */
+	unsigned marks[KIND_COUNT]; /* number of objects with a mark */
+	char marked[NAME_BYTES];    /* the first of them */
 };
 void judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 		  struct findings *f);
@@ -334,16 +316,14 @@ void judge_placement(const struct pod_facts *at, unsigned n,
 
 enum { LEFT_CONSOLIDATE, LEFT_EVICT, LEFT_HOLD, LEFT_COUNT };
 struct leftover_facts {
-	/* name and namespace of its Deployment, or "" if none */
+	/* Name and namespace of its Deployment, or "". */
 	char deployment[NAME_BYTES], namespace_[NODEPOOL_BYTES];
-	bool role, binding; /* whether its ClusterRole and its
-			       ClusterRoleBinding are left */
-	/* Nodes with do-not-consolidate, do-not-evict, and with a hold that has
-	 * no mark, is not from their NodePool's template, and has no person on
-	 * record as its writer. */
+	bool role, binding; /* its ClusterRole and ClusterRoleBinding exist */
+	/* Number of Nodes with do-not-consolidate, with do-not-evict, and with a
+	 * hold of unknown origin: without a mark, not from the NodePool's
+	 * template, and with no person as its field manager. */
 	unsigned nodes[LEFT_COUNT];
-	char node[LEFT_COUNT][NAME_BYTES]; /* the first object of each kind that
-					      is left */
+	char node[LEFT_COUNT][NAME_BYTES]; /* the first of each */
 };
 void judge_leftovers(const struct leftover_facts *l, const char *hold_key,
 		     struct findings *f);
