@@ -219,7 +219,7 @@ struct pod_facts {
 	char component[NODEPOOL_BYTES];
 	bool kept; /* it has the annotation karpenter.sh/do-not-disrupt */
 	bool ready;
-	char trouble[240];    /* the reason why a container waits, or "" */
+	char trouble[240];    /* why its container is not running, or "" */
 	char metrics_port[8]; /* "" if it has no port of that name */
 	char ports[100];      /* of its first container: " NAME NUMBER …" */
 	/* The NodePool of its node, or "" if the node is not Karpenter's. */
