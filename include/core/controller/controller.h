@@ -46,8 +46,8 @@ void controller_free(struct controller *s); /* accepts NULL */
 /* --- the lead ------------------------------------------------------------- */
 
 /* Sets whether this replica leads.  A new controller leads.  A controller that
- * does not lead tracks the NodePools only, and does nothing.  A lead begins with
- * an empty table. */
+ * does not lead tracks the NodePools only, and does nothing.  A lead begins
+ * with an empty table. */
 void controller_lead(struct controller *s, bool leads, struct now now);
 
 /* The soft state is the part of a leader's state that no object shows, for the
@@ -68,12 +68,13 @@ void controller_restore(struct controller *s, const char *text,
 /* The history for /status is handed from leader to leader.  No decision depends
  * on it.
  *
- * controller_history writes the latest turns to the empty buffer *b if there are
- * new ones since the last call, or if a lead has begun.  It returns whether it
- * wrote anything.  `term` is the Lease's leaseTransitions.
+ * controller_history writes the latest turns to the empty buffer *b if there
+ * are new ones since the last call, or if a lead has begun.  It returns
+ * whether it wrote anything.  `term` is the Lease's leaseTransitions.
  *
- * controller_recall reads the text of the previous leader's controller_history.
- * An unreadable text changes nothing.  Call it at once when a lead begins. */
+ * controller_recall reads the text of the previous leader's
+ * controller_history.  An unreadable text changes nothing.  Call it at once
+ * when a lead begins. */
 bool controller_history(struct controller *s, struct buf *b, int32_t term,
 			struct now now);
 void controller_recall(struct controller *s, const char *text, int32_t term,
@@ -84,8 +85,8 @@ void controller_recall(struct controller *s, const char *text, int32_t term,
 /* controller_listing begins a list.  The items follow by controller_track,
  * controller_nodepool or controller_disruption_event.  controller_listed ends
  * the list, and objects that were not in it are removed.  `served` is false if
- * the API server has no such resource: for the first list that is an empty list,
- * and later the table is left unchanged. */
+ * the API server has no such resource: for the first list that is an empty
+ * list, and later the table is left unchanged. */
 void controller_listing(struct controller *s, enum kind kind);
 void controller_listed(struct controller *s, enum kind kind, bool served,
 		       struct now now);
@@ -193,8 +194,8 @@ void controller_done(struct controller *s, const struct controller_outcome *o,
 /* The next functions take what an action has read.  Call them before its
  * controller_done. */
 
-/* Takes the object read by ACT_READ or ACT_READ_CLAIM.  `whole` is false if only
- * the metadata of a NodeClaim could be read. */
+/* Takes the object read by ACT_READ or ACT_READ_CLAIM.  `whole` is false if
+ * only the metadata of a NodeClaim could be read. */
 void controller_found(struct controller *s, const struct action *a,
 		      const struct object *o, bool whole, struct now now);
 /* Takes an item of ACT_LIST_CLAIMS. */
@@ -230,8 +231,8 @@ void controller_report(const struct controller *s,
 struct scope_report {
 	char name[NODEPOOL_BYTES];
 	bool held;
-	/* The server time at which it becomes quiet, or STAMP_NONE if no machine
-	 * counts in it. */
+	/* The server time at which it becomes quiet, or STAMP_NONE if no
+	 * machine counts in it. */
 	int64_t quiet_ms;
 };
 struct figures;

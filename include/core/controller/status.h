@@ -136,8 +136,8 @@ struct scope_status {
 	struct hand_holds by_hand;
 	uint32_t machines;     /* number of its machines with a timer */
 	uint32_t min_scale_up; /* number of new machines that make a scale-up */
-	/* The machine that restarted the quiet time last, or "" if it is gone or
-	 * there is none.  restarted_ms is when it became ready or, if it is
+	/* The machine that restarted the quiet time last, or "" if it is gone
+	 * or there is none.  restarted_ms is when it became ready or, if it is
 	 * booting, when it was created. */
 	char machine[NAME_BYTES];
 	int64_t restarted_ms;

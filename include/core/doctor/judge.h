@@ -36,7 +36,8 @@ struct doctor_place {
 enum mend_part { MEND_WEBHOOK, MEND_POLICY, MEND_RBAC, MEND_SERVICE };
 void mend_apply(struct finding *x, const struct doctor_place *p,
 		enum mend_part part);
-/* Sets the mend to commands that edit the configuration and restart the pods. */
+/* Sets the mend to commands that edit the configuration and restart the
+ * pods. */
 void mend_configuration(struct finding *x, const struct doctor_place *p);
 
 /* --- admission ------------------------------------------------------------ */
@@ -191,7 +192,8 @@ struct nodepool_facts {
 void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 		    struct findings *f);
 
-/* Judges nodePools.include and nodePools.exclude by the n existing NodePools. */
+/* Judges nodePools.include and nodePools.exclude by the n existing
+ * NodePools. */
 void judge_patterns(const struct rules *r,
 		    const char (*nodepools)[NODEPOOL_BYTES], unsigned n,
 		    const struct doctor_place *p, struct findings *f);
@@ -264,7 +266,8 @@ struct service_facts {
 	bool port;		     /* it has the port in the webhook */
 	long long first_port;	     /* its first port, or 0 */
 	char target[NODEPOOL_BYTES]; /* that port's targetPort */
-	/* Labels in its selector that our pods lack, or "" if it selects them. */
+	/* Labels in its selector that our pods lack, or "" if it selects
+	 * them. */
 	char selector[300];
 	bool slices_known;
 	unsigned ready; /* number of ready endpoints */
@@ -319,8 +322,8 @@ struct leftover_facts {
 	/* Name and namespace of its Deployment, or "". */
 	char deployment[NAME_BYTES], namespace_[NODEPOOL_BYTES];
 	bool role, binding; /* its ClusterRole and ClusterRoleBinding exist */
-	/* Number of Nodes with do-not-consolidate, with do-not-evict, and with a
-	 * hold of unknown origin: without a mark, not from the NodePool's
+	/* Number of Nodes with do-not-consolidate, with do-not-evict, and with
+	 * a hold of unknown origin: without a mark, not from the NodePool's
 	 * template, and with no person as its field manager. */
 	unsigned nodes[LEFT_COUNT];
 	char node[LEFT_COUNT][NAME_BYTES]; /* the first of each */

@@ -13,10 +13,10 @@
  * Decides how `uninstall` removes every hold, mark and class of ours from a
  * cluster.
  *
- * A step machine (docs/architecture.md#step-machines): cleanup_next returns the
- * next step or the time to wait, and cleanup_done receives its outcome.  Several
- * WRITEs may be in flight at once, but only one step of any other kind.  The
- * steps:
+ * A step machine (docs/architecture.md#step-machines): cleanup_next returns
+ * the next step or the time to wait, and cleanup_done receives its outcome.
+ * Several WRITEs may be in flight at once, but only one step of any other
+ * kind.  The steps:
  *
  *	REGISTERED ── nothing marks new objects any more
  *	    ▼
@@ -36,11 +36,11 @@
  * refused, lost or changed, so the command may be killed at any time and run
  * again.  core/rules/decide chooses the write for each object.
  *
- * A dry run checks what is registered, lists once and returns the writes of one
- * round.  The caller answers each with CLEANUP_OK without making it.
+ * A dry run checks what is registered, lists once and returns the writes of
+ * one round.  The caller answers each with CLEANUP_OK without making it.
  *
- * cleanup_new allocates all memory.  until_ms is in boot_ms, the times of marks
- * are in server_ms.  Not thread-safe.
+ * cleanup_new allocates all memory.  until_ms is in boot_ms, the times of
+ * marks are in server_ms.  Not thread-safe.
  */
 struct cleanup;
 
@@ -61,7 +61,8 @@ enum cleanup_step {
 	CLEANUP_LEAD,  /* hold the Lease, so that nobody else writes */
 	CLEANUP_LIST,  /* make a consistent list of `kind` */
 	CLEANUP_WRITE, /* make the write `write` */
-	/* The command has ended with `verdict`.  Later calls return the same. */
+	/* The command has ended with `verdict`.  Later calls return the
+	 * same. */
 	CLEANUP_END,
 };
 
@@ -148,8 +149,8 @@ struct cleanup_write cleanup_writing(const struct cleanup *x, uint32_t id);
 
 /* The next four functions receive the contents of a LIST. */
 
-/* Call this when the list begins, and each time it starts over.  It discards the
- * items seen so far. */
+/* Call this when the list begins, and each time it starts over.  It discards
+ * the items seen so far. */
 void cleanup_listing(struct cleanup *x);
 /* Call this for each item. */
 void cleanup_seen(struct cleanup *x, const struct object *o, struct now now);

@@ -52,8 +52,8 @@ struct lease_config {
 	 * only after it has been free for this long, and never creates one. */
 	int64_t patience_ms;
 };
-/* The patience of a command as a multiple of a replica's retry_ms, so that every
- * running replica tries more than once before. */
+/* The patience of a command as a multiple of a replica's retry_ms, so that
+ * every running replica tries more than once before. */
 #define LEASE_PATIENCE_RETRIES 4
 
 /* A Lease (coordination.k8s.io/v1) as it is read and written. */
@@ -212,8 +212,8 @@ bool lease_is_orphan(const struct lease *l);
  * valid until the next call. */
 const char *lease_state(const struct lease *l);
 /* Sets the state, a UTF-8 text that is copied.  The next write includes it.
- * Returns -1, with *l unchanged, if it is too long, if the Lease's present state
- * is unknown, or after lease_stop. */
+ * Returns -1, with *l unchanged, if it is too long, if the Lease's present
+ * state is unknown, or after lease_stop. */
 int lease_state_set(struct lease *l, const char *text);
 /* The same for the history. */
 const char *lease_history(const struct lease *l);

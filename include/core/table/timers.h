@@ -208,11 +208,11 @@ uint32_t timers_moved(struct timers *ts);
 /* For sort_ids: in ascending order. */
 bool timers_id_before(const void *ctx, uint32_t a, uint32_t b);
 
-/* Restores a scope from the state of an earlier leader.  The caller has advanced
- * *cap to now.  max_ms is the cap that *cap was measured by, and `held` says
- * whether that leader held the scope.  at_ms is the server time of that state:
- * every released-at before it was applied.  If there is no room for another
- * scope, nothing is done. */
+/* Restores a scope from the state of an earlier leader.  The caller has
+ * advanced *cap to now.  max_ms is the cap that *cap was measured by, and
+ * `held` says whether that leader held the scope.  at_ms is the server time of
+ * that state: every released-at before it was applied.  If there is no room
+ * for another scope, nothing is done. */
 void timers_restore(struct timers *ts, const char *name, const struct cap *cap,
 		    int64_t max_ms, bool held, int64_t at_ms, struct now now);
 /* Restores all scopes, also those made before timers_seen, from the state of a
