@@ -9,7 +9,7 @@
 #include "core/base/stamp.h"
 
 /*
- * What we keep of a Node (v1) or a NodeClaim (karpenter.sh/v1).
+ * The facts that we keep about a Node (v1) or a NodeClaim (karpenter.sh/v1).
  * wire/api/object decodes each list item and watch line into a struct object.
  * It is a plain value that owns nothing and is copied with `=`.  Times are
  * server_ms (core/base/stamp).
@@ -21,7 +21,7 @@
 #define HELD_KEY_KEY OWN_PREFIX "held-key"
 #define CLASS_KEY OWN_PREFIX "replacement"
 #define CLASS_UID_KEY OWN_PREFIX "replacement-uid"
-/* followed by the uid of the deleted claim */
+/* The uid of the deleted claim follows. */
 #define CLASS_SUBSTITUTE "substitute/"
 
 /* Karpenter's names: sigs.k8s.io/karpenter pkg/apis/v1/{labels,taints}.go */
@@ -35,25 +35,24 @@
 enum kind {
 	KIND_NODE,
 	KIND_NODECLAIM,
-	KIND_COUNT, /* how many kinds a machine is made of */
+	KIND_COUNT, /* number of kinds that make up a machine */
 	KIND_NODEPOOL = KIND_COUNT,
 	KIND_EVENT, /* an Event by Karpenter about a NodeClaim */
-	VIEW_COUNT, /* how many kinds are listed and watched */
+	VIEW_COUNT, /* number of kinds that are listed and watched */
 };
 
-/* What an object says of a certain hold annotation. */
+/* The state of a hold annotation on an object. */
 enum hold {
 	HOLD_ABSENT,
-	HOLD_SAME,  /* it has the value that we would write */
-	HOLD_OTHER, /* it has any other value */
+	HOLD_SAME,  /* with the value that we write */
+	HOLD_OTHER, /* with any other value */
 };
 
-/* What an object says of our mark, the annotation MARK_KEY. */
+/* The state of our mark, the annotation MARK_KEY, on an object. */
 enum mark {
 	MARK_ABSENT,
-	MARK_TIME, /* a time in the form that we write; see mark_ms */
-	MARK_ODD,  /* any other value; it counts as the object's
-			   creation */
+	MARK_TIME, /* a time in the format that we write (mark_ms) */
+	MARK_ODD,  /* any other value, read as the object's creation time */
 };
 
 /* A hold annotation: its key and its value. */
@@ -70,61 +69,59 @@ struct object {
 	char nodepool[NODEPOOL_BYTES]; /* "" without the label */
 	int64_t created_ms;
 	bool deleting;	    /* it has a deletionTimestamp */
-	int64_t deleted_ms; /* the deletionTimestamp; STAMP_NONE if it has
-				   none, or none that can be read */
-	bool karpenter;	    /* it is Karpenter's, as far as the watch shows:
-				   docs/rules.md#which-objects-are-karpenters */
+	int64_t deleted_ms; /* the deletionTimestamp, or STAMP_NONE */
+	/* Whether it belongs to Karpenter, as far as the object shows
+	 * (docs/rules.md#which-objects-are-karpenters). */
+	bool karpenter;
 
-	/* The hold and our annotations.  Today's hold is the one that the
-	 * configuration names, and the default hold is DEFAULT_HOLD_KEY with
-	 * DEFAULT_HOLD_VALUE.  The two may be the same.  If the configuration
-	 * was changed, our mark may stand for a previous hold: has_previous is
-	 * then set, and previous_key names that hold. */
-	enum hold hold;		/* what the object has of today's hold */
-	enum hold default_hold; /* what it has of the default hold */
+	/* The hold and our annotations.  Today's hold is the annotation in the
+	 * configuration.  The default hold is DEFAULT_HOLD_KEY with
+	 * DEFAULT_HOLD_VALUE, and may be the same.  After a change of the
+	 * configuration, our mark may belong to a previous hold. */
+	enum hold hold;		/* today's hold */
+	enum hold default_hold; /* the default hold */
 	enum mark mark;
-	int64_t mark_ms;	 /* the mark's time; only with MARK_TIME */
+	int64_t mark_ms;	 /* MARK_TIME: the time in the mark */
 	bool has_held_key;	 /* it has the annotation HELD_KEY_KEY */
-	bool has_previous;	 /* the mark does not stand for today's hold */
-	enum hold previous_hold; /* what it has of the previous hold */
-	struct hold_key previous_key; /* the previous hold; key "" if the
-					   held-key cannot be read */
-	/* The value of CLASS_KEY: what this NodeClaim replaces.  "" if it has
-	 * none, or if CLASS_UID_KEY is not this object's own uid, because then
-	 * the annotation was copied from another object.  A Node therefore
-	 * never has one. */
+	bool has_previous;	 /* the mark belongs to a previous hold */
+	enum hold previous_hold; /* that hold */
+	/* Its key and value.  The key is "" if the held-key is unreadable. */
+	struct hold_key previous_key;
+	/* The value of CLASS_KEY, which says what this NodeClaim replaces.  ""
+	 * if there is none, or if CLASS_UID_KEY has the uid of another object,
+	 * from which the annotations were copied.  A Node never has a class. */
 	char replaces[CLASS_BYTES];
 
-	bool has_class; /* it has the annotation CLASS_KEY or
-				   CLASS_UID_KEY */
+	bool has_class; /* it has the annotation CLASS_KEY or CLASS_UID_KEY */
 
 	/* NodeClaim only. */
 	char node_name[NAME_BYTES]; /* status.nodeName */
-	bool launched;	      /* the condition Launched is True, or there is a
-				   status.providerID */
-	bool launch_known;    /* it has a condition Launched, True or not */
-	int64_t ready_ms;     /* when the condition Initialized became True;
-				   STAMP_NONE if it is not True */
-	bool rebooted;	      /* Karpenter has rebooted the machine, which was
-				   ready before: ready_ms is of a later boot */
-	bool disrupted;	      /* the condition DisruptionReason is True, so no
-				   ordinary claim may take its place.  It is
-				   false if the reason is Drifted or Unhealthy
-				   and the capacity is reserved
-				   (docs/rules.md#substitutes), and if
-				   `repaired` */
-	bool repaired;	      /* DisruptionReason is True with the reason
-				   Unhealthy, and the machine was never ready:
-				   its boot has failed */
-	int64_t disrupted_ms; /* when DisruptionReason became True, for a
-				   reason other than Empty; STAMP_NONE if it is
-				   not True, or Empty */
-	bool exposed;	      /* the condition Consolidatable or Drifted is
-				   True: Karpenter could take the machine now */
+	/* The condition Launched is True, or status.providerID is set. */
+	bool launched;
+	bool launch_known; /* it has a condition Launched, True or not */
+	/* When the condition Initialized became True, or STAMP_NONE. */
+	int64_t ready_ms;
+	/* Karpenter rebooted the machine after it had been ready, so ready_ms
+	 * belongs to a later boot. */
+	bool rebooted;
+	/* The condition DisruptionReason is True, so the deletion of this claim
+	 * has no substitute.  False if `repaired`, and for the reasons Drifted
+	 * and Unhealthy if the capacity is reserved
+	 * (docs/rules.md#substitutes). */
+	bool disrupted;
+	/* DisruptionReason is True with the reason Unhealthy, but the machine
+	 * was never ready: its boot has failed. */
+	bool repaired;
+	/* When DisruptionReason became True with a reason other than Empty, or
+	 * STAMP_NONE. */
+	int64_t disrupted_ms;
+	/* The condition Consolidatable or Drifted is True, so Karpenter could
+	 * disrupt the machine now. */
+	bool exposed;
 
-	/* Both, each in its own way. */
-	bool registered; /* Node: label karpenter.sh/registered=true;
-				   NodeClaim: status.nodeName is set */
+	/* Node: label karpenter.sh/registered=true.  NodeClaim: status.nodeName
+	 * is set. */
+	bool registered;
 
 	/* Node only: its ownerReference of kind NodeClaim.  Both are "" if it
 	 * has none. */
@@ -132,7 +129,7 @@ struct object {
 	char owner_uid[UID_BYTES];
 };
 
-/* Whose the hold on an object is, as far as its annotations show. */
+/* Who owns the hold on an object, according to its annotations. */
 enum tenure {
 	TENURE_FREE,	/* neither hold nor mark */
 	TENURE_PERSON,	/* a hold in any value, without our mark */
@@ -140,8 +137,8 @@ enum tenure {
 	TENURE_YIELDED, /* our mark, but the hold was removed or changed */
 };
 
-/* Returns the tenure of an object with these facts, which are those of struct
- * object.  Beside a mark it looks at the hold that the mark stands for. */
+/* Returns the tenure of an object with these members of struct object.  If
+ * there is a mark, the hold that it belongs to decides. */
 enum tenure object_tenure(enum hold hold, enum mark mark, bool has_previous,
 			  enum hold previous_hold);
 

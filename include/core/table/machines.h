@@ -59,82 +59,82 @@ struct entry {
 				   ownerReference */
 	struct uid uid;
 	struct version rv;
-	/* created_ms and ready_ms are no later than the moment at which they
-	 * were first seen, and follow machines_shift.  The stamps are what
-	 * stands on the object. */
+	/* created_ms and ready_ms are no later than when they were first seen,
+	 * and are shifted by machines_shift.  The stamps are the object's own
+	 * values. */
 	int64_t mark_ms, created_ms, created_stamp_ms;
 	union {
 		struct { /* claim */
 			int64_t ready_ms, ready_stamp_ms;
 			/* If this claim tries a failed boot again: how much
 			 * earlier the claim of the first try was created, and
-			 * the `least` of that claim's timer.  0: this is the
-			 * first try. */
+			 * `least` of that claim's timer.  Otherwise 0. */
 			uint32_t tried_before_ms, least;
 			int64_t seen_ms; /* when it was first seen */
 			union {
-				int64_t launch_seen_ms; /* when it was first
-					seen launched; STAMP_NONE: not yet */
-				/* when a machine that was rebooted was ready
-				 * before, or STAMP_NONE if unknown */
+				/* When it was first seen launched, or
+				 * STAMP_NONE. */
+				int64_t launch_seen_ms;
+				/* If rebooted: when it first became ready, or
+				 * STAMP_NONE if unknown. */
 				int64_t first_ready_ms;
 			};
-			uint32_t replaces; /* its class, written or not; ""
-						   if it has none */
-			uint32_t said;	   /* the reason that Karpenter's Event
-					   gives; "" if there was no Event */
+			/* Its class, or "", whether written on the object or
+			 * not. */
+			uint32_t replaces;
+			/* The reason in Karpenter's Event, or "". */
+			uint32_t said;
 		};
-		struct uid owner_uid; /* Node: the uid in its ownerReference;
-					   UID_NONE if it has none */
+		/* Node: the uid in its ownerReference, or UID_NONE. */
+		struct uid owner_uid;
 	};
 };
 
-/* A hold of an earlier configuration that some marks still stand for. */
+/* A hold of an earlier configuration to which some marks still belong. */
 struct previous_key {
-	unsigned users; /* how many entries name it; 0: the slot is free */
+	unsigned users; /* number of entries with it; 0 in a free slot */
 	struct hold_key hold;
 };
 
 /* Other code may read `top`, `cap` and the counts. */
 struct machines {
-	struct entry *at;	 /* by id */
-	uint32_t top, free, cap; /* ids below top have been used; free:
-					   the first of these ids that is
-					   free */
-	uint32_t max;		 /* of each kind */
+	struct entry *at; /* by id */
+	uint32_t top;	  /* ids from here on were never used */
+	uint32_t free;	  /* the first free id below top */
+	uint32_t cap;
+	uint32_t max; /* of each kind */
 	uint32_t count[KIND_COUNT];
-	uint32_t marked[KIND_COUNT];   /* how many have TENURE_OURS, for the
-					  metric; with MODE_OBSERVE, how many
-					  would have it */
-	uint32_t carrying[KIND_COUNT]; /* how many carry hold and mark */
+	/* Number of objects with TENURE_OURS.  With MODE_OBSERVE, number of
+	 * those that would have it. */
+	uint32_t marked[KIND_COUNT];
+	uint32_t carrying[KIND_COUNT]; /* with hold and mark on the object */
 	struct previous_key previous_keys[HELD_KEYS_MAX];
 	struct strings strings;
 	struct index claim_by_uid, claim_by_name, claim_by_node;
 	struct index node_by_name, node_by_owner;
 };
 
-/* max: how many objects of each kind fit.  Every id is below 2 * max.  m must
- * not move afterwards.  Returns -1 if there is no memory; *m is then empty. */
+/* Makes a table for `max` objects of each kind.  All ids are below 2 * max.  *m
+ * must not be moved afterwards.  Returns -1 if there is no memory; *m is then
+ * empty. */
 int machines_init(struct machines *m, uint32_t max);
 void machines_done(struct machines *m);
 
-/* The entries that a put or a drop changed or matched anew.  The caller looks
- * at their machines again. */
+/* The entries that a put or a drop has changed or matched.  The caller
+ * refreshes their machines. */
 struct touched {
 	uint32_t n;
 	uint32_t id[6];
-	bool owner_changed; /* after a put: the Node names another claim than
-			       before */
+	bool owner_changed; /* by a put: the Node has another owner now */
 };
 
-/* Finds or makes the entry of a Node or NodeClaim and takes over the object's
- * facts.  seen_ms is the server time now.  A time on the object that is later
- * than the moment at which it was first seen counts as that moment.  A Node of
- * the same name but another uid replaces the old one, even if the table is
- * full.  Sets *t, which includes the entry itself.  Returns the entry's id, or
- * NO_ID if the table is full, or if it has no room for the object's names.  An
- * entry that the object has already is then out of date: the caller drops
- * it. */
+/* Makes or updates the entry of a Node or NodeClaim.  seen_ms is the server
+ * time now; a time on the object that is later than the entry's first sight
+ * counts as that moment.  A Node with the same name and another uid replaces
+ * the old one, even if the table is full.  Sets *t, which includes the entry
+ * itself.  Returns the entry's id, or NO_ID if there is no room for the object
+ * or its names.  In that case an existing entry is out of date, and the caller
+ * drops it. */
 uint32_t machines_put(struct machines *m, const struct object *o,
 		      int64_t seen_ms, struct touched *t);
 /* The same for a caller who has looked for the entry.  `id` is the id that
@@ -149,20 +149,18 @@ void machines_shift(struct machines *m, int64_t by_ms);
 /* Takes the creation and readiness of all objects from their stamps again, but
  * no later than now_ms, as if each object were first seen now. */
 void machines_restamp(struct machines *m, int64_t now_ms);
-/* Notes that the object would have been written to, with MODE_OBSERVE: its
- * entry is from now on what it would be after ACT_HOLD, ACT_CLEAR or
- * ACT_UNMARK.  mark_ms is the mark, for ACT_HOLD.  This lasts until the object
- * shows that the write would not have been made: it has a hold or mark of its
- * own, or for the other two acts no mark any more.  Returns false, and changes
- * nothing, if that is so already. */
+/* With MODE_OBSERVE: changes the entry as ACT_HOLD, ACT_CLEAR or ACT_UNMARK
+ * would change the object.  mark_ms is the mark of ACT_HOLD.  The change ends
+ * when the object itself shows a hold or mark (ACT_HOLD), or no longer a mark
+ * (the other two).  Returns false, and changes nothing, if that is already so. */
 bool machines_assume(struct machines *m, uint32_t id, enum act act,
 		     int64_t mark_ms, const struct hold_key *today);
-/* Removes the entry; its id is free again.  Adds to *t, which the caller has
- * initialized, the entries that lost or found a peer. */
+/* Removes the entry and frees its id.  Adds the entries that lost or found a
+ * peer to *t, which the caller has initialized. */
 void machines_drop(struct machines *m, uint32_t id, struct touched *t);
 
-/* Notes that list number `generation`, or the watch that followed it, has shown
- * the entry. */
+/* Records that the entry was in list number `generation`, or in the watch after
+ * it. */
 void machines_shown(struct machines *m, uint32_t id, uint32_t generation);
 
 /* Returns the entry with this id, which is below `cap`.  It belongs to the
@@ -230,21 +228,20 @@ int64_t machines_entry_tried_ms(const struct entry *e);
 struct uid machines_entry_owner_uid(const struct entry *e);
 enum tenure machines_entry_tenure(const struct entry *e);
 
-/* Returns what `decide` needs to know of an entry.  If e is NULL, the half is
- * not present.  The caller fills in `busy` and `spent`, which the table does
- * not know. */
+/* Returns an entry in the form that `decide` needs.  NULL stands for a missing
+ * half.  The caller sets `busy` and `spent`. */
 struct half machines_half(const struct machines *m, const struct entry *e);
-/* Returns the hold that the entry's mark stands for.  It is `today`, or one of
- * an earlier configuration, which belongs to the table and is valid until the
+/* Returns the hold to which the entry's mark belongs: `today`, or one of an
+ * earlier configuration, which belongs to the table and is valid until the
  * entry changes. */
 const struct hold_key *machines_hold(const struct machines *m,
 				     const struct entry *e,
 				     const struct hold_key *today);
-/* Returns what a write that removes the mark has to test, so that it removes
- * nothing that has changed meanwhile.  true: the mark's own text is enough.
- * false: the write has to test the object's resourceVersion, because the mark
- * is no time of ours, or because Karpenter may still copy a person's hold to
- * the Node beside our mark when it registers the Node. */
+/* Returns what a write that removes the mark has to test for changes since:
+ * true if the mark's text suffices, false if it has to test the
+ * resourceVersion.  The latter is needed if the mark is not a time in our
+ * format, and while Karpenter may still copy a person's hold to the Node at
+ * its registration. */
 bool machines_entry_mark_exact(const struct entry *e);
 
 #endif
