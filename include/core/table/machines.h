@@ -152,7 +152,7 @@ void machines_restamp(struct machines *m, int64_t now_ms);
 /* With MODE_OBSERVE: changes the entry as ACT_HOLD, ACT_CLEAR or ACT_UNMARK
  * would change the object.  mark_ms is the mark of ACT_HOLD.  The change ends
  * when the object itself shows a hold or mark (ACT_HOLD), or no longer a mark
- * (the other two).  Returns false, and changes nothing, if that is already so. */
+ * (the other two).  Returns false and changes nothing if that is already so. */
 bool machines_assume(struct machines *m, uint32_t id, enum act act,
 		     int64_t mark_ms, const struct hold_key *today);
 /* Removes the entry and frees its id.  Adds the entries that lost or found a
