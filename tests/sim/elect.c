@@ -49,6 +49,7 @@ serve(struct world *w, const struct lease_call *c, bool leads)
 	else if (c->with_spec)
 		memcpy(r, &c->record, offsetof(struct lease_record, state));
 	if (c->step == LEASE_UPDATE && c->with_state) {
+		w->sighted += strcmp(r->state, c->record.state) != 0;
 		memcpy(r->state, c->record.state, sizeof(r->state));
 		strcpy(r->history, c->record.history);
 		r->state_bad = false;

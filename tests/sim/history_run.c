@@ -294,6 +294,8 @@ on_server(struct run *r, const struct op *o)
 		break;
 	case OP_SLOW:
 		until(r, &w->slow_until, o);
+		/* Calls under way at its end are still slow. */
+		world_trouble(w, w->slow_until + 2000);
 		break;
 	case OP_DENY:
 		deny(r, o);

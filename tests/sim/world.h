@@ -200,7 +200,8 @@ struct world {
 	struct dice dice;
 	int64_t now, end;
 	uint64_t rv, changes;
-	uint64_t sighted;	/* how often a replica saw something new */
+	uint64_t sighted;	/* how often a replica saw something new, or
+				   wrote another soft state */
 	struct thing things[THINGS];
 	int things_n;
 	struct machine machines[MACHINES];
