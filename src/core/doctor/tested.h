@@ -10,6 +10,7 @@ static const struct tested {
 	unsigned karpenter[3], kubernetes[3];
 } tested[] = {
 	{{1, 14, 1}, {1, 36, 3}},
+	{{1, 14, 3}, {1, 36, 3}},
 	{{1, 15, 0}, {1, 36, 3}},
 };
 
