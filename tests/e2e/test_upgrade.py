@@ -85,7 +85,7 @@ def test_upgraded_while_held(cluster, add_holder):
     until(lambda: not marks_left(cluster), EARLY + LATE, "released")
 
     cluster.scale("web", 3)
-    cluster.wait_running("web", 3, ACTS)
+    cluster.wait_running("web", 3, 2 * ACTS)
     until(lambda: len(names(cluster)) == 3 and all(
         map(held, cluster.metadata(NODES).values())), SOON, "all held again")
     assert holder.alive()
