@@ -339,7 +339,7 @@ PYTEST = $(PYTHON) -m pytest $(PYTEST_OPTIONS)
 AGAIN = $(PYTHON) tests/again.py
 
 daemon: $(FAST)  ## the whole daemon and its commands against a scripted API server
-	@echo "== the whole daemon and its commands, about two minutes"
+	@echo "== the whole daemon and its commands, a minute or two"
 	@HOLDER_VARIANT=$(VARIANT) \
 		$(KEEP) pytest $(AGAIN) pytest $(PYTEST_OPTIONS) \
 		-n 4 --dist loadgroup tests/edge
@@ -477,9 +477,9 @@ tsan:  ## the tests that have threads under the thread sanitizer
 	@$(MAKE) $(SIDE_BY_SIDE) $(TSAN) COMPUTING=
 	@HOLDER_SAID=$(abspath $(BUILD)/tsan/said) tests/said.sh check edge pytest daemon commands
 
-e2e: all  ## tests against a real kube-apiserver and Karpenter, about 7 minutes
+e2e: all  ## tests against a real kube-apiserver and Karpenter, about 5 minutes
 	@tests/e2e/lib/binaries.sh test
-	@echo "== against a real kube-apiserver and Karpenter, about 7 minutes"
+	@echo "== against a real kube-apiserver and Karpenter, about 5 minutes"
 	@$(KEEP) pytest $(AGAIN) pytest $(PYTEST_OPTIONS) \
 		-n 9 --dist loadgroup tests/e2e
 	@tests/said.sh check pytest e2e
