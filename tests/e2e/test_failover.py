@@ -185,7 +185,9 @@ def turns(plane, no_lease, make_holder, karpenter, elector_program):
         elector.end(signal.SIGKILL)
 
 
-def take_turns(turns, plane, karpenter, view, begin, times):
+@pytest.mark.long
+def test_by_turns_with_client_go(plane, no_lease, turns, karpenter, view):
+    times = 5
     old = karpenter.settled(5)
     karpenter.machine()
     view.wait_held(nodes(old))
@@ -204,7 +206,7 @@ def take_turns(turns, plane, karpenter, view, begin, times):
             # leads continued with it.  (Its time is cut to whole seconds.)
             assert abs(held_since() - since) <= EARLY * (1 + turns.taken)
     assert turns.taken == 1 + 6 * times
-    history = History(plane, begin)
+    history = History(plane, no_lease)
     assert not history.strays()
     who = [who for who, _, _ in history.terms]
     assert who == [turns.elector.identity, *[
@@ -216,17 +218,6 @@ def take_turns(turns, plane, karpenter, view, begin, times):
                    for who, since, over in history.terms), at
     assert not turns.elector.complaints()
     assert all(map(held, view.of(nodes(old)).values()))
-
-
-@pytest.mark.long
-def test_by_turns_with_client_go(plane, no_lease, turns, karpenter, view):
-    take_turns(turns, plane, karpenter, view, no_lease, 1)
-
-
-@pytest.mark.long
-def test_by_turns_with_client_go_for_long(
-        plane, no_lease, turns, karpenter, view):
-    take_turns(turns, plane, karpenter, view, no_lease, 5)
 
 
 # In the middle of the work

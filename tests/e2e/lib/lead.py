@@ -112,11 +112,12 @@ class Elector:
                 if len(words) == 3 and words[1] == what]
 
     def complaints(self):
-        """Its complaints, but for calls that took too long, as when it was
-        stopped."""
+        """Its complaints, but for calls that took too long or were cancelled,
+        as when it was stopped."""
         return [line for line in self.log.read_text().splitlines()
                 if re.match(r"[EWF]\d{4} ", line)
-                and not re.search("deadline|Client.Timeout", line)]
+                and not re.search(
+                    "deadline|Client.Timeout|context canceled", line)]
 
 
 # The audit log
