@@ -25,6 +25,7 @@ import play  # noqa: E402
 import policies  # noqa: E402
 import recommend  # noqa: E402
 import study  # noqa: E402
+import without  # noqa: E402
 
 recommend.HOLDERCTL = play.HOLDERCTL = HOLDERCTL
 
@@ -424,6 +425,36 @@ def test_thrown_away_runs_come_again(monkeypatch, tmp_path, no_sleep):
     assert not any(codes.values()) and sides == [1, 1, 1, 1, 2, 1]
 
 
+@pytest.mark.parametrize("rule", without.RULES)
+def test_a_rule_can_be_left_out(rule):
+    file, old, new = without.RULES[rule]
+    assert (without.REPO / file).read_text().count(old) == 1 and old != new
+
+
+def test_a_rule_is_left_out_before_the_runs(monkeypatch, tmp_path, no_sleep):
+    done = []
+    monkeypatch.setattr(without, "write", lambda _, rule: done.append(rule))
+    monkeypatch.setattr(study, "start", lambda job, _: done.append(
+        job.policy) or (Ended(0), tmp_path / "log", 0))
+    study.main({"LOADS": "drift", "POLICIES": "without-events holder-2m",
+                "REPEAT": "1", "RESULTS": str(tmp_path), "SIDE": "4"})
+    assert done[0] == "events" and sorted(done[1:]) == [
+        "holder-2m", "without-events"]
+
+
+def test_runs_without_a_rule_stand_apart():
+    found = {"day": {"holder-2m": [one("holder-2m", 3, 1)],
+                     "without-events": [one("without-events", 1, 1)],
+                     "balanced": [one("balanced", 2, 1)]},
+             "noise": {"holder-2m": [one("holder-2m", 3, 1)]}}
+    usual, ablated = pictures.parted(found)
+    assert [*usual["day"]] == ["holder-2m", "balanced"] and "noise" in usual
+    assert {k: [*v] for k, v in ablated.items()} == {
+        "day": ["holder-2m", "without-events"]}
+    assert "| day | without-events | 1 | 1 |" in pictures.ablation(ablated)
+    assert pictures.ablation({}) == ""
+
+
 def test_what_is_there_is_not_run(monkeypatch, tmp_path, capsys, no_sleep):
     for name in ("balanced", "pdb"):
         (tmp_path / f"wave.{name}.1.json").touch()
@@ -445,7 +476,7 @@ def test_the_page_is_that_of_the_results():
     found = pictures.results()
     assert pictures.page(text, found) == text, "make study-pictures"
     assert sorted(f.stem for f in pictures.FOLDER.glob("*.svg")) == sorted(
-        found)
+        pictures.parted(found)[0])
 
 
 def one(policy, moved, dollars, seed=1, **figures):

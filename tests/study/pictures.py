@@ -16,6 +16,7 @@ PAGE = REPO / "docs" / "study.md"
 FOLDER = REPO / "docs" / "study"
 BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
 NONE = "There is no result yet.\n"
+ONLY_ABLATION = {*policies.ABLATION} - {*policies.FIRST}
 
 # heading, figure, decimals
 COLUMNS = (
@@ -45,6 +46,15 @@ def results(folder=RESULTS):
     return {load: dict(sorted(found[load].items(),
                               key=lambda p: place(order, p[0])))
             for load in sorted(found, key=lambda n: place(loads.NAMES, n))}
+
+
+def parted(found):
+    """Those that a user could pick, and those of the ablation."""
+    return ({load: kept for load, of in found.items() if (kept := {
+        p: rs for p, rs in of.items() if p not in ONLY_ABLATION})},
+            {load: kept for load, of in found.items() if (kept := {
+                p: rs for p, rs in of.items() if p in policies.ABLATION})
+             and kept.keys() & ONLY_ABLATION})
 
 
 def value(result, figure):
@@ -127,15 +137,38 @@ def pace(found):
             ) if rows else ""
 
 
+ABLATION = """\
+### Without a rule
+
+`holder-2m` with one of its rules left out, and `holder-2m-capped` (`maxHoldDuration: 6m`, `releaseWindow: 2m`) with a plain cap.
+
+| load | policy | runs | pods moved | warm-up lost, s | disrupted | node-seconds | dollars | held, % | writes |
+|---|---|--:|--:|--:|--:|--:|--:|--:|--:|
+"""
+
+
+def ablation(found):
+    """What a run without one of the rules was like."""
+    return ABLATION + "".join(
+        f"| {load} | {policy} | {len(runs)} | " + " | ".join(
+            cell(runs, f, d) for _, f, d in COLUMNS if f in (
+                "moved", "warm_up_lost_s", "nodes_disrupted", "node_seconds",
+                "dollars", "held_share", "writes")) + " |\n"
+        for load, of in found.items() for policy, runs in of.items()
+    ) if found else ""
+
+
 def block(found, folder=RESULTS):
     """What stands between the marks of the page."""
     if not found:
         return NONE
+    found, ablated = parted(found)
     return "\n".join([
         *(f"### {load}\n\n![moves and cost of each policy under {load}]"
           f"(study/{load}.svg)\n\n{table(of)}\n{about(of)}"
           for load, of in found.items()),
-        *filter(None, (pace(found), recommend.block(found, folder)))])
+        *filter(None, (pace(found), ablation(ablated),
+                        recommend.block(found, folder)))])
 
 
 def page(text, found):
@@ -177,7 +210,7 @@ def main():
     FOLDER.mkdir(exist_ok=True)
     for old in FOLDER.glob("*.svg"):
         old.unlink()
-    for load, of in found.items():
+    for load, of in parted(found)[0].items():
         draw(load, of, FOLDER / f"{load}.svg")
     if not found:
         FOLDER.rmdir()

@@ -29,6 +29,7 @@ import yaml  # noqa: E402
 import loads  # noqa: E402
 import measures  # noqa: E402
 import policies  # noqa: E402
+import without  # noqa: E402
 from cluster import DECISIONS, DISRUPTED, Cluster, node_class, node_pool  # noqa: E402
 from controlplane import (BUILD, CLAIMS, NAMESPACES, NODES, POOLS,  # noqa: E402
                           REPO, ApiError, end_on_signals)
@@ -164,6 +165,8 @@ class Run:
         if policy.holder():
             self.holder = Holder(c, **policy.holder(), logging={
                 "format": "json", "level": "info"})
+            if policy.without:
+                self.holder.program = without.program(BUILD, policy.without)
             self.holder.start()
             self.holder.register()
             processes["holder"] = self.holder.process
@@ -359,7 +362,7 @@ def result(run, args, processors):
         "versions": versions(),
         "settings": {
             "disruption": policy.disruption(), "holder": policy.holder(),
-            "closed": policy.closed, "pdb": policy.pdb,
+            "without": policy.without, "closed": policy.closed, "pdb": policy.pdb,
             "jobs_stay": policy.jobs_stay, "menu": run.load.menu,
             "boot": BOOT, "batch": BATCH,
             "karpenter_cpu_requests": "1000m"},

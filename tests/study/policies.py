@@ -4,6 +4,8 @@
 import dataclasses
 import re
 
+import without
+
 SECONDS = {"s": 1, "m": 60, "h": 3600}
 # Karpenter looks again after 5 min at nodes that it left alone, and validates
 # for 15 s.
@@ -24,6 +26,7 @@ class Policy:
     closed: bool = False            # no disruption while the load runs
     pdb: bool = False               # maxUnavailable 1 for each Deployment
     jobs_stay: bool = False         # do-not-disrupt on the pods of Jobs
+    without: str = ""               # a rule of without.py that is left out
     settings: dict = dataclasses.field(default_factory=dict)  # of the holder
 
     def disruption(self, closed=False):
@@ -73,4 +76,14 @@ FURTHER = {
     "karpenter-10m": Policy("10m"),
     "holder-10m": Policy("0s", "10m"),
 }
-ALL = {**FIRST, **FURTHER}
+# The leaky bucket shows only where the cap is reached.
+CAPPED = {"maxHoldDuration": "6m", "releaseWindow": "2m"}
+# The holder without one of its rules, and what it is compared with.
+ABLATION = {
+    "holder-2m": FIRST["holder-2m"],
+    **{f"without-{rule}": Policy("0s", "2m", without=rule)
+       for rule in without.RULES if rule != "bucket"},
+    "holder-2m-capped": Policy("0s", "2m", settings=CAPPED),
+    "without-bucket": Policy("0s", "2m", settings=CAPPED, without="bucket"),
+}
+ALL = {**FIRST, **FURTHER, **ABLATION}

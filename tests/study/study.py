@@ -2,7 +2,8 @@
 """make study: plays loads under policies on real Karpenter, and keeps one small
 JSON for each run.  A result that exists is not run again.
 
-LOADS, POLICIES: names, or "first" (the default), "further", "all".
+LOADS, POLICIES: names, or "first" (the default), "further", "all"; "ablation"
+are the policies that leave out a rule of the holder.
 REPEAT: seeds 1 to N (2).  LOAD: a file of kubereplay instead of LOADS.
 MINUTES: of each load (20).  TRACES: the folder of the public traces.
 SIDE: runs side by side (two for each processor).  RESULTS: another folder.
@@ -19,6 +20,7 @@ sys.path[:0] = [str(HERE.parent / "e2e" / "lib"), str(HERE.parent)]
 
 import loads  # noqa: E402
 import policies  # noqa: E402
+import without  # noqa: E402
 from controlplane import (BUILD, REPO, end, end_on_signals, spawn,  # noqa: E402
                           tail)
 
@@ -108,7 +110,8 @@ def settings(env):
     return Settings(
         names, named(env.get("POLICIES") or "first", {
             "first": [*policies.FIRST], "further": [*policies.FURTHER],
-            "all": [*policies.ALL]}, [*policies.ALL], "policy"),
+            "ablation": [*policies.ABLATION],
+            "all": [*policies.FIRST, *policies.FURTHER]}, [*policies.ALL], "policy"),
         number(env, "REPEAT", 2), minutes or (0 if file else 20),
         number(env, "SIDE", 2 * os.cpu_count()), file, traces,
         pathlib.Path(env.get("RESULTS") or (
@@ -214,6 +217,10 @@ def main(env=os.environ):
           f"there; {len(todo)} to do, {s.side} side by side: about "
           f"{hours(total)}.  Results: {os.path.relpath(s.folder, REPO)}",
           flush=True)
+    for rule in sorted({policies.ALL[job.policy].without for job in todo}):
+        if rule:
+            print(f"study: building the holder without {rule}", flush=True)
+            without.write(BUILD, rule)
     given_up = Runs(s, todo).go()
     if given_up:
         sys.exit("study: without a result: "
