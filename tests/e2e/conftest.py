@@ -33,7 +33,8 @@ karpenters = []  # the cluster with real Karpenter, while there is one
 # longest begin first, as the last one decides when all of them end.
 LONGEST = (("deploy",), ("consolidation",), ("pools", "left_alone"),
            ("plugin",), ("check",), ("karpenter",),
-           ("replacements", "substitutes"), ("repair", "terminate_first"),
+           ("replacements", "substitutes"),
+           ("repair", "terminate_first", "gates"),
            ("outage",), ("failover",), ("uninstall",), ("scopes",),
            ("pods",), ("release",), ("restart",), ("rights",), ("rolling",),
            ("caps",), ("self_signed",), ("serve",), ("migration",),

@@ -154,6 +154,8 @@ STEPS = {
         needs_1_15("test_repair.py"),
     "A full reservation, with the gates `TerminateFirst…` off and on":
         needs_1_15("test_terminate_first.py"),
+    "The gates `PodDeletionCostManagement` and `CapacityBuffer`":
+        needs_1_15("test_gates.py"),
     "The API server, or Karpenter, upgraded while machines are held":
         lambda pair: ["test_upgrade.py"] if pair.before else "not tried",
     "`uninstall`":
