@@ -44,12 +44,16 @@ serve(struct world *w, const struct lease_call *c, bool leads)
 	if (strcmp(r->holder, c->record.holder) != 0)
 		w->lease_left_us = r->renew_us;
 	/* A merge patch leaves alone what is not in it. */
-	if (c->step == LEASE_CREATE)
+	if (c->step == LEASE_CREATE) {
 		lease_record_copy(r, &c->record);
-	else if (c->with_spec)
+		w->state_sent = c->sent_at;
+	} else if (c->with_spec)
 		memcpy(r, &c->record, offsetof(struct lease_record, state));
 	if (c->step == LEASE_UPDATE && c->with_state) {
-		w->sighted += strcmp(r->state, c->record.state) != 0;
+		if (strcmp(r->state, c->record.state) != 0) {
+			w->sighted++;
+			w->state_sent = c->sent_at;
+		}
 		memcpy(r->state, c->record.state, sizeof(r->state));
 		strcpy(r->history, c->record.history);
 		r->state_bad = false;
@@ -105,6 +109,7 @@ lease_call_send(struct lease_call *c, struct world *w,
 	c->step = todo->step;
 	c->with_spec = todo->with_spec;
 	c->with_state = todo->with_state;
+	c->sent_at = w->now;
 	c->code = LEASE_FAILED;
 	c->applied = c->answered = false;
 	if (todo->record != NULL)

@@ -706,9 +706,9 @@ int64_t
 holder_rest_ends(const struct holder *h)
 {
 	const struct stream *s = &h->streams[KIND_NODECLAIM];
-	int64_t first = h->led_since + 2 * REST_MS, at = s->opened + REST_MS;
+	int64_t first = h->led_since + 2 * REST_MS, at = s->listed + REST_MS;
 
-	if (!h->w->larges || h->listed_at[KIND_NODECLAIM] > s->opened)
+	if (!h->w->larges || h->listed_at[KIND_NODECLAIM] > s->listed)
 		return -1;
 	return at > first ? at : first;
 }

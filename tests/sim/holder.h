@@ -47,6 +47,7 @@ struct stream {
 	int64_t at;		/* when the page, or the opening of the watch,
 				   is answered */
 	int64_t ends;		/* when the watch times out */
+	int64_t listed;		/* when its list was last complete */
 	int64_t opened;		/* when the open watch was opened */
 	int64_t lag_ms, lag_until;
 	int64_t hung_until, hung_since, refused_until;
@@ -84,7 +85,7 @@ struct lease_call {
 	enum lease_step step;
 	enum lease_code code;
 	enum reply_fault fault;
-	int64_t apply_at, answer_at;
+	int64_t sent_at, apply_at, answer_at;
 	struct lease_record record;
 };
 

@@ -233,6 +233,7 @@ list_page(struct holder *h, struct stream *s, enum kind kind)
 		return;
 	}
 	s->fresh_list = s->complete = true;
+	s->listed = w->now;
 	s->unserved = false;
 	if (kind == KIND_NODEPOOL)
 		pools_gone(h, s);

@@ -356,7 +356,21 @@ look_for_window(struct truth *t, const struct action *a, const struct thing *o)
 	else
 		truth_seen_open(t, scope,
 				t->clock - over > SLACK_MS && o->denied == 0 &&
-					!alone);
+					!alone && !t->waits);
+}
+
+/* Is one of its objects being deleted, so that a leader can see it?  Of a claim
+ * that is too large it cannot, nor whose Node that is, unless the Node names
+ * it. */
+static bool
+is_seen_deleting(const struct world *w, const struct machine *m)
+{
+	const struct thing *claim = thing_alive(w, m->claim);
+	const struct thing *node = thing_alive(w, m->node);
+	bool large = claim != NULL && claim->large;
+
+	return (is_deleting(claim) && !large) ||
+	       (is_deleting(node) && (!large || node->other[0] != '\0'));
 }
 
 void
@@ -392,9 +406,7 @@ truth_action(struct holder *h, const struct action *a)
 	m = &w->machines[o->machine];
 	x = &t->machines[o->machine];
 	if (act_writes(a->act) && w->now - touched(w, m) > late &&
-	    ((is_deleting(thing_alive(w, m->claim)) &&
-	      !w->things[m->claim].large) ||
-	     is_deleting(thing_alive(w, m->node))))
+	    is_seen_deleting(w, m))
 		broken(w, "I9: %s is written to, though its machine is being "
 		       "deleted", a->name);
 	if (!is_known(t, h, m, late))

@@ -932,6 +932,15 @@ counts_at_all(const struct truth *t, int i, bool hi)
 	return hi ? x->counts.hi : x->counts.lo;
 }
 
+/* Does the leader surely know that the machine was launched?  In trouble it may
+ * not hear of that. */
+static bool
+launch_heard(const struct truth *t, const struct machine *m)
+{
+	return t->calm || t->leader == NULL || m->claim < 0 ||
+	       t->leader->sights[m->claim].launched_at >= 0;
+}
+
 /* Were enough machines, by minScaleUp, made within holdDuration of this one? */
 static bool
 is_enough(const struct truth *t, int machine, bool hi)
@@ -945,7 +954,8 @@ is_enough(const struct truth *t, int machine, bool hi)
 	for (int i = 0; i < t->w->machines_n; i++) {
 		if (truth_scope_of(t, &t->w->machines[i]) ==
 			    truth_scope_of(t, m) &&
-		    counts_at_all(t, i, hi))
+		    counts_at_all(t, i, hi) &&
+		    (hi || launch_heard(t, &t->w->machines[i])))
 			n += truth_near(t, machine, i, hold, hi);
 	}
 	return n >= truth_takes(t, machine, hi);

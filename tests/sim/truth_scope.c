@@ -683,7 +683,7 @@ fits(struct truth *t, int scope, struct kept *k)
 	    t->rules.cap.window_ms > 0)
 		slack *= max / (double)t->rules.cap.window_ms;
 	/* The state was written by a clock that has been set since. */
-	if (t->leader->jumped_at > k->at - SERVER_START - 60000)
+	if (t->leader->jumped_at > t->w->state_sent - 60000)
 		return true;
 	kept_run(t, k, scope, t->clock);
 	t->soft_at_odds = scope;

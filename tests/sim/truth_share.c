@@ -32,6 +32,15 @@ loses_node(const struct world *w, const struct machine *m, int64_t since)
 				(!node->used && node->gone_at >= since));
 }
 
+/* Does the leader know of no NodePool yet?  It waits for them for a moment only,
+ * and until they are listed it takes none for disabled or left alone. */
+static bool
+knows_no_nodepool(const struct truth *t)
+{
+	return t->leader != NULL &&
+	       !t->leader->streams[KIND_NODEPOOL].complete;
+}
+
 /* Does the leader take this for a machine of its scope?  It may know what was
  * so at any moment since then. */
 static struct maybe
@@ -41,7 +50,8 @@ is_machine(const struct truth *t, const struct machine *m, int64_t since)
 	const struct pool_state *p = &w->nodepools[m->pool_id];
 	const struct thing *claim = m->claim < 0 ? NULL : &w->things[m->claim];
 	bool out = truth_uncounted(w, &t->rules, m), there;
-	bool turned = p->changed >= since || p->respecified >= since;
+	bool turned = p->changed >= since || p->respecified >= since ||
+		      knows_no_nodepool(t);
 
 	if (claim == NULL)
 		return (struct maybe){false, false};
