@@ -44,19 +44,21 @@ serve(struct world *w, const struct lease_call *c, bool leads)
 	if (strcmp(r->holder, c->record.holder) != 0)
 		w->lease_left_us = r->renew_us;
 	/* A merge patch leaves alone what is not in it. */
-	if (c->step == LEASE_CREATE) {
+	if (c->step == LEASE_CREATE)
 		lease_record_copy(r, &c->record);
-		w->state_sent = c->sent_at;
-	} else if (c->with_spec)
+	else if (c->with_spec)
 		memcpy(r, &c->record, offsetof(struct lease_record, state));
 	if (c->step == LEASE_UPDATE && c->with_state) {
-		if (strcmp(r->state, c->record.state) != 0) {
-			w->sighted++;
-			w->state_sent = c->sent_at;
-		}
+		w->sighted += strcmp(r->state, c->record.state) != 0;
 		memcpy(r->state, c->record.state, sizeof(r->state));
 		strcpy(r->history, c->record.history);
 		r->state_bad = false;
+	}
+	/* A leader writes the same state again into a Lease that it makes
+	 * anew. */
+	if (strcmp(r->state, w->state_last) != 0) {
+		strcpy(w->state_last, r->state);
+		w->state_sent = c->sent_at;
 	}
 	if (leads)
 		w->lease_left_us = r->renew_us;

@@ -222,7 +222,8 @@ struct world {
 				   so */
 	bool is_crowded;
 	struct lease_record lease;
-	int64_t state_sent;	/* when the leader sent the state in it */
+	char state_last[LEASE_STATE_BYTES];
+	int64_t state_sent;	/* when the state in it was first sent */
 	int64_t lease_left_us;	/* the renewTime of the leader before */
 	int64_t lease_deleted;	/* when a person deleted it; then two may lead
 				   for a while */
