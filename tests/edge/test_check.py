@@ -202,6 +202,32 @@ def test_holds_that_nobody_is_on_record_for(run, tmp_path):  # noqa: F811
         "kubectl annotate node b karpenter.sh/do-not-disrupt-")
 
 
+@pytest.mark.parametrize("after, expected", [
+    (["0s", "0s", "30s"], "with 30s the holder spares more"),
+    (["0s", "30s"], None), (["0s", "Never"], None), (["4m59s"], None),
+    (["5m", "1h"], "5m or more, which spares most moves without a holder"),
+    (["Never"], None), ([None, "x"], None)], ids=str)
+def test_consolidate_after_names_a_row_of_the_study(
+        run, tmp_path, after, expected):  # noqa: F811
+    pools = [{"metadata": {"name": f"p{i}", "uid": f"{i}",
+                           "resourceVersion": "1"},
+              "spec": {"disruption": {} if value is None else {
+                  "consolidateAfter": value}}}
+             for i, value in enumerate(after)]
+
+    def answer(path):
+        if path == "/version":
+            return 200, VERSION
+        if path.startswith("/apis/karpenter.sh/v1/nodepools?"):
+            return 200, listed(*pools)
+        return 403, FORBIDDEN
+    with api_server(answer) as port:
+        out = check(run, tmp_path, port).out
+    line = re.search(r"^nodepools +\S+ *(.*)$", out, re.M)[1]
+    assert (expected or "") in line and ("Do I need" in line) == (
+        expected is not None), out
+
+
 @pytest.mark.parametrize("renewed, expected", [
     ([-90000], None), ([-90000, -2], None), ([-2, -90000], None),
     ([None], None), ([-3600], "ns0"), ([-3600, -60], "ns1"),

@@ -88,6 +88,17 @@ judge_annotations(const struct nodepool *p, struct findings *f)
 	}
 }
 
+enum study_row
+judge_consolidation(const struct nodepool_facts *n, const struct rules *r)
+{
+	if (n->pool.inert || n->pool.disabled ||
+	    !rules_nodepool_included(r, n->pool.name))
+		return STUDY_SILENT;
+	if (n->consolidate_ms == 0)
+		return STUDY_EAGER;
+	return n->consolidate_ms >= 300000 ? STUDY_PATIENT : STUDY_SILENT;
+}
+
 void
 judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 	       struct findings *f)

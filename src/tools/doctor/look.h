@@ -61,6 +61,7 @@ struct doctor {
 		bool grace, holds;
 	} pools[DOCTOR_NODEPOOLS_MAX];
 	unsigned pools_n, pools_seen;
+	unsigned by_row[STUDY_ROWS]; /* how many of each enum study_row */
 	struct nodepool_facts tried[DOCTOR_TRIED_MAX];
 	unsigned tried_n;
 	struct dry_run_facts dry_run;

@@ -20,6 +20,7 @@ take_nodepool(struct doctor *d, const char *bytes, size_t n, struct err *e)
 		return -1;
 	judge_nodepool(&p, rules, d->f);
 	d->pools_seen++;
+	d->by_row[judge_consolidation(&p, rules)]++;
 	if (d->pools_n < DOCTOR_NODEPOOLS_MAX) {
 		(void)str_copy(d->pool_names[d->pools_n], NODEPOOL_BYTES,
 			       p.pool.name);
@@ -36,6 +37,25 @@ static void
 begin_nodepools(struct doctor *d)
 {
 	d->pools_n = d->pools_seen = d->tried_n = 0;
+	memset(d->by_row, 0, sizeof(d->by_row));
+}
+
+/* Names the row of docs/study.md that fits most of the NodePools. */
+static const char *
+advice(const struct doctor *d)
+{
+	unsigned eager = d->by_row[STUDY_EAGER];
+	unsigned patient = d->by_row[STUDY_PATIENT];
+
+	if (2 * eager > d->pools_seen)
+		return "; most have consolidateAfter: 0s, and with 30s the "
+		       "holder spares more moves (docs/study.md, \"Do I need "
+		       "this?\")";
+	if (2 * patient > d->pools_seen)
+		return "; most have consolidateAfter: 5m or more, which spares "
+		       "most moves without a holder (docs/study.md, \"Do I "
+		       "need this?\")";
+	return "";
 }
 
 void
@@ -50,8 +70,9 @@ look_nodepools(struct doctor *d)
 			     });
 
 	if (rc == 0)
-		findings_looked(d->f, DOCTOR_NODEPOOLS, "%u NodePool%s",
-				d->pools_seen, d->pools_seen == 1 ? "" : "s");
+		findings_looked(d->f, DOCTOR_NODEPOOLS, "%u NodePool%s%s",
+				d->pools_seen, d->pools_seen == 1 ? "" : "s",
+				advice(d));
 	judge_patterns(&d->config.rules,
 		       (const char(*)[NODEPOOL_BYTES])d->pool_names, d->pools_n,
 		       &d->place, d->f);

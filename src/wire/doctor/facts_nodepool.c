@@ -56,6 +56,8 @@ spec_read_facts(const struct json *spec, const struct hold_key *hold,
 	const struct json *meta = json_member(template, "metadata");
 	const struct json *machine = json_member(template, "spec");
 	const struct json *ref = json_member(machine, "nodeClassRef");
+	const char *quiet =
+		json_string(json_member(disruption, "consolidateAfter"));
 	const char *after = json_string(json_member(machine, "expireAfter"));
 	unsigned blocked = 0;
 	long long replicas;
@@ -63,6 +65,8 @@ spec_read_facts(const struct json *spec, const struct hold_key *hold,
 	out->fixed =
 		json_integer(json_member(spec, "replicas"), &replicas) == 0;
 	out->never = json_says(disruption, "consolidateAfter", "Never");
+	if (quiet == NULL || duration_parse(quiet, &out->consolidate_ms))
+		out->consolidate_ms = -1;
 	out->template_holds = json_member(json_member(meta, "annotations"),
 					  hold->key) != NULL;
 	for (const struct json *b = json_first(budgets); b; b = json_next(b))

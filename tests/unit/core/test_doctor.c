@@ -746,6 +746,29 @@ START_TEST(test_more_than_fit)
 }
 END_TEST
 
+/* A NodePool that the holder leaves alone has no row. */
+START_TEST(test_rows_of_the_study)
+{
+	begin();
+	c.pool.consolidate_ms = -1;
+	ck_assert_int_eq(judge_consolidation(&c.pool, &c.rules), STUDY_SILENT);
+	c.pool.consolidate_ms = 299999;
+	ck_assert_int_eq(judge_consolidation(&c.pool, &c.rules), STUDY_SILENT);
+	c.pool.consolidate_ms = 300000;
+	ck_assert_int_eq(judge_consolidation(&c.pool, &c.rules), STUDY_PATIENT);
+	c.pool.consolidate_ms = 0;
+	ck_assert_int_eq(judge_consolidation(&c.pool, &c.rules), STUDY_EAGER);
+	c.pool.pool.disabled = true;
+	ck_assert_int_eq(judge_consolidation(&c.pool, &c.rules), STUDY_SILENT);
+	c.pool.pool.disabled = false;
+	c.pool.pool.inert = true;
+	ck_assert_int_eq(judge_consolidation(&c.pool, &c.rules), STUDY_SILENT);
+	c.pool.pool.inert = false;
+	strcpy(c.rules.include.at[0], "other");
+	ck_assert_int_eq(judge_consolidation(&c.pool, &c.rules), STUDY_SILENT);
+}
+END_TEST
+
 START_TEST(test_said_once)
 {
 	findings_init(&found);
@@ -833,6 +856,7 @@ main(void)
 	tcase_add_test(tc, test_rights);
 	tcase_add_test(tc, test_notes);
 	tcase_add_test(tc, test_more_than_fit);
+	tcase_add_test(tc, test_rows_of_the_study);
 	tcase_add_test(tc, test_said_once);
 	tcase_add_test(tc, test_unknown);
 	tcase_add_test(tc, test_what_a_dry_run_is_to_bring);

@@ -250,6 +250,7 @@ START_TEST(test_pools)
 					    &e) == 0,
 		      "%s", e.text);
 	ck_assert_str_eq(p.pool.name, "p");
+	ck_assert_int_eq(p.consolidate_ms, -1);
 	ck_assert_msg(p.fixed == pool_cases[_i].fixed &&
 			      p.never == pool_cases[_i].never &&
 			      p.template_holds == pool_cases[_i].holds &&
@@ -257,6 +258,30 @@ START_TEST(test_pools)
 			      p.grace == pool_cases[_i].grace &&
 			      p.expire_ms == pool_cases[_i].expire_ms,
 		      "%s", json);
+}
+END_TEST
+
+static const struct {
+	const char *after;
+	int64_t ms;
+} quiet_cases[] = {
+	{"\"0s\"", 0},	 {"\"30s\"", 30000}, {"\"1h30m\"", 5400000},
+	{"\"Never\"", -1}, {"\"soon\"", -1},   {"30", -1},
+};
+
+START_TEST(test_consolidate_after)
+{
+	char json[200];
+	struct nodepool_facts p;
+	struct err e = {0};
+
+	(void)snprintf(json, sizeof(json),
+		       POOL("\"disruption\":{\"consolidateAfter\":%s}"),
+		       quiet_cases[_i].after);
+	ck_assert_msg(facts_nodepool_decode(json, strlen(json), &hold, &p,
+					    &e) == 0,
+		      "%s", e.text);
+	ck_assert_int_eq(p.consolidate_ms, quiet_cases[_i].ms);
 }
 END_TEST
 
@@ -625,6 +650,7 @@ main(void)
 	tcase_add_test(tc, test_addresses);
 	tcase_add_test(tc, test_no_webhook_of_ours);
 	LOOP(test_pools, pool_cases);
+	LOOP(test_consolidate_after, quiet_cases);
 	LOOP(test_deployments, images);
 	LOOP(test_pods, pods);
 	LOOP(test_nodes, nodes);
