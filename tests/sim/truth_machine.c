@@ -798,6 +798,16 @@ set_unread_failed(struct truth *t, const struct thing *claim,
 			!has_passed(t, x->deadline_hi + LAG_MS);
 }
 
+/* Was the claim ready, and did the leader, which knew it before, not hear of
+ * that? */
+static bool
+ready_missed(const struct truth *t, const struct thing *claim)
+{
+	return was_ready(claim) && t->leader != NULL &&
+	       t->leader->sights[claim->index].at >= 0 &&
+	       t->leader->sights[claim->index].ready_at < 0;
+}
+
 /* A boot failed.  The machine goes on counting until it is tried again. */
 static void
 set_failed(struct truth *t, const struct past *p, int machine)
@@ -814,7 +824,11 @@ set_failed(struct truth *t, const struct past *p, int machine)
 			  seen_at(t, claim) + LAG_MS >=
 				  claim->born + GRACE_MS);
 	x->counted.hi |= decided_late(t, p, claim);
-	if ((claim->large || claim->was_large) && !ready_known(t, claim).lo) {
+	/* It was launched and deleted in the same moment. */
+	x->counted.hi |= claim->launched &&
+			 claim->launched_at >= claim->deleted_at;
+	if (((claim->large || claim->was_large) && !ready_known(t, claim).lo) ||
+	    ready_missed(t, claim)) {
 		set_unread_failed(t, claim, x);
 		return;
 	}

@@ -68,7 +68,9 @@ struct entry {
 			int64_t ready_ms, ready_stamp_ms;
 			/* If this claim tries a failed boot again: how much
 			 * earlier the claim of the first try was created, and
-			 * `least` of that claim's timer.  Otherwise 0. */
+			 * `least` of that claim's timer.  Otherwise 0, but
+			 * `least` is that of its own timer once its Node is
+			 * being deleted. */
 			uint32_t tried_before_ms, least;
 			int64_t seen_ms; /* when it was first seen */
 			union {

@@ -155,6 +155,7 @@ controller_nodepools_listed(struct controller *s, struct now now)
 
 	while ((p = nodepools_stale(&s->nodepools, generation, &i)) != NULL)
 		drop_nodepool(s, p->name, now);
+	timers_unteach_all(&s->timers);
 }
 
 /* Returns the earliest released-at of those NodePools of the scope that may be
@@ -187,11 +188,15 @@ controller_nodepools_teach(struct controller *s, struct now now)
 	uint32_t scope;
 
 	while ((scope = timers_untaught(&s->timers)) != NO_ID) {
-		struct nodepool_terms t = nodepools_terms(
-			&s->nodepools, timers_scope(&s->timers, scope)->name,
-			now.server_ms);
+		const char *name = timers_scope(&s->timers, scope)->name;
+		struct nodepool_terms t = nodepools_terms(&s->nodepools, name,
+							  now.server_ms);
 
-		timers_cap(&s->timers, scope, t.max_ms, now.boot_ms);
+		/* A debt that was restored waits for the cap that it is
+		 * measured against. */
+		if (s->views.at[KIND_NODEPOOL].listed ||
+		    nodepools_find(&s->nodepools, name) != NULL)
+			timers_cap(&s->timers, scope, t.max_ms, now.boot_ms);
 		timers_released(&s->timers, scope, released_since(s, &t), now);
 	}
 }

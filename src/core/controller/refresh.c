@@ -133,12 +133,18 @@ set_timer(struct controller *s, uint32_t head, int64_t now_ms)
 		&s->nodepools, machines_nodepool(m, machines_at(m, head)),
 		now_ms);
 	struct entry *claim = machines_claim(m, head);
+	bool deleted = being_deleted(claim, machines_node(m, head));
+	uint32_t least = timers_at(&s->timers, head)->least;
 	struct timer_facts f;
 
+	/* The deletion of the Node may be seen before that of the claim.  A
+	 * boot that failed needs as many machines as before. */
+	if (deleted && claim != NULL && least > 0)
+		claim->least = least;
 	if (claim != NULL && !terms.uncounted)
 		replacements_judge(&s->replacements, claim, now_ms);
 	f = facts_of(s, head, &terms, now_ms);
-	if (terms.uncounted || being_deleted(claim, machines_node(m, head)))
+	if (terms.uncounted || deleted)
 		timers_drop(&s->timers, head);
 	else if (timers_put(&s->timers, head, &f, now_ms))
 		counter_add(s->counters, COUNTER_TABLE_FULL);

@@ -64,6 +64,8 @@ retries_put(struct retries *t, const struct entry *claim, int64_t deleted_ms,
 	    int64_t now_ms)
 {
 	struct retry *r = t->at;
+	uint32_t least =
+		timers_at(t->timers, machines_id(t->machines, claim))->least;
 
 	while (r < t->at + RETRIES_MAX && r->used && r->until_ms > now_ms)
 		r++;
@@ -76,8 +78,7 @@ retries_put(struct retries *t, const struct entry *claim, int64_t deleted_ms,
 		.until_ms = deleted_ms + RETRY_MS,
 		.created_stamp_ms = claim->created_stamp_ms,
 		.deleted_stamp_ms = deleted_ms,
-		.least = timers_at(t->timers, machines_id(t->machines, claim))
-				 ->least,
+		.least = least > 0 ? least : claim->least,
 	};
 	(void)str_copy(r->nodepool, sizeof(r->nodepool),
 		       machines_nodepool(t->machines, claim));
