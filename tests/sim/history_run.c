@@ -218,11 +218,13 @@ quarrel(struct run *r, int64_t for_ms)
 {
 	/* Only one of them may have seen that a claim is ready which is too
 	 * large now. */
-	bool is_one = r->w.larges;
+	bool is_one = r->w.larges || r->w.now < r->w.turns_until;
 
+	/* Nor do they agree if their rules or their clocks differ. */
 	for (int i = 1; i < r->truth.holders_n; i++)
 		is_one |= memcmp(&r->holders[i].rules, &r->holders[0].rules,
-				 sizeof(r->holders[0].rules)) != 0;
+				 sizeof(r->holders[0].rules)) != 0 ||
+			  r->holders[i].offset != r->holders[0].offset;
 	if (is_one)
 		r->w.quarrel = r->w.now + for_ms + QUARREL_MS;
 	r->w.strange += is_one ? QUARREL_WRITES : 2;

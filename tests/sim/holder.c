@@ -336,6 +336,8 @@ patch_now(struct holder *h, struct flight *f)
 	    !reply_refuses(denied(w, t), -1, &f->out))
 		f->out.code = thing_patch(w, &f->a, &h->rules.hold, f->out.rv);
 	truth_written(h, f);
+	if (f->out.code == CONTROLLER_OK && f->fault != REPLY_WHOLE)
+		t->unanswered = w->now;
 	if (f->out.code != CONTROLLER_OK)
 		tell(w, "holder %d   %s: outcome %d", h->number, f->a.name,
 		     f->out.code);

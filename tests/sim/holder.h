@@ -49,6 +49,7 @@ struct stream {
 	int64_t ends;		/* when the watch times out */
 	int64_t listed;		/* when its list was last complete */
 	int64_t opened;		/* when the open watch was opened */
+	int64_t closed;		/* when the watch before ended */
 	int64_t lag_ms, lag_until;
 	int64_t hung_until, hung_since, refused_until;
 	size_t pos;		/* place of the next line in the log */
@@ -172,6 +173,10 @@ struct now holder_now_at(const struct holder *h, int64_t at);
 struct scope_report holder_scope(const struct holder *h, const char *name);
 /* How old is the oldest line that this replica has not got? */
 int64_t holder_lag_ms(const struct holder *h);
+
+/* Since when has its watch of this kind not heard all that has happened?  Now:
+ * it has. */
+int64_t holder_behind_since(const struct holder *h, enum kind kind);
 void holder_knows(struct holder *h, const struct thing *t);
 /* The same for a claim of which it has seen only the metadata. */
 void holder_knows_metadata(struct holder *h, const struct thing *t);

@@ -185,9 +185,12 @@ check_clear(struct world *w, const struct thing *t, const struct action *a,
 	enum ann k = ann_of(&a->hold);
 	/* Of a former hold that is not the default, the claim says nothing. */
 	bool unknown = k != ann_of(today) && k != ANN_HOLD;
+	int claim = w->machines[t->machine].claim;
 
 	if (a->act == ACT_CLEAR) {
-		/* Where there are no claims, nobody can ask whose it is. */
+		/* Where the claim is gone, or there are no claims, nobody can
+		 * ask whose it is. */
+		unknown |= claim >= 0 && !w->things[claim].used;
 		if (t->notes.by[k] == BY_PERSON && !unknown &&
 		    w->now >= w->unserved_until[KIND_NODECLAIM])
 			broken(w, "I1: the hold on %s is a person's, and is "

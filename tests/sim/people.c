@@ -184,6 +184,7 @@ person_does(struct world *w, struct thing *t, enum person what,
 	case PERSON_SWELL:
 	case PERSON_SHRINK:
 		t->large = what == PERSON_SWELL;
+		t->large_at = w->now;
 		break;
 	case PERSON_SET:
 		set(t, value);

@@ -253,6 +253,7 @@ watch_over(struct holder *h, struct stream *s, enum kind kind,
 	   enum reflect_code code)
 {
 	s->state = STREAM_IDLE;
+	s->closed = h->w->now;
 	s->hung_until = 0;
 	controller_watch(h->controller, kind, false);
 	h->poked = true;
@@ -448,9 +449,8 @@ stream_step(struct holder *h, enum kind kind)
 	return h->w->now;
 }
 
-/* Since when has the stream had something to tell that it has not told? */
-static int64_t
-behind_since(const struct holder *h, enum kind kind)
+int64_t
+holder_behind_since(const struct holder *h, enum kind kind)
 {
 	const struct stream *s = &h->streams[kind];
 	const struct world *w = h->w;
@@ -459,6 +459,10 @@ behind_since(const struct holder *h, enum kind kind)
 
 	if (s->state == STREAM_OPEN)
 		return s->pos < n ? w->lines[kind][s->pos].at : w->now;
+	/* Pages of a list are still to come. */
+	if (!s->fresh_list)
+		while (n > 0 && w->lines[kind][n - 1].at >= s->closed)
+			n--;
 	while (n > 0 && (!s->complete || w->lines[kind][n - 1].t.rv > rv))
 		n--;
 	return n < w->lines_n[kind] ? w->lines[kind][n].at : w->now;
@@ -472,7 +476,7 @@ holder_lag_ms(const struct holder *h)
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		if (!holder_watches(h, (enum kind)k))
 			continue;
-		int64_t since = behind_since(h, (enum kind)k);
+		int64_t since = holder_behind_since(h, (enum kind)k);
 
 		oldest = since < oldest ? since : oldest;
 	}

@@ -407,7 +407,9 @@ to_be_clear(const struct truth *t, const struct thing *o,
 	if (!o->registered && claim != NULL && is_denied(t->w, claim))
 		return false;
 	/* The Node stands for itself, because it does not name its claim
-	 * yet. */
+	 * yet, and nobody can see the status of a claim that is too large. */
+	if (o->other[0] == '\0' && claim != NULL && claim->large)
+		return false;
 	if (o->other[0] == '\0' &&
 	    t->clock <= o->created_ms + t->rules.hold_ms + SLACK_MS)
 		return false;

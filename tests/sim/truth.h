@@ -68,6 +68,7 @@ struct scope_truth {
 	int64_t released;	/* the earliest released-at; STAMP_NONE: none */
 	int64_t limited_since, limited_at;	/* the released-at that limits
 				   the debt, and its virtual time */
+	int64_t limited_from;	/* since when it does */
 	bool heard_late;	/* the replicas heard of that released-at in
 				   trouble */
 	/* A new leader does not see everything yet.  These hold what the last

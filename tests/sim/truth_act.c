@@ -421,10 +421,11 @@ truth_action(struct holder *h, const struct action *a)
 	if (w->now - x->goal_since <= late)
 		return;
 	/* What people say on a claim that is too large may be heard a minute
-	 * later.  Until then a write on the claim itself fails (thing_patch). */
+	 * later.  Until then a write on the claim itself fails (thing_patch).
+	 * Nobody knows that a Node is that claim's which does not name it. */
 	if (a->act == ACT_HOLD && says_no(t, m, o) &&
 	    (m->claim < 0 || !w->things[m->claim].large ||
-	     (o->index != m->claim &&
+	     (o->index != m->claim && o->other[0] != '\0' &&
 	      w->now - w->things[m->claim].touched > LATE_MS)))
 		broken(w, "I1: %s is held, though a person has a say", a->name);
 }

@@ -527,6 +527,9 @@ unclear(const struct truth *t, const struct thing *claim,
 				 claim->born) ||
 	       respecified_since(w, &w->machines[deleted->machine],
 				 deleted->deleted_at) ||
+	       w->nodepools[w->machines[deleted->machine].pool_id].changed +
+			       LAG_MS >=
+		       deleted->deleted_at ||
 	       !t->calm || t->leader == NULL ||
 	       t->leader->led_since > deleted->deleted_at ||
 	       was_unseen(t, claim, deleted);
@@ -689,17 +692,33 @@ is_launched(struct truth *t, const struct thing *claim)
 	bool seen = t->leader != NULL &&
 		    t->leader->sights[claim->index].launched_at >= 0;
 
-	/* Nobody can see the launch of a claim that is too large. */
+	/* Nobody can see the launch of a claim that is too large.  A fresh list
+	 * shows that it has become so. */
 	if (claim->large && !seen)
 		return (struct maybe){
 			has_passed(t, at + LAG_MS) && t->leader != NULL &&
-				t->leader->sights[claim->index].at >= 0,
+				t->leader->sights[claim->index].at >= 0 &&
+				t->leader->listed_at[KIND_NODECLAIM] >=
+					claim->large_at,
 			claim->launched || has_passed(t, at)};
 	if (claim->launched)
 		return (struct maybe){true, true};
 	if (claim->launch_known)
 		return (struct maybe){false, false};
 	return (struct maybe){has_passed(t, at + LAG_MS), has_passed(t, at)};
+}
+
+/* Does the leader not know the claim yet, but its Node?  Then the Node is a
+ * machine by itself. */
+static bool
+knows_node_alone(const struct truth *t, int machine)
+{
+	const struct machine *m = &t->w->machines[machine];
+	const struct thing *node = thing_alive(t->w, m->node);
+
+	return t->leader != NULL && t->leader->sights[m->claim].at < 0 &&
+	       node != NULL && node->registered &&
+	       t->leader->sights[node->index].at >= 0;
 }
 
 static void
@@ -747,6 +766,7 @@ set_counts(struct truth *t, const struct past *p, int machine)
 	x->replaced.hi |= x->judged >= JUDGED_SUBSTITUTE;
 	x->counts.lo &= !x->replaced.hi;
 	x->counts.hi &= !x->replaced.lo;
+	x->counts.hi |= knows_node_alone(t, machine);
 }
 
 /* The claim was undecided when it was deleted.  May a leader come to see it as
@@ -824,9 +844,13 @@ set_failed(struct truth *t, const struct past *p, int machine)
 			  seen_at(t, claim) + LAG_MS >=
 				  claim->born + GRACE_MS);
 	x->counted.hi |= decided_late(t, p, claim);
-	/* It was launched and deleted in the same moment. */
+	/* It was launched and deleted in the same moment, or a new leader finds
+	 * it launched and being deleted. */
 	x->counted.hi |= claim->launched &&
-			 claim->launched_at >= claim->deleted_at;
+			 (claim->launched_at >= claim->deleted_at ||
+			  (t->leader != NULL && !truth_classed(claim) &&
+			   t->leader->sights[claim->index].at >
+				   claim->deleted_at));
 	if (((claim->large || claim->was_large) && !ready_known(t, claim).lo) ||
 	    ready_missed(t, claim)) {
 		set_unread_failed(t, claim, x);
@@ -900,6 +924,8 @@ is_ongoing(struct truth *t, int machine)
 
 		if (c == NULL || truth_scope_of(t, &w->machines[i]) !=
 					 truth_scope_of(t, &w->machines[machine]))
+			continue;
+		if (!truth_knows_of(t, i))
 			continue;
 		failed += y->failed_boot && c->deleted_at > claim->deleted_at -
 							    2 * FAILED_MS;

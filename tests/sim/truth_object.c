@@ -105,10 +105,10 @@ bool
 truth_is_unread(const struct truth *t, const struct thing *claim)
 {
 	const struct holder *h = t->leader;
+	int64_t opened = h == NULL ? 0 : h->streams[KIND_NODECLAIM].opened;
 
 	return claim != NULL && claim->large && h != NULL &&
-	       (h->sights[claim->index].at < 0 ||
-		h->streams[KIND_NODECLAIM].opened <= claim->touched ||
-		h->listed_at[KIND_NODECLAIM] <=
-			h->streams[KIND_NODECLAIM].opened);
+	       (h->sights[claim->index].at < 0 || opened <= claim->touched ||
+		opened <= claim->unanswered ||
+		h->listed_at[KIND_NODECLAIM] <= opened);
 }

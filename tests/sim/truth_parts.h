@@ -54,6 +54,9 @@ bool truth_may_follow(const struct thing *claim, const struct thing *failed);
 bool truth_may_try(const struct truth *t, int machine, int failed);
 /* Has another surely taken that boot, so that every leader has seen it? */
 bool truth_is_retried(struct truth *t, int failed);
+/* Does the leader know the machine's claim?  One that was gone before it led it
+ * does not. */
+bool truth_knows_of(const struct truth *t, int machine);
 /* Were the two made within that time of each other, each by its own age or by
  * that of its first try?  hi: possibly. */
 bool truth_near(const struct truth *t, int machine, int other, int64_t within,

@@ -41,6 +41,15 @@ truth_may_follow(const struct thing *claim, const struct thing *failed)
 }
 
 bool
+truth_knows_of(const struct truth *t, int machine)
+{
+	const struct thing *claim = claim_of(t, machine);
+
+	return t->leader == NULL || claim == NULL ||
+	       t->leader->sights[claim->index].at >= 0;
+}
+
+bool
 truth_may_try(const struct truth *t, int machine, int failed)
 {
 	const struct retry_truth *r = &t->machines[machine].retry;
@@ -56,7 +65,8 @@ truth_is_retried(struct truth *t, int failed)
 	for (int i = 0; i < t->w->machines_n; i++) {
 		const struct retry_truth *r = &t->machines[i].retry;
 
-		if (r->tries != TRIES_THIS || r->failed != failed)
+		if (r->tries != TRIES_THIS || r->failed != failed ||
+		    !truth_knows_of(t, i))
 			continue;
 		turns_at(t, r->at + LAG_MS + 1);
 		return t->w->now > r->at + LAG_MS;

@@ -108,6 +108,14 @@ surely_open(const struct scope_truth *s)
 	       s->early.windows == s->late.windows;
 }
 
+static bool
+has_listed(const struct truth *t)
+{
+	return t->leader == NULL ||
+	       t->leader->streams[KIND_NODECLAIM].complete ||
+	       t->leader->streams[KIND_NODECLAIM].unserved;
+}
+
 static void
 run_scope(struct truth *t, int scope, double dt)
 {
@@ -124,8 +132,9 @@ run_scope(struct truth *t, int scope, double dt)
 	bucket_run(&s->early, dt, possibly,
 		   s->early.open ? t->maybe_usable : t->usable, max, window);
 	bucket_run(&high, dt, possibly, t->usable, max, window);
+	/* A new leader holds nothing before it has listed the machines. */
 	bucket_run(&s->late, dt,
-		   (s->seems.lo && !t->begins) ||
+		   (s->seems.lo && !t->begins && has_listed(t)) ||
 			   (s->gap && !s->gap_over && s->gap_held),
 		   s->late.open ? t->usable : t->maybe_usable, max, window);
 	s->high = open			    ? 0
@@ -186,6 +195,7 @@ limit_debt(struct truth *t, int scope)
 	if (since != s->limited_since) {
 		s->limited_since = since;
 		s->limited_at = t->w->now - (t->clock - since);
+		s->limited_from = t->w->now;
 	}
 	most = (double)(t->w->now - s->limited_at);
 	if (advanced)
@@ -212,8 +222,10 @@ limit_debt(struct truth *t, int scope)
 	least = least < most ? least : most;
 	if (s->late.debt > least && !s->late.open)
 		s->late.debt = least > 0 ? least : 0;
-	/* The leader hears of it a moment later, and sees whole seconds. */
-	if (!t->calm)
+	/* The leader hears of it a moment later, perhaps with a NodePool that
+	 * has none, and sees whole seconds. */
+	turns_at(t, s->limited_from + LAG_MS);
+	if (!t->calm || t->w->now < s->limited_from + LAG_MS)
 		return;
 	if (s->early.debt > most + TURN_MS && !s->early.open)
 		s->early.debt = most + TURN_MS;
@@ -324,6 +336,22 @@ hears_pools(const struct truth *t)
 	       t->w->now >= s->lag_until + s->lag_ms;
 }
 
+/* Has the leader not heard yet that the spec of a NodePool was changed?  Then
+ * it may take machines for some of the scope that are left alone. */
+static bool
+missed_a_spec(const struct truth *t, int scope)
+{
+	int64_t since = t->leader == NULL ? t->w->now
+					  : holder_behind_since(
+						    t->leader, KIND_NODEPOOL);
+
+	for (int i = 0; since < t->w->now && i < t->w->pools_n; i++)
+		if (in_scope(t, scope, i) &&
+		    t->w->nodepools[i].respecified >= since)
+			return true;
+	return false;
+}
+
 static void
 open_windows(struct truth *t, int scope)
 {
@@ -333,7 +361,7 @@ open_windows(struct truth *t, int scope)
 	/* Nobody can say when the leader hears of a cap while it does not hear of
 	 * NodePools.  It does not know one either where they are not served
 	 * yet. */
-	if ((max != s->max && !hears_pools(t)) ||
+	if ((max != s->max && !hears_pools(t)) || missed_a_spec(t, scope) ||
 	    (max != t->rules.cap.max_ms && t->leader != NULL &&
 	     t->leader->streams[KIND_NODEPOOL].unserved))
 		s->unknown = true;
@@ -355,7 +383,8 @@ open_windows(struct truth *t, int scope)
 	if (!s->early.open && s->seems.hi && s->early.debt >= (double)max)
 		bucket_open(&s->early, t->w->now, window - LAG_MS);
 	if (!s->late.open && s->seems.lo && s->late.debt >= (double)max &&
-	    t->leader != NULL && !s->gap) {
+	    t->leader != NULL && t->w->now >= t->leader->paused_until &&
+	    !s->gap) {
 		if (!s->early.open && s->early.windows == s->late.windows)
 			bucket_open(&s->early, t->w->now, window - LAG_MS);
 		bucket_open(&s->late, t->w->now, window + LAG_MS);
@@ -541,7 +570,9 @@ truth_leads(struct holder *h)
 	struct kept most = {.at = STAMP_NONE};
 	char text[512], *save, *entry;
 	int64_t renewed = h->elects ? h->w->lease_left_us / 1000 : STAMP_NONE;
-	bool lost = h->w->lease.state[0] == '\0' || !h->w->lease.present;
+	/* By another clock, the debt is another one. */
+	bool lost = h->w->lease.state[0] == '\0' || !h->w->lease.present ||
+		    truth_clocks_apart(t, h->w->now) >= LAG_MS;
 
 	if (t->leader != h)	/* the next look has to see that it is new */
 		t->leads_n = h->leads_n - 1;

@@ -81,6 +81,7 @@ struct thing {
 	char class_uid[24];		/* claim: the uid that its class
 					   names */
 	bool large;		/* lists and watches leave it out */
+	int64_t large_at;	/* since when */
 	bool was_large;		/* they left it out when its deletion began */
 	/* for the invariants */
 	unsigned writes, reasons, tries;
@@ -97,6 +98,8 @@ struct thing {
 	int strips;
 	int64_t touched;	/* when somebody other than us last changed
 				   it */
+	int64_t unanswered;	/* when a write of ours changed it that nobody
+				   heard the answer of; 0: never */
 	int64_t marked;		/* when a person last set a mark; 0: never */
 };
 

@@ -93,13 +93,15 @@ claim_half(const struct controller *s, const struct entry *claim,
 }
 
 /* Nothing is cleared while part of the cluster is not seen.  A release also
- * needs fresh lists that are younger than the moment at which it fell due. */
+ * needs fresh lists that are younger than the moment at which it fell due and
+ * than the last list that left out a NodeClaim. */
 static bool
 may_remove(struct controller *s, uint32_t head, bool release)
 {
 	if (!views_all_synced(&s->views))
 		return false;
-	return !release || release_may(&s->release, head);
+	return !release || (views_complete(&s->views) &&
+			    release_may(&s->release, head));
 }
 
 /* Does the Node name a claim that we do not see and that nobody has looked

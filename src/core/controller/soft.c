@@ -295,7 +295,12 @@ restore_other(struct controller *s, struct kept *k, int64_t renewed_ms,
 		k->name[0] = '\0';
 		restore_scope(s, k, renewed_ms, now);
 	} else if (s->rules.scope == SCOPE_NODEPOOL) {
-		kept_settle(k, &s->rules.cap, renewed_ms, now);
+		struct cap_rules r = s->rules.cap;
+
+		/* A NodePool's own cap may be higher, or the only one. */
+		if (k->course == COURSE_HELD)
+			r.max_ms = DURATION_MS_MAX;
+		kept_settle(k, &r, renewed_ms, now);
 		timers_restore_all(&s->timers, &k->cap, k->cap.grows, k->at_ms,
 				   now);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "core/base/duration.h"
 #include "core/base/sort.h"
 #include "core/base/str.h"
 #include "timers_parts.h"
@@ -126,6 +127,14 @@ restore(struct timers *ts, uint32_t scope, const struct cap *left,
 	mark_dirty(ts, scope);
 }
 
+/* Returns the cap for a scope whose debt is restored.  That of a hold that goes
+ * on waits for the scope's own cap, which may be yet to be learned. */
+static int64_t
+max_left(const struct timers *ts, uint32_t scope, bool held)
+{
+	return held ? DURATION_MS_MAX : ts->scopes[scope].max_ms;
+}
+
 static void
 scope_make(struct timers *ts, uint32_t scope, const char *nodepool)
 {
@@ -140,8 +149,10 @@ scope_make(struct timers *ts, uint32_t scope, const char *nodepool)
 	(void)str_copy(ts->scopes[scope].name, NODEPOOL_BYTES, nodepool);
 	index_add(&ts->scope_by_name, scope);
 	unteach(ts, scope);
-	if (ts->left_at_ms != STAMP_NONE && !ts->seen)
-		restore(ts, scope, &ts->left, ts->left_at_ms);
+	if (ts->left_at_ms == STAMP_NONE || ts->seen)
+		return;
+	ts->scopes[scope].max_ms = max_left(ts, scope, ts->left.grows);
+	restore(ts, scope, &ts->left, ts->left_at_ms);
 }
 
 /* Returns a place for another scope, or NO_ID: one that is spare, or else one
@@ -295,9 +306,13 @@ void
 timers_restore_all(struct timers *ts, const struct cap *cap, bool held,
 		   int64_t at_ms, struct now now)
 {
+	/* A spare place has no scope, only the name of its last one. */
 	for (uint32_t i = 0; i < ts->scopes_top; i++)
-		timers_restore(ts, ts->scopes[i].name, cap,
-			       ts->scopes[i].max_ms, held, at_ms, now);
+		if (!is_spare(&ts->scopes[i])) {
+			timers_restore(ts, ts->scopes[i].name, cap,
+				       max_left(ts, i, held), held, at_ms, now);
+			unteach(ts, i);
+		}
 	ts->left = (struct cap){cap->debt_ms, cap->window_ms, now.boot_ms,
 				.grows = held};
 	ts->left_at_ms = at_ms;
