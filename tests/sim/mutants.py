@@ -306,8 +306,8 @@ MUTANTS = [
      "return held ? DURATION_MS_MAX : ts->scopes[scope].max_ms;",
      "return (void)held, ts->scopes[scope].max_ms;"),
     ("released while a list's rest is unknown", "controller/act.c",
-     "(views_complete(&s->views) &&\n\t\t\t    release_may",
-     "(true &&\n\t\t\t    release_may"),
+     "(views_complete(&s->views) && release_may",
+     "(true && release_may"),
     ("a restored debt is measured against an unknown cap",
      "controller/controller_nodepools.c",
      "if (s->views.at[KIND_NODEPOOL].listed ||", "if (true ||"),
@@ -434,15 +434,15 @@ MUTANTS = [
     ("the last NodePool stands for the cluster", "controller/soft.c",
      "k.cap.debt_ms > most.cap.debt_ms)", "1)"),
     ("NodePools seen later begin without the cluster's debt",
-     "table/timers_scopes.c", "if (ts->left_at_ms != STAMP_NONE && !ts->seen)",
-     "if (0)"),
+     "table/timers_scopes.c", "if (ts->left_at_ms == STAMP_NONE || ts->seen)",
+     "if (true)"),
     ("NodePools seen before have none of the cluster's debt",
      "table/timers_scopes.c", "for (uint32_t i = 0; i < ts->scopes_top; i++)\n"
-     "\t\ttimers_restore(", "for (uint32_t i = 0; i < 0; i++)\n"
-     "\t\ttimers_restore("),
+     "\t\tif (!is_spare(", "for (uint32_t i = 0; i < 0; i++)\n"
+     "\t\tif (!is_spare("),
     ("a NodePool that is new has the cluster's debt", "table/timers_scopes.c",
-     "if (ts->left_at_ms != STAMP_NONE && !ts->seen)",
-     "if (ts->left_at_ms != STAMP_NONE)"),
+     "if (ts->left_at_ms == STAMP_NONE || ts->seen)",
+     "if (ts->left_at_ms == STAMP_NONE)"),
     ("the soft state is written once", "table/timers_scopes.c",
      "ts->changed = ts->changed || !same_cap(&before, &s->cap);", ""),
     # clocks

@@ -100,8 +100,8 @@ may_remove(struct controller *s, uint32_t head, bool release)
 {
 	if (!views_all_synced(&s->views))
 		return false;
-	return !release || (views_complete(&s->views) &&
-			    release_may(&s->release, head));
+	return !release ||
+	       (views_complete(&s->views) && release_may(&s->release, head));
 }
 
 /* Does the Node name a claim that we do not see and that nobody has looked

@@ -189,8 +189,8 @@ controller_nodepools_teach(struct controller *s, struct now now)
 
 	while ((scope = timers_untaught(&s->timers)) != NO_ID) {
 		const char *name = timers_scope(&s->timers, scope)->name;
-		struct nodepool_terms t = nodepools_terms(&s->nodepools, name,
-							  now.server_ms);
+		struct nodepool_terms t =
+			nodepools_terms(&s->nodepools, name, now.server_ms);
 
 		/* A debt that was restored waits for the cap that it is
 		 * measured against. */
