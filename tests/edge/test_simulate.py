@@ -414,6 +414,21 @@ def hostile(text, at):
     return text[0] + OBEYED[at % len(OBEYED)] + text[1:]
 
 
+def test_drift_that_goes_on(run, log):  # noqa: F811
+    """With drift: allow the scope stops no drift, but the machine's own quiet
+    time does, and the scope still stops consolidation."""
+    log([*boot(0, 1), *boot(1, 2), *boot(2, 3), *boot(800, 4),
+         *decide(900, 1, reason="Drifted"), *decide(1000, 2),
+         *decide(1010, 4, reason="Drifted"),
+         line(3600, "found provisionable pod(s)", "provisioner")])
+    said = settings(run("simulate", "karpenter.log", "--drift=hold,allow",
+                        "-o", "json"))
+    assert {name: s["wouldHaveWaited"]["decisions"]
+            for name, s in said.items()} == {
+        "cluster 10m, max 1h, drift hold": 3,
+        "cluster 10m, max 1h, drift allow": 2}
+
+
 def hostile_log():
     """Each name, reason and message has one of them."""
     lines = []

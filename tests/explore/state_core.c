@@ -12,7 +12,7 @@ object(struct mix *m, const struct object *o)
 		       o->mark << 7 | o->has_previous << 9 | o->launched << 10 |
 		       o->launch_known << 11 | o->disrupted << 12 |
 		       o->registered << 13 | o->has_class << 14 |
-		       o->exposed << 15);
+		       o->exposed << 15 | o->drifted << 16);
 	mix_text(m, o->uid);
 	mix_label(m, o->rv);
 	mix_server(m, o->mark_ms);
@@ -88,7 +88,7 @@ entry(struct mix *m, const struct controller *s, const struct entry *e)
 		    e->classed << 18 | e->judged << 19 |
 		    e->deletion_seen << 20 | e->rebooted << 21 |
 		    (e->generation == s->views.at[e->kind].generation) << 22 |
-		    e->exposed << 23);
+		    e->exposed << 23 | e->drifted << 24);
 	mix_server(m, e->mark_ms);
 	mix_server(m, e->created_ms);
 	mix_server(m, e->created_stamp_ms);

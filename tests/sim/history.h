@@ -33,6 +33,7 @@
  *		`consolidate-after` are fields of its spec
  *     disrupt	`value` is the reason, and after a comma `reserved` if the
  *		capacity is
+ *     drift	the condition Drifted becomes true, or with the value "-" false
  *     delete	the objects stay while the machine drains (`for`).  Without a
  *		`disrupt` before it, it is an expiry, an interruption or a
  *		manual delete, and `create` makes the successor
@@ -63,6 +64,7 @@ enum op_type {
 	OP_LIFE,		/* a machine takes the next step in its life */
 	OP_LOOK,		/* nothing happens but that time passes */
 	OP_DISRUPT,		/* Karpenter is going to replace a machine */
+	OP_DRIFT,		/* Karpenter says that a machine has drifted */
 	OP_REBOOT,		/* Karpenter reboots a machine; it is ready
 				   again later (`for`) */
 	OP_DELETE,		/* Karpenter or a person deletes it, held or
@@ -137,6 +139,7 @@ struct history {
 	bool other_hold;
 	bool count;		/* replacements: count */
 	bool observe;		/* mode: observe */
+	bool allow_drift;	/* drift: allow */
 	int min_scale_up;	/* 0 counts as 1 */
 	int min_scale_up_percent;
 	char exclude[16];

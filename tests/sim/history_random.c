@@ -497,6 +497,28 @@ history_random_large(struct history *h, uint64_t seed)
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }
 
+/* Machines drift, and some of them do not after all.  In half of the histories
+ * that releases them. */
+static void
+drifts(struct history *h, struct dice *d, int n)
+{
+	int ops = (int)between(d, 0, 8);
+
+	h->allow_drift = roll(d, 2) == 0;
+	for (int i = 0; i < ops && h->ops_n < OPS; i++) {
+		struct op *o = &h->ops[h->ops_n++];
+
+		*o = (struct op){
+			.at = h->ops[roll(d, (uint32_t)n)].at +
+			      between(d, 0, 60000),
+			.type = OP_DRIFT,
+			.machine = (int)roll(d, 32),
+		};
+		if (roll(d, 4) == 0)
+			o->value[0] = '-';
+	}
+}
+
 /* Some NodePools are static, or never consolidated, from the start or for a
  * while.  Often one of them is held by hand as well. */
 void
@@ -535,6 +557,7 @@ history_random_spec(struct history *h, uint64_t seed)
 		o->at += between(&d, 1000, 30000);
 		o->ms = o->at + between(&d, 0, 2 * h->hold_ms);
 	}
+	drifts(h, &d, n);
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }
 

@@ -38,6 +38,7 @@ rules_of(const struct history *h, bool other_hold, const char *exclude)
 		.hold = other_hold ? hold_other : hold_default,
 		.replacements = h->count ? REPLACEMENTS_COUNT
 					 : REPLACEMENTS_IGNORE,
+		.drift = h->allow_drift ? DRIFT_ALLOW : DRIFT_HOLD,
 		.min_scale_up = h->min_scale_up > 0 ? (uint32_t)h->min_scale_up
 						    : 1,
 		.min_scale_up_percent = (uint32_t)h->min_scale_up_percent,
@@ -197,6 +198,8 @@ on_machines(struct run *r, const struct op *o)
 		(void)machine_moves(w, m);
 	else if (o->type == OP_DELETE)
 		machine_delete(w, m, o->for_ms);
+	else if (o->type == OP_DRIFT)
+		machine_drifts(w, m, strcmp(o->value, "-") != 0);
 	else if (o->type == OP_REBOOT)
 		machine_reboot(w, m, o->for_ms);
 	else if (o->type == OP_UNNODE)

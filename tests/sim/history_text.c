@@ -7,7 +7,7 @@
 const char *const op_names[OP_COUNT] = {
 	[OP_CREATE] = "create",	  [OP_DISRUPT] = "disrupt",
 	[OP_LIFE] = "life",	  [OP_LOOK] = "look",
-	[OP_REBOOT] = "reboot",
+	[OP_DRIFT] = "drift",	  [OP_REBOOT] = "reboot",
 	[OP_DELETE] = "delete",	  [OP_AGAIN] = "again",
 	[OP_RECREATE] = "recreate", [OP_UNNODE] = "unnode",
 	[OP_TEMPLATE] = "template", [OP_POOL] = "pool",
@@ -69,6 +69,7 @@ static const struct key config_keys[] = {
 	{"other-hold", FLAG, OF(history, other_hold)},
 	{"count", FLAG, OF(history, count)},
 	{"observe", FLAG, OF(history, observe)},
+	{"allow-drift", FLAG, OF(history, allow_drift)},
 	{"min-scale-up", INT, OF(history, min_scale_up)},
 	{"min-scale-up-percent", INT, OF(history, min_scale_up_percent)},
 	{"exclude", TEXT_OF, OF(history, exclude)},

@@ -319,10 +319,25 @@ machine_disrupt(struct world *w, int machine, const char *reason)
 	claim->terminated_first = strcmp(reason, "Drifted,reserved") == 0 ||
 				  strcmp(reason, "Unhealthy,reserved") == 0;
 	claim->repaired = strncmp(reason, "Unhealthy", 9) == 0;
+	claim->drifted |= strncmp(reason, "Drifted", 7) == 0;
 	if (strcmp(reason, "Empty") != 0)
 		claim->disrupted_ms = world_stamp(w);
 	tell(w, "karpenter  NodeClaim %s: DisruptionReason %s", claim->name,
 	     reason);
+	thing_changed(w, claim);
+}
+
+void
+machine_drifts(struct world *w, int machine, bool drifted)
+{
+	struct thing *claim = alive(w, w->machines[machine].claim);
+
+	if (claim == NULL || claim->deleting || claim->drifted == drifted ||
+	    w->now < w->unserved_until[KIND_NODECLAIM])
+		return;
+	claim->drifted = drifted;
+	tell(w, "karpenter  NodeClaim %s %s", claim->name,
+	     drifted ? "has drifted" : "has not drifted after all");
 	thing_changed(w, claim);
 }
 

@@ -110,6 +110,7 @@ thing_object(const struct thing *t, const struct hold_key *hold,
 		.disrupted = t->disrupted && !t->terminated_first && !repaired,
 		.repaired = repaired,
 		.disrupted_ms = t->disrupted_ms,
+		.drifted = t->drifted,
 		/* Every other machine, once it is ready. */
 		.exposed = t->kind == KIND_NODECLAIM &&
 			   t->ready_ms != STAMP_NONE && t->machine % 2 == 1,

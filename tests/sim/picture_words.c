@@ -117,6 +117,7 @@ event_words(const struct op *o)
 	};
 	static const char *const words[OP_COUNT] = {
 		[OP_DISRUPT] = "drifted",
+		[OP_DRIFT] = "has drifted",
 		[OP_DELETE] = "deleted",
 		[OP_AGAIN] = "its kubelet posts it again",
 		[OP_RECREATE] = "its Node is made anew",

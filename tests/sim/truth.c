@@ -306,6 +306,10 @@ goal_of(struct truth *t, int machine)
 	if (!has_passed(t, x->deadline_hi))
 		return DUE_UNSURE;
 	by_hand = p->until != STAMP_NONE && !has_passed(t, p->until);
+	/* Nobody can see whether a claim that is too large has drifted. */
+	if (!by_hand && t->rules.drift == DRIFT_ALLOW && claim != NULL &&
+	    claim->drifted)
+		return claim->large ? DUE_UNSURE : DUE_CLEAR;
 	if (!by_hand && (scope < 0 || !t->scopes[scope].held.hi))
 		return DUE_CLEAR;
 	if (!by_hand && !t->scopes[scope].held.lo)

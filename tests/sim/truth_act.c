@@ -381,6 +381,7 @@ truth_action(struct holder *h, const struct action *a)
 	struct thing *o = thing_named(w, a->kind, a->name);
 	bool list = a->act == ACT_LIST_CLAIMS || a->act == ACT_LIST_NODEPOOLS;
 	bool release = a->act == ACT_CLEAR && strcmp(a->reason, "quiet") == 0;
+	bool drifted = a->act == ACT_CLEAR && strcmp(a->reason, "drifted") == 0;
 	int64_t late = holder_lag_ms(h) + LAG_MS;
 	const struct machine *m;
 	const struct machine_truth *x;
@@ -397,7 +398,7 @@ truth_action(struct holder *h, const struct action *a)
 		return;
 	}
 	if (a->act == ACT_CLEAR || a->act == ACT_UNMARK)
-		check_views(h, a, release);
+		check_views(h, a, release || drifted);
 	if (a->act == ACT_HOLD)
 		check_mark(h, a);
 	if (o == NULL)
@@ -413,7 +414,7 @@ truth_action(struct holder *h, const struct action *a)
 		return;
 	if (release)
 		look_for_window(t, a, o);
-	if (release && truth_sees_act(t, o, ACT_CLEAR))
+	if ((release || drifted) && truth_sees_act(t, o, ACT_CLEAR))
 		broken(w, "I3: %s is released, though it is to be held",
 		       a->name);
 	if (a->act == ACT_HOLD && truth_sees_act(t, o, ACT_HOLD))

@@ -75,6 +75,7 @@ struct thing {
 	bool terminated_first;	/* claim: its reason is Drifted or Unhealthy,
 				   and its capacity is reserved */
 	bool repaired;		/* claim: its reason is Unhealthy */
+	bool drifted;		/* claim: its condition Drifted is True */
 	int64_t disrupted_ms;		/* claim: since when it has a reason
 					   other than Empty */
 	char class[CLASS_BYTES];	/* claim: our class; Event: its reason */
@@ -305,6 +306,8 @@ void machine_disrupt(struct world *w, int machine, const char *reason);
 /* What comes next in the life of a machine whose story leaves it open:
  * launched, a Node, registered, ready.  false: nothing does. */
 bool machine_moves(struct world *w, int machine);
+/* Karpenter finds that it has drifted, or that it has not after all. */
+void machine_drifts(struct world *w, int machine, bool drifted);
 /* Karpenter reboots it.  It is ready again after that long, or never (0). */
 void machine_reboot(struct world *w, int machine, int64_t for_ms);
 /* drain_ms: how long its objects stay; 0: seconds. */

@@ -118,6 +118,7 @@ struct object {
 	/* The condition Consolidatable or Drifted is True, so Karpenter could
 	 * disrupt the machine now. */
 	bool exposed;
+	bool drifted; /* the condition Drifted is True */
 
 	/* Node: label karpenter.sh/registered=true.  NodeClaim: status.nodeName
 	 * is set. */

@@ -190,6 +190,8 @@ struct machine_status {
 	struct half_status claim, node;
 	char nodepool[NODEPOOL_BYTES];
 	bool registered, booting;
+	bool drifts; /* it has drifted, and with DRIFT_ALLOW its scope does not
+			hold it */
 	enum goal goal; /* what ought to be */
 	/* The reason for the goal, in the words of the log, such as "scale-up".
 	 * Static. */

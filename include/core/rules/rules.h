@@ -34,6 +34,11 @@ enum replacement_rule {
 	REPLACEMENTS_COUNT,
 };
 
+enum drift_rule {
+	DRIFT_HOLD,
+	DRIFT_ALLOW, /* a scope does not hold its drifted machines */
+};
+
 /* Shell patterns on NodePool names, as in fnmatch(3) without flags. */
 struct patterns {
 	size_t n;
@@ -47,6 +52,7 @@ struct rules {
 	int64_t hold_ms;    /* holdDuration, above 0 */
 	int64_t startup_ms; /* startupTimeout */
 	enum replacement_rule replacements;
+	enum drift_rule drift;
 	/* minScaleUp: how many new machines it takes to hold the whole scope.
 	 * With a percentage above 0 that is this share of the scope's machines,
 	 * rounded up, and at least min_scale_up, which is at least 1. */

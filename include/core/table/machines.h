@@ -40,6 +40,7 @@ struct entry {
 	enum hold previous_hold : 2;
 	uint32_t previous_key : 4; /* slot in machines.previous_keys */
 	bool rebooted : 1;	   /* claim: Karpenter has rebooted it */
+	bool drifted : 1;	   /* claim */
 	/* Claim: core/controller/replacements sets these, and machines_put
 	 * leaves them alone. */
 	bool classed : 1;	/* its class is written on the object */

@@ -39,7 +39,7 @@ static const char usage[] =
 	"them says what it did hold. Nothing is started, and no\ncluster is "
 	"asked. With --prometheus it asks a Prometheus, and no FILE is needed.\n\n"
 	"Flags, of which the first one may be given several times, and each of "
-	"the next seven\ntakes several values (5m,10m,20m). All combinations "
+	"the next eight\ntakes several values (5m,10m,20m). All combinations "
 	"are compared:\n";
 
 /* The keys of the configuration that can be compared, as their flags have
@@ -54,6 +54,7 @@ static const struct {
 	{"startup-timeout", "startup "},
 	{"min-scale-up", "minScaleUp "},
 	{"replacements", "replacements "},
+	{"drift", "drift "},
 };
 #define KEYS_N (sizeof(keys) / sizeof(keys[0]))
 #define VALUE_ROOM 64

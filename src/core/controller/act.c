@@ -14,6 +14,14 @@
  * controller_start_fresh begins.
  */
 
+bool
+controller_drifts(const struct controller *s, uint32_t head)
+{
+	const struct entry *claim = machines_claim(&s->machines, head);
+
+	return s->rules.drift == DRIFT_ALLOW && claim != NULL && claim->drifted;
+}
+
 enum goal
 controller_goal(const struct controller *s, uint32_t head, struct now now,
 		const char **why)
@@ -41,6 +49,11 @@ controller_goal(const struct controller *s, uint32_t head, struct now now,
 	if (terms.until_ms == STAMP_NONE &&
 	    !timers_scope_held(&s->timers, head))
 		return GOAL_CLEAR;
+	/* A person's hold-until holds it. */
+	if (terms.until_ms == STAMP_NONE && controller_drifts(s, head)) {
+		*why = "drifted";
+		return GOAL_CLEAR;
+	}
 	*why = terms.until_ms != STAMP_NONE ? "hold-until" : "scale-up";
 	/* Karpenter disrupts no Node without a NodeClaim.  So there is no need
 	 * to spread the hold to it, nor to remove anything from it while the

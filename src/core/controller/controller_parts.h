@@ -92,6 +92,8 @@ void controller_advance(struct controller *s, struct now now);
 /* act.c: returns what ought to become of the machine, and why in one word. */
 enum goal controller_goal(const struct controller *s, uint32_t head,
 			  struct now now, const char **why);
+/* Returns whether the machine has drifted and its scope does not hold it. */
+bool controller_drifts(const struct controller *s, uint32_t head);
 /* These two return true if they found an action that may be done now. */
 bool controller_act_on(struct controller *s, uint32_t head, struct now now,
 		       struct action *out);

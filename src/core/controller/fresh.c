@@ -29,6 +29,7 @@ add_known(const struct controller *s, struct object *claim)
 	claim->rebooted = e->rebooted;
 	claim->disrupted = e->disrupted;
 	claim->exposed = e->exposed;
+	claim->drifted = e->drifted;
 	claim->registered = e->registered;
 	snprintf(claim->node_name, sizeof(claim->node_name), "%s",
 		 machines_other_name(&s->machines, e));

@@ -330,6 +330,7 @@ fill_machine(const struct controller *s, uint32_t head, struct now now,
 		.registered = node != NULL && node->registered,
 		.booting = claim != NULL && claim->ready_ms == STAMP_NONE &&
 			   !claim->rebooted,
+		.drifts = controller_drifts(s, head),
 		.own_ms = t->used ? t->deadline_ms : STAMP_NONE,
 		.scope = t->used && t->scope != NO_SCOPE ? t->scope : NO_ID,
 	};

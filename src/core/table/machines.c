@@ -388,6 +388,7 @@ take_facts(struct machines *m, struct entry *e, const struct object *o,
 	e->deleting = o->deleting;
 	e->disrupted = o->disrupted;
 	e->exposed = o->exposed;
+	e->drifted = o->drifted;
 	e->launched = o->launched;
 	e->launch_known = o->launch_known;
 	e->registered = o->registered;

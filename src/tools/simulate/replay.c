@@ -255,12 +255,26 @@ disrupt(struct replay *r, uint32_t id, const struct fact *f)
 	replay_copy_track(r, id, KIND_NODECLAIM);
 }
 
+/* Shows that the machines have drifted.  The log says so only when Karpenter
+ * decides to replace them. */
+static void
+drift(struct replay *r, const uint32_t *ids, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		r->at[ids[i]].drifted = true;
+		replay_copy_track(r, ids[i], KIND_NODECLAIM);
+	}
+	step(r);
+}
+
 bool
 replay_decided(struct replay *r, const struct fact *f, const uint32_t *ids,
 	       size_t n)
 {
 	uint32_t held = 0, number;
 
+	if (r->rules.drift == DRIFT_ALLOW && strcmp(f->reason, "drifted") == 0)
+		drift(r, ids, n);
 	for (size_t i = 0; fact_heeds_hold(f) && i < n; i++)
 		held += replay_copy_held(&r->at[ids[i]]) &&
 			!r->at[ids[i]].waits;

@@ -65,6 +65,7 @@ show_claim(const struct replay *r, uint32_t id, struct object *o)
 	o->ready_ms = m->ready_ms;
 	o->rebooted = m->rebooted;
 	o->disrupted = c->disrupted;
+	o->drifted = c->drifted;
 	o->disrupted_ms = c->disrupted ? c->disrupted_ms : STAMP_NONE;
 	show_class(c, m, o);
 }

@@ -19,7 +19,7 @@ struct copy {
 	} half[KIND_COUNT];
 	char *class; /* what the controller found that it replaces, or NULL */
 	bool deleting;
-	bool disrupted;
+	bool disrupted, drifted;
 	int64_t disrupted_ms; /* whole seconds */
 	bool waits;
 	uint32_t wait; /* the decision that waits for this machine */

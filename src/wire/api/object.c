@@ -203,6 +203,7 @@ condition_read(const struct json *c, bool reserved, struct object *o,
 	} else if (json_says(c, "type", "Consolidatable") ||
 		   json_says(c, "type", "Drifted")) {
 		o->exposed |= is_true;
+		o->drifted |= is_true && json_says(c, "type", "Drifted");
 	}
 }
 

@@ -36,6 +36,10 @@ const struct config_key config_keys[] = {
 	{KEY("replacements", "replacements", TYPE_WORD, "ignore",
 	     "nodes that Karpenter makes to replace others keep no scope held"),
 	 AT(rules.replacements), .words = "ignore|count"},
+	{KEY("drift", "drift", TYPE_WORD, "hold",
+	     "what a scope does to its drifted nodes: hold them too, or allow "
+	     "Karpenter to replace them"),
+	 AT(rules.drift), .words = "hold|allow"},
 	{KEY("minScaleUp", "min-scale-up", TYPE_SHARE, "1",
 	     "fewer new machines than this, or than this share of the scope's "
 	     "(2%), hold only themselves"),

@@ -100,12 +100,14 @@ write_rules(struct buf *b, const struct rules *r)
 	json_printf(b,
 		    ",'holdDuration':%s,'startupTimeout':%s,"
 		    "'maxHoldDuration':%s,'releaseWindow':%s,"
-		    "'replacements':%s,'holdAnnotation':{'key':%s,'value':%s},"
+		    "'replacements':%s,'drift':%s,"
+		    "'holdAnnotation':{'key':%s,'value':%s},"
 		    "'nodePools':{",
 		    SPAN(r->hold_ms), SPAN(r->startup_ms), SPAN(r->cap.max_ms),
 		    SPAN(r->cap.window_ms),
 		    r->replacements == REPLACEMENTS_COUNT ? "count" : "ignore",
-		    r->hold.key, r->hold.value);
+		    r->drift == DRIFT_ALLOW ? "allow" : "hold", r->hold.key,
+		    r->hold.value);
 	write_patterns(b, "include", &r->include);
 	write_patterns(b, "exclude", &r->exclude);
 	buf_puts(b, "}}");

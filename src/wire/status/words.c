@@ -230,7 +230,8 @@ words_until(const struct machine_status *m, const struct scope_status *scope,
 		u.earliest = m->booting;
 	}
 	/* What people hold of the scope is in manual_ms. */
-	if (scope != NULL && scope->state == SCOPE_HELD && !scope->until_hand) {
+	if (scope != NULL && scope->state == SCOPE_HELD && !m->drifts &&
+	    !scope->until_hand) {
 		if (scope->until_ms == STAMP_NONE || scope->until_ms > u.at_ms)
 			u.why = "scale-up";
 		/* A scope whose end nobody knows ends later than that. */

@@ -217,6 +217,23 @@ START_TEST(a_claim_stays_exposed)
 }
 END_TEST
 
+/* The same where it has drifted, and drift goes on. */
+START_TEST(a_claim_stays_drifted)
+{
+	rules.drift = DRIFT_ALLOW;
+	scene_again();
+	add_old(4);
+	claim_at(w, 3)->o.drifted = true;
+	world_open(w);
+	claim_at(w, 3)->large = true;
+	world_list(w, KIND_NODECLAIM);
+	world_run(w, 5000);
+	(void)claim_boot(4);
+	world_run(w, 5000);
+	ck_assert_uint_eq(count_spread(4), 3);
+}
+END_TEST
+
 START_TEST(a_claim_that_is_gone_goes)
 {
 	open_old(3);
@@ -440,6 +457,7 @@ main(void)
 	tcase_add_test(c, a_young_claim_stops_the_release);
 	tcase_add_test(c, a_known_claim_stays_as_it_was);
 	tcase_add_test(c, a_claim_stays_exposed);
+	tcase_add_test(c, a_claim_stays_drifted);
 	tcase_add_test(c, a_claim_that_is_gone_goes);
 	tcase_add_loop_test(
 		c, a_fresh_list_that_leaves_something_out_shows_nobody_gone, 0,

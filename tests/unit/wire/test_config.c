@@ -275,6 +275,7 @@ static const struct {
 	 "3:7: mode: \"watch\", expected enforce|observe"},
 	{"replacements", "replacements: never\n",
 	 "3:15: replacements: \"never\", expected ignore|count"},
+	{"drift", "drift: yes\n", "3:8: drift: \"yes\", expected hold|allow"},
 	{"client CA", "webhook: {clientCAFile: /ca}\n",
 	 "3:25: webhook.clientCAFile: \"/ca\" is not in this version, expected "
 	 "\"\""},
@@ -503,6 +504,7 @@ static const struct {
 	{"release-window", "8m30s"},
 	{"startup-timeout", "9m"},
 	{"replacements", "count"},
+	{"drift", "allow"},
 	{"min-scale-up", "100000"},
 	{"hold-annotation-key", "example.com/keep"},
 	{"hold-annotation-value", "yes"},

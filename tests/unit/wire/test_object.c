@@ -70,6 +70,7 @@ put_object(struct buf *b, const struct object *o)
 	put_flag(b, "repaired", o->repaired);
 	put_time(b, "disrupted_at", o->disrupted_ms);
 	put_flag(b, "exposed", o->exposed);
+	put_flag(b, "drifted", o->drifted);
 	put_flag(b, "has_class", o->has_class);
 	put_text(b, "replaces", o->replaces);
 	put_flag(b, "registered", o->registered);

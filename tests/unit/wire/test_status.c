@@ -1250,6 +1250,23 @@ START_TEST(test_until)
 }
 END_TEST
 
+/* Its scope does not hold a machine that has drifted, if drift goes on. */
+START_TEST(test_until_of_a_drifted_machine)
+{
+	struct machine_status m = a_machine();
+
+	m.goal = GOAL_HOLD;
+	m.drifts = true;
+	m.own_ms = T + 12 * MIN;
+	m.manual_ms = STAMP_NONE;
+	scope.state = SCOPE_HELD;
+	scope.until_ms = T + 20 * MIN;
+	write_machine(STATUS_JSON, &m);
+	ck_assert_ptr_nonnull(
+		strstr(text, "\"until\":\"2026-01-02T03:16:05Z\","));
+}
+END_TEST
+
 /* A hold-until that ends last is the cause, with its reason, and another machine
  * is none while nothing else holds. */
 START_TEST(test_machine_by_hand)
@@ -1671,6 +1688,7 @@ main(void)
 	tcase_add_test(tc, test_timeline_of_two);
 	tcase_add_test(tc, test_enough_room);
 	tcase_add_test(tc, test_machine);
+	tcase_add_test(tc, test_until_of_a_drifted_machine);
 	tcase_add_test(tc, test_machine_by_hand);
 	tcase_add_loop_test(tc, test_free, 0, sizeof(frees) / sizeof(frees[0]));
 	tcase_add_test(tc, test_machines);
