@@ -123,10 +123,10 @@ CREATED = "karpenter_nodeclaims_created_total"
 
 
 class Drift:
-    """Every node of the NodePool is outdated.  Watches until so many are new.
-    """
+    """Every node of the NodePool is outdated.  Watches until so many are new,
+    or for so many seconds."""
 
-    def __init__(self, cluster, wanted):
+    def __init__(self, cluster, wanted, watch=None):
         self.cluster = cluster
         self.wanted = wanted
         self.old = names(cluster)
@@ -136,8 +136,13 @@ class Drift:
         self.created = cluster.karpenter_reasons(CREATED)
         self.begin = time.time()
         cluster.pool(cpus=("1",), labels={LABEL: "2"})
-        until(self.look, 300, lambda: f"{wanted} new nodes: "
-              f"{self.figures()}\n{cluster.log_tail('karpenter')}", every=0.25)
+        if watch is None:
+            until(self.look, 300, lambda: f"{wanted} new nodes: "
+                  f"{self.figures()}\n{cluster.log_tail('karpenter')}",
+                  every=0.25)
+        else:
+            time.sleep(watch)
+            self.look()
         self.end = time.time()
         self.took = self.end - self.begin
 
@@ -153,7 +158,8 @@ class Drift:
         nodes = self.cluster.metadata(NODES)
         old = self.old & set(nodes)
         self.held_old += any(held(nodes[n]) for n in old)
-        return len(old) <= FLEET - self.wanted and len(nodes) == FLEET
+        return (len(old) <= len(self.old) - self.wanted
+                and len(nodes) == len(self.old))
 
     def order(self):
         """(made, launched, ready, uid) of each claim, in the order of
@@ -248,3 +254,36 @@ def test_drift(cluster, add_holder, without, replacements):
           at - time.time() + LATE, "released")
     if holder is not None:
         check_replay(cluster, holder, begin, **settings)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("drift", ["hold", "allow"])
+def test_drift_in_a_held_cluster(cluster, add_holder, drift):
+    """A scale-up holds the cluster, and all nodes drift: with drift: allow
+    Karpenter replaces all but the newest one, which has its own quiet time."""
+    hold = 280
+    add_holder(holdDuration=f"{hold}s", drift=drift)
+    cluster.pool(cpus=("1",))
+    cluster.deploy("web", FLEET, cpu="700m")
+    cluster.wait_running("web", FLEET)
+    at = quiet_at(cluster, hold)
+    until(lambda: time.time() > at and not marks_left(cluster),
+          at - time.time() + LATE, "released")
+    before = names(cluster)
+    cluster.deploy("more", 1, cpu="700m")
+    cluster.wait_running("more", 1)
+    until(lambda: all(map(held, cluster.metadata(NODES).values())), SOON,
+          "all nodes held")
+    newest = names(cluster) - before
+    quiet = quiet_at(cluster, hold)
+    seen = Drift(cluster, FLEET, 60 if drift == "hold" else None)
+    decisions_made, disrupted = seen.disruption.by_reason()
+    print(f"drift: {drift}: {len(before - names(cluster))} of {FLEET} nodes "
+          f"gone after {seen.took:.0f} s, {quiet - seen.end:.0f} s before the "
+          f"cluster is quiet, {seen.figures()}")
+    assert seen.end < quiet, "the cluster was not held for so long"
+    assert newest <= names(cluster), "a node in its own quiet time"
+    if drift == "hold":
+        assert not decisions_made and before <= names(cluster)
+    else:
+        assert disrupted["drifted"] >= FLEET
