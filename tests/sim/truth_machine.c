@@ -85,6 +85,16 @@ ready_ms(const struct truth *t, const struct thing *o)
 			  s == NULL ? 0 : s->ready_shifted);
 }
 
+/* Does the leader, which knows the claim, hear nothing of NodeClaims since before
+ * this one became ready? */
+static bool
+ready_unheard(const struct truth *t, const struct thing *claim)
+{
+	return t->leader != NULL && t->leader->sights[claim->index].at >= 0 &&
+	       holder_behind_since(t->leader, KIND_NODECLAIM) <=
+		       claim->ready_at;
+}
+
 /* Has a leader of today seen when the claim became ready?  Of a claim that is
  * too large, the next leader will not. */
 static struct maybe
@@ -98,7 +108,8 @@ ready_known(const struct truth *t, const struct thing *claim)
 	/* It may have been seen as ready only after the deletion was. */
 	if (claim->was_large)
 		return (struct maybe){false, true};
-	return (struct maybe){seen || !claim->large,
+	return (struct maybe){seen || (!claim->large &&
+				       !ready_unheard(t, claim)),
 			      seen || !claim->large || t->leader == NULL};
 }
 
@@ -297,9 +308,13 @@ was_substitute(const struct truth *t, const struct thing *claim)
 	bool classed = truth_classed(claim) &&
 		       strncmp(claim->class, "substitute/", 11) == 0;
 
+	/* It may have been judged in the moment in which it was launched and
+	 * deleted. */
 	return (struct maybe){classed || x->judged == JUDGED_SUBSTITUTE,
 			      classed || x->judged >= JUDGED_SUBSTITUTE ||
-				      x->seemed};
+				      x->seemed ||
+				      (claim->launched &&
+				       claim->launched_at >= claim->deleted_at)};
 }
 
 static void
