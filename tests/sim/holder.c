@@ -633,6 +633,10 @@ tell_write(struct holder *h, const struct action *a)
 	truth_action(h, a);
 	tell(h->w, "holder %d   would write %d on %s: %s", h->number,
 	     (int)a->act, a->name, a->reason);
+	/* What the earlier one of two leaders tells the later one does not
+	 * know. */
+	if (!truth_is_leader(h))
+		t = NULL;
 	if (t != NULL && strcmp(t->uid, a->uid) == 0 && a->act == ACT_HOLD)
 		t->told = (int)ann_of(&h->rules.hold) + 1;
 	else if (t != NULL && a->act != ACT_CLASSIFY)

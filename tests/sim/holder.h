@@ -188,6 +188,8 @@ void truth_action(struct holder *h, const struct action *a);
 void truth_note(struct holder *h, const struct note *n);
 /* Its lead begins: what it knows of the past is what the Lease says. */
 void truth_leads(struct holder *h);
+/* Is it the leader, and of two that lead for a moment the later one? */
+bool truth_is_leader(const struct holder *h);
 /* A write arrives, before it is done: does another lead meanwhile? */
 void truth_write(struct holder *h, const struct flight *f);
 /* The outcome of that write. */

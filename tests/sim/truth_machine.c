@@ -300,6 +300,23 @@ was_ready(const struct thing *claim)
 					claim->ready_at <= claim->deleted_at);
 }
 
+/* Returns when the leader saw that the claim is being deleted or is gone, or
+ * now if it has not seen that. */
+static int64_t
+seen_at(const struct truth *t, const struct thing *claim)
+{
+	const struct sight *s;
+
+	if (t->leader == NULL)
+		return claim->deleted_at;
+	s = &t->leader->sights[claim->index];
+	if (s->at < 0)		/* the leader never saw the claim */
+		return claim->deleted_at;
+	return s->deleted_at >= 0 ? s->deleted_at
+	       : s->gone_at >= 0  ? s->gone_at
+				  : t->w->now;
+}
+
 /* Did the claim come for a machine that was deleted? */
 static struct maybe
 was_substitute(const struct truth *t, const struct thing *claim)
@@ -309,12 +326,17 @@ was_substitute(const struct truth *t, const struct thing *claim)
 		       strncmp(claim->class, "substitute/", 11) == 0;
 
 	/* It may have been judged in the moment in which it was launched and
-	 * deleted. */
+	 * deleted, or by its age before the leader saw the deletion. */
+	bool late = claim->launched
+			    ? claim->launched_at >= claim->deleted_at
+			    : !claim->launch_known &&
+				      seen_at(t, claim) + LAG_MS >=
+					      claim->born + GRACE_MS;
+
 	return (struct maybe){classed || x->judged == JUDGED_SUBSTITUTE,
 			      classed || x->judged >= JUDGED_SUBSTITUTE ||
 				      x->seemed ||
-				      (claim->launched &&
-				       claim->launched_at >= claim->deleted_at)};
+				      (claim->deleted_at >= 0 && late)};
 }
 
 static void
@@ -562,6 +584,8 @@ is_spent(const struct truth *t, const struct thing *deleted)
 						? NULL
 						: &w->things[w->machines[i].claim];
 
+		if (!truth_knows_of(t, i))
+			continue;
 		if (t->machines[i].judged == JUDGED_SUBSTITUTE &&
 		    t->machines[i].substitute == deleted->index)
 			return true;
@@ -798,23 +822,6 @@ decided_late(const struct truth *t, const struct past *p,
 	seen = t->leader->sights[claim->index].deleted_at;
 	seen = seen >= 0 ? seen : t->w->now;
 	return until - t->leader->jitter - LAG_MS <= seen;
-}
-
-/* Returns when the leader saw that the claim is being deleted or is gone, or
- * now if it has not seen that. */
-static int64_t
-seen_at(const struct truth *t, const struct thing *claim)
-{
-	const struct sight *s;
-
-	if (t->leader == NULL)
-		return claim->deleted_at;
-	s = &t->leader->sights[claim->index];
-	if (s->at < 0)		/* the leader never saw the claim */
-		return claim->deleted_at;
-	return s->deleted_at >= 0 ? s->deleted_at
-	       : s->gone_at >= 0  ? s->gone_at
-				  : t->w->now;
 }
 
 /* A leader that could not see whether the claim was ready may take its deletion

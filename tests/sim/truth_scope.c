@@ -562,6 +562,12 @@ has_machines(const struct truth *t, int scope)
 	return false;
 }
 
+bool
+truth_is_leader(const struct holder *h)
+{
+	return h->w->truth->leader == h;
+}
+
 /* A new leader reads the Lease, and believes it up to the renewTime. */
 void
 truth_leads(struct holder *h)
