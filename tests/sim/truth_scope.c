@@ -345,7 +345,7 @@ missed_a_spec(const struct truth *t, int scope)
 					  : holder_behind_since(
 						    t->leader, KIND_NODEPOOL);
 
-	for (int i = 0; since < t->w->now && i < t->w->pools_n; i++)
+	for (int i = 0; since + LAG_MS < t->w->now && i < t->w->pools_n; i++)
 		if (in_scope(t, scope, i) &&
 		    t->w->nodepools[i].respecified >= since)
 			return true;
