@@ -45,7 +45,7 @@ truth_knows_of(const struct truth *t, int machine)
 {
 	const struct thing *claim = claim_of(t, machine);
 
-	return t->leader == NULL || claim == NULL ||
+	return t->leader == NULL || claim == NULL || claim->used ||
 	       t->leader->sights[claim->index].at >= 0;
 }
 
