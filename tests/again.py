@@ -8,6 +8,7 @@ On a machine that does other work a process may miss a deadline, and a test
 cannot tell that from a fault of the product.  A fault fails twice.  What failed
 only once is printed at the end, because its test has a race to be mended.
 """
+import os
 import re
 import subprocess
 import sys
@@ -23,10 +24,16 @@ class Failed:
     """Collects the tests that failed, by the names that pytest takes."""
 
     def __init__(self):
+        self.root = None
         self.names = []
+
+    def pytest_configure(self, config):
+        self.root = config.rootpath     # what names of tests begin at
 
     def pytest_runtest_logreport(self, report):
         name = re.sub(r"@\w+$", "", report.nodeid)  # xdist's group
+        file, _, test = name.partition("::")
+        name = f"{os.path.relpath(self.root / file)}::{test}"
         if report.failed and name not in self.names:
             self.names.append(name)
 

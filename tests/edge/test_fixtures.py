@@ -87,16 +87,19 @@ def test_it(n):
     ((0, 1, 2, 3), (), 1, set()),   # too many for missed deadlines
 ])
 def test_what_fails_runs_once_more(tmp_path, once, fails, code, said):
-    (tmp_path / "test_once.py").write_text(
+    # As the suites are: its own settings make the folder the root of names.
+    (tmp_path / "suite").mkdir()
+    (tmp_path / "suite/pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "suite/test_once.py").write_text(
         ONCE.replace("COUNT", "5").replace("FAILS", repr(fails)).replace(
             "ONCE", repr(once)))
     done = subprocess.run(
         [sys.executable, REPO / "tests/again.py", "pytest", "-q", "-p",
-         "no:cacheprovider", "-n", "2", "--dist", "loadgroup", "."],
+         "no:cacheprovider", "-n", "2", "--dist", "loadgroup", "suite"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
         stdin=subprocess.DEVNULL, env=environment(tmp_path))
     lines = {line.partition("::")[2] for line in done.stdout.splitlines()
-             if line.startswith("again: test_once.py")}
+             if line.startswith("again: suite/test_once.py")}
     assert (done.returncode, lines) == (code, said), done.stdout
 
 
