@@ -360,6 +360,17 @@ def test_processors():
                                 "wait_worst_ms": 50}}}
 
 
+@pytest.mark.parametrize("span_s, worst", [(3590, 90), (3600, 40), (7200, 1)])
+def test_one_interval_of_each_hour_may_be_longer(span_s, worst):
+    def sample(at, waited):
+        return {"at": at, "steal": 0, "total": 1,
+                "components": {"kwok": (0, waited, at)}}
+    samples = [sample(0, 0), sample(10, 0.9), sample(20, 1.3),
+               sample(span_s, 1.3 + (span_s - 20) / 1000)]
+    assert measures.processors(samples, 0)["components"]["kwok"][
+        "wait_worst_ms"] == worst
+
+
 # The order of the runs
 
 @pytest.mark.parametrize("env, said", [
