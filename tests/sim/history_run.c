@@ -255,11 +255,21 @@ unserve(struct run *r, const struct op *o)
 	world_trouble(&r->w, r->w.unserved_until[o->kind] + 5000);
 }
 
+/* Returns how far a clock may be off now, or lately: what it was off before still
+ * shows in moments that were written then. */
+static int64_t
+off_by(const struct run *r, int64_t by, int64_t most, int64_t until)
+{
+	by = by < 0 ? -by : by;
+	return r->w.now < until + 60000 && most > by ? most : by;
+}
+
 static void
 take_turns(struct run *r, const struct op *o)
 {
 	struct world *w = &r->w;
 
+	w->turns_most = off_by(r, o->ms, w->turns_most, w->turns_until);
 	w->turns_from = w->now;
 	w->turns_until = w->now + o->for_ms;
 	w->turns_every = o->every_ms > 1000 ? o->every_ms : 1000;
@@ -397,6 +407,8 @@ on_holder(struct run *r, const struct op *o)
 		world_trouble(&r->w, h->paused_until);
 		break;
 	case OP_SKEW:
+		h->skew_most = off_by(r, o->ms, h->skew_most,
+				      h->skew_until);
 		h->skew_ms = o->ms;
 		h->skew_until = r->w.now + o->for_ms;
 		r->w.strange += 2;

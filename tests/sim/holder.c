@@ -50,6 +50,44 @@ offset(const struct holder *h)
 	return holder_now(h).server_ms - SERVER_START - h->w->now;
 }
 
+bool
+holder_begins(const struct holder *h)
+{
+	return holder_watches(h, KIND_EVENT) &&
+	       !h->streams[KIND_EVENT].complete &&
+	       h->w->now - h->led_since <= 10000;
+}
+
+int64_t
+holder_rest_ends(const struct holder *h)
+{
+	const struct stream *s = &h->streams[KIND_NODECLAIM];
+	int64_t first = h->led_since + 2 * REST_MS, at = s->listed + REST_MS;
+
+	if (!h->w->larges || h->listed_at[KIND_NODECLAIM] > s->listed)
+		return -1;
+	return at > first ? at : first;
+}
+
+static bool
+has_listed_all(const struct holder *h)
+{
+	for (int k = 0; k < KIND_EVENT; k++) {
+		const struct stream *s = &h->streams[k];
+
+		if (!s->unserved &&
+		    !(s->complete && s->state == STREAM_OPEN))
+			return false;
+	}
+	return h->leads && !holder_begins(h);
+}
+
+static bool
+saw_all(const struct holder *h)
+{
+	return has_listed_all(h) && h->w->now > holder_rest_ends(h);
+}
+
 /* Before all was seen nothing has begun: what was seen by a clock that was wrong
  * is seen again. */
 static void
@@ -73,8 +111,10 @@ look_at_clock(struct holder *h)
 		return;
 	if (by >= 5000 || by <= -5000) {
 		h->shifted += by;
-		if (!h->saw_all)
+		if (!h->saw_all && !has_listed_all(h))
 			restamp(h);
+		else if (!h->saw_all)
+			h->rest_jumped += by < 0 ? -by : by;
 	} else {
 		h->small += by;
 		if (h->small > h->small_max)
@@ -106,6 +146,7 @@ holder_leads(struct holder *h)
 		h->listed_at[k] = -1;
 	h->led_since = h->w->now;
 	h->saw_all = h->odd_jump = false;
+	h->rest_jumped = 0;
 	h->leads_n += h->leads;
 	h->restored = false;
 	h->poked = true;
@@ -122,7 +163,7 @@ holder_start(struct holder *h)
 	h->up = true;
 	h->jumped_at = -1000000;
 	h->offset = offset(h);
-	h->shifted = h->jitter = 0;
+	h->shifted = h->jitter = h->rest_jumped = 0;
 	h->small = h->small_min = h->small_max = 0;
 	h->paused_until = h->asked_to_wait = 0;
 	for (int i = 0; i < POOLS; i++)
@@ -700,38 +741,6 @@ holder_watches(const struct holder *h, enum kind kind)
 	return kind != KIND_EVENT || rules_tell_replacements(&h->rules);
 }
 
-bool
-holder_begins(const struct holder *h)
-{
-	return holder_watches(h, KIND_EVENT) &&
-	       !h->streams[KIND_EVENT].complete &&
-	       h->w->now - h->led_since <= 10000;
-}
-
-int64_t
-holder_rest_ends(const struct holder *h)
-{
-	const struct stream *s = &h->streams[KIND_NODECLAIM];
-	int64_t first = h->led_since + 2 * REST_MS, at = s->listed + REST_MS;
-
-	if (!h->w->larges || h->listed_at[KIND_NODECLAIM] > s->listed)
-		return -1;
-	return at > first ? at : first;
-}
-
-static bool
-saw_all(const struct holder *h)
-{
-	for (int k = 0; k < KIND_EVENT; k++) {
-		const struct stream *s = &h->streams[k];
-
-		if (!s->unserved &&
-		    !(s->complete && s->state == STREAM_OPEN))
-			return false;
-	}
-	return h->leads && !holder_begins(h) && h->w->now > holder_rest_ends(h);
-}
-
 /* When the soft state is written anew. */
 static int64_t
 soft_next(struct holder *h)
@@ -770,6 +779,7 @@ holder_step(struct holder *h)
 	}
 	if (h->w->now < h->skew_until)
 		next = h->skew_until;
+	h->saw_all |= saw_all(h);	/* a rest may have ended since */
 	look_at_clock(h);
 	recorder_step(h);
 	renewer_step(h);

@@ -104,6 +104,8 @@ struct holder {
 	int page;		/* how many items a page has */
 	int64_t paused_until;	/* until then a signal keeps it stopped */
 	int64_t skew_ms, skew_until;
+	int64_t skew_most;	/* how far it has been off since the skews
+				   before, which overlap */
 	struct controller *controller;
 	struct counters counters;
 	/* NULL in an even world, of which tests/explore copies every byte. */
@@ -133,6 +135,8 @@ struct holder {
 	 * its most */
 	int64_t small, small_min, small_max;
 	int64_t jitter;		/* small_max less small_min */
+	int64_t rest_jumped;	/* by how much it has jumped in the rest of its
+				   lead, which the product may not need */
 	bool odd_jump;		/* it has jumped by about 5 s, which may count
 				   as either */
 	bool saw_all;		/* it has seen everything at once, in this

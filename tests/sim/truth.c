@@ -670,6 +670,8 @@ check_leaders(struct truth *t)
 
 	for (int i = 0; i < t->holders_n; i++)
 		n += leads_now(&t->holders[i]);
+	if (n > 1)
+		t->w->quarrel = later_of(t->w->quarrel, t->w->now);
 	if (n > 1 && t->w->now - t->w->lease_deleted > DELETED_MS)
 		broken(t->w, "I6: %d replicas lead", n);
 }

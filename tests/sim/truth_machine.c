@@ -152,18 +152,31 @@ earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* If a clock jittered before it was set, nobody knows how much of the jump was
- * the shift.  A jump of about 5 s may count as either, too. */
+/* Returns how far what the leader remembers of the object may be off.  If a clock
+ * jittered before it was set, nobody knows how much of the jump was the shift.  A
+ * jump of about 5 s may count as either, too.  A full table may have seen the
+ * object later than others did, when the clock was another one. */
+int64_t
+truth_jumped_by(const struct truth *t, const struct thing *o)
+{
+	const struct holder *h = t->leader;
+	int64_t seen = h == NULL ? -1 : h->sights[o->index].at, by = 0;
+
+	if (seen < 0)
+		return 0;
+	if (seen <= h->jumped_at)
+		by = LAG_MS + h->jitter + h->rest_jumped +
+		     (h->odd_jump ? 8000 : 0);
+	if (t->w->crowded > 0 && seen <= t->w->crowded + 60000)
+		by += truth_clocks_apart(t, seen);
+	return by;
+}
+
 static void
 widen(const struct truth *t, const struct thing *head, struct machine_truth *x)
 {
-	const struct holder *h = t->leader;
-	int64_t by;
+	int64_t by = truth_jumped_by(t, head);
 
-	if (h == NULL || h->sights[head->index].at < 0 ||
-	    h->sights[head->index].at > h->jumped_at)
-		return;
-	by = LAG_MS + h->jitter + (h->odd_jump ? 8000 : 0);
 	x->deadline -= by;
 	x->deadline_hi += by;
 	x->busy_deadline -= by;
@@ -271,15 +284,18 @@ is_disrupted(const struct thing *claim)
 
 /* Does a claim that comes afterwards replace this one?  It does not if it tries
  * the boot of a scale-up again.  Of a boot that is repaired, a new leader reads
- * the class before it sees the disruption, but not the Event. */
+ * the class before it sees the disruption, but not the Event.  If the machine
+ * became ready after all, the leader may not know that. */
 static struct maybe
 is_replaceable(const struct truth *t, const struct thing *claim)
 {
 	bool disrupted = claim->disrupted_ms != STAMP_NONE;
+	bool missed = claim->repaired && claim->ready_ms != STAMP_NONE &&
+		      !ready_known(t, claim).lo;
 	bool surely = !is_repaired_boot(claim) || truth_classed(claim);
 	bool perhaps = t->machines[claim->machine].replaced.hi;
 
-	return (struct maybe){disrupted && surely,
+	return (struct maybe){disrupted && surely && !missed,
 			      disrupted && (surely || perhaps)};
 }
 
@@ -329,7 +345,7 @@ was_substitute(const struct truth *t, const struct thing *claim)
 	 * deleted, or by its age before the leader saw the deletion. */
 	bool late = claim->launched
 			    ? claim->launched_at >= claim->deleted_at
-			    : !claim->launch_known &&
+			    : (!claim->launch_known || claim->large) &&
 				      seen_at(t, claim) + LAG_MS >=
 					      claim->born + GRACE_MS;
 
@@ -454,16 +470,14 @@ int64_t
 truth_clocks_apart(const struct truth *t, int64_t since)
 {
 	const struct world *w = t->w;
-	int64_t by = 0, ahead;
+	int64_t by = 0;
 
 	if (w->turns_until > 0 && w->turns_until >= since - 60000)
-		by += w->turns_by < 0 ? -w->turns_by : w->turns_by;
-	for (int i = 0; i < t->holders_n; i++) {
-		ahead = t->holders[i].skew_ms;
+		by += w->turns_most;
+	for (int i = 0; i < t->holders_n; i++)
 		if (t->holders[i].skew_until > 0 &&
 		    t->holders[i].skew_until >= since - 60000)
-			by += ahead < 0 ? -ahead : ahead;
-	}
+			by += t->holders[i].skew_most;
 	return by;
 }
 
@@ -727,7 +741,9 @@ extend(struct truth *t, const struct past *p, int machine)
 static struct maybe
 is_launched(struct truth *t, const struct thing *claim)
 {
-	int64_t at = created_ms(t, claim) + GRACE_MS;
+	int64_t by = truth_jumped_by(t, claim);
+	int64_t first = created_ms(t, claim) + GRACE_MS - by;
+	int64_t last = first + 2 * by + LAG_MS;
 	bool seen = t->leader != NULL &&
 		    t->leader->sights[claim->index].launched_at >= 0;
 
@@ -735,16 +751,16 @@ is_launched(struct truth *t, const struct thing *claim)
 	 * shows that it has become so. */
 	if (claim->large && !seen)
 		return (struct maybe){
-			has_passed(t, at + LAG_MS) && t->leader != NULL &&
+			has_passed(t, last) && t->leader != NULL &&
 				t->leader->sights[claim->index].at >= 0 &&
 				t->leader->listed_at[KIND_NODECLAIM] >=
 					claim->large_at,
-			claim->launched || has_passed(t, at)};
+			claim->launched || has_passed(t, first)};
 	if (claim->launched)
 		return (struct maybe){true, true};
 	if (claim->launch_known)
 		return (struct maybe){false, false};
-	return (struct maybe){has_passed(t, at + LAG_MS), has_passed(t, at)};
+	return (struct maybe){has_passed(t, last), has_passed(t, first)};
 }
 
 /* Does the leader not know the claim yet, but its Node?  Then the Node is a

@@ -71,6 +71,9 @@ uint32_t truth_takes(const struct truth *t, int machine, bool fewest);
 /* How far the clocks that stamps and moments come from may lie apart, now or
  * since that moment. */
 int64_t truth_clocks_apart(const struct truth *t, int64_t since);
+/* How far a moment that the leader remembers of the object may be off, because
+ * its clock has jumped. */
+int64_t truth_jumped_by(const struct truth *t, const struct thing *o);
 /* May the claim be a substitute for the deleted one, as far as anybody can
  * tell? */
 bool truth_may_match(const struct truth *t, const struct thing *claim,

@@ -257,7 +257,12 @@ truth_near(const struct truth *t, int machine, int other, int64_t within,
 	int64_t a = x->created, b = y->created;
 	int64_t a_from = a - x->retry.most, a_to = a - x->retry.least;
 	int64_t b_from = b - y->retry.most, b_to = b - y->retry.least;
+	int64_t by = truth_jumped_by(t, claim_of(t, machine)) +
+		     truth_jumped_by(t, claim_of(t, other));
 
+	if (machine == other)
+		return true;
+	within += hi ? by : -by;
 	if (!hi && !x->retry.sure)
 		a_from = a_to = a;
 	if (!hi && !y->retry.sure)

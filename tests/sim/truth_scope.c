@@ -505,6 +505,11 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 			      : 1;
 	double vague = TURN_MS * (k->course == 'i' && rate > 1 ? rate : 1);
 	int64_t apart = truth_clocks_apart(t, t->w->now);
+	int64_t unanswered = later_of(t->w->slow_until,
+				      later_of(t->w->late_until,
+					       t->w->lossy_until));
+	bool had_window = k->window > 0;
+	double left = k->window;
 
 	/* A released-at from before that has had its effect. */
 	s->released = k->at;
@@ -520,6 +525,8 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 	/* If the Lease was deleted, nobody knows who renewed it until when. */
 	if (t->w->now - t->w->lease_deleted < 60000 && renewed > k->at)
 		vague += (double)(renewed - k->at) * (rate + 1);
+	if (k->course == 'i' && renewed > k->at)
+		left -= (double)(renewed - k->at);
 	kept_run(t, k, scope, renewed);
 	s->gap_held = k->course == 'h' && k->window <= 0;
 	if (s->gap_held && t->clock > k->at)
@@ -527,17 +534,19 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 	/* Without election the Lease may be read long after the lead began. */
 	vague += (double)(t->w->now - t->leader->led_since) * (rate + 1);
 	/* Nobody can tell which renewal it was. */
-	if (later_of(t->w->late_until, t->w->lossy_until) > 0 &&
-	    t->w->now - later_of(t->w->late_until, t->w->lossy_until) < 60000)
+	if (unanswered > 0 && t->w->now - unanswered < 60000)
 		vague += 15000 * (rate + 1);
+	/* By those who believe less of it, the window is still open. */
+	if (left <= 0 && had_window && left + vague > 0)
+		k->window = 1;
 	s->early.debt = k->window > 0 ? 0 : k->debt + vague;
 	s->late.debt = k->window > 0 || k->debt < vague ? 0 : k->debt - vague;
 	s->early.open = s->late.open = k->window > 0;
 	s->early.left = k->window > vague ? k->window - vague : 1;
-	s->late.left = k->window + vague;
+	s->late.left = left + vague;
 	s->early.opened_at = s->late.opened_at = k->at - SERVER_START;
 	s->high = s->early.debt;
-	s->open_left = k->window > 0 ? k->window + vague : 0;
+	s->open_left = k->window > 0 ? left + vague : 0;
 }
 
 void
@@ -614,8 +623,12 @@ truth_leads(struct holder *h)
 	}
 	/* The kind of scope has changed.  Each NodePool takes over the state of
 	 * the cluster, or the cluster that of the NodePool with the most
-	 * debt. */
-	for (int i = 0; most.at != STAMP_NONE && i < scopes_n(t); i++) {
+	 * debt.  A NodePool that is yet to be made may do so, too, if the leader
+	 * lists its machines first. */
+	for (int i = 0; most.at != STAMP_NONE &&
+			i < (t->rules.scope == SCOPE_NODEPOOL ? POOLS
+							      : scopes_n(t));
+	     i++) {
 		struct kept k = most;
 
 		restore_scope(t, &k, i, renewed);
@@ -635,8 +648,15 @@ end_gaps(struct truth *t)
 {
 	for (int i = 0; i < POOLS; i++)
 		t->scopes[i].gap_over |= t->maybe_usable;
-	for (int i = 0; t->usable && i < POOLS; i++)
-		t->scopes[i].gap = false;
+	for (int i = 0; t->usable && i < POOLS; i++) {
+		struct scope_truth *s = &t->scopes[i];
+
+		s->gap = false;
+		if (i >= scopes_n(t)) {
+			s->early = s->late = (struct bucket){0};
+			s->high = s->open_left = 0;
+		}
+	}
 }
 
 void

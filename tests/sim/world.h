@@ -242,6 +242,7 @@ struct world {
 	int64_t unserved_until[VIEW_COUNT];	/* there is no such resource */
 	/* Two API servers take turns, and the clock of one is ahead. */
 	int64_t turns_from, turns_until, turns_every, turns_by;
+	int64_t turns_most;	/* the largest turns_by of those that overlap */
 	struct uninstaller uninstaller;
 	int64_t trouble_until;	/* of any kind: invariants with a slack wait */
 	int64_t failed;		/* when a call of a leader last failed: what
