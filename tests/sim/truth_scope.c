@@ -508,7 +508,7 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 	int64_t unanswered = later_of(t->w->slow_until,
 				      later_of(t->w->late_until,
 					       t->w->lossy_until));
-	bool had_window = k->window > 0;
+	bool had_window = k->window > 0, open;
 	double left = k->window;
 
 	/* A released-at from before that has had its effect. */
@@ -536,17 +536,20 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 	/* Nobody can tell which renewal it was. */
 	if (unanswered > 0 && t->w->now - unanswered < 60000)
 		vague += 15000 * (rate + 1);
-	/* By those who believe less of it, the window is still open. */
-	if (left <= 0 && had_window && left + vague > 0)
-		k->window = 1;
-	s->early.debt = k->window > 0 ? 0 : k->debt + vague;
-	s->late.debt = k->window > 0 || k->debt < vague ? 0 : k->debt - vague;
-	s->early.open = s->late.open = k->window > 0;
-	s->early.left = k->window > vague ? k->window - vague : 1;
+	open = had_window && left + vague > 0;
+	s->late.open = open;
 	s->late.left = left + vague;
+	s->late.debt = open || k->debt < vague ? 0 : k->debt - vague;
+	/* By those who believe all of it, the window may be over. */
+	s->early.open = open && left > vague;
+	s->early.left = left - vague;
+	s->early.windows = open && !s->early.open;
+	s->early.debt = s->early.open ? 0
+			: open	      ? vague - left
+				      : k->debt + vague;
 	s->early.opened_at = s->late.opened_at = k->at - SERVER_START;
 	s->high = s->early.debt;
-	s->open_left = k->window > 0 ? left + vague : 0;
+	s->open_left = open ? left + vague : 0;
 }
 
 void
