@@ -114,7 +114,7 @@ write_piece(void)
 	if (n == 0)
 		return true;
 	done = unblocked_write(out_fd, bytes, n);
-	if (done < 0) /* again: it may be the only line that says why we end */
+	if (done < 0) /* try again: this line may say why the process ends */
 		done = unblocked_write(out_fd, bytes, n);
 	if (done < 0)
 		waiting_lose();

@@ -89,7 +89,7 @@ struct scope {
 	int64_t max_ms;	     /* the scope's own cap, or 0 if there is none */
 	int64_t released_ms; /* the latest released-at that was applied */
 	int64_t opened_ms;   /* server time when a window last opened */
-	bool told_window;    /* timers_turned has returned the open window */
+	bool told_window;    /* timers_turned has told of the open window */
 	bool dirty;	     /* it is in timers.dirty */
 	bool untaught;	     /* it is in timers.untaught */
 	bool moved;	     /* it is in timers.moved */

@@ -15,8 +15,9 @@
  * size in the second and in the last of them.
  */
 struct string_unit {
-	uint32_t word;	 /* a string's users, the next free place of the same
-			   class (0: none), or a size; with these bits: */
+	/* A string's users, the next free place of the same class (0: none),
+	 * or a size, together with the bits below. */
+	uint32_t word;
 #define FREE (1u << 31)	 /* a free place begins here … */
 #define ALONE (1u << 30) /* … and has no other unit */
 #define BEHIND_FREE (1u << 29) /* a string begins here, behind a free place */

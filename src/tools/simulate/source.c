@@ -22,8 +22,8 @@
  * given out before the end.
  */
 
-/* Beside the facts that may wait: what one line adds, and the fact that was
- * aside. */
+/* Room for the facts that may wait, for those that one line adds, and for the
+ * one that was put aside. */
 #define FACTS_ROOM (SIMULATE_FACTS_MAX + LINE_FACTS_MAX + 1)
 #define PIECE 1024
 

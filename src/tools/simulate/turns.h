@@ -14,8 +14,9 @@ struct open_turn {
 };
 
 struct turns {
-	struct open_turn *open; /* the first `looked` of them have been named in
-				   this look */
+	/* The look that is under way has named the first `looked` of these
+	 * scopes. */
+	struct open_turn *open;
 	size_t open_n, open_room, looked;
 	struct turn *list;
 	size_t n, room;

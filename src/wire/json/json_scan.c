@@ -389,9 +389,9 @@ put_bytes(struct scan *s, const char *bytes, size_t n)
 
 static const struct json_keep kept_whole = {NULL, NULL};
 
-/* Returns what is to be kept of the member whose key, with its quotes, begins
- * at `key` and was scanned last, or NULL if nothing is.  A key with an escape
- * may be any of them: cJSON sees to it. */
+/* Returns what is to be kept of a member, or NULL if nothing is.  The member's
+ * key was scanned last and begins, with its quotes, at `key`.  A member whose
+ * key has an escape is kept whole, because only cJSON can read the key. */
 static const struct json_keep *
 kept_of(const struct scan *s, const struct json_keep *of, const char *key)
 {
