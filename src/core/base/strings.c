@@ -18,8 +18,8 @@ struct string_unit {
 	/* A string's users, the next free place of the same class (0: none),
 	 * or a size, together with the bits below. */
 	uint32_t word;
-#define FREE (1u << 31)	 /* a free place begins here … */
-#define ALONE (1u << 30) /* … and has no other unit */
+#define FREE (1u << 31)	       /* a free place begins here … */
+#define ALONE (1u << 30)       /* … and has no other unit */
 #define BEHIND_FREE (1u << 29) /* a string begins here, behind a free place */
 #define NUMBER (BEHIND_FREE - 1)
 	union {
