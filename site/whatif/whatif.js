@@ -15,8 +15,13 @@ const $ = id => document.getElementById(id);
 const bytes = base64 => Uint8Array.from(atob(base64), c => c.charCodeAt(0));
 const module = WebAssembly.compile(bytes(WASM));
 const source = URL.createObjectURL(new Blob([WORKER]));
+// Under the site's other pages, what a visitor has chosen there.
+const look = localStorage.getItem(new URL("..", location).pathname + ".__palette") ?? "";
 let files = [], timer;
 let latest = new AbortController(), advising = new AbortController();
+
+if (look)
+  document.documentElement.style.colorScheme = look.includes('"slate"') ? "dark" : "light";
 
 // Runs the command in a worker of its own.  If it is aborted, it never returns.
 async function simulate(args, files, told, signal) {

@@ -97,6 +97,18 @@ def test_looks(chrome, page):
                 (chrome.at, "data:", "blob:" + chrome.at))} == set()
 
 
+def test_a_look_is_kept(chrome):
+    """What a visitor chooses holds on the other pages, what-if among them."""
+    chrome.open(chrome.at)
+    chrome.until("!!document.querySelector('label[title=Dark]:not([hidden])')")
+    chrome.run("document.querySelector('label[title=Dark]').click()")
+    chrome.until(IS_DARK)
+    for page in "docs/rules/", "try/index.html":
+        chrome.run(f"location.href = '{chrome.at}{page}'")
+        assert chrome.wait("Page.loadEventFired")
+        assert chrome.run(IS_DARK), page
+
+
 def test_a_visitor(visit, tmp_path):
     """Knows the address alone: reads whether he needs it, tries his log, and
     finds the command that installs it.  No other host is asked."""
