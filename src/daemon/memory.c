@@ -22,8 +22,8 @@
 
 /* A value of the tree (wire/json/json.c). */
 #define VALUE_TREE_BYTES 32
-/* The kept text, which has the tree's strings, with cJSON's copy of one string
- * and the values of the tree. */
+/* The memory of a tree: the kept text, which contains the strings, cJSON's copy
+ * of one string, and the values. */
 #define TREE_BYTES(text)                                                       \
 	(2 * (int64_t)(text) + (int64_t)JSON_KEPT_VALUES_MAX * VALUE_TREE_BYTES)
 

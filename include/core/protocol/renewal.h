@@ -51,7 +51,7 @@
  * others are boot_ms.  One thread uses it, and it owns no memory.
  */
 #define RENEWAL_ID_BYTES 32   /* SHA-256 of the certificate */
-#define RENEWAL_BUNDLE_MAX 16 /* the CA itself, and the youngest others */
+#define RENEWAL_BUNDLE_MAX 16 /* the CA itself and the youngest older CAs */
 /* a new pair has reached every replica after the life of a serving
  * certificate, divided by this */
 #define RENEWAL_SPREAD 6
@@ -94,11 +94,12 @@ struct renewal_view {
 enum renewal_step {
 	RENEWAL_WAIT,
 	RENEWAL_READ,
-	RENEWAL_CA,	/* make a CA that lives for life_ms, and write it to the
+	RENEWAL_CA, /* make a CA that lives for life_ms, and write it to the
 			   Secret */
-	RENEWAL_BUNDLE, /* write the CA, and `keep` of the view's bundle, to the
-			   caBundle of each webhook */
-	RENEWAL_LEAF,	/* make a serving pair that lives for life_ms, and write
+	/* Write the CA to the caBundle of each webhook, together with the first
+	 * `keep` CAs of the view's bundle. */
+	RENEWAL_BUNDLE,
+	RENEWAL_LEAF, /* make a serving pair that lives for life_ms, and write
 			   it to the Secret */
 };
 

@@ -49,11 +49,11 @@ struct nodepool_terms {
 
 struct nodepools {
 	const struct rules *rules;
-	struct nodepool *at;  /* a free one has the name "" */
-	uint32_t *generation; /* by place: the latest list that showed the
-				 NodePool, or that was complete when a watch
-				 showed it.  In a free place: the next free
-				 place + 1 */
+	struct nodepool *at; /* a free one has the name "" */
+	/* By place: the number of the latest list that showed the NodePool.  If
+	 * a watch showed it later, the number of the last list before that.  In
+	 * a free place: the next free place + 1. */
+	uint32_t *generation;
 	uint32_t top, max;
 	uint32_t free; /* the first free place below top + 1; 0:
 				   none */
@@ -93,7 +93,8 @@ const struct nodepool *nodepools_stale(const struct nodepools *p,
  * has not been seen has the terms of the configuration. */
 struct nodepool_terms nodepools_terms(const struct nodepools *p,
 				      const char *name, int64_t now_ms);
-/* The same of the NodePool in place i, for a caller who looks at all. */
+/* Returns the terms of the NodePool in place i, for a caller that iterates over
+ * all places. */
 struct nodepool_terms nodepools_terms_at(const struct nodepools *p, uint32_t i,
 					 int64_t now_ms);
 
@@ -107,8 +108,8 @@ int64_t nodepools_next_ms(const struct nodepools *p);
 /* Returns the earliest released-at of those whose machines belong to a scope,
  * as of that moment; STAMP_NONE: one of them has none, or there are none. */
 int64_t nodepools_released_ms(const struct nodepools *p);
-/* Call this when the API server's clock may have been set back to now_ms: what
- * has come since comes again. */
+/* Call this when the API server's clock may have been set back to now_ms.
+ * Moments after now_ms that had passed are ahead again. */
 void nodepools_set_back(struct nodepools *p, int64_t now_ms);
 
 #endif

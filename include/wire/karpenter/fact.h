@@ -29,8 +29,8 @@ enum fact_kind {
 			  reason */
 	FACT_RELEASED, /* a holder released a scope: the same; action "cap":
 			  because of the cap */
-	FACT_WATCHED,  /* the turns are known from the first such fact to the
-			    last */
+	FACT_WATCHED,  /* the turns are known for the time between the first
+			    FACT_WATCHED and the last */
 	FACT_COUNT,
 };
 

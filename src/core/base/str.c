@@ -23,8 +23,8 @@ str_copy(char *dst, size_t cap, const char *s)
 	return 0;
 }
 
-/* Copies as many of the n characters' bytes as have room, and returns how
- * many. */
+/* Copies the first n bytes of s, or as many whole characters as there is room
+ * for.  Returns the number of bytes copied. */
 static size_t
 copy_whole(char *dst, size_t cap, const char *s, size_t n)
 {

@@ -70,7 +70,7 @@ struct controller {
 	/* How far server time is ahead of boot time.  It follows small
 	 * differences slowly. */
 	int64_t ahead_ms;
-	int64_t slewed_boot_ms; /* when ahead_ms last followed a difference */
+	int64_t slewed_boot_ms; /* when ahead_ms was last adjusted */
 };
 
 #endif

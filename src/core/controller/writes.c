@@ -526,7 +526,7 @@ writes_done(struct writes *ws, const struct action *a,
 	    const struct controller_outcome *o, const char *rv, int64_t boot_ms)
 {
 	struct pending *w = pending_of(ws, a->id);
-	/* No line will show what was not written. */
+	/* With MODE_OBSERVE nothing was written, so no watch line will come. */
 	bool shown = w->state == WRITE_SHOWN || a->observed;
 
 	assert(w->state == WRITE_SHOWN || w->state == WRITE_IN_FLIGHT);

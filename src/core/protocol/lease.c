@@ -133,8 +133,8 @@ lease_check(const struct lease *l)
 {
 	bool stops = l->role == LEASE_STOPS;
 
-	/* A step that is planned is given out before another one, but
-	 * lease_stop plans its own while one is under way. */
+	/* No step is planned while another is under way, except by
+	 * lease_stop. */
 	if (l->busy != LEASE_WAIT && l->plan != LEASE_WAIT && !stops)
 		return false;
 	if (l->busy == LEASE_END || (l->plan == LEASE_END && !stops) ||

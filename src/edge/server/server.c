@@ -373,7 +373,7 @@ start(struct server *s, int fd)
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG;
 	struct MHD_OptionItem more[4] = {{MHD_OPTION_END, 0, NULL}}, *m = more;
 
-	if (s->o.deferred) /* without it, it serves as well */
+	if (s->o.deferred) /* a failure does no harm */
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &deferred_s,
 				 sizeof(deferred_s));
 	if (s->work.runs)

@@ -29,8 +29,8 @@ struct spans {
 void spans_init(struct spans *s);
 /* Returns the span of the decision with that number. */
 struct span *spans_at(struct spans *s, uint64_t number);
-/* Adds up the decisions with these numbers, without `to`.  Both are multiples
- * of s->length, and `to` may be UINT64_MAX. */
+/* Adds up the decisions with the numbers from `from` to `to` - 1.  `from` and
+ * `to` are multiples of s->length, and `to` may be UINT64_MAX. */
 void spans_sum(const struct spans *s, uint64_t from, uint64_t to,
 	       struct span *out);
 

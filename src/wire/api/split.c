@@ -44,8 +44,8 @@ struct split {
 	split_item_fn *fn;
 	void *ctx;
 	struct bytes item; /* the part of an item from earlier calls */
-	size_t discarded;  /* bytes so far of an item that is too large; 0:
-			      it is not */
+	size_t discarded;  /* the size so far of an item that is too large;
+			      0: the item is not too large */
 	struct bytes envelope;
 	enum place place;
 	bool in_string, escaped;

@@ -219,8 +219,7 @@ tell_life(const struct matrix *m, const struct life *l, snapshot_fn *fn,
 	fact_init(&f, FACT_CREATED, 0);
 	f.claim = l->node;
 	f.pool = l->pool;
-	/* A Node that was there before the answer begins says nothing of its
-	 * boot. */
+	/* If a Node is older than the answer, nothing is known of its boot. */
 	if (l->birth_ms >= m->sums.from_ms) {
 		f.maker = l->maker;
 		if (tell(&f, FACT_CREATED, l->birth_ms, fn, ctx, e))

@@ -7,7 +7,7 @@
 #include "core/base/buf.h"
 #include "core/base/str.h"
 
-#define SHOWN_BYTES 40 /* of what is wrong, in a sentence about it */
+#define SHOWN_BYTES 40 /* how much of a bad value an error message shows */
 
 /* --- the query ------------------------------------------------------------ */
 
