@@ -143,8 +143,8 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 		put_until(b, n, moment);
 		return EVENT_HOLD_STARTED;
 	case NOTE_SCOPE_MOVED:
-		/* The text cannot say "later": the end may be the same as before
-		 * and only be certain now. */
+		/* The text cannot say "later": the end may be the same as
+		 * before and only be certain now. */
 		buf_puts(b, " is still busy");
 		put_machine(b, ", most recently because of machine ",
 			    n->as.held.machine);

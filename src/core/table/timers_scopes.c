@@ -127,8 +127,8 @@ restore(struct timers *ts, uint32_t scope, const struct cap *left,
 	mark_dirty(ts, scope);
 }
 
-/* Returns the cap for a scope whose debt is restored.  If the scope is held, its
- * own cap may not be known yet, so its debt is not limited for now. */
+/* Returns the cap for a scope whose debt is restored.  If the scope is held,
+ * its own cap may not be known yet, so its debt is not limited for now. */
 static int64_t
 max_left(const struct timers *ts, uint32_t scope, bool held)
 {
