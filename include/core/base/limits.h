@@ -166,8 +166,9 @@
 /* Maximum that a client may send later without any progress in HTTP: the
  * largest TLS record after a part of a head. */
 #define SERVER_SILENT_BYTES (20u << 10)
-/* Complete TLS records that HTTP has not consumed, for all connections
- * together, beyond one for each.  A head takes one or two records. */
+/* Complete TLS records that HTTP has not consumed.  Each connection may have
+ * one; all connections together may have this many more.  A head takes one or
+ * two records. */
 #define SERVER_RECORDS_MAX 48
 /* Memory that libgnutls uses for a record, even an empty one. */
 #define SERVER_RECORD_BYTES (17 << 10)

@@ -27,7 +27,8 @@ struct uid {
 #define UID_NONE ((struct uid){UINT64_MAX, 0})
 
 struct version {
-	uint64_t n; /* from VERSION_TEXT on: VERSION_TEXT + the reference */
+	uint64_t n; /* a number below VERSION_TEXT, or VERSION_TEXT plus the
+			       reference of a text */
 };
 #define VERSION_TEXT (UINT64_C(1) << 63)
 #define VERSION_NONE ((struct version){VERSION_TEXT})

@@ -87,7 +87,7 @@ struct event_series_event {
 
 enum event_series_step {
 	EVENT_SERIES_WAIT,
-	EVENT_SERIES_CREATE, /* create *event, with its series if it is
+	EVENT_SERIES_CREATE, /* create *event, with its series if it has
 				   one */
 	EVENT_SERIES_PATCH,  /* write the series of *event */
 };

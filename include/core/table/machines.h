@@ -67,12 +67,14 @@ struct entry {
 	union {
 		struct { /* claim */
 			int64_t ready_ms, ready_stamp_ms;
-			/* If this claim tries a failed boot again: how much
-			 * earlier the claim of the first try was created, and
-			 * `least` of that claim's timer.  Otherwise 0, but
-			 * `least` is that of its own timer once its Node is
-			 * being deleted. */
-			uint32_t tried_before_ms, least;
+			/* If this claim tries a failed boot again, how much
+			 * earlier the claim of the first try was created.
+			 * Otherwise 0. */
+			uint32_t tried_before_ms;
+			/* `least` of the first try's timer.  If this claim is
+			 * no such try: `least` of its own timer once its Node
+			 * is being deleted, and 0 before. */
+			uint32_t least;
 			int64_t seen_ms; /* when it was first seen */
 			union {
 				/* When it was first seen launched, or
@@ -128,7 +130,7 @@ void machines_done(struct machines *m);
 struct touched {
 	uint32_t n;
 	uint32_t id[6];
-	bool owner_changed; /* by a put: the Node has another owner now */
+	bool owner_changed; /* a put has given the Node another owner */
 };
 
 /* Makes or updates the entry of a Node or NodeClaim.  seen_ms is the server

@@ -57,8 +57,8 @@ int pager_page(struct pager *p, const char *bytes, size_t n,
 
 /* Call this after a call has failed.  If its answer was too large to be kept
  * (ERR_LIMIT), this sets p->streams, clears *e and returns true: ask for the
- * same page again, and feed the answer as it arrives.  No object on it is then
- * too large for the list to go on.  Returns false if the error is another one,
+ * same page again, and feed the answer as it arrives.  Then even the largest
+ * object does not end the list.  Returns false if the error is another one,
  * or if the page streamed already. */
 bool pager_streams(struct pager *p, struct err *e);
 /* Call this after a 410, when the continue token has expired.  The list starts

@@ -25,8 +25,9 @@ enum line_what {
 	LINE_NOTHING,	 /* the line is empty, the head of a record, or a piece
 			    of a line that goes on in the next one */
 	LINE_OTHER,	 /* a message that we do not read; it is in *message */
-	LINE_INCOMPLETE, /* a message that we read, but what we need of it
-				   is missing or odd; it is in *message */
+	LINE_INCOMPLETE, /* a message that we read, but a part that we need
+				   is missing or odd; the message is in
+				   *message */
 	LINE_BARE,    /* an audit log's event of a machine, whose level leaves
 			   the object out */
 	LINE_TEXT,    /* zap's text format */

@@ -17,9 +17,10 @@
  *     2026-01-02T02:00:00Z held hold-until nodepool=web until=… reason=a sale
  *     since=2026-01-01T00:00:00Z
  *
- * The last line says since when these are all, or with `cut=` that earlier ones
- * had no room.  What this release does not know, a line or a `name=value` in
- * it, is skipped, so that later ones may add to it.
+ * The last line says from when on the text has all turns.  `cut=` instead of
+ * `since=` says that there was no room for earlier ones.  A line or a
+ * `name=value` that this release does not know is skipped, so later releases
+ * may add some.
  */
 
 #define TERM "term="

@@ -28,7 +28,8 @@ struct view {
 	/* The kind is not listed again before then because of what was left
 	 * out. */
 	int64_t ask_boot_ms;
-	uint64_t forgotten; /* counts the times when an object may have gone */
+	/* Grows whenever an object of the kind may have left the table. */
+	uint64_t forgotten;
 };
 
 /*

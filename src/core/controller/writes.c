@@ -9,10 +9,10 @@
 #include "core/base/str.h"
 
 /*
- * How the state of an object's write moves is drawn in writes.h.  Every object
- * has a struct write.  Only an object that is not idle, or whose writes have
- * failed, has a struct pending as well, in a place of writes.pending; places
- * that were given back are used again first.  The heap `later` says when each
+ * writes.h draws the states of an object's write.  Every object has a struct
+ * write.  An object that is not idle, or whose writes have failed, also has a
+ * struct pending in the array writes.pending.  Its place is free again
+ * afterwards, and free places are used first.  The heap `later` says when each
  * of these objects has to be looked at again.
  */
 _Static_assert(2 * MACHINES_MAX < 1 << 20, "struct write: pending");

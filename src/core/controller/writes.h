@@ -158,8 +158,8 @@ void writes_want_hold(struct writes *ws, uint32_t id, bool wants);
 void writes_period_ends(struct writes *ws, uint32_t id);
 /* Call this before writes_start for ACT_HOLD or ACT_CLEAR. */
 void writes_hold_or_clear(struct writes *ws, uint32_t id, enum act act);
-/* Start a write of an idle object, or a list, and return its seq, which goes
- * into the action. */
+/* writes_start starts a write of an idle object, and writes_start_list a list.
+ * Both return the seq, which goes into the action. */
 uint64_t writes_start(struct writes *ws, uint32_t id, enum act act);
 uint64_t writes_start_list(struct writes *ws);
 

@@ -238,9 +238,9 @@ is_near_first(const struct timer *t, const struct timer *other)
 		is_near(t->created_ms, other_first, t->hold_ms));
 }
 
-/* Counts the machines that are near t only by the age of a first try.  A
- * machine that tries a boot again belongs to two scale-ups: the one that it
- * repeats, and the one in which it comes. */
+/* Counts the machines that are near t only because of when their first try was
+ * made.  A machine that tries a failed boot again belongs to two scale-ups:
+ * that of the failed boot, and that of the time at which it was made itself. */
 static uint32_t
 neighbours_first(const struct timers *ts, const struct timer *t, uint32_t n,
 		 const struct again *again)

@@ -20,8 +20,8 @@ int timers_scopes_init(struct timers *ts);
 /* Returns the NodePool's scope, and makes it if there is none yet.  Returns
  * NO_ID if there are too many. */
 uint32_t timers_scope_of(struct timers *ts, const char *nodepool);
-/* Add delta to the number of the scope's machines that are live, or that are
- * undecided. */
+/* Add delta to the number of the scope's machines that are live
+ * (timers_scope_count), or that are undecided (timers_scope_undecided). */
 void timers_scope_count(struct timers *ts, uint32_t scope, int delta);
 void timers_scope_undecided(struct timers *ts, uint32_t scope, int delta);
 /* Notes for timers_moved that the scope may have moved. */

@@ -5,7 +5,7 @@
 
 #define DOLLAR 1000000.0
 
-/* How much of what is asked for a setting does. */
+/* Which of the wishes a setting meets. */
 enum rank { FAILS, FITS, FITS_AND_IS_CHEAP };
 
 struct candidate {

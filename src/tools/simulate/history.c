@@ -241,8 +241,8 @@ node_gone(struct history *h, const struct fact *f)
 		return;
 	h->roster.at[id].node_gone = true;
 	EACH(h, replay_node_gone(r, id));
-	/* The log says nothing more of a machine whose claim it has not
-	 * named. */
+	/* If the log has not named the machine's claim, it will not say when
+	 * the claim is gone: the machine ends with its Node. */
 	if (h->roster.at[id].claim[0] != '\0')
 		return;
 	go(h, f, id);

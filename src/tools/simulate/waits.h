@@ -35,11 +35,11 @@ struct waits_sums {
 				      their nodes */
 	uint64_t pods;		   /* how many pods these nodes had, as far as
 				      the log says */
-	uint64_t regret;	   /* how many decisions a scale-up followed */
-	uint64_t spared;	   /* how many of them still waited then */
-	uint64_t open;		   /* how many decisions still waited at the
+	uint64_t regret;    /* after how many decisions a scale-up came */
+	uint64_t spared;    /* how many of them still waited then */
+	uint64_t open;	    /* how many decisions still waited at the
 				      end */
-	int64_t longest_ms;	   /* how long a machine waited at most */
+	int64_t longest_ms; /* how long a machine waited at most */
 	double hours_low, hours_high; /* node-hours beyond the decisions: the
 					 least and the most */
 	double dollars_low, dollars_high;

@@ -32,9 +32,10 @@ struct lease_session *lease_session_new(const struct lease_session_setup *s,
 void lease_session_free(struct lease_session *l);
 
 /* Waits until the Lease is ours.  Holders that run take the Lease before us
- * (patience_ms in core/protocol/lease.h).  So we get it only when no holder
- * runs: a running one would hold again what we clear.  If there is no Lease, no
- * holder has ever led there, and the command goes on without one. */
+ * (patience_ms in core/protocol/lease.h), so we get it only when no holder
+ * runs.  This matters because a running holder would restore the holds that we
+ * remove.  If there is no Lease, no holder has ever led there, and the command
+ * goes on without one. */
 int lease_session_take(struct lease_session *l, const char *namespace_name,
 		       struct err *e);
 /* Returns whether the session has the Lease and may write.  If it has not, call

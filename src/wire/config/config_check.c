@@ -21,8 +21,8 @@
 
 /* --- rules between keys --------------------------------------------------- */
 
-/* Puts the place of the key in front of the error, if somebody has set it.
- * Returns whether that is so. */
+/* If somebody has set the key, puts the place where that was done in front of
+ * the error.  Returns whether somebody has. */
 static bool
 name_place(const struct config_places *places, const char *path, struct err *e)
 {
