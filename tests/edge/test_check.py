@@ -204,6 +204,8 @@ def test_holds_that_nobody_is_on_record_for(run, tmp_path):  # noqa: F811
 
 @pytest.mark.parametrize("after, expected", [
     (["0s", "0s", "30s"], "with 30s the holder spares more"),
+    (["0s", "WhenEmpty", "WhenEmpty"], "the holder spares no moves"),
+    (["0s", "WhenEmpty"], None),
     (["0s", "30s"], None), (["0s", "Never"], None), (["4m59s"], None),
     (["5m", "1h"], "5m or more, which spares most moves without a holder"),
     (["Never"], None), ([None, "x"], None)], ids=str)
@@ -212,7 +214,8 @@ def test_consolidate_after_names_a_row_of_the_study(
     pools = [{"metadata": {"name": f"p{i}", "uid": f"{i}",
                            "resourceVersion": "1"},
               "spec": {"disruption": {} if value is None else {
-                  "consolidateAfter": value}}}
+                  "consolidationPolicy": value, "consolidateAfter": "0s"}
+                  if value == "WhenEmpty" else {"consolidateAfter": value}}}
              for i, value in enumerate(after)]
 
     def answer(path):

@@ -187,6 +187,7 @@ struct nodepool_facts {
 	bool blocked;		 /* its budgets never allow any disruption */
 	int64_t consolidate_ms;	 /* consolidateAfter, or -1 if Never, missing or
 				    unreadable */
+	bool only_empty;	 /* consolidationPolicy: WhenEmpty */
 	int64_t expire_ms;	 /* expireAfter, or -1 if Never or unreadable */
 	bool grace;		 /* it has a terminationGracePeriod */
 	struct node_class class; /* with an empty name if missing */
@@ -194,9 +195,11 @@ struct nodepool_facts {
 void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 		    struct findings *f);
 
-/* What docs/study.md says about a NodePool by its consolidateAfter. */
+/* What docs/study.md says about a NodePool by its consolidationPolicy and its
+ * consolidateAfter. */
 enum study_row {
 	STUDY_SILENT,  /* nothing, or the holder leaves the NodePool alone */
+	STUDY_EMPTY,   /* WhenEmpty: consolidation moves no pod */
 	STUDY_EAGER,   /* 0s: the holder saves more moves over 30s */
 	STUDY_PATIENT, /* 5m or more: few moves without a holder */
 	STUDY_ROWS,

@@ -94,6 +94,8 @@ judge_consolidation(const struct nodepool_facts *n, const struct rules *r)
 	if (n->pool.inert || n->pool.disabled ||
 	    !rules_nodepool_included(r, n->pool.name))
 		return STUDY_SILENT;
+	if (n->only_empty)
+		return STUDY_EMPTY;
 	if (n->consolidate_ms == 0)
 		return STUDY_EAGER;
 	return n->consolidate_ms >= 300000 ? STUDY_PATIENT : STUDY_SILENT;

@@ -44,9 +44,14 @@ begin_nodepools(struct doctor *d)
 static const char *
 advice(const struct doctor *d)
 {
+	unsigned empty = d->by_row[STUDY_EMPTY];
 	unsigned eager = d->by_row[STUDY_EAGER];
 	unsigned patient = d->by_row[STUDY_PATIENT];
 
+	if (2 * empty > d->pools_seen)
+		return "; most have consolidationPolicy: WhenEmpty, with which "
+		       "consolidation moves no pod, so the holder spares no "
+		       "moves (docs/study.md, \"Do I need this?\")";
 	if (2 * eager > d->pools_seen)
 		return "; most have consolidateAfter: 0s, and with 30s the "
 		       "holder spares more moves (docs/study.md, \"Do I need "

@@ -65,6 +65,8 @@ spec_read_facts(const struct json *spec, const struct hold_key *hold,
 	out->fixed =
 		json_integer(json_member(spec, "replicas"), &replicas) == 0;
 	out->never = json_says(disruption, "consolidateAfter", "Never");
+	out->only_empty =
+		json_says(disruption, "consolidationPolicy", "WhenEmpty");
 	if (quiet == NULL || duration_parse(quiet, &out->consolidate_ms))
 		out->consolidate_ms = -1;
 	out->template_holds = json_member(json_member(meta, "annotations"),
@@ -96,7 +98,10 @@ facts_nodepool_decode(const char *bytes, size_t n, const struct hold_key *hold,
 	const struct json_keep template_keep[] = {
 		{"metadata", meta_keep}, {"spec", machine_keep}, {NULL, NULL}};
 	const struct json_keep disruption_keep[] = {
-		{"consolidateAfter", NULL}, {"budgets", NULL}, {NULL, NULL}};
+		{"consolidateAfter", NULL},
+		{"consolidationPolicy", NULL},
+		{"budgets", NULL},
+		{NULL, NULL}};
 	const struct json_keep spec_keep[] = {{"replicas", NULL},
 					      {"disruption", disruption_keep},
 					      {"template", template_keep},

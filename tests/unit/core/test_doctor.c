@@ -758,6 +758,8 @@ START_TEST(test_rows_of_the_study)
 	ck_assert_int_eq(judge_consolidation(&c.pool, &c.rules), STUDY_PATIENT);
 	c.pool.consolidate_ms = 0;
 	ck_assert_int_eq(judge_consolidation(&c.pool, &c.rules), STUDY_EAGER);
+	c.pool.only_empty = true;
+	ck_assert_int_eq(judge_consolidation(&c.pool, &c.rules), STUDY_EMPTY);
 	c.pool.pool.disabled = true;
 	ck_assert_int_eq(judge_consolidation(&c.pool, &c.rules), STUDY_SILENT);
 	c.pool.pool.disabled = false;

@@ -282,6 +282,28 @@ START_TEST(test_consolidate_after)
 					    &e) == 0,
 		      "%s", e.text);
 	ck_assert_int_eq(p.consolidate_ms, quiet_cases[_i].ms);
+	ck_assert(!p.only_empty);
+}
+END_TEST
+
+START_TEST(test_when_empty)
+{
+	static const char *const policies[] = {"WhenEmpty", "Balanced",
+					       "WhenEmptyOrUnderutilized"};
+	char json[200];
+	struct nodepool_facts p;
+	struct err e = {0};
+
+	for (int i = 0; i < 3; i++) {
+		(void)snprintf(json, sizeof(json),
+			       POOL("\"disruption\":{\"consolidationPolicy\":"
+				    "\"%s\"}"),
+			       policies[i]);
+		ck_assert_msg(facts_nodepool_decode(json, strlen(json), &hold,
+						    &p, &e) == 0,
+			      "%s", e.text);
+		ck_assert_int_eq(p.only_empty, i == 0);
+	}
 }
 END_TEST
 
@@ -651,6 +673,7 @@ main(void)
 	tcase_add_test(tc, test_no_webhook_of_ours);
 	LOOP(test_pools, pool_cases);
 	LOOP(test_consolidate_after, quiet_cases);
+	tcase_add_test(tc, test_when_empty);
 	LOOP(test_deployments, images);
 	LOOP(test_pods, pods);
 	LOOP(test_nodes, nodes);
