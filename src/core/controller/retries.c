@@ -59,13 +59,25 @@ retry_refresh(struct retries *t, struct retry *r, int64_t now_ms)
 		retries_end(t, r);
 }
 
+/* Returns how many machines the boot took.  If it has come to count just now,
+ * that is yet to be computed. */
+static uint32_t
+least_of(const struct retries *t, const struct entry *claim)
+{
+	const struct timer *own =
+		timers_at(t->timers, machines_id(t->machines, claim));
+	uint32_t least = own->least > 0 ? own->least : claim->least;
+
+	return least == 0 && own->used && own->counted && own->scope != NO_SCOPE
+		       ? timers_min_scale_up(t->timers, own->scope)
+		       : least;
+}
+
 void
 retries_put(struct retries *t, const struct entry *claim, int64_t deleted_ms,
 	    int64_t now_ms)
 {
 	struct retry *r = t->at;
-	uint32_t least =
-		timers_at(t->timers, machines_id(t->machines, claim))->least;
 
 	while (r < t->at + RETRIES_MAX && r->used && r->until_ms > now_ms)
 		r++;
@@ -78,7 +90,7 @@ retries_put(struct retries *t, const struct entry *claim, int64_t deleted_ms,
 		.until_ms = deleted_ms + RETRY_MS,
 		.created_stamp_ms = claim->created_stamp_ms,
 		.deleted_stamp_ms = deleted_ms,
-		.least = least > 0 ? least : claim->least,
+		.least = least_of(t, claim),
 	};
 	(void)str_copy(r->nodepool, sizeof(r->nodepool),
 		       machines_nodepool(t->machines, claim));
