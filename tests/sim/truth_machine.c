@@ -637,7 +637,8 @@ judge(struct truth *t, const struct past *p, int machine)
 	struct machine_truth *x = &t->machines[machine];
 	const struct thing *claim = &t->w->things[t->w->machines[machine].claim];
 	const struct thing *best = NULL;
-	bool odd = false;
+	/* The leader may have seen the Event already. */
+	bool odd = x->replaced.hi;
 
 	x->judged = JUDGED_SCALE_UP;
 	x->judged_at = t->w->now;
