@@ -33,8 +33,8 @@ enum log_format {
 	LOG_TEXT,
 };
 
-/* Sets the format, and the level from which on entries are dropped: an entry is
- * written if its level is at most `level`.  Before this call it is JSON and
+/* Sets the format and the highest level that is written.  Entries of a level
+ * above `level` are dropped.  Before this call it is JSON and
  * LOG_INFO.  From this call on the process ignores SIGPIPE, because neither a
  * reader of stderr nor a peer that goes away may end it. */
 void log_open(enum log_format format, enum log_level level);

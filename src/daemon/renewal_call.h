@@ -42,7 +42,7 @@ struct renewal_call {
 struct renewal_call_result {
 	struct renewal_outcome outcome; /* its view is renewal_call's */
 	enum answer_class answer;
-	int status; /* HTTP, or 0 if no reply, see err */
+	int status; /* the HTTP status; 0: there was no reply, see err */
 	struct kube_reply reply;
 	struct err err;
 };

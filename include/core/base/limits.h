@@ -353,8 +353,8 @@
 
 /* Delay of a write after its first refusal. */
 #define REFUSED_MIN_MS 1000
-/* Maximum delay after repeated refusals.  Jitter adds up to the same time
- * again. */
+/* Maximum delay after repeated refusals.  With jitter it is up to twice as
+ * long. */
 #define REFUSED_MAX_MS 300000
 /* After a 409 a write waits for the watch line with the newer version, the
  * first time no longer than this. */

@@ -66,8 +66,8 @@ struct server_route {
 	const char *path;   /* an exact path, or a prefix if it ends in '*';
 				   the first route that fits counts */
 	const char *method; /* "GET" answers HEAD as well */
-	const char *content_type; /* required (415); parameters are
-					   ignored; NULL: any */
+	const char *content_type; /* the only one that is taken, whatever its
+					   parameters (415); NULL: any is */
 	size_t body_max;	  /* 413 above it; 0: any body is refused */
 	server_handler *handler;
 	/* If it is not NULL, `handler` may take its time: it runs on the

@@ -295,7 +295,7 @@ static const struct follow_calls calls = {
 
 /* --- its thread ----------------------------------------------------------- */
 
-#define PAUSE_MS 60000 /* a watch may have nothing to do for any time */
+#define PAUSE_MS 60000 /* longest pause of a watch with nothing to do */
 
 /* Returns false when the recorder stops. */
 static bool
