@@ -565,3 +565,19 @@ def test_a_table():
     assert lines[3].startswith("| pdb |")
     assert lines[4].startswith("| **holder-2m** | 1 | 1 |")
     assert pictures.block({}) == pictures.NONE
+
+
+def test_readme_says_what_the_runs_say():
+    """The table of "Do I need it?": pods moved and dollars, medians."""
+    found = pictures.results()
+    text = (TESTS.parent / "README.md").read_text()
+    rows = text.split("| your load |")[1].split("\n\n")[0].splitlines()[2:]
+    assert len(rows) == len(loads.FIRST)
+    for row, load in zip(rows, ("batch", "day", "trickle", "wave", "storm",
+                                "noise")):
+        cells = [c.strip() for c in row.replace("**", "").split("|")[2:-1]]
+        assert cells == [
+            "{:.0f}, ${:.2f}".format(*(pictures.middle(found[load][p], f)
+                                       for f in ("moved", "dollars")))
+            for p in ("karpenter-0s", "karpenter-30s", "when-empty",
+                      "holder-2m-over-30s")], load

@@ -115,7 +115,7 @@ def test_a_visitor(visit, tmp_path):
     chrome = visit(SITE)
     chrome.open(chrome.at)
     said = chrome.says()
-    assert "Do I need it?" in said and "The holder gives nothing here" in said
+    assert "Do I need it?" in said and "Karpenter's own settings first" in said
     assert chrome.run("document.querySelector('img[src*=study]').naturalWidth")
     chrome.run("[...document.querySelectorAll('a')].find("
                "a => a.textContent.includes('your own log')).click()")
