@@ -295,10 +295,12 @@ class Cluster(ControlPlane):
                    if all(w in key for w in wanted))
 
     def karpenter_reasons(self, name):
-        """The same sum for each reason, as a collections.Counter."""
+        """The same sum for each reason, as a collections.Counter.  Karpenter
+        1.0 writes some reasons with a capital letter."""
         sums = collections.Counter()
         for key, value in self.karpenter_samples(name).items():
-            sums[re.search(r'reason="([^"]*)"', key)[1]] += int(value)
+            reason = re.search(r'reason="([^"]*)"', key)[1].lower()
+            sums[reason] += int(value)
         return sums
 
     # What people do

@@ -126,18 +126,22 @@ class Recording:
         until(self.file.read_text, 10, "a record")
 
     def claims(self, file, what):
-        """The NodeClaims of which these facts are known since it began."""
-        found = set()
-        for f in facts(file):
+        """The NodeClaims of which these facts are known since it began.
+        Karpenter 1.0 logs only the Nodes of a decision."""
+        known, found = facts(file), set()
+        claim_of = {f["node"]: f["claim"] for f in known
+                    if f.keys() >= {"node", "claim"}}
+        for f in known:
             if f["what"] in what and when(f["at"]) > self.begin + 1:
-                found |= {n["claim"] for n in f.get("nodes", [f])}
+                found |= {n.get("claim") or claim_of[n["node"]]
+                          for n in f.get("nodes", [f])}
         return found
 
     def end(self):
         """Ends the record, once it knows what Karpenter's log knows."""
         def both(what):
             # Karpenter may go on meanwhile.
-            log = logged(self.cluster, self.begin)
+            log = logged(self.cluster)
             return self.claims(self.file, what), self.claims(log, what)
 
         def same(what):
