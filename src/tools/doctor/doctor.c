@@ -54,13 +54,13 @@ doctor_look(struct doctor *d)
 	look_leftovers(d);
 }
 
-/* Returns whether there is no error that may go away by itself while a cluster
- * or an installation starts. */
+/* Returns false while there is an error that may go away by itself, as while
+ * the cluster or the installation starts. */
 static bool
 is_settled(const struct findings *f)
 {
-	/* A webhook may be registered after it was looked for, and before the
-	 * dry run. */
+	/* The admission check is among them: the webhook may be registered
+	 * between that check and the dry run. */
 	static const enum doctor_check at[] = {DOCTOR_API, DOCTOR_ADMISSION,
 					       DOCTOR_BUNDLE, DOCTOR_DRY_RUN,
 					       DOCTOR_HOLDER};
@@ -104,7 +104,8 @@ doctor_run(const struct doctor_setup *setup, struct kubeconfig *access,
 			clock_boot_ms() < d.begin_ms + setup->wait_ms &&
 			session_sleep(&calls, DOCTOR_AGAIN_MS, &over) == 0;
 	}
-	/* The end of the time was reported already, but a signal was not. */
+	/* If the time was over, a finding says so already.  A signal ends the
+	 * command. */
 	if (rc == 0 && session_sleep(&calls, 0, e))
 		rc = e->code == ERR_CANCELLED ? -1 : 0;
 	if (empty.session != NULL)

@@ -13,18 +13,21 @@
 /* What the command line asks for.  It is borrowed while doctor_run runs. */
 struct doctor_setup {
 	const struct config *config;
-	const char *namespace_flag; /* the installation's namespace; NULL: not
-				       given */
-	bool in_cluster;	    /* access is the pod's service account */
-	int64_t wait_ms; /* how long to wait for the API server, and for a dry
-			    run that comes back held */
+	/* The installation's namespace, or NULL if the flag is not given. */
+	const char *namespace_flag;
+	/* Whether the command uses the service account of its pod. */
+	bool in_cluster;
+	/* How long to wait until the API server answers and a dry run comes
+	 * back held. */
+	int64_t wait_ms;
 };
 
 /*
  * Looks at an installation and its cluster, and adds what it finds to *f, which
- * findings_init has made.  It writes nothing but dry runs.  What cannot be read
- * is a finding too.  It takes ownership of what *access contains.  It returns
- * -1 if it could not begin or was ended by a signal, and *e says why.
+ * findings_init has made.  Its only writes are dry runs.  An answer that
+ * cannot be read is a finding too.  It takes ownership of what *access
+ * contains.  It returns -1 if it could not begin or was ended by a signal, and
+ * *e says why.
  */
 int doctor_run(const struct doctor_setup *setup, struct kubeconfig *access,
 	       const struct timing *t, struct findings *f, struct err *e);

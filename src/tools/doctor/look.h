@@ -9,12 +9,12 @@
 
 #define DOCTOR_NAME "karpenter-node-holder"
 
-/* A namespace in which a holder is, or was. */
+/* A namespace in which a holder is installed, or was once. */
 struct doctor_site {
 	char namespace_[NODEPOOL_BYTES];
 	bool deployed, renews, has_lease;
-	/* The Deployments.  They are valid if `deployed` and if `renews` are
-	 * set. */
+	/* The Deployments of the holder (valid if `deployed`) and of the
+	 * renewer (valid if `renews`). */
 	struct deployment_facts holder, renewer;
 	bool lease_live;
 };
@@ -35,10 +35,12 @@ struct doctor {
 	struct findings *f;
 	int64_t begin_ms; /* boot time of the first look */
 	struct doctor_place place;
-	struct config config; /* the configuration of the setup, then what the
-				 leader says */
-	uint64_t authority;   /* who signed the certificate that the leader
-				 serves, or 0 if not known */
+	/* The configuration from the command line, until the leader tells its
+	 * own. */
+	struct config config;
+	/* Beginning of the key identifier of the CA that signed the leader's
+	 * serving certificate, or 0 if it is not known. */
+	uint64_t authority;
 
 	struct webhook_facts hooks[DOCTOR_WEBHOOKS_MAX];
 	char *bundles[DOCTOR_WEBHOOKS_MAX]; /* owned */
@@ -47,21 +49,24 @@ struct doctor {
 
 	struct doctor_site sites[DOCTOR_SITES_MAX];
 	unsigned sites_n;
-	const struct doctor_site *here; /* NULL: nowhere */
+	/* The site that is meant, or NULL if no holder was found. */
+	const struct doctor_site *here;
 	bool sites_known, leases_known;
 
 	struct pod_facts pods[DOCTOR_PODS_MAX];
 	unsigned pods_n;
 	bool pods_known;
 
-	/* Of the NodePools: which have a terminationGracePeriod or a template
-	 * that holds, and those whose machines should be held. */
+	/* The NodePools, and for each of them whether it has a
+	 * terminationGracePeriod and whether its template sets the hold. */
 	char pool_names[DOCTOR_NODEPOOLS_MAX][NODEPOOL_BYTES];
 	struct {
 		bool grace, holds;
 	} pools[DOCTOR_NODEPOOLS_MAX];
 	unsigned pools_n, pools_seen;
-	unsigned by_row[STUDY_ROWS]; /* how many of each enum study_row */
+	/* Number of NodePools for each enum study_row. */
+	unsigned by_row[STUDY_ROWS];
+	/* The NodePools for which dry runs are made. */
 	struct nodepool_facts tried[DOCTOR_TRIED_MAX];
 	unsigned tried_n;
 	struct dry_run_facts dry_run;
@@ -69,18 +74,20 @@ struct doctor {
 	struct karpenter_facts karpenter;
 	struct holder_facts holder;
 	struct leftover_facts left;
-	unsigned endpoints; /* how many ready endpoints the Service has */
-	bool budget;	    /* a PodDisruptionBudget is there */
+	unsigned endpoints; /* Number of ready endpoints of the Service. */
+	bool budget;	    /* Whether there is a PodDisruptionBudget. */
 
-	/* What could not be decoded of the list under way. */
+	/* Number of items of the current list that could not be decoded, and
+	 * why the first of them could not. */
 	unsigned unread;
 	struct err unread_why;
 	enum kind listing;
 };
 
-/* Make one call each.  They return 0 for an answer 200 or 201, 1 for a 404, and
- * -1 with *e set for any other answer and for none.  ask_get tries again while
- * the API server is busy or away; the other two do not. */
+/* Each of these makes one request.  It returns 0 for the status 200 or 201, 1
+ * for 404, and -1 with *e set for any other status or if there is no answer.
+ * ask_get retries while the API server is busy or unreachable; the other two do
+ * not. */
 int ask_get(struct doctor *d, const char *path, struct kube_reply *r,
 	    struct err *e);
 int ask_get_once(struct doctor *d, const char *path, struct kube_reply *r,
@@ -88,9 +95,9 @@ int ask_get_once(struct doctor *d, const char *path, struct kube_reply *r,
 int ask_post(struct doctor *d, const char *path, const struct buf *body,
 	     struct kube_reply *r, struct err *e);
 
-/* Lists `path`, calls `begin` when the list begins or begins anew, and passes
- * each item on.  What cannot be listed or decoded becomes a finding of check c.
- * Returns as session_list does. */
+/* ask_list lists `path`.  It calls `begin` whenever the list begins or starts
+ * again, and `item` for each item.  A list or an item that cannot be read
+ * becomes a finding of `check`.  It returns what session_list returns. */
 struct ask_list {
 	enum doctor_check check;
 	const char *what;	   /* "Nodes" */
@@ -101,7 +108,7 @@ struct ask_list {
 };
 int ask_list(struct doctor *d, const struct ask_list *list);
 
-/* look_cluster.c.  It returns -1 if nothing else can be asked. */
+/* look_cluster.c.  Returns -1 if no other look can be taken. */
 int look_api(struct doctor *d);
 /* look_admission.c */
 void look_admission(struct doctor *d);

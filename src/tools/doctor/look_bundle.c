@@ -7,7 +7,7 @@
 #include "tools/client.h"
 
 /* Splits https://HOST:PORT/PATH?QUERY into "https://HOST:PORT" and "/PATH".
- * Returns -1 if it is no such URL. */
+ * Returns -1 if the text has another form. */
 static int
 split_url(const char *url, char **server, const char **path)
 {
@@ -21,8 +21,8 @@ split_url(const char *url, char **server, const char **path)
 	return *server == NULL ? -1 : 0;
 }
 
-/* Concludes from the words of edge/kube or of libcurl why a handshake failed.
- * If none of them is known, no certificate was seen. */
+/* Finds out from the error text of edge/kube or libcurl why a handshake failed.
+ * An unknown text means that no certificate was received. */
 static enum served
 served_refused(const char *why)
 {
@@ -42,7 +42,7 @@ served_refused(const char *why)
 	return SERVED_CUT;
 }
 
-/* Whatever the server answers, its certificate was verified before. */
+/* Any HTTP answer, even an error, means that the certificate was verified. */
 static enum served
 connect_once(struct doctor *d, struct kubeconfig *access, const char *path,
 	     struct err *e)
@@ -87,7 +87,8 @@ look_served(struct doctor *d, const struct webhook_facts *w, const char *pem)
 	if (served == SERVED_UNREACHED && d->authority != 0 &&
 	    !certs_own_signed_by(pem, d->authority))
 		served = SERVED_UNSIGNED;
-	/* What follows the semicolon is about a kubeconfig. */
+	/* The text after the semicolon gives advice about a kubeconfig, which
+	 * this connection does not use. */
 	e.text[strcspn(e.text, ";")] = '\0';
 	judge_served(w, served, e.text, d->setup->in_cluster, &d->place, d->f);
 }

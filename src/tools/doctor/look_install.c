@@ -48,7 +48,7 @@ look_service(struct doctor *d, const struct webhook_facts *w)
 
 	(void)snprintf(path, sizeof(path), "/api/v1/namespaces/%s/services/%s",
 		       finding_name(w->namespace_), finding_name(w->service));
-	/* The rights of deploy/check are those of one namespace. */
+	/* deploy/check grants rights in the holder's namespace only. */
 	if (strcmp(w->namespace_, d->place.namespace_) == 0)
 		rc = ask_get(d, path, &r, &e);
 	if (rc == 0)

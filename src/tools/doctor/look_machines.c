@@ -18,15 +18,15 @@ place_pods(struct doctor *d, const struct carried *node)
 		if (strcmp(p->node, node->name) != 0)
 			continue;
 		memcpy(p->nodepool, node->nodepool, sizeof(p->nodepool));
-		p->grace = true; /* unless it is known to have none */
+		p->grace = true; /* unless the NodePool is known and has none */
 		for (unsigned k = 0; k < d->pools_n; k++)
 			if (strcmp(d->pool_names[k], p->nodepool) == 0)
 				p->grace = d->pools[k].grace;
 	}
 }
 
-/* Does the NodePool's template set the hold?  That was reported with the
- * NodePool. */
+/* Returns whether the template of the Node's NodePool sets the hold.  The
+ * finding for the NodePool has reported that already. */
 static bool
 is_held_by_template(const struct doctor *d, const struct carried *node)
 {
@@ -65,7 +65,8 @@ begin_machines(struct doctor *d)
 		memset(d->left.nodes, 0, sizeof(d->left.nodes));
 }
 
-/* The renewer may run anywhere. */
+/* Judges where the holder's pods run.  The renewer's pod may run on any node.
+ */
 static void
 judge_pods(struct doctor *d)
 {

@@ -7,15 +7,15 @@
 #include "wire/api/lease.h"
 
 /*
- * Finds out where the holder is and what it says.  look_place lists Deployments
- * and Leases in all namespaces, notes a site for each namespace in which there
- * is a holder or was one, and chooses the site that is meant.  look_pods,
+ * Finds out where the holder runs and what it reports.  look_place lists
+ * Deployments and Leases in all namespaces, makes a site for each namespace
+ * that has, or had, a holder, and chooses the site that is meant.  look_pods,
  * look_lease and look_leader then ask for the pods, the Lease and the leader's
  * /status of that site.
  *
- * The answers are decoded by wire/doctor and judged by core/doctor.  What the
- * leader says of its configuration goes into d->config, by which later looks
- * judge.  What cannot be read becomes a finding, and the look goes on.
+ * The answers are decoded by wire/doctor and judged by core/doctor.  The
+ * leader's configuration goes into d->config, which later looks use.  An object
+ * that cannot be read becomes a finding, and the look goes on.
  */
 
 #define DEPLOYMENTS "/apis/apps/v1/deployments"
@@ -24,8 +24,8 @@
 
 /* --- where holders are ---------------------------------------------------- */
 
-/* Returns the site of this namespace, and makes it if it is new.  The last site
- * stands for those that have no room. */
+/* Returns the site of this namespace, and adds the site if it is new.  When all
+ * places are taken, it returns the last site. */
 static struct doctor_site *
 site_of(struct doctor *d, const char *namespace_name)
 {
@@ -174,16 +174,16 @@ take_go_program(struct doctor *d, const char *bytes, size_t n, struct err *e)
 
 /* --- which of them is meant ----------------------------------------------- */
 
-/* Returns whether a holder is deployed there, or leads there. */
+/* Returns whether a holder is deployed in this namespace, or leads in it. */
 static bool
 is_site(const struct doctor_site *s)
 {
 	return s->deployed || s->lease_live;
 }
 
-/* Chooses the first of these: --namespace, the namespace in the configuration,
- * and that of the webhook's Service.  If no holder is there, or none of them is
- * given, it chooses a namespace in which there is a holder. */
+/* Chooses the namespace: that of --namespace, else that of the configuration,
+ * else that of the webhook's Service.  If none of the three is known, or has a
+ * holder, it chooses a namespace that has one. */
 static void
 choose_site(struct doctor *d)
 {
@@ -339,8 +339,8 @@ look_lease(struct doctor *d)
 /* --- what the leader says ------------------------------------------------- */
 
 /* The leader's identity begins with the name of its pod or, in the host's
- * network, of its node.  If nobody leads, another replica knows most of it, and
- * rather one that is ready. */
+ * network, of its node.  If there is no leader, any other
+ * replica can tell most of the status; a ready one is preferred. */
 static const struct pod_facts *
 pod_to_ask(const struct doctor *d)
 {
@@ -384,9 +384,8 @@ take_configuration(struct doctor *d, const struct leader_facts *l)
 	d->place.observes = r->mode == MODE_OBSERVE;
 }
 
-/* The API server asks the pod, and passes on what it answers.  The answer may
- * be a redirect, which edge/kube does not follow: a hostile pod would get our
- * token. */
+/* The request goes through the API server's pod proxy.  edge/kube does not
+ * follow redirects: a hostile pod could use one to get our token. */
 void
 look_leader(struct doctor *d)
 {

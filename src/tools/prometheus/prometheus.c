@@ -16,19 +16,19 @@
 #include "wire/api/split.h"
 
 /*
- * Asks a Prometheus for one metric after the other, each in stretches of time
- * that its answers have room for.  After an answer that is too large, or
- * refused as such, the stretch is halved.  An answer that was lost is asked for
- * once more.  Everything else ends the command with a sentence that names the
- * flag to look at.
+ * Queries Prometheus for one metric after the other.  The range of each metric
+ * is cut into parts so that each answer stays within Prometheus' limits.  If an
+ * answer is too large, or refused because of its size, the parts are halved.  A
+ * query whose answer was lost is sent once more.  Any other failure ends the
+ * command with a message that names the flag to check.
  *
- * An answer is cut into series while it arrives (wire/api/split), so it costs
- * the memory of one series.  Series that came before a failure come again with
- * the next answer; wire/karpenter/matrix takes each once.
+ * An answer is cut into series while it arrives (wire/api/split), so only one
+ * series is in memory at a time.  After a failure the next answer has the same
+ * series again; wire/karpenter/matrix takes each of them once.
  */
 
-/* There is one query for each, because some servers that speak Prometheus' API
- * find a metric by its whole name only. */
+/* Each metric has a query of its own, because some servers with Prometheus' API
+ * cannot match metric names by a regular expression. */
 static const char *const metrics[] = {
 	"karpenter_nodes_current_lifetime_seconds",
 	"karpenter_nodeclaims_created_total",
@@ -38,19 +38,19 @@ static const char *const metrics[] = {
 };
 #define METRICS_N (sizeof(metrics) / sizeof(metrics[0]))
 
-/* The answer that is coming in. */
+/* The answer that is being received. */
 struct page {
 	struct split *split;
 	matrix_item_fn *fn;
 	void *to;
 	uint64_t bytes;
-	bool stopped; /* fn has failed: to ask again does not help */
+	bool stopped; /* fn has failed, so a retry would not help. */
 };
 
 enum page_end {
 	PAGE_DONE,
-	PAGE_LOST,     /* it may come the next time */
-	PAGE_TOO_MUCH, /* a shorter stretch may come */
+	PAGE_LOST,     /* The same query may succeed when sent again. */
+	PAGE_TOO_MUCH, /* A query for a shorter time may succeed. */
 	PAGE_REFUSED,
 };
 
@@ -59,7 +59,9 @@ struct asking {
 	struct kube_stream *stream;
 	struct page page;
 	const char *metric;
-	int64_t points; /* that an answer may have; fewer after a refusal */
+	/* Most points for each series in one answer.  It is halved when an
+	 * answer was too large. */
+	int64_t points;
 	struct matrix_asked *out;
 };
 
@@ -86,7 +88,7 @@ take_bytes(void *ctx, const char *bytes, size_t n, struct err *e)
 	return split_feed(p->split, bytes, n, e);
 }
 
-/* Judges a call that brought no whole answer. */
+/* Decides what to do after a call that ended without a complete answer. */
 static enum page_end
 judge_failure(const struct page *p, struct err *e)
 {
@@ -94,7 +96,8 @@ judge_failure(const struct page *p, struct err *e)
 		return PAGE_REFUSED;
 	if (p->bytes > PROMETHEUS_ANSWER_MAX)
 		return PAGE_TOO_MUCH;
-	/* What follows the semicolon is about a kubeconfig. */
+	/* The text after the semicolon gives advice about a kubeconfig, which
+	 * this client does not use. */
 	e->text[strcspn(e->text, ";")] = '\0';
 	if (e->code == ERR_TLS)
 		(void)err_wrap(e, "see --prometheus-ca");
@@ -115,7 +118,7 @@ advice_for(int status)
 		       : "";
 }
 
-/* Judges an answer that is no 2xx. */
+/* Decides what to do after an answer whose status is not 2xx. */
 static enum page_end
 judge_status(const struct kube_reply *r, struct err *e)
 {
@@ -126,7 +129,7 @@ judge_status(const struct kube_reply *r, struct err *e)
 		      said.text[0] != '\0' ? ", " : "", said.text,
 		      advice_for(r->status));
 	switch (r->status) {
-	case 400: /* too many samples, or too long a time, for this server */
+	case 400: /* this server allows fewer samples or a shorter range */
 		return strstr(said.text, "exceed") != NULL ? PAGE_TOO_MUCH
 							   : PAGE_REFUSED;
 	case 413:

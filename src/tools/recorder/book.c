@@ -8,7 +8,8 @@
 #include "edge/clock.h"
 #include "wire/karpenter/record.h"
 
-#define FACT_BYTES 8192 /* of one fact of a NodeClaim or Event as a line */
+/* Bytes of the longest line that a fact of a NodeClaim or Event makes. */
+#define FACT_BYTES 8192
 
 int
 book_init(struct book *b)
@@ -34,7 +35,7 @@ book_done(struct book *b)
 	told_done(&b->told);
 }
 
-/* Takes the fact over.  f is NULL if there was no memory for it. */
+/* Takes ownership of the fact.  f is NULL if there was no memory to copy it. */
 static int
 keep(struct book *b, struct fact *f, struct err *e)
 {
@@ -59,7 +60,7 @@ keep(struct book *b, struct fact *f, struct err *e)
 	return 0;
 }
 
-/* Takes what Events have said about the claim before it was known. */
+/* Takes the facts of Events that came before their NodeClaim was known. */
 static int
 take_early(struct book *b, const char *claim, struct err *e)
 {
@@ -157,7 +158,7 @@ book_begin(struct book *b, struct output *out)
 	output_add(out, head.data, head.len);
 }
 
-/* Drops the first n facts, which are printed. */
+/* Drops the first n facts, which have been printed. */
 static void
 drop_first(struct book *b, size_t n)
 {

@@ -10,39 +10,39 @@
 #include "wire/karpenter/fact.h"
 #include "wire/karpenter/told.h"
 
-/* Keeps what the watches have brought and what was not printed yet.  An Event
- * may come before the NodeClaim that it is about, so the latest
+/* Keeps the facts that the watches have delivered until they are printed.  An
+ * Event may come before the NodeClaim that it is about, so the latest
  * RECORD_EARLY_MAX of such Events are kept.  Not thread-safe. */
 struct book {
 	struct told told;
 	struct fact **at; /* the facts that wait to be printed */
 	size_t n, room;
-	int64_t since_ms;    /* boot time at which the oldest of them came */
-	struct fact **early; /* a ring of Events whose NodeClaims are yet to
-				show up */
+	int64_t since_ms; /* Boot time at which the oldest fact in `at` came. */
+	struct fact **early; /* A ring of Events whose NodeClaims are not known
+				yet. */
 	uint32_t early_next;
-	bool begun; /* the head is printed */
-	bool full;  /* there was no room for a NodeClaim */
+	bool begun; /* Whether the head of the record is printed. */
+	bool full;  /* Whether a NodeClaim was left out for lack of room. */
 };
 
 /* Returns -1 if there is no memory. */
 int book_init(struct book *b);
 void book_done(struct book *b);
 
-/* These return -1 if there is no memory.  A NodeClaim that finds the table full
- * is left out, and sets `full`. */
+/* The functions below return -1 if there is no memory.  If the table is full, a
+ * new NodeClaim is left out and `full` is set. */
 int book_take(struct book *b, const struct fact *f, struct err *e);
-/* Tells that the NodeClaim of that name is gone. */
+/* Call this when the NodeClaim of that name is gone. */
 int book_gone(struct book *b, const char *claim, int64_t now_ms, struct err *e);
-/* Tell that a list of the NodeClaims begins and that it is complete.  Claims
- * that a complete list did not show are gone. */
+/* Call book_listing when a list of the NodeClaims begins, and book_listed when
+ * it is complete.  NodeClaims that are missing in a complete list are gone. */
 void book_listing(struct book *b);
 int book_listed(struct book *b, int64_t now_ms, struct err *e);
 
-/* book_begin prints the head, unless it is printed already.  book_print prints
- * all that has come, in order.  book_end prints both and then the end.  The
- * last two return as output_wait does.  What they could not print stays in the
- * book. */
+/* book_begin prints the head of the record, if it has not been printed.
+ * book_print prints all facts that wait, in order.  book_end does both, and
+ * then prints the end of the record.  book_print and book_end return what
+ * output_wait returns.  A fact that could not be printed stays in the book. */
 void book_begin(struct book *b, struct output *out);
 int book_print(struct book *b, struct output *out, int64_t stall_ms,
 	       struct err *e);

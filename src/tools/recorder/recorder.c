@@ -23,13 +23,14 @@
  * output and what the sides tell main.  `turn` wakes the sides when the
  * NodeClaims are listed and when the recorder stops.
  *
- * The Events are asked for only when the NodeClaims are listed, because they
- * are about these.  main prints while both watches are open, or when a fact has
- * waited for RECORD_PATIENCE_MS: until then a watch that was cut may still
- * bring something earlier.
+ * The Events are listed only after the NodeClaims, because they are about
+ * NodeClaims.  main prints while both watches are open.  If a watch was
+ * cut, main waits until the oldest fact is RECORD_PATIENCE_MS old, because that
+ * watch may still deliver an earlier fact.
  */
 
-#define RELIST_MS 60000 /* between two lists because of lines left out */
+/* Shortest time between two lists that are made because of a line left out. */
+#define RELIST_MS 60000
 
 /* One of the two watches, and its thread. */
 struct side {
@@ -38,13 +39,16 @@ struct side {
 	const char *items; /* the kind of its objects */
 	struct follow *follow;
 	pthread_t thread;
-	bool running;	   /* main's */
-	bool troubled;	   /* stderr says so; the thread's */
-	bool left_out;	   /* likewise, that an object is left out */
-	bool partial;	   /* the list under way leaves one out */
-	int64_t relist_ms; /* boot time from which a line that is left out
-				   brings another list */
-	bool listed, open; /* under the lock: once, and now */
+	bool running; /* Whether the thread runs.  For main only. */
+	/* For the thread only: whether stderr has told that the watch is in
+	 * trouble, or that an object was left out; whether the current list has
+	 * left out an object; and the boot time from which a line that is left
+	 * out leads to a new list. */
+	bool troubled, left_out, partial;
+	int64_t relist_ms;
+	/* Under the lock: whether the first list is complete, and whether the
+	 * watch is open now. */
+	bool listed, open;
 };
 
 enum { CLAIMS, EVENTS, SIDES };
@@ -56,13 +60,15 @@ struct recorder {
 	struct signals signals;
 	struct side sides[SIDES];
 	pthread_mutex_t lock;
-	pthread_cond_t turn; /* the NodeClaims are listed, or stopping */
-	/* These members are under the lock. */
+	/* Signalled when the NodeClaims are listed and when `stopping` is set.
+	 */
+	pthread_cond_t turn;
+	/* The members below are guarded by `lock`. */
 	struct book book;
 	struct output out;
-	bool warned_full; /* stderr says that the book is */
+	bool warned_full; /* Whether stderr has told that the book is full. */
 	bool stopping;
-	struct err failed; /* ERR_NONE, or why it cannot go on */
+	struct err failed; /* Why the recorder cannot go on, or ERR_NONE. */
 };
 
 /* --- what the watches bring ----------------------------------------------- */
@@ -186,8 +192,8 @@ ended(void *ctx, enum follow_end why)
 	(void)why;
 }
 
-/* Before both lists were complete once, a failure ends the command, unless only
- * a page of a list has expired. */
+/* Until both first lists are complete, a failure ends the command.  An expired
+ * page of a list is no failure. */
 static void
 watch_trouble(void *ctx, const char *what, int status, const char *why)
 {
@@ -247,8 +253,8 @@ take_gone(struct side *s, const char *claim, struct err *e)
 	return rc;
 }
 
-/* The line may have said that a NodeClaim is gone.  A new list shows that as
- * well. */
+/* The line that was left out may have been a deletion, so the NodeClaims are
+ * listed again. */
 static int
 line_left_out(struct side *s, const char *why)
 {
@@ -276,7 +282,7 @@ line_seen(void *ctx, const char *bytes, size_t n, struct follow_line *line,
 	if (line->type == WATCH_BOOKMARK || line->type == WATCH_ERROR)
 		return 0;
 	memcpy(line->rv, o.rv, sizeof(o.rv));
-	/* An Event that has expired changes nothing. */
+	/* The deletion of an Event only means that it has expired. */
 	if (line->type == WATCH_DELETED && s->kind == KIND_NODECLAIM)
 		return take_gone(s, o.name, e);
 	return 0;
@@ -321,8 +327,8 @@ pause_for(struct recorder *r, int64_t ms)
 	return !stopping;
 }
 
-/* Waits until the NodeClaims are listed.  Without them the Events of the last
- * hour are of no use. */
+/* Waits until the NodeClaims are listed.  The Events of the last hour cannot be
+ * understood without them. */
 static bool
 await_claims(struct recorder *r)
 {
@@ -375,9 +381,9 @@ stop_sides(struct recorder *r)
 
 /* --- main ----------------------------------------------------------------- */
 
-/* Prints what has come, unless a watch may still bring something earlier.
- * While stdout takes nothing, this waits, and the watches wait with it, until a
- * signal comes.  Returns whether both lists have been complete. */
+/* Prints the facts that wait, unless a watch may still deliver an earlier one.
+ * While stdout blocks, this function and the watches wait until a signal comes.
+ * Returns whether both first lists are complete. */
 static bool
 look(struct recorder *r, struct err *e)
 {
@@ -395,7 +401,7 @@ look(struct recorder *r, struct err *e)
 		  clock_boot_ms() >= r->book.since_ms + RECORD_PATIENCE_MS))
 		(void)book_print(&r->book, &r->out, INT64_MAX, e);
 	(void)pthread_mutex_unlock(&r->lock);
-	if (e->code == ERR_CANCELLED) /* the signal is taken next */
+	if (e->code == ERR_CANCELLED) /* The caller takes the signal next. */
 		*e = (struct err){0};
 	return listed;
 }

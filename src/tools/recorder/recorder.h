@@ -11,21 +11,24 @@
 /*
  * The command `record` (docs/what-if.md#record): watches NodeClaims and
  * Karpenter's Events, and prints what is new as a record.  The times are those
- * of the objects; only when a NodeClaim went is our own.
+ * of the objects, except for the moment at which a NodeClaim went, which is the
+ * time at which the recorder saw it.
  *
- * A thread for each of the two watches keeps what it brings; the caller's
- * thread prints it, in order.  While nobody reads stdout all of them wait,
- * until SIGINT, SIGTERM or SIGHUP comes; a second one ends the process at once.
+ * Each of the two watches has a thread that collects facts, and the caller's
+ * thread prints the facts in order.  While nobody reads stdout all three wait.
+ * SIGINT, SIGTERM or SIGHUP ends the wait; a second signal ends the process at
+ * once.
  */
 struct recorder_setup {
-	int64_t for_ms; /* when to stop, from the first complete lists
-				   on; 0: at a signal */
+	/* How long to record, counted from the moment at which both first lists
+	 * are complete.  0: until a signal comes. */
+	int64_t for_ms;
 };
 
-/* Runs until it is over.  *access becomes the recorder's.  Returns -1 with *e
- * set if the first lists fail, or if not all can be printed.  Whatever fails
- * later is told on stderr, once for each time that it begins to fail, and tried
- * again. */
+/* Records until for_ms is over or a signal comes.  It takes ownership of what
+ * *access contains.  Returns -1 with *e set if a first list fails, or if a fact
+ * cannot be printed.  Later failures are retried; stderr tells when they begin.
+ */
 int recorder_run(const struct recorder_setup *s, struct kubeconfig *access,
 		 const struct timing *t, struct err *e);
 

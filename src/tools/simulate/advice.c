@@ -5,7 +5,7 @@
 
 #define DOLLAR 1000000.0
 
-/* Which of the wishes a setting meets. */
+/* Which of the two limits (regret and price) a setting keeps. */
 enum rank { FAILS, FITS, FITS_AND_IS_CHEAP };
 
 struct candidate {
@@ -17,8 +17,8 @@ struct candidate {
 	bool unpriced;
 };
 
-/* For a half of the log, a limit that is a count shrinks to the half's share of
- * all decisions. */
+/* In a half of the log, a limit that is a number of decisions is scaled to the
+ * half's share of all decisions. */
 static bool
 is_little(const struct advice_setup *asked, uint64_t regret, uint64_t decisions,
 	  uint64_t all)
@@ -27,8 +27,8 @@ is_little(const struct advice_setup *asked, uint64_t regret, uint64_t decisions,
 			      : regret * all <= asked->regret * decisions;
 }
 
-/* If no setting does what is asked for, the one that comes nearest is better.
- * Of two settings with equally many node-seconds, the one with the shorter hold
+/* If no setting keeps the limits, the one that comes nearest is better.  Of two
+ * settings with the same number of node-seconds, the one with the shorter hold
  * is better. */
 static bool
 is_better(const struct candidate *a, const struct candidate *b)
@@ -42,8 +42,7 @@ is_better(const struct candidate *a, const struct candidate *b)
 	return a->hold_ms < b->hold_ms;
 }
 
-/* Returns what the replay of setting i says of the decisions numbered from
- * `from` on and below `to`. */
+/* Judges setting i by the decisions numbered `from` to `to` - 1. */
 static struct candidate
 judge(const struct simulate_setup *s, const struct history *h, size_t i,
       uint64_t from, uint64_t to, const struct span *alone, uint64_t all)
@@ -67,7 +66,7 @@ judge(const struct simulate_setup *s, const struct history *h, size_t i,
 	return c;
 }
 
-/* all: how many decisions there are in the whole log. */
+/* `all` is the number of decisions in the whole log. */
 static void
 pick(const struct simulate_setup *s, const struct history *h, uint64_t from,
      uint64_t to, uint64_t all, struct advice_pick *p)
@@ -107,8 +106,8 @@ same(const struct advice_pick *a, const struct advice_pick *b)
 	       (a->verdict != ADVICE_SETTING || a->setting == b->setting);
 }
 
-/* Returns the number below which half of these decisions lie, as nearly as
- * whole spans allow. */
+/* Returns the number of the decision at which the second half begins, rounded
+ * to a whole span. */
 static uint64_t
 middle(const struct history *h, uint64_t decisions)
 {

@@ -16,38 +16,43 @@
 #define ADVICE_DECISIONS 10
 
 enum advice_verdict {
-	ADVICE_LITTLE,	/* too little to say */
+	ADVICE_LITTLE,	/* too few decisions for a verdict */
 	ADVICE_ALONE,	/* Karpenter alone leaves no more regret */
-	ADVICE_SETTING, /* this setting */
-	ADVICE_NONE,	/* no setting does what is asked for */
+	ADVICE_SETTING, /* take the setting `setting` */
+	ADVICE_NONE,	/* no setting keeps the limits */
 };
 
-/* What some decisions in a row say. */
+/* The verdict for a range of decisions: for the whole log, or for a half. */
 struct advice_pick {
 	enum advice_verdict verdict;
-	size_t setting;	    /* with ADVICE_NONE: the setting that comes
-			       nearest */
+	/* With ADVICE_NONE: the setting that comes nearest to the limits. */
+	size_t setting;
 	uint64_t decisions; /* how many decisions the verdict rests on */
-	uint64_t regret;    /* the regret of Karpenter alone */
-	uint64_t left;	    /* the regret that is left with the setting; with
-			       ADVICE_ALONE the same as `regret` */
-	size_t fit, cheap;  /* how many settings leave little enough regret, and
-			       how many of these are cheap enough */
-	double dollars;	    /* what the setting costs at most; for a half,
-			       scaled to the decisions of the whole log */
-	bool unpriced;	    /* some decisions that wait with the setting have no
-			       price */
+	uint64_t regret;    /* decisions with regret without a holder */
+	/* Decisions with regret that remain with the setting.  With
+	 * ADVICE_ALONE it equals `regret`. */
+	uint64_t left;
+	/* How many settings keep the limit of regret, and how many of these
+	 * keep the limit of price as well. */
+	size_t fit, cheap;
+	/* The highest cost of the setting.  For a half it is scaled to the
+	 * decisions of the whole log. */
+	double dollars;
+	/* Whether some decisions that wait with the setting have no price. */
+	bool unpriced;
 };
 
 struct advice {
 	struct advice_pick all, half[2];
-	uint64_t early; /* decisions for which the log does not show whether
-			    there was regret, because it ends */
-	bool no_makers; /* the log does not say which machine was a scale-up */
-	bool sure;	/* both halves say the same as all */
+	/* Decisions so near to the end of the log that it does not show whether
+	 * there was regret. */
+	uint64_t early;
+	/* Whether the log lacks the reasons for which machines were created. */
+	bool no_makers;
+	bool sure; /* Whether both halves have the same verdict as the whole. */
 };
 
-/* After history_end.  There is at least one setting. */
+/* Call this after history_end.  There has to be at least one setting. */
 void advice_make(const struct simulate_setup *s, const struct history *h,
 		 struct advice *out);
 

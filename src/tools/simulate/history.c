@@ -16,13 +16,13 @@
  * have.
  *
  * The log may begin in the middle.  A machine that is disrupted or deleted
- * without having been created was there before (add_old); one that becomes
- * ready is being made now (add_new).  What a holder did goes into `happened`
- * and into no replay.
+ * without having been created was there before (add_old).  A machine
+ * that becomes ready without having been created is taken as new (add_new).
+ * Facts about what a holder did go into `happened` only.
  */
 
-/* A machine that was there before the log counts as created so long before it.
- * No hold lasts so long. */
+/* How long before the log a machine counts as created if it was there when the
+ * log began.  No hold lasts as long. */
 #define BEFORE_MS DURATION_MS_MAX
 
 static int64_t
@@ -64,7 +64,8 @@ int
 history_setting(struct history *h, const struct rules *rules,
 		const struct waits_setup *waits, int64_t start_ms)
 {
-	/* A stamp of the first fact has whole seconds. */
+	/* Stamps have whole seconds, so a stamp may lie up to a second before
+	 * the first fact. */
 	struct replay *r =
 		replay_new(rules, &h->roster, waits, stamp_of(start_ms) - 1000);
 
@@ -107,8 +108,8 @@ add_old(struct history *h, const char *claim, const char *node,
 	return id;
 }
 
-/* Adds a machine that is being made now although the log does not have its
- * creation. */
+/* Adds a machine that is booting although the log does not show its creation.
+ */
 static uint32_t
 add_new(struct history *h, const struct fact *f)
 {
@@ -145,12 +146,12 @@ created(struct history *h, const struct fact *f)
 	if (h->roster.at[id].maker != MAKER_UNKNOWN ||
 	    f->maker == MAKER_UNKNOWN)
 		return;
-	/* A machine that was taken to be older than the log is not counted
-	 * yet. */
+	/* A machine that was thought to be older than the log has not been
+	 * counted yet. */
 	h->tally->makers[MAKER_UNKNOWN] -= h->roster.at[id].counted;
 	h->tally->makers[f->maker]++;
 	h->roster.at[id].counted = true;
-	/* An Event says what the object did not. */
+	/* The Event tells who made the machine, which its object does not. */
 	h->roster.at[id].maker = f->maker;
 	EACH(h, replay_changed(r, id));
 }
@@ -195,7 +196,7 @@ registered(struct history *h, const struct fact *f)
 	return 0;
 }
 
-/* The fact comes again after a reboot. */
+/* Takes the fact that a machine is ready.  After a reboot it comes again. */
 static void
 ready(struct history *h, const struct fact *f)
 {
@@ -241,8 +242,8 @@ node_gone(struct history *h, const struct fact *f)
 		return;
 	h->roster.at[id].node_gone = true;
 	EACH(h, replay_node_gone(r, id));
-	/* If the log has not named the machine's claim, it will not say when
-	 * the claim is gone: the machine ends with its Node. */
+	/* If the log has never named the NodeClaim, it will not show its end.
+	 * Such a machine ends with its Node. */
 	if (h->roster.at[id].claim[0] != '\0')
 		return;
 	go(h, f, id);
@@ -284,7 +285,7 @@ find_decided(struct history *h, const struct fact *f)
 	return 0;
 }
 
-/* It falls on nodes that nobody holds. */
+/* Takes a decision as it falls without a holder: no node of it waits. */
 static void
 take_alone(struct history *h, const struct fact *f)
 {
@@ -318,9 +319,9 @@ decided(struct history *h, const struct fact *f)
 
 /* --- what a holder did ---------------------------------------------------- */
 
-/* No answer reaches back more than a day, so nobody knows what was between two
- * answers that are further apart.  A hold that the earlier answer leaves open
- * ends with that answer, as far as is known. */
+/* An answer of /status reaches back a day at most, so the time between two
+ * answers that are further apart is unknown.  A hold that was open in the
+ * earlier answer is taken to end with that answer. */
 static void
 end_known(struct history *h, int64_t at_ms)
 {

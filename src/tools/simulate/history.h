@@ -21,13 +21,12 @@ struct history {
 	struct tally *tally;
 	/* The turns that a holder reported. */
 	struct turns happened;
-	/* When a holder watched; STAMP_NONE if none did. */
+	/* The period in which a holder watched, or STAMP_NONE if none did. */
 	int64_t watched_from_ms, watched_to_ms;
-	/* For how long no holder watched between these moments. */
+	/* How much of this period no holder watched. */
 	int64_t unwatched_ms;
 	uint64_t decisions;
-	uint32_t *ids; /* the machines of the latest decision, each
-				   once */
+	uint32_t *ids; /* machines of the latest decision, each once */
 	size_t ids_n, ids_room;
 };
 
@@ -42,8 +41,8 @@ int history_setting(struct history *h, const struct rules *rules,
 /* Returns -1 if there is no memory.  After a FACT_DECIDED, h->ids are its
  * machines. */
 int history_take(struct history *h, const struct fact *f);
-/* Returns whether the facts are of machines, and not only of what a holder
- * did. */
+/* Returns whether there were facts about machines.  Otherwise all facts were
+ * about what a holder did, and there is nothing to replay. */
 bool history_replays(const struct history *h);
 /* Reports what the holder did from h->watched_from_ms to h->watched_to_ms. */
 void history_happened(const struct history *h, struct replay_sums *out);

@@ -16,9 +16,12 @@ struct input {
 	const char *name;
 	gzFile file;
 	char *data;
-	size_t room, from, to, looked; /* [from, to) is read and not given out;
-					   there is no newline before looked */
-	bool skips;		       /* the line is too long */
+	/* The bytes in [from, to) are read and not given out yet.  There is no
+	 * newline in [from, looked). */
+	size_t room, from, to, looked;
+	/* Whether the rest of a line is skipped because the line is too long.
+	 */
+	bool skips;
 	bool ended;
 	struct err trouble; /* met while it peeked */
 	uint64_t bytes;
@@ -89,7 +92,8 @@ input_bytes(const struct input *in)
 	return in->bytes;
 }
 
-/* Makes room behind what is kept.  A line that fills all of it is dropped. */
+/* Makes room behind the bytes that are kept.  A line that fills the whole
+ * buffer is dropped. */
 static int
 make_room(struct input *in)
 {
@@ -116,8 +120,8 @@ make_room(struct input *in)
 	return 0;
 }
 
-/* Skips a byte order mark, and refuses UTF-16.  PowerShell writes both unless
- * told otherwise. */
+/* Skips a byte order mark and refuses UTF-16.  PowerShell writes both by
+ * default. */
 static int
 skip_mark(struct input *in, struct err *e)
 {

@@ -8,8 +8,8 @@
 
 #include "core/base/err.h"
 
-/* A file that is read line by line, as it is or out of gzip (zlib finds out).
- * It keeps one line in memory, and no more than ITEM_BYTES_MAX of it.  Not
+/* A file that is read line by line.  zlib detects whether it is compressed with
+ * gzip.  Only one line is in memory, with at most ITEM_BYTES_MAX bytes.  Not
  * thread-safe. */
 struct input;
 
@@ -21,15 +21,15 @@ void input_close(struct input *in); /* accepts NULL */
 enum input_got {
 	INPUT_END,
 	INPUT_LINE,
-	INPUT_LONG,    /* a line that was too long and is left out */
+	INPUT_LONG,    /* a line was left out because it was too long */
 	INPUT_DAMAGED, /* the file cannot be read any further; *e says why */
 };
 /* Gets the next line, without its newline.  It is valid until the next call. */
 enum input_got input_line(struct input *in, const char **line, size_t *n,
 			  struct err *e);
 
-/* Returns whether the file, of which nothing was read yet, has the text among
- * its first bytes (INPUT_PEEK), and begins with '{'. */
+/* Returns whether the file begins with '{' and has the text in its first
+ * INPUT_PEEK bytes.  Call this before anything is read. */
 #define INPUT_PEEK 512
 bool input_begins(struct input *in, const char *text);
 /* Gets the next bytes, however many there are, instead of a line. */
@@ -37,6 +37,6 @@ enum input_got input_piece(struct input *in, const char **bytes, size_t *n,
 			   struct err *e);
 
 const char *input_name(const struct input *in);
-uint64_t input_bytes(const struct input *in); /* read so far, out of gzip */
+uint64_t input_bytes(const struct input *in); /* uncompressed bytes read */
 
 #endif

@@ -9,11 +9,12 @@
 struct merge {
 	struct source **sources;
 	size_t n;
-	struct fact *out; /* the latest that was given out */
+	struct fact *out; /* the fact that was given out last */
 	struct merging all;
 };
 
-/* Returns the source that is behind all others, or NULL if all have ended. */
+/* Returns the source that has been read up to the earliest time, or NULL if all
+ * have ended. */
 static struct source *
 slowest(const struct merge *m)
 {
@@ -27,7 +28,8 @@ slowest(const struct merge *m)
 	return least;
 }
 
-/* Returns the source whose fact is the earliest, or NULL if none waits. */
+/* Returns the source with the earliest fact that waits, or NULL if no fact
+ * waits. */
 static struct source *
 earliest(const struct merge *m)
 {
@@ -63,7 +65,7 @@ count_period(struct tally *t, int64_t at_ms)
 		t->to_ms = at_ms;
 }
 
-/* Returns the fact unless it was given out before. */
+/* Gives out the fact, unless the same fact was given out before. */
 static const struct fact *
 give_out(struct merge *m, struct fact *next)
 {

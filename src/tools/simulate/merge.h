@@ -9,10 +9,9 @@
 
 /*
  * Reads several sources side by side and gives out their facts in order of
- * time.  A fact that comes later than others that were given out is left out
- * and counted, and so is a fact that stands in several files.  Nothing in a
- * file is an error but the head of a record of another version.  Not
- * thread-safe.
+ * time.  A fact is left out and counted if a later fact was given out already,
+ * or if another file has it too.  The only error that a file's content can
+ * cause is the head of a record of another version.  Not thread-safe.
  */
 struct merge;
 
@@ -26,13 +25,14 @@ struct merge *merge_open(const char *const *names, size_t n, struct tally *t,
 int merge_ask(struct merge *m, matrix_ask_fn *ask, void *ctx, struct err *e);
 void merge_close(struct merge *m); /* accepts NULL */
 
-/* Returns 1 with the next fact in *f, which is valid until the next call, or
- * with *f NULL after a long stretch without a fact.  Returns 0 at the end, and
- * -1 with *e set on failure. */
+/* Returns 1 with the next fact in *f, which is valid until the next call.
+ * After much input without a fact it returns 1 with *f NULL, so that the caller
+ * can show its progress.  Returns 0 at the end, and -1 with *e set on failure.
+ */
 int merge_next(struct merge *m, const struct fact **f, struct err *e);
 
-/* Returns a warning: that a file is damaged, or what Prometheus warns of.
- * Returns NULL if there is none. */
+/* Returns the next warning (a file is damaged, or Prometheus has sent a
+ * warning), or NULL if there is none. */
 const char *merge_warning(struct merge *m);
 
 #endif

@@ -17,13 +17,13 @@
  * for each decision of Karpenter's, and a band for each setting with its holds.
  * The HTML page is the same picture above the table.
  *
- * All text from a log is escaped.  The file is written as a draft beside its
- * place and moved there when it is complete (edge/file), so nobody sees half a
- * picture, and a failure leaves the old file.  The x of a moment is its share
- * of the period, within the bounds of the picture.
+ * All text from a log is escaped.  The file is written under a temporary name
+ * and renamed when it is complete (edge/file), so nobody sees half a picture,
+ * and a failure leaves the old file.  The x coordinate of a moment is
+ * proportional to its place in the period.
  */
 
-/* All of these are in pixels. */
+/* All sizes are in pixels. */
 #define WIDTH 1000
 #define LEFT 40
 #define RIGHT 20
@@ -110,8 +110,8 @@ draw_machines(const struct picture *p)
 	draw_text(p, LEFT - 6, TOP + LINE, "s r", "0");
 }
 
-/* Draws a stroke for each decision.  Decisions that would have waited in this
- * setting are amber, all others red.  With SIZE_MAX all are red. */
+/* Draws a stroke for each decision: amber if it would have waited in this
+ * setting, else red.  If setting is SIZE_MAX, all are red. */
 static void
 draw_marks(const struct picture *p, size_t setting, int y, int height)
 {
@@ -215,8 +215,8 @@ draw(const struct picture *p)
 	(void)fputs("</svg>\n", p->out);
 }
 
-/* Returns the mode of the file that is there, or the mode that the umask gives
- * a new one. */
+/* Returns the mode of the existing file, or the mode that the umask gives to a
+ * new file. */
 static mode_t
 mode_of(const char *file)
 {

@@ -56,7 +56,7 @@ look(struct replay *r)
 	turns_looked(&r->turns, r->now_ms);
 }
 
-/* Lets the controller do all that there is to do now. */
+/* Calls the controller until it has nothing more to do at this moment. */
 static void
 step(struct replay *r)
 {
@@ -127,7 +127,7 @@ is_inert(const struct replay *r, const char *name)
 	return false;
 }
 
-/* The webhook answers the creation of this half. */
+/* Does what the webhook does when this object of the machine is created. */
 static void
 admit(struct replay *r, uint32_t id, enum kind kind)
 {
@@ -173,8 +173,8 @@ replay_changed(struct replay *r, uint32_t id)
 	step(r);
 }
 
-/* Karpenter copies the claim's annotations to the Node, which the webhook has
- * held as well. */
+/* The Node gets its hold from the webhook and, as Karpenter copies them, the
+ * annotations of its NodeClaim. */
 void
 replay_registered(struct replay *r, uint32_t id)
 {
@@ -236,8 +236,9 @@ replay_static(struct replay *r, const char *pool)
 }
 
 /* Notes that Karpenter disrupts the machine, because no hold stops it.  A
- * machine that it reboots stays.  One that it terminates first, or whose boot
- * has failed, may have an ordinary successor (struct object). */
+ * machine that Karpenter reboots stays.  The successor of a machine that
+ * Karpenter terminates first, or whose boot has failed, may be an ordinary new
+ * machine (struct object). */
 static void
 disrupt(struct replay *r, uint32_t id, const struct fact *f)
 {
@@ -255,8 +256,8 @@ disrupt(struct replay *r, uint32_t id, const struct fact *f)
 	replay_copy_track(r, id, KIND_NODECLAIM);
 }
 
-/* Shows that the machines have drifted.  The log says so only when Karpenter
- * decides to replace them. */
+/* Shows to the controller that the machines have drifted.  The log tells this
+ * only when Karpenter decides to replace them. */
 static void
 drift(struct replay *r, const uint32_t *ids, size_t n)
 {

@@ -11,38 +11,38 @@
 #include "waits.h"
 
 /*
- * One setting, replayed: the controller of core/controller under these rules,
- * in virtual time, before an API server that answers every call at once and
- * whose machines are those of the log.  It decides everything that the daemon's
- * controller decides, because it is the same; this file only shows it the
- * cluster and keeps what it writes.
+ * The replay of one setting.  It runs the daemon's own controller
+ * (core/controller) with these rules, in virtual time, against an API server
+ * that answers every call at once and that has the machines of the log.  So all
+ * decisions are those that the daemon would make; this file shows the cluster
+ * to the controller and keeps what the controller writes.
  *
- * A decision of Karpenter that falls on a machine that is held here would have
- * waited: the machine stays until it is released, whatever the log says of it
- * (waits.h).  Not thread-safe.
+ * If Karpenter decides to disrupt a machine that is held in the replay, the
+ * decision would have waited.  The machine then stays until its release,
+ * whatever the log says about it (waits.h).  Not thread-safe.
  */
 struct replay;
 
-/* A time in which a scope was held; in scope `node`, in which any machine
- * was. */
+/* A period in which a scope was held.  With scope `node` it is a period in
+ * which any machine was held. */
 struct turn {
 	char scope[NODEPOOL_BYTES];
-	char machine[NAME_BYTES]; /* the machine that kept the scope busy last;
-				     "": unknown */
-	int64_t from_ms, to_ms;	  /* to_ms: STAMP_NONE while it lasts */
-	bool capped;		  /* the cap ended it */
+	/* The last machine that kept the scope busy, or "" if it is unknown. */
+	char machine[NAME_BYTES];
+	int64_t from_ms, to_ms; /* to_ms is STAMP_NONE while the hold lasts. */
+	bool capped;		/* Whether the cap ended the hold. */
 };
 
-/* What came of a setting. */
+/* The result of a setting. */
 struct replay_sums {
 	struct waits_sums waits;
-	uint64_t holds;		  /* how many turns there were */
-	uint64_t caps;		  /* how many of them a cap ended */
-	int64_t held_ms;	  /* for how long any scope was held */
-	int64_t longest_ms;	  /* the length of the longest turn */
-	uint64_t no_room;	  /* objects that had no room in the table */
-	const struct turn *turns; /* the first SIMULATE_TURNS_MAX, in the
-					   order in which they began */
+	uint64_t holds;	    /* number of turns */
+	uint64_t caps;	    /* number of turns that a cap ended */
+	int64_t held_ms;    /* how long any scope was held */
+	int64_t longest_ms; /* length of the longest turn */
+	uint64_t no_room;   /* objects for which the table had no room */
+	/* The first SIMULATE_TURNS_MAX turns, by their beginning. */
+	const struct turn *turns;
 	size_t turns_n;
 };
 
@@ -55,8 +55,8 @@ void replay_free(struct replay *r); /* accepts NULL */
 /* Lets time pass until to_ms. */
 void replay_pass(struct replay *r, int64_t to_ms);
 
-/* The next functions tell what the log shows at this moment.  Before each, take
- * it into the roster and call replay_pass. */
+/* The next functions tell the replay what the log shows.  Before each call,
+ * enter the fact into the roster and call replay_pass with its time. */
 /* Call this also for a claim that was there before the log began. */
 void replay_created(struct replay *r, uint32_t id);
 /* Call this when the claim is launched or ready. */
@@ -80,7 +80,8 @@ const char *replay_why(const struct replay *r, uint32_t id, int64_t *since_ms);
  * does. */
 const char *replay_because(const struct replay *r, uint32_t id);
 
-/* Call this when the log is over.  What still waits has waited until now. */
+/* Call this when the log ends.  Decisions that still wait are counted as if
+ * their wait ended now. */
 void replay_end(struct replay *r);
 void replay_report(const struct replay *r, struct replay_sums *out);
 const struct spans *replay_spans(const struct replay *r);

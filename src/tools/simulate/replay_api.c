@@ -8,19 +8,19 @@
 #include "core/base/str.h"
 
 /*
- * The API server before which the controller of a replay works.  It makes the
- * objects that the controller sees from the roster, which has what the log
- * shows, and from the copy, which has what this setting has made of it: holds,
- * marks and classes.
+ * The API server before which the controller of a replay works.  The
+ * objects that it shows to the controller are made of two parts: the roster has
+ * what the log shows, and the copy has the holds, marks and classes that this
+ * setting has added.
  *
- * It answers every action at once and with success, and shows what was written
- * as the watch would.  An object's uid is made of the machine's id and serial
+ * Every action succeeds at once, and its result is shown to the controller as a
+ * watch would show it.  An object's uid is made of the machine's id and serial
  * number, so an action finds its machine, and an action on a machine that is
  * gone finds nothing.  When the last hold of a machine that waits ends,
  * resume() catches up on what the log has said of it.
  */
 
-#define BOOT_MS 1000000000 /* any moment, for CLOCK_BOOTTIME */
+#define BOOT_MS 1000000000 /* An arbitrary start for CLOCK_BOOTTIME. */
 
 struct now
 replay_now(const struct replay *r)
@@ -41,8 +41,9 @@ show_class(const struct copy *c, const struct logged *m, struct object *o)
 {
 	const char *class = c->class;
 
-	/* The log says who created the claim.  The class is what an earlier
-	 * leader would have written because of Karpenter's Event. */
+	/* The log says that Karpenter made the NodeClaim to replace another.
+	 * An earlier leader would have read that in an Event and written this
+	 * class. */
 	if (class == NULL && m->maker == MAKER_DISRUPTION)
 		class = "disrupted";
 	if (class == NULL)
@@ -70,8 +71,8 @@ show_claim(const struct replay *r, uint32_t id, struct object *o)
 	show_class(c, m, o);
 }
 
-/* These two are written by hand instead of with printf, because every watch
- * line needs them. */
+/* These two functions do not use printf because they are called for every watch
+ * line. */
 static void
 hex_put(char *end, int n, uint64_t v)
 {
@@ -79,8 +80,8 @@ hex_put(char *end, int n, uint64_t v)
 		*--end = "0123456789abcdef"[v & 15];
 }
 
-/* Makes the uid of an object.  The machine's id in it serves to find the
- * machine of an action. */
+/* Makes the uid of an object.  It contains the machine's id, so that an action
+ * finds its machine. */
 static void
 uid_of(const struct replay *r, uint32_t id, enum kind kind, char out[UID_BYTES])
 {
@@ -202,7 +203,7 @@ replay_copy_forget(struct replay *r, uint32_t id, enum kind kind)
 
 /* --- decisions that wait -------------------------------------------------- */
 
-/* Ends the wait of the machine: from now on it is as the log says. */
+/* Ends the wait of the machine.  From now on the copy follows the log again. */
 static void
 resume(struct replay *r, uint32_t id)
 {
@@ -228,7 +229,8 @@ resume(struct replay *r, uint32_t id)
 
 /* --- what the controller asks for ----------------------------------------- */
 
-/* Finds the machine of an action.  The log may have dropped it meanwhile. */
+/* Finds the machine of an action.  Returns NO_ID if the log has dropped the
+ * machine since the controller saw it. */
 static uint32_t
 find(const struct replay *r, const struct action *a)
 {
@@ -273,7 +275,7 @@ replay_serve(struct replay *r, const struct action *a)
 	struct object o;
 
 	if (a->act == ACT_LIST_CLAIMS || a->act == ACT_LIST_NODEPOOLS) {
-		/* The watch has shown all that a list would show. */
+		/* A list would show nothing that the watch has not shown. */
 	} else if ((id = find(r, a)) == NO_ID) {
 		out.code = CONTROLLER_GONE;
 	} else if (act_writes(a->act)) {

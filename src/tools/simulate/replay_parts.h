@@ -6,18 +6,20 @@
 #include "replay.h"
 #include "turns.h"
 
-/* The two files of a replay share these.  replay.c takes what the log shows,
- * and replay_api.c is the API server before which the controller works. */
+/* Shared by the two files of a replay: replay.c takes the facts of the log, and
+ * replay_api.c is the API server with which the controller works. */
 
-/* What this setting's API server has beyond what the log shows. */
+/* The state of a machine in this setting, beyond what the log shows. */
 struct copy {
 	struct {
 		bool there, held;
 		int64_t mark_ms;
 		uint64_t rv;
-		const char *why; /* why the scope was last held */
+		const char *why; /* reason of the object's last hold */
 	} half[KIND_COUNT];
-	char *class; /* what the controller found that it replaces, or NULL */
+	/* The class that the controller has written on the NodeClaim, or
+	 * NULL. */
+	char *class;
 	bool deleting;
 	bool disrupted, drifted;
 	int64_t disrupted_ms; /* whole seconds */
@@ -32,7 +34,7 @@ struct replay {
 	struct counters counters;
 	struct waits *waits;
 	struct turns turns;
-	struct copy *at; /* the copies, by the roster's id */
+	struct copy *at; /* the copies, indexed by the roster's id */
 	struct nodepool *pools;
 	uint32_t pools_n;
 	uint64_t rv;
@@ -42,15 +44,15 @@ struct replay {
 };
 
 struct now replay_now(const struct replay *r);
-/* Returns the time as an object has it, in whole seconds. */
+/* Returns the time rounded to whole seconds, as objects have it. */
 int64_t replay_stamp(int64_t ms);
 
 bool replay_copy_held(const struct copy *c);
-/* Call this when the holds of a machine have changed.  It counts the machine
- * anew; `before` says whether it was held. */
+/* Corrects the number of held machines after the holds of a machine have
+ * changed.  `before` says whether the machine was held before. */
 void replay_copy_recount(struct replay *r, const struct copy *c, bool before);
-/* Show the controller, as the watch would, that one object or both objects of
- * the machine have changed. */
+/* Show one object, or both objects, of a changed machine to the controller, as
+ * the watch would. */
 void replay_copy_track(struct replay *r, uint32_t id, enum kind kind);
 void replay_copy_track_both(struct replay *r, uint32_t id);
 /* Removes the object, and shows that to the controller as the watch would. */

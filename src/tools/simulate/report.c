@@ -13,14 +13,14 @@
 #include "wire/json/json_printf.h"
 
 /*
- * Prints what came of a simulation: as a table for people, as CSV, as JSON, and
- * for --explain what each decision meets in each setting.  The table goes to a
- * FILE of the caller, because a page has it as well, and all others to stdout.
- * Errors of writing show when the caller flushes.
+ * Prints the results of a simulation: as a table, as CSV, as JSON, and for
+ * --explain as a list of each decision in each setting.  The table goes to a
+ * FILE of the caller, because the HTML page contains it too.  All other formats
+ * go to stdout.  Write errors show when the caller flushes.
  *
- * The formats show the same figures, which are those of tally (what was read),
+ * All formats have the same figures: those of tally (what was read),
  * replay_report (one setting) and history_happened (what a holder did).  Names
- * from the log pass through utf8_shown or JSON, so they cannot do anything to a
+ * from the log are escaped by utf8_shown or by JSON, so they cannot control the
  * terminal.
  */
 
@@ -52,7 +52,7 @@ number_text(uint64_t n, char out[32])
 }
 
 #define COUNT_BYTES 64
-#define HAPPENED "happened" /* the row of what a holder did */
+#define HAPPENED "happened" /* label of the row that shows what a holder did */
 
 /* Writes a count such as "1 node" or "2 nodes". */
 static const char *
@@ -84,7 +84,7 @@ share_of(const struct tally *t, const struct replay_sums *r)
 	return percent(r->held_ms, period_ms(t));
 }
 
-/* Returns for which share of the time that is known a holder held. */
+/* Returns for which share of the watched time a holder held. */
 static double
 happened_share(const struct history *h, const struct replay_sums *r)
 {
@@ -224,9 +224,9 @@ explain_happened(FILE *out, const struct history *h)
 }
 
 #define ODD_BYTES 200
-#define FILE_BYTES 120 /* of a file's name that is shown */
+#define FILE_BYTES 120 /* bytes of a file's name that are shown */
 
-/* Says which line has a time that was not believed. */
+/* Tells which line was the first whose time was not accepted. */
 static void
 tell_odd(const struct tally *t, char out[ODD_BYTES])
 {
@@ -382,7 +382,7 @@ report_csv(const struct simulate_setup *s, const struct history *h)
 
 /* --- JSON ----------------------------------------------------------------- */
 
-#define JSON_BYTES 65536 /* for more than is written between two flushes */
+#define JSON_BYTES 65536 /* more than is written between two flushes */
 #define TIME(ms) time_text(ms, (char[STAMP_US_BYTES]){""})
 
 static const char *
@@ -394,7 +394,8 @@ time_text(int64_t ms, char out[STAMP_US_BYTES])
 	return out;
 }
 
-/* Prints all but the last byte, which says whether a comma has to follow. */
+/* Prints everything but the last byte.  That byte stays, because it decides
+ * whether the next member needs a comma. */
 static void
 flush(struct buf *b)
 {
@@ -468,7 +469,7 @@ json_turns(struct buf *b, const struct replay_sums *r)
 	buf_puts(b, "]}");
 }
 
-/* Writes the members that a setting and what happened have in common. */
+/* Writes the members that a setting and "happened" have in common. */
 static void
 json_holds(struct buf *b, const struct replay_sums *r, double share)
 {
@@ -565,7 +566,8 @@ report_json(const struct simulate_setup *s, const struct history *h)
 
 /* --- --explain ------------------------------------------------------------ */
 
-/* Names come from a log, and may be made to do something to the terminal. */
+/* Prints a name from a log, with characters escaped that could control the
+ * terminal. */
 static void
 print_name(const char *name)
 {

@@ -14,8 +14,8 @@ void report_table(FILE *out, const struct simulate_setup *s,
 void report_json(const struct simulate_setup *s, const struct history *h);
 void report_csv(const struct simulate_setup *s, const struct history *h);
 
-/* For --explain: if the decision that was taken last is about the named
- * machine, prints what it meets in each setting and returns true. */
+/* For --explain: if the latest decision is about the named machine, prints
+ * whether it would have waited in each setting, and returns true. */
 bool report_decision(const struct simulate_setup *s, const struct history *h,
 		     const struct fact *f);
 

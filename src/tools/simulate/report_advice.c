@@ -8,15 +8,15 @@
 #include "wire/json/json_printf.h"
 
 /*
- * Prints the recommendation that advice.c has made: which setting it is, why,
- * and how sure that is.  The same sentences serve for all verdicts, so they are
- * put together from pieces (put_…) in a buffer that has room for all of them.
- * Lines are broken afterwards, because labels of settings have any length.
+ * Prints the recommendation of advice.c: the setting, the reason, and how
+ * certain the verdict is.  All verdicts use the same sentences, which are put
+ * together from pieces (put_…) in a buffer.  Lines are broken afterwards,
+ * because a label of a setting may have any length.
  *
- * For programs the verdict is a word, and the figures are members of their own.
+ * In JSON the verdict is a word, and each figure is a member.
  */
 
-#define TEXT_BYTES 2048 /* of all sentences, with two labels */
+#define TEXT_BYTES 2048 /* room for all sentences and two labels */
 #define COLUMNS 88
 #define DOLLAR 1000000.0
 
@@ -29,7 +29,7 @@ most(const struct simulate_setup *s, const struct advice_pick *p)
 				 : s->advice.regret;
 }
 
-/* Puts the label of the setting, or what is said instead of it. */
+/* Puts the label of the setting or, for a verdict without one, other words. */
 static void
 put_pick(struct buf *b, const struct simulate_setup *s,
 	 const struct advice_pick *p)

@@ -13,15 +13,15 @@
 
 /*
  * The command: it opens the sources, takes fact after fact from the merge and
- * gives each to the history, or prints it as a line of a record.  The first
- * fact says when the settings begin, so the replays are made then.
+ * gives each to the history, or prints it as a line of a record.  The
+ * replays are made when the first fact comes, because they begin at its time.
  *
  * At the end it prints the report and draws the pictures.  If nothing of use
  * was read, refuse_nothing says what the input seems to be and what was
  * expected.  Progress and warnings go to stderr while it reads.
  */
 
-#define RECORD_BYTES (2u * ITEM_BYTES_MAX) /* of a fact as a line */
+#define RECORD_BYTES (2u * ITEM_BYTES_MAX) /* bytes of a fact as a line */
 
 struct run {
 	const struct simulate_setup *setup;
@@ -30,8 +30,8 @@ struct run {
 	struct merge *merge;
 	char *record; /* RECORD_BYTES */
 	time_t told;
-	uint64_t explained; /* decisions */
-	bool known;	    /* a fact names the machine to explain */
+	uint64_t explained; /* number of decisions that were explained */
+	bool known;	    /* Whether a fact names the machine to explain. */
 };
 
 /* --- while it reads ------------------------------------------------------- */
@@ -196,7 +196,8 @@ refuse_nothing(const struct tally *t, struct err *e)
 		       (unsigned long long)t->lines, t->lines == 1 ? "" : "s");
 }
 
-/* Refuses flags that need a replay: what a holder did cannot be replayed. */
+/* Refuses flags that need a replay if the input only shows what a holder did,
+ * which cannot be replayed. */
 static int
 refuse_happened(const struct simulate_setup *s, struct err *e)
 {

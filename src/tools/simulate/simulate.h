@@ -11,9 +11,8 @@
 #include "waits.h"
 #include "wire/karpenter/matrix.h"
 
-/* The command `simulate` (docs/what-if.md): reads what Karpenter did and
- * reports what the holder would have held meanwhile, under each of several
- * settings. */
+/* The command `simulate` (docs/what-if.md).  It reads what Karpenter did, and
+ * reports what the holder would have held under each of several settings. */
 
 #define SETTING_LABEL_BYTES 200
 
@@ -26,36 +25,39 @@ enum simulate_output {
 	SIMULATE_TABLE,
 	SIMULATE_JSON,
 	SIMULATE_CSV,
-	SIMULATE_RECORD, /* no replay: the facts, as a record */
+	SIMULATE_RECORD, /* Print the facts as a record, without a replay. */
 };
 
-/* What a recommendation has to keep to. */
+/* The limits that a recommended setting has to keep. */
 struct advice_setup {
 	bool asked;
-	bool percent;	 /* regret is a share of the decisions */
-	uint64_t regret; /* how many decisions with regret may be left */
-	int64_t price;	 /* what it may cost, in millionths of a dollar; -1:
-			    whatever it does */
+	/* How many decisions with regret may remain: a number or, if `percent`,
+	 * a share of all decisions. */
+	bool percent;
+	uint64_t regret;
+	/* Highest cost in millionths of a dollar; -1: no limit. */
+	int64_t price;
 };
 
 struct simulate_setup {
 	const char *const *files; /* "-": stdin */
 	size_t files_n;
-	matrix_ask_fn *ask; /* for Prometheus' series, or NULL if nobody */
+	matrix_ask_fn *ask; /* fetches Prometheus' series, or NULL */
 	void *ask_ctx;
 	const struct setting *settings;
 	size_t settings_n;
-	bool compares; /* somebody has asked for these settings */
+	bool compares; /* Whether the settings were given by a flag. */
 	struct waits_setup waits;
 	struct advice_setup advice;
 	enum simulate_output output;
 	const char *svg, *html; /* files for pictures, or NULL if none */
 	const char *explain;	/* a Node or NodeClaim, or NULL if none */
-	bool progress;		/* tell on stderr how far it is */
+	bool progress;		/* Whether stderr gets the progress. */
 };
 
-/* Prints the report on stdout.  Returns -1 with *e set: ERR_INPUT if a file
- * cannot be opened, or if none has anything of Karpenter's. */
+/* Prints the report on stdout.  Returns -1 with *e set on failure.  The code is
+ * ERR_INPUT if a file cannot be opened, or if no file has a fact about
+ * Karpenter. */
 int simulate_run(const struct simulate_setup *s, struct err *e);
 
 #endif

@@ -10,44 +10,45 @@
 #include "wire/karpenter/snapshot.h"
 
 /*
- * A source is read by one of five functions (`read`), and goes from one to the
- * next as its first bytes are known: read_first, then read_lines, read_list or
- * read_matrix.  read_asked is for a Prometheus that is asked.  The facts wait
- * in `facts`, an array in order of time, from `first` on.
+ * `read` is the function that reads the source.  For a file it is read_first,
+ * which looks at the first bytes and then chooses read_lines, read_list or
+ * read_matrix.  For a query to Prometheus it is read_asked.  Facts wait in the
+ * array `facts`, in order of time, from `first` on.
  *
- * The lines of a log are nearly in order, and their times are not to be
- * trusted: a line may have a time of years ahead.  So a fact that is far ahead
- * is put aside, and counts if the next line confirms its time.  Lists of
- * objects and answers of Prometheus are in no order, so nothing of them is
- * given out before the end.
+ * The lines of a log are nearly in order, but a single line may have a wrong
+ * time, even years ahead.  Therefore a fact that is far ahead is put aside, and
+ * counts only if the next line confirms its time.  Lists of objects and answers
+ * of Prometheus are in no order, so none of their facts is given out before the
+ * source has ended.
  */
 
-/* Room for the facts that may wait, for those that one line adds, and for the
- * one that was put aside. */
+/* Room for the facts that may wait, for the facts of one line, and for a fact
+ * that was put aside. */
 #define FACTS_ROOM (SIMULATE_FACTS_MAX + LINE_FACTS_MAX + 1)
 #define PIECE 1024
 
 struct source {
 	struct merging *of;
-	int (*read)(struct source *s, struct err *e); /* as its kind is read */
-	struct input *in; /* NULL: somebody is asked */
+	int (*read)(struct source *s, struct err *e);
+	struct input *in; /* NULL for a query to Prometheus */
 	matrix_ask_fn *ask;
 	void *ask_ctx;
 	struct line *line;
-	bool is_aside;	     /* a line is so far ahead that the next one has to
-			   confirm it */
-	int64_t aside_ms;    /* its time */
-	uint64_t aside_line; /* its number */
-	struct fact *aside;  /* what it says, or NULL if no fact */
-	int64_t newest_ms;   /* STAMP_NONE if nothing with a time so far */
-	struct split *items; /* of a list of objects, or of an answer of
-				   Prometheus.  They are in no order: nothing of
-				   them is given out before the end */
+	/* Whether a line is put aside until the next line confirms its time;
+	 * and that line's time, number, and fact, or NULL if it has no fact. */
+	bool is_aside;
+	int64_t aside_ms;
+	uint64_t aside_line;
+	struct fact *aside;
+	/* The latest accepted time, or STAMP_NONE if there is none yet. */
+	int64_t newest_ms;
+	/* Cuts a list of objects, or an answer of Prometheus, into items. */
+	struct split *items;
 	struct matrix *matrix;
 	uint64_t lines;
 	bool ended;
 
-	struct fact **facts; /* n of them wait, from `first` on, in order */
+	struct fact **facts; /* n facts wait, from `first` on, in order */
 	size_t first, n;
 };
 
@@ -59,8 +60,8 @@ name_of(const struct source *s)
 
 /* --- facts that wait ------------------------------------------------------ */
 
-/* Returns how many of the waiting facts come before f or are equal to it.  Most
- * facts come in order. */
+/* Returns how many of the waiting facts come before f or compare equal to it.
+ * It compares with the last one first, because most facts come in order. */
 static size_t
 place_of(const struct source *s, const struct fact *f)
 {
@@ -80,9 +81,9 @@ place_of(const struct source *s, const struct fact *f)
 	return low;
 }
 
-/* Takes f over.  There is room for all facts that may wait.  The room of facts
- * that were given out is made free in pieces, because moving the others takes
- * time. */
+/* Takes ownership of f.  There is always room for a fact.  The places of facts
+ * that were given out are freed many at a time, because that moves all others.
+ */
 static void
 keep(struct source *s, struct fact *f)
 {
@@ -148,7 +149,7 @@ is_ahead(const struct source *s, int64_t at_ms)
 	       at_ms > s->newest_ms + SIMULATE_JUMP_MS;
 }
 
-/* Notes that the file has nothing to say up to this time. */
+/* Notes that the file has been read up to this time. */
 static void
 come_to(struct source *s, int64_t at_ms)
 {
@@ -158,7 +159,8 @@ come_to(struct source *s, int64_t at_ms)
 		s->of->ticked_ms = at_ms;
 }
 
-/* A log may be quiet for SIMULATE_GAP_MS and then have a single line. */
+/* Returns whether the time that is aside can be believed without confirmation:
+ * a log may be quiet for up to SIMULATE_GAP_MS. */
 static bool
 is_near(const struct source *s)
 {
@@ -166,8 +168,8 @@ is_near(const struct source *s)
 	       s->aside_ms <= s->newest_ms + SIMULATE_GAP_MS;
 }
 
-/* Is a line of this time earlier than the one that is aside, by more than a
- * file may be out of order? */
+/* Returns whether this time is earlier than the one that is aside by more than
+ * the lines of a file may be out of order. */
 static bool
 goes_back(const struct source *s, int64_t at_ms)
 {
@@ -190,15 +192,16 @@ refuse_time(struct tally *t, const struct source *s, uint64_t line)
 	t->odd_line = line;
 }
 
-/* Only a clock that was never set, or that has overflowed, is so wrong.  Such
- * lines may be many and would confirm each other. */
+/* Returns whether the time can only come from a clock that was never set, or
+ * that has overflowed.  There may be many such lines, which would confirm each
+ * other. */
 static bool
 is_odd(int64_t at_ms)
 {
 	return at_ms < SIMULATE_EARLIEST_MS || at_ms >= SIMULATE_LATEST_MS;
 }
 
-/* Is this the time of a fact that does not count? */
+/* Returns whether a fact of this time does not count. */
 static bool
 refuses(const struct source *s, int64_t at_ms)
 {
@@ -247,10 +250,10 @@ take(struct source *s, const struct fact *read, struct err *e)
 	return 0;
 }
 
-/* Takes the time of a line that says nothing to us.  The line may confirm a
- * fact that is aside, but it does not refute the fact by going back.  `sure` is
- * set for the end of a record, which may have been quiet for days: its time
- * needs no confirmation. */
+/* Takes the time of a line without a fact.  The line may confirm a fact that is
+ * aside, but an earlier time does not refute that fact.  `sure` is set for the
+ * end of a record, whose time needs no confirmation: a record may have been
+ * quiet for days. */
 static void
 tick(struct source *s, bool sure)
 {
@@ -307,8 +310,8 @@ static void
 end(struct source *s)
 {
 	s->ended = true;
-	/* A time without a fact that nothing confirms would only make the
-	 * period longer, so it counts only if the file has no other time. */
+	/* An unconfirmed time without a fact would only make the period longer.
+	 * It counts only if the file has no other time. */
 	if (s->aside != NULL || s->newest_ms == STAMP_NONE)
 		judge_aside(s, is_near(s) || s->newest_ms == STAMP_NONE);
 }
@@ -357,7 +360,7 @@ take_snapshot(void *ctx, const struct fact *read, struct err *e)
 	return 0;
 }
 
-/* Counts an item that says nothing.  Returns -1 if the command cannot go on. */
+/* Counts an item without a fact.  Returns -1 if the command cannot go on. */
 static int
 count_item(struct source *s, enum snapshot_what what, const char *other)
 {
@@ -383,7 +386,8 @@ take_item(void *ctx, const char *bytes, size_t n, struct err *e)
 			  "(an object that says nothing of machines)");
 }
 
-/* kubectl writes a list with its braces on lines of their own. */
+/* Returns whether these bytes begin a list of objects.  kubectl writes the
+ * first brace of a list on a line of its own. */
 static bool
 begins_list(struct source *s, const char *bytes, size_t n)
 {
@@ -410,7 +414,7 @@ take_piece(struct source *s, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-/* Is it an answer of /status that somebody has pretty-printed? */
+/* Returns whether the file is a pretty-printed answer of /status. */
 static bool
 is_status(const struct source *s)
 {
@@ -542,7 +546,7 @@ end_matrix(struct source *s, struct err *e)
 	return 0;
 }
 
-/* An answer is one line of any length. */
+/* Reads an answer of Prometheus, which is one line of any length. */
 static int
 read_matrix(struct source *s, struct err *e)
 {

@@ -12,34 +12,35 @@
 #include "wire/karpenter/matrix.h"
 
 /*
- * One of the things that are read side by side: a file of lines, a list of
- * objects, a saved answer of Prometheus, or a Prometheus that is asked.  The
- * first bytes of a file say which it is.  Its facts wait here, in order of
- * time, until the merge takes them:
+ * One of the inputs that are read side by side: a file of lines, a list of
+ * objects, a saved answer of Prometheus, or a query to Prometheus.  The first
+ * bytes of a file tell its kind.  Its facts wait here, in order of time, until
+ * the merge takes them:
  *
  *	source_open -> source_read, until source_ended
  *	               source_first, source_take, whenever a fact waits
  *
- * A file of lines is in order up to SIMULATE_DISORDER_MS, so what waits is to
- * be taken when the file has come further than that.  A time that lies far
- * ahead has to be confirmed by the next line, or it counts as odd.  Of the
- * others nothing has a time before the end.  Not thread-safe.
+ * The lines of a file may be out of order by SIMULATE_DISORDER_MS.  So a fact
+ * may be taken when the file has been read that much further.  If a time lies
+ * far ahead, the next line has to confirm it, or it counts as odd.  The other
+ * inputs give out no fact before they have ended.  Not thread-safe.
  */
 struct source;
 
 /* What all sources share. */
 struct merging {
 	struct tally *tally;
-	size_t waiting, waiting_bytes; /* facts of all sources that wait */
-	int64_t given_ms;  /* the time of the latest fact that the merge gave
-			      out.  An earlier fact is late.  STAMP_NONE: none
-			      was given out */
-	int64_t ticked_ms; /* the latest time of any other line */
+	/* Number and bytes of the facts that wait, of all sources. */
+	size_t waiting, waiting_bytes;
+	/* Time of the latest fact that the merge has given out, or STAMP_NONE.
+	 * A fact with an earlier time is late. */
+	int64_t given_ms;
+	int64_t ticked_ms; /* Latest time of a line without a fact. */
 	char warning[240];
 	bool warns;
 };
-/* Returns whether so many facts wait that one has to be taken before more is
- * read. */
+/* Returns whether the limit of facts that wait is reached, so that one has to
+ * be taken before more is read. */
 bool source_merging_is_full(const struct merging *m);
 
 /* The name is borrowed, and "-" is stdin.  Both return NULL with *e set on
@@ -52,8 +53,8 @@ void source_close(struct source *s); /* accepts NULL */
 /* Reads the next line or piece.  Returns -1 with *e set on failure. */
 int source_read(struct source *s, struct err *e);
 bool source_ended(const struct source *s);
-/* Returns the latest time that the source has come to, or STAMP_NONE if there
- * was none so far. */
+/* Returns the time up to which the source has been read, or STAMP_NONE if it
+ * has shown no time yet. */
 int64_t source_newest_ms(const struct source *s);
 
 /* source_first returns the earliest of the facts that wait, or NULL if none

@@ -7,17 +7,22 @@
 #include "core/base/limits.h"
 
 /*
- * What came of Karpenter's decisions, in spans of equally many of them, which
- * get longer as the log does.  So parts of a log can be told apart although its
- * decisions are not kept.  spans_init makes an empty one.  Not thread-safe.
+ * The results of Karpenter's decisions, summed up in spans of equally many
+ * decisions.  Spans double in length as the log gets longer, so the size is
+ * fixed, and parts of a log can still be compared.  spans_init makes an empty
+ * one.  Not thread-safe.
  */
 struct span {
-	uint64_t decisions; /* of which a recommendation counts the regret, and
-			       for which the log shows whether there was any */
-	uint64_t early;	    /* for which it does not show it: the log ends */
-	uint64_t regret;    /* how many of these a scale-up followed */
-	uint64_t spared;    /* how many of them still waited then */
-	uint64_t unpriced;  /* how many decisions of all have no price */
+	/* Decisions for which the log shows whether there was regret. */
+	uint64_t decisions;
+	/* Decisions for which the log ends too early to show it. */
+	uint64_t early;
+	/* Of `decisions`: those that a scale-up followed, which is regret. */
+	uint64_t regret;
+	/* Of `regret`: decisions that still waited when the scale-up came. */
+	uint64_t spared;
+	/* Of all decisions: those without a price. */
+	uint64_t unpriced;
 	double hours_high, dollars_high; /* as in waits_sums */
 };
 

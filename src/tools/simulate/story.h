@@ -8,26 +8,25 @@
 #include "core/base/stamp.h"
 
 /*
- * What a picture shows beside the turns: how many machines there were, in steps
- * that get longer as the log does, and Karpenter's decisions.  Its size is
- * fixed.  story_init makes an empty one.  Not thread-safe.
+ * What a picture shows besides the turns: the number of machines over time, and
+ * Karpenter's decisions.  Steps of time double in length as the log gets
+ * longer, so the size is fixed.  story_init makes an empty one.  Not
+ * thread-safe.
  */
 struct story_mark {
 	int64_t at_ms;
 	uint32_t nodes;
-	uint32_t waits; /* a bit for each setting in which it would have
-			   waited */
+	uint32_t waits; /* a bit for each setting in which the decision waits */
 };
 
 struct story {
-	int64_t from_ms, step_ms; /* from_ms: STAMP_NONE before the first
-					   fact */
+	int64_t from_ms, step_ms; /* from_ms is STAMP_NONE before a fact. */
 	uint32_t steps_n;
-	/* The largest number of machines in each step, without those that were
-	 * there before the log and had not been named by then. */
+	/* Largest number of machines in each step.  Machines that were there
+	 * before the log are missing in the steps before the log names them. */
 	int32_t steps[SIMULATE_STEPS_MAX];
-	int32_t now, before; /* how many machines are there now; how many of all
-				that the log names were there before it */
+	int32_t now;	/* number of machines now */
+	int32_t before; /* number of named machines older than the log */
 	struct story_mark marks[SIMULATE_MARKS_MAX];
 	uint32_t marks_n;
 	uint64_t marks_beyond; /* decisions for which there was no room */

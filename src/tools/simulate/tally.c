@@ -13,8 +13,8 @@ tally_init(struct tally *t)
 	t->from_ms = t->to_ms = STAMP_NONE;
 }
 
-/* The messages are few, and the frequent ones come early: each step forward
- * keeps them there. */
+/* Counts a message.  There are few different messages.  Frequent ones move
+ * towards the front, where they are found soon. */
 void
 tally_message(struct tally *t, const char *message)
 {

@@ -36,7 +36,7 @@ turns_look(struct turns *t)
 	t->looked = 0;
 }
 
-/* Makes room for another element.  Returns the array, or NULL if there is no
+/* Grows the array if it is full.  Returns the array, or NULL if there is no
  * memory. */
 static void *
 grow(void *array, size_t n, size_t *room, size_t size)
@@ -51,7 +51,8 @@ grow(void *array, size_t n, size_t *room, size_t size)
 	return more;
 }
 
-/* Keeps a place in the list, in the order in which turns begin. */
+/* Reserves the next place in the list, which is in the order in which turns
+ * begin. */
 static size_t
 list_place(struct turns *t)
 {
@@ -66,8 +67,8 @@ list_place(struct turns *t)
 	return t->n++;
 }
 
-/* Moves the open turn o to its place in this look.  The next look names the
- * scopes in the same order, so each turn is then found at once. */
+/* Moves the open turn o to its place in the current look.  The next look names
+ * the scopes in the same order, so it finds each turn at once. */
 static void
 see(struct turns *t, struct open_turn *o)
 {

@@ -8,15 +8,17 @@
 #include "core/base/str.h"
 
 /*
- * Counts what the decisions that would have waited cost.  A decision waits from
- * waits_begin until waits_end_one was called for each of its machines.  What it
- * costs depends on whether a scale-up of the same NodePool follows soon
- * (waits_scale_up), so a decision is settled only when that time is over.
+ * Adds up the cost of the decisions that would have waited.  A decision waits
+ * from waits_begin until waits_end_one has been called for each of its
+ * machines.  Its cost depends on whether a scale-up of the same NodePool
+ * follows soon (waits_scale_up), so a decision is settled only when that time
+ * is over.
  *
- * The decisions are in places of one array.  `next` links the free places, and
- * links the decisions of one NodePool that a scale-up may still follow
- * (`hope`).  When there is no place, what is over is settled first, so the
- * memory grows with what waits at once, and not with the log.
+ * All decisions are in one array.  `next` links the free places.  It also links
+ * the decisions of one NodePool that a scale-up may still follow (`hope`).
+ * When the array is full, decisions that are over are settled first, so the
+ * memory grows with the number of decisions that wait at once, and not with the
+ * log.
  */
 
 #define HOUR 3600000.0
@@ -24,17 +26,19 @@
 
 struct wait {
 	bool used, followed, spared, replaces;
-	bool drift; /* it is taken again whatever the load does */
+	bool drift; /* Karpenter decides it again, whatever the load does. */
 	uint64_t nth;
-	int64_t at_ms, waited_ms; /* waited_ms: of all its machines */
+	int64_t at_ms, waited_ms; /* waited_ms is the sum over all machines. */
 	int64_t savings, price;
-	uint32_t nodes, open; /* that wait at all, and still */
+	/* Number of machines that have waited, and that still wait. */
+	uint32_t nodes, open;
 	size_t total;
-	uint32_t next; /* the next one that is not used, or that a scale-up of
-			   the NodePool may still follow */
+	/* The next free place, or the next decision that a scale-up of the
+	 * NodePool may still follow. */
+	uint32_t next;
 };
 
-/* A NodePool's decisions that a scale-up may still follow. */
+/* The decisions of one NodePool that a scale-up may still follow. */
 struct hope {
 	char pool[NODEPOOL_BYTES];
 	uint32_t first; /* UINT32_MAX: none */
@@ -72,8 +76,9 @@ waits_free(struct waits *w)
 	free(w);
 }
 
-/* Adds to the sums what the decision would have cost by each of the two
- * assumptions.  `known` says whether it is known if a scale-up followed. */
+/* Adds the cost of the decision to the sums, under each of the two assumptions.
+ * `known` is false if the log ends too early to show whether a scale-up
+ * followed. */
 static void
 settle(struct waits *w, uint32_t number, bool known)
 {
@@ -95,8 +100,9 @@ settle(struct waits *w, uint32_t number, bool known)
 		price = (double)w->setup.price / DOLLAR;
 	else if (d->price >= 0)
 		price = (double)d->price / DOLLAR;
-	/* The log's savings are those of the whole decision, with what the
-	 * replacement costs, so they are had for all the time that it waits. */
+	/* The savings in the log are those of the whole decision, and include
+	 * the cost of the replacement.  They are lost for as long as the
+	 * decision waits. */
 	if (d->savings >= 0 && !d->followed)
 		low = waited;
 	w->sums.unpriced += price < 0;
@@ -118,8 +124,8 @@ settle(struct waits *w, uint32_t number, bool known)
 	w->used_n--;
 }
 
-/* Drops the decisions that a scale-up has followed now, and those that none can
- * follow any more. */
+/* Drops from the list the decisions that a scale-up follows now, and those that
+ * no scale-up can follow any more. */
 static void
 drop_followed(struct waits *w, struct hope *h, int64_t now_ms, bool scales_up)
 {
@@ -147,8 +153,8 @@ is_over(const struct waits *w, const struct wait *d, int64_t now_ms)
 	return d->open == 0 && now_ms > d->at_ms + w->setup.regret_ms;
 }
 
-/* Makes room when there is none.  It settles the decisions that are over, and
- * doubles the room if these are less than half of all.  So the cost of a
+/* Makes room in a full array.  It settles the decisions that are over, and
+ * doubles the array if fewer than half are over.  So the average cost of a
  * decision does not depend on how many others wait. */
 static int
 make_room(struct waits *w, int64_t now_ms)

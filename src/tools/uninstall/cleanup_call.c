@@ -9,7 +9,7 @@
 #include "wire/api/patch.h"
 #include "wire/api/resource.h"
 
-#define READER_MS 100 /* how often to see whether stdout takes something */
+#define READER_MS 100 /* how often to check whether stdout can be written */
 
 static const char *const kubectl_names[KIND_COUNT] = {
 	[KIND_NODE] = "node",
@@ -34,7 +34,7 @@ item(void *ctx, const char *bytes, size_t n, struct err *e)
 	struct object o;
 	struct err bad;
 
-	(void)e; /* stays clear: the list goes on */
+	(void)e; /* It stays empty, so the list goes on. */
 	if (bytes == NULL) {
 		(void)err_set(&bad, ERR_LIMIT, "one of %zu bytes, too large",
 			      n);
@@ -68,7 +68,7 @@ cleanup_call_list(struct cleanup_call *c, enum kind kind, struct err *e)
 	rc = session_list(lease_session_calls(c->session), &list, e);
 	if (rc != 0)
 		o.code = rc < 0 ? CLEANUP_FAILED : CLEANUP_UNSERVED;
-	if (rc > 0) /* the reason, should the command end with this */
+	if (rc > 0) /* the reason, if the command ends here */
 		(void)err_set(e, ERR_SYSTEM, "404");
 	if (rc != 0)
 		(void)err_wrap(e, "list %s", r->name);

@@ -9,8 +9,8 @@
 /*
  * Carries out the steps of core/protocol/cleanup that concern Nodes and
  * NodeClaims, as calls through a lease_session.  Each function reports the
- * outcome to core/protocol/cleanup.  Everything belongs to the one thread of
- * the command.  The pointers are borrowed.
+ * outcome to core/protocol/cleanup.  All functions are called on the
+ * command's only thread.  The pointers are borrowed.
  */
 struct cleanup_call {
 	struct lease_session *session;
@@ -18,7 +18,7 @@ struct cleanup_call {
 	struct cleanup *cleanup;
 	struct output *out;	     /* the output that the session uses, too */
 	const struct hold_key *hold; /* the configuration's hold */
-	bool dry_run;		     /* print the writes and do not make them */
+	bool dry_run; /* Print the writes instead of making them. */
 	enum kind listing;
 	unsigned under_way; /* writes in flight */
 };
@@ -26,9 +26,9 @@ struct cleanup_call {
 /* Performs a LIST.  It returns -1 on failure, and *e says why.
  * core/protocol/cleanup learns of the failure too. */
 int cleanup_call_list(struct cleanup_call *c, enum kind kind, struct err *e);
-/* Performs a WRITE: starts it as soon as there is room, also for the line that
- * each completed write prints.  It returns -1 if the time is up or a signal
- * came. */
+/* Performs a WRITE.  It waits until a request can be started and stdout has
+ * room for the line that a completed write prints, and starts the write.  It
+ * returns -1 if the time is up or a signal came. */
 int cleanup_call_write(struct cleanup_call *c, const struct cleanup_write *w,
 		       struct err *e);
 /* Performs a WAIT: for the next reply if a write is in flight, else for

@@ -10,8 +10,8 @@
 #include "edge/kube/lease_call.h"
 
 /*
- * There is no thread for the Lease.  Its calls use the same lanes as all
- * others, with one lane reserved for them, and every wait drives both.
+ * The Lease has no thread of its own.  One lane is reserved for its requests,
+ * and every wait drives them together with all other requests.
  */
 
 #define GIVE_UP_MS 2000
@@ -22,7 +22,7 @@ struct lease_session {
 	char namespace_name[64];
 	bool elects;   /* there is a Lease to take */
 	bool calling;  /* a call for the Lease is in flight */
-	bool ended;    /* the Lease is given up */
+	bool ended;    /* the Lease has been given up */
 	bool troubled; /* the trouble has been printed */
 	struct lease lease;
 	struct lease_record want, answer;
@@ -88,7 +88,7 @@ lease_answered(void *ctx, const struct kube_reply *r,
 	session_tell(l);
 }
 
-/* Does what the Lease needs now.  Returns for how long it needs nothing. */
+/* Does what the Lease needs now.  Returns how many ms it then needs nothing. */
 static int64_t
 lease_turn(void *ctx)
 {
@@ -209,7 +209,7 @@ lease_session_give_up(struct lease_session *l, bool clean)
 
 	if (!l->elects)
 		return;
-	/* Otherwise the next leader would count its holds from long ago. */
+	/* Otherwise the next leader would restore an outdated state. */
 	if (clean) {
 		(void)lease_state_set(&l->lease, "");
 		(void)lease_history_set(&l->lease, "");

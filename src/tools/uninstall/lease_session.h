@@ -7,51 +7,50 @@
 #include "wire/config/config.h"
 
 /*
- * A lease_session lets a command do work that is otherwise the leader's.  On
- * one thread it takes the Lease and keeps it while the command makes its calls
- * (edge/kube/session.h).  Every function that waits renews the Lease meanwhile.
- * What happens to the Lease is told on stderr.
+ * A lease_session lets a command do work that only the leader may do.  It takes
+ * the Lease and keeps it while the command makes its calls
+ * (edge/kube/session.h), all on one thread.  Every function that waits renews
+ * the Lease.  Changes of the Lease are reported on stderr.
  */
 struct lease_session;
 
 struct lease_session_setup {
 	struct kube *kube;
-	const char *program; /* the name that stands before what is printed on
-				stderr */
+	const char *program; /* prefix of the lines on stderr */
 	struct clock *clock;
 	const struct config *config; /* for leader and patch_concurrency */
 	const struct timing *timing;
 	struct output *out; /* the command's output, or NULL if none */
-	int64_t until_ms;   /* boot time at which it ends; INT64_MAX: never */
+	/* Boot time at which the session ends; INT64_MAX: never. */
+	int64_t until_ms;
 };
 
-/* Blocks the three signals until lease_session_free.  It returns NULL on
- * failure, and *e says why.  The setup's pointers are borrowed. */
+/* Blocks SIGINT, SIGTERM and SIGHUP until lease_session_free.  It returns NULL
+ * on failure, and *e says why.  The setup's pointers are borrowed. */
 struct lease_session *lease_session_new(const struct lease_session_setup *s,
 					struct err *e);
 void lease_session_free(struct lease_session *l);
 
-/* Waits until the Lease is ours.  Holders that run take the Lease before us
- * (patience_ms in core/protocol/lease.h), so we get it only when no holder
- * runs.  This matters because a running holder would restore the holds that we
- * remove.  If there is no Lease, no holder has ever led there, and the command
- * goes on without one. */
+/* Waits until the Lease is ours.  A running holder takes a free Lease before
+ * us (patience_ms in core/protocol/lease.h), so we get the Lease only if no
+ * holder runs.  This matters because a running holder would restore the holds
+ * that we remove.  If the Lease does not exist, no holder has ever led there,
+ * and the command goes on without it. */
 int lease_session_take(struct lease_session *l, const char *namespace_name,
 		       struct err *e);
 /* Returns whether the session has the Lease and may write.  If it has not, call
  * lease_session_take again. */
 bool lease_session_holds(const struct lease_session *l);
-/* Gives the Lease up at the end, and waits a short time for the reply.  `clean`
- * means that nothing is held any more, so the state stored in the Lease is
+/* Gives up the Lease at the end, and waits for the reply for a short time.  If
+ * `clean`, nothing is held any more, and the state stored in the Lease is
  * cleared. */
 void lease_session_give_up(struct lease_session *l, bool clean);
 
-/* Returns the session for all calls but writes, which lease_session_start
- * makes. */
+/* Returns the session for reads.  Writes are made with lease_session_start. */
 struct session *lease_session_calls(struct lease_session *l);
 unsigned lease_session_room(const struct lease_session *l);
-/* Starts a write.  It fails with ERR_TIMEOUT if the lead is over, and the write
- * is cut when the lead ends. */
+/* Starts a write.  It fails with ERR_TIMEOUT if the lead has ended.  A write in
+ * flight is cut when the lead ends. */
 int lease_session_start(struct lease_session *l, struct kube_request *q,
 			uint64_t tag, struct err *e);
 #endif

@@ -6,15 +6,15 @@
 #include "edge/kube/session.h"
 
 /*
- * What still makes new objects arrive held: MutatingWebhookConfigurations that
- * contain our webhook and, if the API server serves them, the
- * MutatingAdmissionPolicy named POLICY_NAME and its binding.
+ * The registrations that add the hold to new objects:
+ * MutatingWebhookConfigurations with our webhook and, if the API server serves
+ * them, the MutatingAdmissionPolicy named POLICY_NAME and its binding.
  */
 #define POLICY_NAME "karpenter-node-holder"
 
 enum registered_kind {
 	REGISTERED_WEBHOOK,
-	REGISTERED_BINDING, /* a binding, which is deleted before its policy */
+	REGISTERED_BINDING, /* deleted before its policy */
 	REGISTERED_POLICY,
 };
 
@@ -24,12 +24,12 @@ struct registered {
 		enum registered_kind kind;
 		char path[300 + NAME_BYTES];
 		char name[NAME_BYTES];
-		bool shared; /* it has other webhooks as well */
+		bool shared; /* Whether it also has webhooks of others. */
 	} at[REGISTERED_MAX];
 };
 
-/* Lists what is registered, up to REGISTERED_MAX of them.  It returns -1 if a
- * list or GET failed, for example for lack of a right. */
+/* Finds the registrations, at most REGISTERED_MAX.  It returns -1 if a list or
+ * GET failed, for example because of a missing right. */
 int registered_look(struct session *l, struct registered *out, struct err *e);
 
 /* Writes "mutatingwebhookconfiguration/NAME", as kubectl takes it.  Returns
@@ -37,8 +37,8 @@ int registered_look(struct session *l, struct registered *out, struct err *e);
 const char *registered_text(const struct registered *r, unsigned i,
 			    char text[64 + NAME_BYTES]);
 
-/* Deletes each of them and prints a line for it.  It fails at one
- * that is shared, which a person has to change. */
+/* Deletes each registration and prints a line for it.  It fails at a shared
+ * one, which a person has to change. */
 int registered_remove(struct session *l, const struct registered *r,
 		      struct output *out, struct err *e);
 

@@ -21,10 +21,10 @@
  * the lists and writes, registered finds what is registered at admission, and
  * lease_session renews the Lease during every wait.
  *
- * The namespace is found before anything is changed.  At the end, however it
- * comes, the Lease is given up, say() prints what was done and what is left,
- * and finish() waits for the reader of stdout.  The result follows from the
- * verdict of the last step.
+ * The namespace is determined before anything is changed.  Whether the command
+ * succeeds or fails, it then gives up the Lease, say() prints what was done and
+ * what is left, and finish() waits for the reader of stdout.  The result
+ * follows from the verdict of the last step.
  */
 
 struct uninstall {
@@ -37,7 +37,7 @@ struct uninstall {
 	struct cleanup *cleanup;
 	struct cleanup_call call;
 	struct output out;
-	bool leads; /* the Lease was taken once */
+	bool leads; /* Whether the Lease has been taken. */
 	char namespace_name[LEASE_NAMESPACE_BYTES];
 };
 
@@ -112,7 +112,7 @@ lease_item(void *ctx, const char *bytes, size_t n, struct err *e)
 	static struct lease_record r; /* too large for a stack */
 	char name[LEASE_NAMESPACE_BYTES];
 
-	if (bytes == NULL) /* no holder's: those have a kilobyte */
+	if (bytes == NULL) /* A holder's Lease is not as large. */
 		return 0;
 	if (lease_item_decode(bytes, n, name, &r, e))
 		return -1;
@@ -120,8 +120,8 @@ lease_item(void *ctx, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-/* Looks for the Lease in all namespaces.  Where one is given, it is no error
- * that the Leases of others cannot be listed. */
+/* Looks for the Lease in all namespaces.  If a namespace is given, a failure to
+ * list the Leases of other namespaces is no error. */
 static int
 look_for_lease(struct uninstall *u, const char *given, struct err *e)
 {
@@ -144,15 +144,15 @@ look_for_lease(struct uninstall *u, const char *given, struct err *e)
 		       e->code == ERR_CANCELLED))
 		return err_wrap(e, "lease %s", name);
 	*e = (struct err){0};
-	if (rc != 0) /* what was seen until then says nothing */
+	if (rc != 0) /* An incomplete list proves nothing. */
 		lease_where_begin(&w);
 	if (lease_where_choose(&w, u->namespace_name, e))
 		return err_wrap(e, "lease %s", name);
 	return 0;
 }
 
-/* The namespace of a kubeconfig does not count: a Lease taken in another
- * namespace than the holder's would stop nobody. */
+/* Finds the holder's namespace.  The namespace of the kubeconfig is not used: a
+ * Lease in any other namespace than the holder's would stop no holder. */
 static int
 find_namespace(struct uninstall *u, struct err *e)
 {
@@ -255,7 +255,8 @@ do_step(struct uninstall *u, const struct cleanup_todo *todo, struct err *e)
 	return rc;
 }
 
-/* If a step has failed, *e already says why. */
+/* Returns the result of the command.  If a step has failed, *e already says
+ * why. */
 static int
 result(const struct uninstall *u, enum cleanup_verdict verdict, struct err *e)
 {
@@ -339,8 +340,8 @@ say_left(const struct cleanup_report *r)
 	say_names(NULL, l->named, l->left[KIND_NODE] + l->left[KIND_NODECLAIM]);
 }
 
-/* By the rules a hold without our mark is a person's, so it stays.  But
- * somebody may have taken the mark off a hold that no person wanted. */
+/* Prints how many holds without our mark are left.  Such a hold counts as a
+ * person's, so it stays, but the mark may have been removed by mistake. */
 static unsigned
 say_unowned(struct output *out, const struct cleanup_list *l, const char *key)
 {
@@ -382,8 +383,9 @@ say(struct uninstall *u, bool clean)
 		say_left(r);
 }
 
-/* By now the Lease is given up, and the next signal ends the process.  If one
- * has come already, or the time is over, the reader has OUTPUT_END_MS left. */
+/* Waits until the output is written.  The Lease has been given up, so the next
+ * signal ends the process.  If a signal has come already, or the time is over,
+ * the reader of stdout has OUTPUT_END_MS left. */
 static int
 finish(struct uninstall *u, int rc, struct err *e)
 {

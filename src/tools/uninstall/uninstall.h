@@ -13,17 +13,19 @@
 /* What the command line asks for.  It is borrowed while uninstall_run runs. */
 struct uninstall_setup {
 	const struct config *config;
-	const char *namespace_flag; /* the Lease's namespace; NULL: not given */
+	/* Namespace of the Lease, or NULL if the flag is not given. */
+	const char *namespace_flag;
 	bool dry_run, remove_webhook;
-	bool in_cluster;    /* access is the pod's service account */
-	int64_t timeout_ms; /* 0 if no end */
+	/* Whether the command uses the service account of its pod. */
+	bool in_cluster;
+	int64_t timeout_ms; /* 0: no limit */
 };
 
 /*
  * Removes every hold and mark of the holder and prints on stdout what it does.
- * A reader that takes nothing costs it neither the Lease nor its end.
- * It takes ownership of what *access contains.  It returns 0 when two lists in
- * a row have shown no mark, or when a dry run is over; else -1, and *e says
+ * If nobody reads stdout, the command still keeps the Lease and ends in time.
+ * It takes ownership of what *access contains.  It returns 0 if two lists in a
+ * row have shown no mark, or if a dry run is complete; else -1, and *e says
  * why.
  */
 int uninstall_run(const struct uninstall_setup *setup,
