@@ -6,7 +6,7 @@
 /* Checks what a replica does, at the moment when it does it. */
 
 #define DELETED_MS 20000
-#define LATE_MS 70000	/* until a claim that is too large is listed anew */
+#define LATE_MS 70000 /* until a claim that is too large is listed anew */
 
 /* --- views ---------------------------------------------------------------- */
 
@@ -30,13 +30,16 @@ check_views(struct holder *h, const struct action *a, bool release)
 		broken(w, "I9: %s is released without fresh lists", a->name);
 	/* A resource that is not served counts as an empty list. */
 	for (int i = 0; !w->full && !h->streams[KIND_NODECLAIM].unserved &&
-			i < w->things_n; i++) {
+			i < w->things_n;
+	     i++) {
 		const struct thing *o = &w->things[i];
 
 		if (o->used && o->kind == KIND_NODECLAIM && !o->deleting &&
 		    h->sights[i].at < 0 && o->born <= listed)
-			broken(w, "I9: %s is cleared though %s was not seen "
-			       "yet", a->name, o->name);
+			broken(w,
+			       "I9: %s is cleared though %s was not seen "
+			       "yet",
+			       a->name, o->name);
 	}
 }
 
@@ -58,10 +61,12 @@ check_lists(struct holder *h, const struct action *a)
 		return;
 	/* The bound holds however many machines fall due, and whatever stops a
 	 * list. */
-	if (w->now - h->asked_lists[2] < 900 && h->asked_lists[2] > h->led_since)
-		broken(w, "I9: holder %d asks for a fresh list four times in "
-		       "%lld ms", h->number,
-		       (long long)(w->now - h->asked_lists[2]));
+	if (w->now - h->asked_lists[2] < 900 &&
+	    h->asked_lists[2] > h->led_since)
+		broken(w,
+		       "I9: holder %d asks for a fresh list four times in "
+		       "%lld ms",
+		       h->number, (long long)(w->now - h->asked_lists[2]));
 	memmove(&h->asked_lists[1], &h->asked_lists[0],
 		2 * sizeof(h->asked_lists[0]));
 	h->asked_lists[0] = w->now;
@@ -97,7 +102,7 @@ check_denied(const struct holder *h, struct thing *o, enum act act,
 		return;
 	}
 	if (w->now >= w->denied[o->kind].until)
-		return;		/* the test of a JSON Patch failed */
+		return; /* the test of a JSON Patch failed */
 	if (o->denied++ == 0 || o->denied_act != (int)act ||
 	    o->touched > o->denied_since ||
 	    w->trouble_began > o->denied_since) {
@@ -136,29 +141,34 @@ check_class(const struct truth *t, const struct thing *claim)
 
 	if (strncmp(claim->class, "substitute/", 11) != 0) {
 		if (!seen)
-			broken(t->w, "I5: %s is classed as \"%s\", and nobody "
-			       "who can know said so", claim->name,
-			       claim->class);
+			broken(t->w,
+			       "I5: %s is classed as \"%s\", and nobody "
+			       "who can know said so",
+			       claim->name, claim->class);
 		return;
 	}
 	for (int i = 0; i < w->machines_n; i++) {
-		const struct thing *d = w->machines[i].claim < 0
-						? NULL
-						: &w->things[w->machines[i].claim];
+		const struct thing *d =
+			w->machines[i].claim < 0
+				? NULL
+				: &w->things[w->machines[i].claim];
 
 		if (d == NULL || strcmp(d->uid, claim->class + 11) != 0)
 			continue;
 		if (!truth_may_match(t, claim, d))
 			break;
 		for (int k = 0; k < w->machines_n; k++) {
-			const struct thing *c = thing_alive(
-				w, w->machines[k].claim);
+			const struct thing *c =
+				thing_alive(w, w->machines[k].claim);
 
 			if (c != NULL && c != claim && truth_classed(c) &&
-			    !c->large && !w->full && strcmp(c->class, claim->class) == 0 &&
+			    !c->large && !w->full &&
+			    strcmp(c->class, claim->class) == 0 &&
 			    w->now - w->lease_deleted > DELETED_MS)
-				broken(t->w, "I5: %s and %s both stand in for "
-				       "%s", claim->name, c->name, d->name);
+				broken(t->w,
+				       "I5: %s and %s both stand in for "
+				       "%s",
+				       claim->name, c->name, d->name);
 		}
 		return;
 	}
@@ -183,9 +193,11 @@ check_judged(const struct truth *t, const struct thing *claim)
 		       claim->name, claim->class);
 	if (x->judged == JUDGED_SUBSTITUTE &&
 	    strcmp(t->w->things[x->substitute].uid, claim->class + 11) != 0)
-		broken(t->w, "I5: %s stands in for %s, and is classed as "
-		       "\"%s\"", claim->name,
-		       t->w->things[x->substitute].name, claim->class);
+		broken(t->w,
+		       "I5: %s stands in for %s, and is classed as "
+		       "\"%s\"",
+		       claim->name, t->w->things[x->substitute].name,
+		       claim->class);
 }
 
 /* Without a cause in the world, an object is not held, cleared and held again
@@ -205,16 +217,16 @@ check_flapping(struct truth *t, struct thing *o, enum act act)
 	memmove(&o->turned[1], &o->turned[0], 2 * sizeof(o->turned[0]));
 	o->turned[0] = t->w->now;
 	if (o->turned[2] >= 0 && t->w->now - o->turned[2] < span &&
-	    o->turned[2] > t->w->caused &&
-	    o->turned[2] > t->w->quarrel &&
+	    o->turned[2] > t->w->caused && o->turned[2] > t->w->quarrel &&
 	    t->leader != NULL &&
 	    /* What the last leader wrote of a window may be lost. */
 	    o->turned[2] > t->leader->led_since &&
 	    o->turned[2] - t->leader->jumped_at > SLACK_MS &&
 	    o->turned[2] - t->w->lease_deleted > DELETED_MS)
-		broken(t->w, "I10: %s is held, cleared and held again three "
-		       "times in %lld s", o->name,
-		       (long long)(t->w->now - o->turned[2]) / 1000);
+		broken(t->w,
+		       "I10: %s is held, cleared and held again three "
+		       "times in %lld s",
+		       o->name, (long long)(t->w->now - o->turned[2]) / 1000);
 }
 
 void
@@ -240,8 +252,8 @@ truth_written(struct holder *h, const struct flight *f)
 	o->reasons += t->machines[o->machine].goal == DUE_UNSURE;
 	check_flapping(t, o, f->a.act);
 	/* In one period it is held again only so often, whoever strips it. */
-	if (f->a.act == ACT_HOLD && ++o->holds > 1 + REHOLDS +
-				    o->hold_reasons + w->strange &&
+	if (f->a.act == ACT_HOLD &&
+	    ++o->holds > 1 + REHOLDS + o->hold_reasons + w->strange &&
 	    truth_period_of(t, o) > w->quarrel && t->calm)
 		broken(w, "I10: %s is held %u times in %u periods", o->name,
 		       o->holds, o->hold_reasons);
@@ -255,10 +267,10 @@ says_no(const struct truth *t, const struct machine *m, const struct thing *o)
 {
 	const struct thing *claim = thing_alive(t->w, m->claim);
 	const struct thing *node = thing_alive(t->w, m->node);
-	bool linked = node != NULL &&
-		      (node->other[0] != '\0' ||
-		       (claim != NULL && !claim->large &&
-			claim->other[0] != '\0'));
+	bool linked =
+		node != NULL &&
+		(node->other[0] != '\0' ||
+		 (claim != NULL && !claim->large && claim->other[0] != '\0'));
 
 	if ((o == node || linked) && truth_person(node, &t->rules))
 		return true;
@@ -336,8 +348,7 @@ look_for_window(struct truth *t, const struct action *a, const struct thing *o)
 {
 	const struct machine *m = &t->w->machines[o->machine];
 	const struct pool_state *p = &t->w->nodepools[m->pool_id];
-	int64_t over =
-		later_of(t->machines[o->machine].deadline_hi, p->until);
+	int64_t over = later_of(t->machines[o->machine].deadline_hi, p->until);
 	int scope = truth_scope_of(t, m);
 	const struct scope_truth *s;
 	/* A Node whose claim is too large has a time of its own. */
@@ -346,15 +357,21 @@ look_for_window(struct truth *t, const struct action *a, const struct thing *o)
 	if (scope < 0 || truth_uncounted(t->w, &t->rules, m) || !t->calm ||
 	    over > t->clock)
 		return;
+	/* If it does not name that claim either, nobody knows its scope. */
+	if (alone && o->kind == KIND_NODE && o->other[0] == '\0')
+		return;
 	/* If it was released by hand, its own time has been over since then. */
 	if (p->released <= t->clock)
 		over = later_of(over, p->released);
 	s = &t->scopes[scope];
-	if (!s->seems.lo || s->late.open || s->unknown || t->w->now - p->changed < LAG_MS)
+	if (!s->seems.lo || s->late.open || s->unknown ||
+	    t->w->now - p->changed < LAG_MS)
 		return;
 	if (!truth_may_be_open(t, scope))
-		broken(t->w, "I4: %s is released in a window, and the debt is "
-		       "%.0f s at most", a->name, s->high / 1000);
+		broken(t->w,
+		       "I4: %s is released in a window, and the debt is "
+		       "%.0f s at most",
+		       a->name, s->high / 1000);
 	else
 		truth_seen_open(t, scope,
 				t->clock - over > SLACK_MS && o->denied == 0 &&
@@ -393,8 +410,10 @@ truth_action(struct holder *h, const struct action *a)
 		broken(w, "I6: holder %d asks for %s, and does not lead",
 		       h->number, list ? "a list" : a->name);
 	if (w->now < h->asked_to_wait)
-		broken(w, "I9: holder %d asks for %s, though it was told to "
-		       "wait", h->number, list ? "a list" : a->name);
+		broken(w,
+		       "I9: holder %d asks for %s, though it was told to "
+		       "wait",
+		       h->number, list ? "a list" : a->name);
 	if (list) {
 		check_lists(h, a);
 		return;
@@ -410,8 +429,10 @@ truth_action(struct holder *h, const struct action *a)
 	x = &t->machines[o->machine];
 	if (act_writes(a->act) && w->now - touched(w, m) > late &&
 	    is_seen_deleting(w, m))
-		broken(w, "I9: %s is written to, though its machine is being "
-		       "deleted", a->name);
+		broken(w,
+		       "I9: %s is written to, though its machine is being "
+		       "deleted",
+		       a->name);
 	if (!is_known(t, h, m, late))
 		return;
 	if (release)
@@ -482,8 +503,10 @@ truth_note(struct holder *h, const struct note *n)
 		return;
 	s = &t->scopes[scope];
 	if (n->type == NOTE_SCOPE_CAPPED && !truth_may_be_open(t, scope))
-		broken(w, "I4: %s is said to be capped, and its debt is %.0f s "
-		       "at most", n->name, s->high / 1000);
+		broken(w,
+		       "I4: %s is said to be capped, and its debt is %.0f s "
+		       "at most",
+		       n->name, s->high / 1000);
 	if (n->type == NOTE_SCOPE_HELD && !s->held.hi &&
 	    !pools_turned(t, scope))
 		broken(w, "I2: %s is said to be held, and is not", n->name);
