@@ -104,10 +104,11 @@ def test_what_fails_runs_once_more(tmp_path, once, fails, code, said):
 
 
 def test_a_program_runs_once_more(tmp_path):
+    """Also where pytest is not installed, as in the root of a release."""
     for script, code, times in (("exit 0", 0, 1), ("exit 3", 3, 2),
                                 ("[ -e n.1 ]", 0, 2)):
         done = subprocess.run(
-            [sys.executable, REPO / "tests/again.py", "run", "sh", "-c",
+            [sys.executable, "-S", REPO / "tests/again.py", "run", "sh", "-c",
              f'cd {tmp_path}; touch "n.$(ls | wc -l)"; {script}'],
             capture_output=True, text=True, check=False,
             stdin=subprocess.DEVNULL, env=environment(tmp_path))

@@ -75,7 +75,7 @@ struct sight {
 	int64_t ready_stamp;	/* the readiness stamp that ready_at is about */
 	/* the same of the readiness before a reboot */
 	int64_t old_at, old_clock, old_shifted;
-	int64_t deleted_at, deleted_shifted;
+	int64_t deleted_at, deleted_clock, deleted_shifted;
 	int64_t disrupted_at, gone_at;
 };
 

@@ -45,6 +45,7 @@ holder_knows(struct holder *h, const struct thing *t)
 		s->disrupted_at = now;
 	if (s->deleted_at < 0 && t->deleting) {
 		s->deleted_at = now;
+		s->deleted_clock = clock;
 		s->deleted_shifted = h->shifted;
 	}
 	if (t->rebooted && s->ready_at >= 0 && s->old_at < 0) {

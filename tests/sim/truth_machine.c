@@ -908,12 +908,13 @@ set_failed(struct truth *t, const struct past *p, int machine)
 		x->ongoing.hi = x->counted.hi && t->w->now <= until;
 		return;
 	}
-	/* What the leader remembers of the deletion moves with its clock,
-	 * too. */
-	if (t->leader != NULL &&
-	    t->leader->sights[claim->index].deleted_at >= 0)
-		end += t->leader->shifted -
-		       t->leader->sights[claim->index].deleted_shifted;
+	if (t->leader != NULL) {
+		const struct sight *s = &t->leader->sights[claim->index];
+
+		end = remembered(t, claim->deleted_ms, s->deleted_at >= 0,
+				 s->deleted_clock, s->deleted_shifted) +
+		      FAILED_MS;
+	}
 	if (t->leader != NULL &&
 	    t->leader->jumped_at >= claim->deleted_at)
 		x->counted.lo = false;
