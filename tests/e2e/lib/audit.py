@@ -6,7 +6,7 @@ import subprocess
 import time
 
 from holder import HOLDERCTL
-from replay import turns, when
+from replay import machines, turns, when
 
 # Seconds.  Stamps of objects are cut to seconds, and Karpenter logs what it has
 # just written.
@@ -21,11 +21,9 @@ def read(*args):
 def facts(path):
     """{(what, claim): seconds}, of a decision for each of its machines."""
     found = {}
-    for line in read(path, "-o", "record").splitlines()[1:-1]:
-        fact = json.loads(line)
-        for about in fact.get("nodes", [fact]):
-            name = about.get("claim") or about["node"]
-            found.setdefault((fact["what"], name), when(fact["at"]))
+    lines = read(path, "-o", "record").splitlines()[1:-1]
+    for fact, machine in machines(list(map(json.loads, lines))):
+        found.setdefault((fact["what"], machine), when(fact["at"]))
     return found
 
 

@@ -53,6 +53,17 @@ def facts(file):
     return [f for f in map(json.loads, lines.splitlines()) if "what" in f]
 
 
+def machines(known):
+    """Each of these facts with the name of each of its machines: its NodeClaim
+    if a fact names it, else its Node.  Of a decision Karpenter 1.0 logs only
+    the Nodes."""
+    claim_of = {f["node"]: f["claim"] for f in known
+                if f.keys() >= {"node", "claim"}}
+    for f in known:
+        for one in f.get("nodes", [f]):
+            yield f, one.get("claim") or claim_of.get(one["node"], one["node"])
+
+
 def decisions(cluster, since=0, until=math.inf):
     """When Karpenter decided to disrupt nodes."""
     return [when(f["at"]) for f in facts(logged(cluster, since, until))
@@ -126,16 +137,9 @@ class Recording:
         until(self.file.read_text, 10, "a record")
 
     def claims(self, file, what):
-        """The NodeClaims of which these facts are known since it began.
-        Karpenter 1.0 logs only the Nodes of a decision."""
-        known, found = facts(file), set()
-        claim_of = {f["node"]: f["claim"] for f in known
-                    if f.keys() >= {"node", "claim"}}
-        for f in known:
-            if f["what"] in what and when(f["at"]) > self.begin + 1:
-                found |= {n.get("claim") or claim_of[n["node"]]
-                          for n in f.get("nodes", [f])}
-        return found
+        """The NodeClaims of which these facts are known since it began."""
+        return {claim for f, claim in machines(facts(file))
+                if f["what"] in what and when(f["at"]) > self.begin + 1}
 
     def end(self):
         """Ends the record, once it knows what Karpenter's log knows."""
