@@ -503,7 +503,7 @@ static const char given[] =
 	"echo \"$KUBERNETES_EXEC_INFO\"; cat\n"
 	"sed -nE 's/^(SigIgn).*(.{7})$/\\1 \\2/p' /proc/self/status\n"
 	"ls /proc/self/fd | tr '\\n' ' '; echo\n"
-	"ps -o pgid= -p $$ | tr -d ' '; echo $$; } > saw\n" PRINT(NEW);
+	"cut -d' ' -f5 /proc/$$/stat; echo $$; } > saw\n" PRINT(NEW);
 
 START_TEST(test_given)
 {
