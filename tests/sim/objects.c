@@ -7,6 +7,7 @@
 /* The objects of the API server: versions, the watch log, patches (api.c). */
 
 #define JUST_MS 30000	/* watches begin again after an outage */
+#define UNSERVED_MS 5000	/* until it is seen that a resource is served again */
 
 static void
 log_line(struct world *w, const struct thing *t, bool deleted)
@@ -187,17 +188,20 @@ check_clear(struct world *w, const struct thing *t, const struct action *a,
 	/* Of a former hold that is not the default, the claim says nothing. */
 	bool unknown = k != ann_of(today) && k != ANN_HOLD;
 	int claim = w->machines[t->machine].claim;
+	/* Karpenter may have copied a mark that stands for another hold.  A
+	 * hold beside such a mark is a person's. */
+	bool stands = (k == ANN_HOLD) == (t->notes.at[ANN_HELD_KEY][0] == '\0');
 
 	if (a->act == ACT_CLEAR) {
 		/* Where the claim is gone, or there are no claims, nobody can
 		 * ask whose it is. */
 		unknown |= claim >= 0 && !w->things[claim].used;
 		if (t->notes.by[k] == BY_PERSON && !unknown &&
-		    w->now >= w->unserved_until[KIND_NODECLAIM])
+		    w->now >= w->unserved_until[KIND_NODECLAIM] + UNSERVED_MS)
 			broken(w, "I1: the hold on %s is a person's, and is "
 			       "taken away", t->name);
 	} else if (api_hold_of(t->notes.at, &a->hold) == HOLD_SAME &&
-		   t->notes.by[k] == BY_US && !unknown &&
+		   t->notes.by[k] == BY_US && !unknown && stands &&
 		   !kept_beside(w, t, &a->hold)) {
 		broken(w, "I2: the mark goes from %s, and our hold stays",
 		       t->name);

@@ -16,6 +16,7 @@
 #define SETTLED_MAX_MS 30000
 #define SUBSTITUTE_MS 60000	/* from a deletion to its substitute */
 #define DRAINING_MS 900000	/* the same while the machine drains */
+#define UNHEARD_MS 70000	/* until claims that are too large are listed */
 #define FAILED_MS 60000		/* from a failed boot to its retry */
 
 bool
@@ -992,8 +993,22 @@ is_ongoing(struct truth *t, int machine)
 				      !truth_is_retried(t, machine)};
 }
 
+/* Until the claims are listed anew, nobody hears of the deletion of a claim that
+ * is too large. */
 static bool
-counts_at_all(const struct truth *t, int i, bool hi)
+is_unheard(struct truth *t, const struct thing *claim,
+	   const struct machine_truth *x)
+{
+	int64_t until = claim->deleted_at + UNHEARD_MS;
+
+	if (!claim->large || !x->counted.hi || t->w->now > until)
+		return false;
+	turns_at(t, until + 1);
+	return true;
+}
+
+static bool
+counts_at_all(struct truth *t, int i, bool hi)
 {
 	const struct machine_truth *x = &t->machines[i];
 	const struct machine *m = &t->w->machines[i];
@@ -1004,7 +1019,8 @@ counts_at_all(const struct truth *t, int i, bool hi)
 	    released(&t->w->nodepools[m->pool_id], claim, t->clock))
 		return false;
 	if (claim->deleting || !claim->used)
-		return hi ? x->ongoing.hi : x->ongoing.lo;
+		return hi ? x->ongoing.hi || is_unheard(t, claim, x)
+			  : x->ongoing.lo;
 	/* A machine that was rebooted is not among the others any more when it
 	 * has nothing to say in its scope. */
 	if (claim->rebooted && !hi && x->busy_deadline <= t->clock)
@@ -1023,7 +1039,7 @@ launch_heard(const struct truth *t, const struct machine *m)
 
 /* Were enough machines, by minScaleUp, made within holdDuration of this one? */
 static bool
-is_enough(const struct truth *t, int machine, bool hi)
+is_enough(struct truth *t, int machine, bool hi)
 {
 	const struct machine *m = &t->w->machines[machine];
 	int64_t hold = limits_of(t->w, &t->rules, m).hold;
