@@ -34,7 +34,8 @@ suite=trixie distribution=debian13
 declare -A triple=([amd64]=x86_64-linux-gnu [arm64]=aarch64-linux-gnu)
 declare -A loader=([amd64]=/lib64/ld-linux-x86-64.so.2 [arm64]=/lib/ld-linux-aarch64.so.1)
 declare -A runner=([amd64]='' [arm64]=qemu-aarch64)
-tools=(gcc gcc-aarch64-linux-gnu make pkg-config qemu-user python3 python3-jsonpatch)
+tools=(gcc gcc-aarch64-linux-gnu make pkg-config qemu-user python3 python3-jsonpatch
+	ca-certificates)
 libraries=(libc6-dev libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev
 	libyaml-dev libssl-dev libgnutls28-dev zlib1g-dev check)
 

@@ -243,7 +243,7 @@ set_headers(struct kube_call *c)
 static enum kube_fault
 verify_fault(const struct kube_call *c)
 {
-	if (strstr(c->detail, "host name") != NULL)
+	if (strstr(c->detail, "subject name") != NULL)
 		return FAULT_NAME;
 	/* This text is the server's alert that our certificate has expired.  In
 	 * all other cases libcurl's text has the word "problem". */

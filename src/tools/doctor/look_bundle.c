@@ -32,7 +32,7 @@ served_refused(const char *why)
 	} at[] = {
 		{"expired", SERVED_DATES},
 		{"not yet valid", SERVED_DATES},
-		{"host name", SERVED_NAME},
+		{"subject name", SERVED_NAME},
 		{"certificate problem", SERVED_REFUSED},
 	};
 
