@@ -22,7 +22,8 @@
  * other a retry.
  */
 
-#define PATIENCE_READS 3 /* by then a leader would have acted */
+/* After this many reads a leader would have acted. */
+#define PATIENCE_READS 3
 
 enum role { IDLE, LEADS, STANDS_IN };
 
@@ -31,15 +32,16 @@ struct cert_renewer {
 	struct state *shared;
 	const struct config *config;
 	struct serving_cert *pair;
-	bool unhooked;	 /* has been logged */
-	int64_t well_ms; /* boot time: last led or had a certificate */
+	bool unhooked; /* Whether the missing webhook has been logged. */
+	/* Boot time at which this replica last led, or had a certificate. */
+	int64_t well_ms;
 	struct renewal renewal;
 	struct renewal_call call;
 };
 
 /* --- the thread ----------------------------------------------------------- */
 
-/* Logs trouble when it begins.  A first conflict is no trouble. */
+/* Logs trouble when it begins.  The first conflict in a row is no trouble. */
 static void
 report(struct cert_renewer *r, enum renewal_step step,
        const struct renewal_call_result *c)

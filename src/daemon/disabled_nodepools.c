@@ -15,8 +15,8 @@ struct disabled_nodepools {
 	unsigned generation;
 	struct {
 		char name[NODEPOOL_BYTES];
-		unsigned generation; /* of the list that last showed it */
-		int64_t alone_ms;    /* left alone from then on */
+		unsigned generation; /* The last list that showed the name. */
+		int64_t alone_ms;    /* When it begins to be left alone. */
 	} at[SCOPES_MAX];
 };
 

@@ -31,8 +31,8 @@ struct event_recorder {
 	uint64_t dropped; /* as last logged */
 	char body[EVENT_BYTES];
 
-	pthread_mutex_t lock; /* protects what follows */
-	pthread_cond_t turn;  /* a new Event, stopping or ended */
+	pthread_mutex_t lock; /* guards the members below */
+	pthread_cond_t turn;  /* a new Event, or `stopping` or `ended` is set */
 	bool stopping, ended;
 	struct event_series series;
 };
@@ -66,7 +66,7 @@ event_code_of(const struct kube_reply *r)
 	case ANSWER_INVALID:
 	case ANSWER_REFUSED:
 		return EVENT_SERIES_REFUSED;
-	case ANSWER_CONFLICT: /* of a quota, which may have room later */
+	case ANSWER_CONFLICT: /* A quota is full, and may have room later. */
 	case ANSWER_BUSY:
 	case ANSWER_BLOCKED:
 	case ANSWER_FAILED:

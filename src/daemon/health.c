@@ -65,8 +65,8 @@ check_elector(struct health *h, const char *name)
 	return true;
 }
 
-/* While the process is stopping, workers end one after another.  That is no
- * fault. */
+/* Checks a worker.  While the process is stopping, a worker that has ended is
+ * no fault. */
 static bool
 check_worker(struct health *h, const char *name)
 {
@@ -94,8 +94,8 @@ static const struct check live_checks[] = {
 
 /* --- replies -------------------------------------------------------------- */
 
-/* Does the query hold "key" or "key=…"?  If value is given, does it hold
- * "key=value"? */
+/* Returns whether the query contains "key" or "key=…" or, if value is not NULL,
+ * whether it contains "key=value". */
 static bool
 query_has(const char *query, const char *key, const char *value)
 {

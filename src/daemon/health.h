@@ -21,8 +21,8 @@ struct health {
 	struct state *shared;
 	struct hook *hook;
 	struct serving_cert *pair;
-	const struct worker *workers; /* a check of /livez finds its worker by
-					   the name of its kind */
+	/* Each check of /livez finds its worker by the name of its kind. */
+	const struct worker *workers;
 	unsigned workers_n;
 	const struct timing *timing;
 	const char *cluster_scope;

@@ -65,8 +65,9 @@ fresh_decode(const struct job *j, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-/* An item that is too large or cannot be decoded is left out, and one for which
- * there is no memory ends the list, as in the watch. */
+/* Takes an item of the fresh list.  An item that is too large or cannot be
+ * decoded is left out.  If there is no memory for an item, the list ends.  A
+ * watch does the same. */
 static int
 fresh_item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
@@ -137,7 +138,7 @@ path_of(const struct job *j, struct buf *path, struct kube_request *q)
 	default:
 		buf_printf(path, "%s/%s?fieldManager=karpenter-node-holder",
 			   r->path, j->action.name);
-		q->accept = ACCEPT_METADATA; /* only its version is needed */
+		q->accept = ACCEPT_METADATA; /* Only the version is needed. */
 	}
 }
 
@@ -154,7 +155,7 @@ static void
 page_opened(void *ctx)
 {
 	struct job *j = ctx;
-	struct err e; /* pager_feed fails in the same way */
+	struct err e; /* not used: pager_feed then fails too */
 
 	(void)pager_begin(&j->pager, fresh_item, j, &e);
 }
@@ -174,8 +175,8 @@ job_start(const struct job_env *v, struct job *j, uint64_t tag,
 	struct kube_request q = {.method = "GET",
 				 .path = path_bytes,
 				 .timeout_ms = v->timing->call_ms,
-				 /* No write may be under way when another
-				  * replica may lead. */
+				 /* A write must end before another replica
+				  * can lead. */
 				 .fence_ms = j->action.fence_ms};
 
 	buf_init(&path, path_bytes, sizeof(path_bytes));
@@ -187,7 +188,8 @@ job_start(const struct job_env *v, struct job *j, uint64_t tag,
 		q.opened = page_opened;
 		q.ctx = j;
 	}
-	/* The controller has said so already; nothing may get past this. */
+	/* The controller asks for no write in this mode.  This is the last
+	 * line of defence. */
 	if (act_writes(j->action.act) && v->rules->mode == MODE_OBSERVE)
 		return err_set(e, ERR_INPUT, "mode observe writes nothing");
 	if (q.fence_ms <= clock_boot_ms())
@@ -261,7 +263,8 @@ refusal_text(struct job *j, const struct kube_reply *r)
 		    answer_text(r, text));
 }
 
-/* Was the patch applied, though the answer is too large to be kept? */
+/* Returns whether the patch was applied although its answer was too large to be
+ * kept. */
 static bool
 was_written(const struct job *j, const struct kube_reply *r,
 	    const struct err *e)
@@ -302,7 +305,7 @@ patched(const struct job_env *v, const struct job *j,
 	struct err e;
 
 	log_written(v->rules, &j->action);
-	/* If the reply has no readable version, we wait for the watch, as we do
+	/* Without a readable version the controller waits for the watch, as
 	 * after a lost reply. */
 	if (object_decode(r->body, r->body_bytes, j->action.kind,
 			  &v->rules->hold, &o, &e) == 0)

@@ -37,7 +37,7 @@
 	(4 * (int64_t)ITEM_BYTES_MAX + 2 * TREE_BYTES(JSON_KEPT_BYTES_MAX) +   \
 	 2 * 3 * (int64_t)JSON_SMALL_BYTES_MAX)
 
-/* One review is large.  The other threads have small ones. */
+/* One thread handles a large review, and all others handle small ones. */
 #define REVIEWS_BYTES                                                          \
 	((int64_t)SERVER_BYTES_LEAST +                                         \
 	 REVIEWS_BIG_MAX * TREE_BYTES(JSON_KEPT_BYTES_MAX) +                   \
@@ -59,11 +59,11 @@
  * of the Node that fails. */
 #define MACHINE_BYTES (2 * 244 + 8 + 72)
 
-/* Connections and the table share the rest of the memory.  Connections get one
- * part in so many, even if the table is full. */
+/* Connections and the table share the rest of the memory.  Connections get at
+ * least one part in CONNECTIONS_SHARE, even if the table is full. */
 #define CONNECTIONS_SHARE 12
 
-/* How many machines a list may bring before the room is divided again. */
+/* How many machines a list may add before the memory is divided again. */
 #define MACHINES_SOON 32768
 
 static int64_t

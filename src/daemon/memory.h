@@ -8,13 +8,13 @@
 /*
  * How the memory limit is divided (docs/operations.md#memory).  Everything that
  * grows with what others send has a bound, and this is the one place where the
- * bounds are added up.  What does not depend on the limit comes first: the
- * process, the API client, one large review and pages.  The rest goes to the
- * table of machines and to the webhook.
+ * bounds are added up.  The process, the API client, one large review and the
+ * pages take a fixed amount.  The table of machines and the webhook share the
+ * rest.
  */
 struct memory {
 	uint32_t machines_max; /* of each kind, for controller_new */
-	/* The webhook's bounds, which get the room that the table does not
+	/* Bounds of the webhook, which gets the memory that the table does not
 	 * use. */
 	unsigned connections_max;
 	size_t bodies_max; /* bytes */

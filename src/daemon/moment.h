@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Returns the time of CLOCK_MONOTONIC in `ms` milliseconds from now, for a
- * condition variable that waits by this clock. */
+/* Returns the time of CLOCK_MONOTONIC that is `ms` milliseconds from now, for a
+ * condition variable that uses this clock. */
 static inline struct timespec
 moment_after(int64_t ms)
 {

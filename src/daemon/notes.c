@@ -13,9 +13,9 @@
 /*
  * Each note of the controller becomes a line of the log.  A note about a scope,
  * about holds that cannot be released, or about a NodePool's annotations also
- * becomes Events on NodePools.  With MODE_OBSERVE both say what would have been
- * done: the phrases and the texts begin with words that say so, and the Events
- * have reasons of their own.
+ * becomes Events on NodePools.  With MODE_OBSERVE both tell what would have
+ * been done.  The phrases and texts then begin with words that say so, and the
+ * Events have other reasons.
  */
 #define MOMENT_BYTES                                                           \
 	(DURATION_BYTES > STAMP_BYTES ? DURATION_BYTES : STAMP_BYTES)
@@ -101,7 +101,8 @@ log_scope(const struct note *n, const struct rules *r, const char *name,
 	}
 }
 
-/* While machines boot, only the earliest end of the quiet time is known. */
+/* Writes until when the scope is held.  While machines boot, only the earliest
+ * end of the quiet time is known. */
 static void
 put_until(struct buf *b, const struct note *n, const char *moment)
 {
@@ -143,8 +144,8 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 		put_until(b, n, moment);
 		return EVENT_HOLD_STARTED;
 	case NOTE_SCOPE_MOVED:
-		/* The text cannot say "later": the end may be the same as
-		 * before and only be certain now. */
+		/* Not "is held longer": the end may be the same as before, but
+		 * be certain now. */
 		buf_puts(b, " is still busy");
 		put_machine(b, ", most recently because of machine ",
 			    n->as.held.machine);

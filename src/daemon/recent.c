@@ -11,7 +11,7 @@ now_at(const struct counters *c, enum counter id)
 	return atomic_load_explicit(&c->at[id], memory_order_relaxed);
 }
 
-/* In the order of struct status_admissions. */
+/* Copies the counters, in the order of struct status_admissions. */
 static void
 now_of(const struct counters *c, uint64_t n[RECENT_KINDS])
 {

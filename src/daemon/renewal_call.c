@@ -11,9 +11,9 @@
 /*
  * The steps of core/protocol/renewal as calls: one step reads the Secret and
  * the webhook configuration, the others write the CA or the pair into the
- * Secret, or CAs into caBundle.  A call of a leader ends before its lead does,
- * so that it does not meet one of the next leader.  A replica that stands in
- * has no lead, and its calls have their usual time.
+ * Secret, or CAs into caBundle.  A leader's call ends before its lead does, so
+ * that it does not overlap with a call of the next leader.  A replica that
+ * stands in for a leader has no lead, and its calls have the usual timeout.
  */
 #define MANAGER "?fieldManager=karpenter-node-holder"
 #define PATH_CAP (sizeof(WEBHOOKS_PATH) + 3 * NAME_BYTES)
@@ -26,7 +26,7 @@ static const struct renewal_call_result none = {
 
 /* --- calls ---------------------------------------------------------------- */
 
-/* `body` is in r->body, or NULL. */
+/* Makes a call with a JSON body, which is in r->body, or without one (NULL). */
 static void
 call_json(struct renewal_call *r, struct kube_request *q,
 	  const struct buf *body, struct renewal_call_result *c)
@@ -34,8 +34,7 @@ call_json(struct renewal_call *r, struct kube_request *q,
 	int64_t left_ms = r->stands_in ? r->call_ms : state_lead_ms(r->shared);
 
 	*c = none;
-	/* No call of a leader may be under way when another replica may
-	 * lead. */
+	/* A leader's call must end before another replica can lead. */
 	q->timeout_ms = left_ms < r->call_ms ? left_ms : r->call_ms;
 	if (left_ms <= 0) {
 		(void)err_set(&c->err, ERR_CANCELLED, "the lead is over");

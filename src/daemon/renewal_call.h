@@ -30,7 +30,7 @@ struct renewal_call {
 	char namespace_name[64]; /* of the Secret and the Service */
 	char names_text[2][2 * NAME_BYTES];
 	struct certs_names names;
-	bool stands_in; /* it acts although it does not lead */
+	bool stands_in; /* Whether it acts although it does not lead. */
 
 	struct renewal_view view; /* the result of the last read */
 	struct secret secret;

@@ -53,12 +53,13 @@ struct serve {
 	struct event_recorder *recorder;
 	struct cert_renewer *renewer; /* NULL: others renew the pair */
 	char namespace_name[64];
-	unsigned connections_max; /* of the webhook, at most ever */
-	bool renews_only;	  /* `certs --renew`: the one worker is the
-				   renewer, and there is no server */
-	bool serves;		  /* the servers have started */
-	int64_t stopping_ms;	  /* boot time at which the stop began */
-	unsigned cut;		  /* connections open at the end */
+	unsigned connections_max; /* upper bound of the webhook's connections */
+	/* With `certs --renew` the renewer is the only worker, and there is no
+	 * server. */
+	bool renews_only;
+	bool serves;	     /* Whether the servers have started. */
+	int64_t stopping_ms; /* Boot time at which the stop began. */
+	unsigned cut;	     /* Connections that were open at the end. */
 };
 
 static void
@@ -82,8 +83,8 @@ block_signals(sigset_t *set)
 	(void)pthread_sigmask(SIG_BLOCK, set, NULL);
 }
 
-/* Returns the signal that came within `ms`, or 0.  SIGHUP returns 0 early, and
- * so main looks at the certificate at once. */
+/* Returns the signal that came within `ms`, or 0.  On SIGHUP it returns 0 at
+ * once, so that main looks at the certificate. */
 static int
 wait_signal(const sigset_t *set, int64_t ms)
 {
@@ -336,7 +337,9 @@ await(struct serve *v, bool (*over)(const struct serve *v))
 	}
 }
 
-/* Stops the workers in order.  Reviews are answered until all of it is done. */
+/* Stops the workers in order.  Reviews are answered until all of them have
+ * ended.
+ */
 static void
 stop(struct serve *v)
 {
@@ -352,7 +355,7 @@ stop(struct serve *v)
 	await(v, elector_ended); /* the Lease is given up */
 	if (v->serves) {
 		await(v, reviews_ended);
-		/* If this is not 0, drainTimeout is too short. */
+		/* If connections are still open, drainTimeout is too short. */
 		v->cut = server_connections(v->hook.server);
 	}
 	/* Until here the watchers have kept the webhook's set of disabled

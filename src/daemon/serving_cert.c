@@ -40,7 +40,8 @@ same_file(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* stat follows symlinks, so a swapped ..data shows as another inode. */
+/* Returns whether stat shows a change.  stat follows symlinks, so another
+ * ..data shows as another inode. */
 static bool
 changed(struct serving_cert *p)
 {
@@ -68,8 +69,8 @@ refuse_pair(struct serving_cert *p, const struct err *e)
 	(void)str_copy(p->refused, sizeof(p->refused), e->text);
 }
 
-/* FNV-1a over both files, so that a new pair with the old serial number
- * shows. */
+/* FNV-1a over both files.  It shows a new pair even if its serial number is
+ * that of the old one. */
 static uint64_t
 digest_of(const struct certs_pair *c)
 {
@@ -108,8 +109,9 @@ commit(struct serving_cert *p, const struct certs_pair *c)
 		    LS("advice", "the certificate " CERTS_CA_ADVICE));
 }
 
-/* If the files are swapped between the two reads, the halves do not match.  A
- * change seen after a failure is reason to read once more. */
+/* Reads the pair.  If the files are swapped between the two reads, certificate
+ * and key do not match.  So after a failure it reads once more if stat shows a
+ * change. */
 static int
 load(struct serving_cert *p, int64_t now_ms, struct certs_pair *c,
      struct err *e)

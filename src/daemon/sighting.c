@@ -6,7 +6,8 @@
 #include "wire/api/object.h"
 #include "wire/api/resource.h"
 
-/* Where there is no memory, the caller asks again. */
+/* Leaves an object out.  If there is no memory, the caller asks for the object
+ * again. */
 static int
 left_out(enum kind kind, int rc, const struct err *e)
 {
@@ -103,7 +104,8 @@ sighting_track(struct state *s, const struct sighting *o)
 	}
 }
 
-/* An Event that has expired changes nothing. */
+/* Forgets a deleted object.  The deletion of an Event only means that it has
+ * expired. */
 static void
 forget(struct state *s, const struct sighting *o)
 {

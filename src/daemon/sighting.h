@@ -12,7 +12,7 @@
  * watcher decodes it here and passes it to the state.  Each watcher's thread
  * calls these functions with sightings of its own. */
 struct sighting {
-	enum kind kind; /* says which member of `as` is set */
+	enum kind kind; /* selects the member of `as` */
 	union {
 		struct object object; /* Node, NodeClaim */
 		struct nodepool nodepool;

@@ -12,7 +12,8 @@
  * locks the mutex, calls the function of core/controller with the same name,
  * unlocks, and wakes the sweeper if there may be something to do.  News of
  * NodePools go to disabled_nodepools as well, which has a lock of its own.
- * state_lease.c has the Lease, and state_status.c what /status asks.
+ * state_lease.c has the functions for the Lease, and state_status.c those for
+ * /status.
  */
 
 static void
@@ -33,7 +34,7 @@ parts_new(struct state *s, const struct rules *rules, uint32_t machines_max)
 {
 	uint64_t seed = clock_boot_us();
 
-	/* Before the kernel has collected randomness, the time has to do. */
+	/* If the kernel has no randomness yet, only the time is used. */
 	(void)!getrandom(&seed, sizeof(seed), GRND_NONBLOCK);
 	s->clock = clock_new();
 	s->disabled_nodepools = disabled_nodepools_new();

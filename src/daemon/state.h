@@ -111,38 +111,40 @@ bool state_lead_turned(struct state *s, enum kind kind);
 
 /* Returns whether this replica leads now. */
 bool state_leads(struct state *s);
-/* Returns for how many milliseconds a write that begins now may be under way,
- * or 0 if this replica does not lead. */
+/* Returns how many milliseconds a write that begins now may take, or 0 if this
+ * replica does not lead. */
 int64_t state_lead_ms(struct state *s);
 /* Sleeps until this replica leads or the process stops, for a second at most.
  * Returns whether this replica leads. */
 bool state_await_lead(struct state *s);
 
 /* *i is the cursor of an iteration and starts at 0.  After the last item
- * state_scope and state_nodepool_at return false.  The mutex is taken anew for
- * each item, so an item that comes or goes meanwhile may be missed. */
+ * state_scope and state_nodepool_at return false.  The mutex is taken for each
+ * item separately, so an item that is added or removed during the iteration may
+ * be missed. */
 void state_report(struct state *s, struct controller_report *out);
 bool state_scope(struct state *s, const struct figures *f, uint32_t *i,
 		 struct scope_report *out);
 bool state_nodepool_at(struct state *s, uint32_t *i,
 		       struct nodepool_report *out);
 
-/* Says for /status who leads.  `identity` is this replica's, and `holder` is
- * the Lease's ("": nobody, or not known).  since_ms is server time (STAMP_NONE:
- * unknown).  Without a Lease all three are unset. */
+/* Who leads, for /status.  `identity` is that of this replica, and `holder`
+ * that in the Lease ("" if nobody leads, or if it is not known).  since_ms is
+ * server time (STAMP_NONE: unknown).  Without a Lease all three are unset. */
 struct state_lead {
 	bool electing, here;
 	char identity[LEASE_HOLDER_BYTES], holder[LEASE_HOLDER_BYTES];
 	int64_t since_ms;
-	bool restarted; /* nobody leads: the Lease still names this pod as it
-			   was before it restarted */
+	/* Nobody leads: the Lease still names the earlier container of this
+	 * pod. */
+	bool restarted;
 };
 void state_lead(struct state *s, struct state_lead *out);
 
 /* The reports of core/controller/status.h, with the time.  state_count counts
- * all machines: it takes the mutex anew for each slice, and now and then sleeps
- * for a moment in between, so that others get it.  state_machine returns
- * whether there is such a machine. */
+ * all machines.  It takes the mutex for one slice at a time, and sleeps for a
+ * moment after some slices, so that other threads get the mutex.  state_machine
+ * returns whether there is such a machine. */
 void state_status(struct state *s, struct status_report *out);
 void state_count(struct state *s, struct figures *f);
 bool state_turn(struct state *s, uint64_t *before, struct turn *out);

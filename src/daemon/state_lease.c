@@ -8,8 +8,8 @@
 /* Leader election shares the table's mutex: whether we lead and what we do as
  * the leader must change together. */
 
-/* Takes over the history before anything is seen in this lead.  Without an
- * election the Lease may still have to be read; then a later call does it. */
+/* Takes over the history before this leader sees any object.  Without leader
+ * election the Lease may not have been read yet; a later call then does it. */
 static void
 recall(struct state_table *t, struct now now)
 {
@@ -31,8 +31,8 @@ state_follow(struct state *s, struct now now)
 		return;
 	t->restored = t->recalled = false;
 	t->leads = leads;
-	/* A replica that does not lead watches NodePools only.  When a lead
-	 * begins, no other watcher has anything to restart. */
+	/* A replica that does not lead watches NodePools only, so when a lead
+	 * begins, only their watcher has to restart. */
 	for (int k = 0; k < VIEW_COUNT; k++)
 		t->turned[k] |= !leads || k == KIND_NODEPOOL;
 	controller_lead(t->controller, leads, now);
@@ -60,8 +60,8 @@ state_soft(struct state *s, struct now now)
 	buf_init(&b, t->history, sizeof(t->history));
 	if (controller_history(t->controller, &b, lease_term(t->lease), now))
 		(void)lease_history_set(t->lease, t->history);
-	/* Without leader election no renewTime shows how long the writer has
-	 * led. */
+	/* Without leader election there is no renewTime, so the state itself is
+	 * written again to show that its writer is alive. */
 	always = !t->lease->config.enabled &&
 		 now.boot_ms >= t->soft_boot_ms + t->soft_ms;
 	buf_init(&b, t->soft, sizeof(t->soft));

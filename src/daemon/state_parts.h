@@ -19,19 +19,19 @@ struct state_table {
 				      is to be given up */
 	struct controller *controller;
 	struct lease *lease; /* NULL if no Lease is kept */
-	/* In this lead, the soft state was restored, and the history was
-	 * recalled. */
+	/* Whether this lead has restored the soft state and has recalled the
+	 * history. */
 	bool restored, recalled;
 	char soft[LEASE_STATE_BYTES], history[LEASE_HISTORY_BYTES];
-	/* Without leader election the soft state is written every soft_ms, the
-	 * last time at soft_boot_ms. */
+	/* Without leader election the soft state is written every soft_ms.  It
+	 * was last written at soft_boot_ms. */
 	int64_t soft_ms, soft_boot_ms;
 	bool leads, lease_stopped;
-	bool nodepools_skipped;	 /* a NodePool was left out since the last
-				    list of them began */
-	bool turned[VIEW_COUNT]; /* the lead has changed, and this kind was
-				    listed or watched before that
-				    (state_lead_turned) */
+	/* Whether a NodePool was left out since their last list began. */
+	bool nodepools_skipped;
+	/* Whether the lead has changed since this kind was listed or watched
+	 * (state_lead_turned). */
+	bool turned[VIEW_COUNT];
 	_Atomic(struct kube_lanes *) lanes;
 	_Atomic bool awake;
 };
@@ -49,7 +49,7 @@ unlock(struct state *s)
 	(void)pthread_mutex_unlock(&s->table->lock);
 }
 
-/* Callers that have changed the table use this and not unlock. */
+/* Unlocks.  A caller that has changed the table uses this instead of unlock. */
 static inline void
 unlock_and_wake(struct state *s)
 {

@@ -5,7 +5,7 @@
 #include "state_parts.h"
 
 /* The reports for /status.  Each call of the controller looks at a bounded
- * number of objects, and the mutex is given away after it. */
+ * number of objects, and the mutex is released after each call. */
 
 #define SLICES_A_REST                                                          \
 	16 /* the mutex is not fair: whoever gives it away

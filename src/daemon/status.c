@@ -15,10 +15,10 @@
 /*
  * The answers to /status, /status/machines, /status/machines/NAME and
  * /status/time.  An answer is written while the table is read, one item at a
- * time, so the table's lock is held for moments only.  What depends on all
- * machines is counted beforehand, once a second at most, or when a scope has
- * turned (count_anew).  Only a leader knows the machines; other replicas name
- * the leader.
+ * time, so the table's lock is held only briefly.  Figures about all machines
+ * are counted in advance, at most once a second, or when a scope has turned
+ * (count_anew).  Only a leader knows the machines; other replicas name the
+ * leader.
  */
 #define SHORT_BYTES                                                            \
 	8192 /* a refusal, as HTML with its style; or a
@@ -72,7 +72,7 @@ set_head(struct server_reply *a, int code, enum status_format f)
 	a->fields = f == STATUS_HTML ? html_fields : plain_fields;
 }
 
-/* A text that the server copies. */
+/* Answers with a text, which the server copies. */
 static void
 answer_short(struct server_reply *a, int code, enum status_format f,
 	     const struct buf *b)
@@ -119,8 +119,9 @@ send_text(struct server_reply *a, enum status_format f, char *text,
 	a->close = true;
 }
 
-/* Finds the format that the request asks for and, unless it is NULL, which
- * NodePool ("": none).  Returns -1 if it refused it. */
+/* Finds the format that the request asks for and, unless the pointer is NULL,
+ * the NodePool ("" if it names none).  Returns -1 if it has refused the
+ * request. */
 static int
 wanted(const struct server_request *q, struct server_reply *a,
        enum status_format *f, char nodepool[NODEPOOL_BYTES])
@@ -154,11 +155,11 @@ refuse_busy(struct server_reply *a, enum status_format f)
 {
 	refuse(a, 503, f, "too many ask at once: try again");
 	if (f == STATUS_HTML)
-		a->fields = page_fields; /* a page tries again, too */
+		a->fields = page_fields; /* The page reloads itself. */
 }
 
-/* Makes room for an answer of STATUS_PAGE_BYTES.  Returns NULL, and has refused
- * the request, if there is no memory. */
+/* Allocates STATUS_PAGE_BYTES for an answer.  If there is no memory, it refuses
+ * the request and returns NULL. */
 static char *
 room_for(struct server_reply *a, enum status_format f)
 {
@@ -225,12 +226,12 @@ fill_head(struct status *t, struct status_head *h)
 	recent_read(&t->recent, &t->shared->counters, clock_boot_ms(),
 		    &h->admissions);
 	state_status(t->shared, &h->report);
-	/* The history may have begun by a clock that was ahead. */
+	/* The clock may have been ahead when the history began. */
 	h->known_ms = h->report.history_ms != STAMP_NONE &&
 				      h->report.history_ms < h->now_ms
 			      ? h->report.history_ms
 			      : h->now_ms;
-	/* The controller learns of the lead a moment later. */
+	/* The controller learns of a new lead a moment after the elector. */
 	h->lead.here = h->lead.here && h->report.leads;
 	if (h->lead.here)
 		count_anew(t, &h->report);
@@ -371,7 +372,7 @@ scope_of(struct status *t, const struct machine_status *m,
 {
 	uint32_t i = m->scope;
 
-	/* The scope may have been left meanwhile; the next one is another. */
+	/* The scope may have gone since then, and i may name another one. */
 	return i != NO_ID &&
 	       state_scope_status(t->shared, t->figures, &i, out) &&
 	       i == m->scope + 1;
@@ -508,8 +509,8 @@ status_time(struct status *t, const struct server_request *q,
 		{"until", until, sizeof(until), false},
 	};
 	int64_t now_ms = clock_now(t->shared->clock).server_ms, ms = 0;
-	/* The answer is always text.  Of a refusal kubectl shows the message,
-	 * but only that of a Status. */
+	/* A time is always plain text.  For an error, kubectl shows the message
+	 * only if the answer is a Status. */
 	enum status_format f = query_accept(q->accept);
 	struct err e = {0};
 

@@ -21,18 +21,16 @@ struct status {
 	struct serving_cert *pair;
 	const struct rules *rules;
 	struct recent recent; /* admission reviews */
-	char host[65];	      /* stands for the identity if there is no
-				   Lease */
-	/* The figures, the time when they were counted, and the number of turns
-	 * until then. */
+	char host[65];	      /* the identity if there is no Lease */
+	/* The figures, when they were counted, and how many turns there had
+	 * been at that time. */
 	struct figures *figures;
 	bool counted;
 	int64_t counted_boot_ms;
 	uint64_t counted_turns;
 };
 
-/* What the fields point to must outlive the struct.  Returns -1 if there is no
- * memory. */
+/* The arguments must outlive the struct.  Returns -1 if there is no memory. */
 int status_init(struct status *t, struct state *s, struct serving_cert *pair,
 		const struct rules *rules, struct err *e);
 void status_done(struct status *t);

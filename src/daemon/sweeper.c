@@ -33,7 +33,7 @@ finish(struct sweeper *w, struct job *j, const struct controller_outcome *o)
 	w->in_flight--;
 }
 
-/* The action was not performed, or nobody knows whether it was. */
+/* Reports that the action was not performed, or that this is unknown. */
 static void
 finish_failed(struct sweeper *w, struct job *j)
 {
@@ -72,8 +72,8 @@ next(struct sweeper *w)
 	return todo;
 }
 
-/* Takes actions while the lanes are ready for them.  Returns for how long there
- * is none to take. */
+/* Takes actions while the lanes are ready for them.  Returns how long to wait
+ * for the next one. */
 static int64_t
 take_actions(struct sweeper *w)
 {

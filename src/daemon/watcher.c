@@ -27,8 +27,9 @@ struct watcher {
 	unsigned items; /* of the current list */
 };
 
-/* Leaves out an object that is too large or cannot be decoded.  Without memory
- * for it the list or watch ends, and the next one shows it again. */
+/* Leaves out an object that is too large or cannot be decoded.  If there was no
+ * memory for the object, the list or watch ends, and the next one shows the
+ * object again. */
 static int
 leave_out(struct watcher *w, const struct err *why, struct err *e)
 {

@@ -28,8 +28,9 @@
 
 /* What all workers of one kind share. */
 struct worker_kind {
-	const char *name; /* of its threads, and of their check at /livez; 15
-			     bytes at most */
+	/* Name of the threads and of their check in /livez, at most 15
+	 * bytes. */
+	const char *name;
 	void (*run)(void *ctx); /* the body of the thread */
 	/* Asks the body to return.  Main calls it once at most, and it may wait
 	 * for a bounded time.  NULL: state_stop suffices. */
@@ -46,12 +47,15 @@ enum worker_state {
 struct worker {
 	const struct worker_kind *kind; /* NULL if not needed */
 	void *ctx;
-	const struct kube_stream *stream; /* its calls' stream, or NULL */
+	const struct kube_stream
+		*stream; /* the stream it calls with, or NULL */
 	pthread_t thread;
 	_Atomic enum worker_state state;
-	_Atomic int64_t beat_ms; /* boot time */
-	bool asked;		 /* worker_stop was called; only main uses it */
-	bool troubled; /* its trouble is logged; only the thread uses it */
+	_Atomic int64_t beat_ms; /* boot time of the last beat */
+	/* Whether worker_stop was called.  For main only. */
+	bool asked;
+	/* Whether its trouble is logged.  For the thread only. */
+	bool troubled;
 };
 
 /* Main calls this before the start.  ctx and stream outlive the join. */
@@ -70,9 +74,9 @@ void worker_join(struct worker *w);
 /* Any thread may call this.  It also returns true for a worker that was never
  * started. */
 bool worker_ended(const struct worker *w);
-/* Any thread may call this.  Has the worker ended, or beaten within max_ms?
- * The later of its own beat and its call's beat counts, because a thread in a
- * silent watch is not dead. */
+/* Any thread may call this.  Returns whether the worker has ended, or has given
+ * a sign of life within max_ms: a beat of its own or of its call.  The call
+ * counts because a thread in a silent watch is alive. */
 bool worker_is_well(const struct worker *w, int64_t max_ms);
 
 /* The worker's own thread calls these functions. */

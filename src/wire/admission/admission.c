@@ -13,14 +13,13 @@
 
 /*
  * Decodes an AdmissionReview and encodes the answer.  The request comes from
- * the API server, and the object in it may be anybody's.  json_pick therefore
- * keeps only the members in the tables below, within its bounds.
+ * the API server, but anybody may have written the object in it.  json_pick
+ * therefore keeps only the members in the tables below, within its bounds.
  *
  * A review whose own form is wrong is an error, and the server answers 400.  An
  * object whose form is wrong is not: the review is then `malformed`, and the
  * answer allows the object as it is.  The API server validates it after us.
- * Nothing is allocated but the tree, which is gone when admission_decode
- * returns.
+ * Only the tree is allocated, and admission_decode frees it.
  */
 
 /* The members that are read.  They are a small part of a Node. */
@@ -86,8 +85,9 @@ request_read(const struct json *root, const struct json **request,
 	return uid_read(v, uid, e);
 }
 
-/* The resource decides, in any version, because matchPolicy Equivalent would
- * convert one version to another. */
+/* Reads the kind.  Only the resource decides, in any version, because with
+ * matchPolicy Equivalent the API server may convert the object to another
+ * version. */
 static bool
 kind_read(const struct json *request, enum kind *out)
 {
@@ -213,7 +213,8 @@ object_read(const struct json *object, const struct hold_key *today,
 	return 0;
 }
 
-/* request.name is empty if the API server has yet to name the object. */
+/* Reads the name.  request.name is empty if the API server has not named the
+ * object yet (generateName). */
 static void
 name_read(const struct json *request, char out[NAME_BYTES])
 {

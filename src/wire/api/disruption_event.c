@@ -26,8 +26,8 @@ word_lower(char *dst, size_t cap, const char *s)
 	return n > 0 ? 0 : -1;
 }
 
-/* The text is searched for because client-go may put "(combined from similar
- * events): " in front of it. */
+/* Reads the reason.  The text may stand anywhere in the message, because
+ * client-go may put "(combined from similar events): " before it. */
 static void
 reason_read(const char *message, struct disruption_event *s)
 {
@@ -38,8 +38,8 @@ reason_read(const char *message, struct disruption_event *s)
 		(void)str_copy(s->reason, sizeof(s->reason), "unknown");
 }
 
-/* The UID identifies the NodeClaim.  A text that cannot be a UID identifies
- * none. */
+/* Reads which NodeClaim the Event is about.  Only the UID identifies it; a text
+ * that cannot be a UID identifies none. */
 static bool
 claim_read(const struct json *ref, struct disruption_event *s)
 {

@@ -15,10 +15,10 @@
  * so a failure leaves *out alone.
  *
  * A fault in what the API server validates (name, uid, creation) is an error,
- * and the object is left out.  A fault in what anybody may write (annotations,
- * references, times of conditions) has a meaning instead, which object.h and
- * the functions below state, so that nobody can keep an object out of the
- * table.
+ * and the object is left out.  A fault in a field that anybody may write
+ * (annotations, references, times of conditions) is no error, so that nobody
+ * can keep an object out of the table.  object.h and the functions below say
+ * what it means.
  */
 
 int
@@ -71,8 +71,8 @@ same_hold(const struct hold_key *a, const struct hold_key *b)
 
 /*
  * Reads the hold that the mark belongs to, if it is not the configured one.  A
- * held-key that cannot be read counts as a hold that is absent.  Our mark is
- * then removed alone, and no value is removed that may be a person's.
+ * held-key that cannot be read counts as an absent hold.  Then only our mark is
+ * removed, and no value that may be a person's.
  */
 static int
 former_read(const struct json *annotations, const struct hold_key *today,
@@ -165,8 +165,9 @@ transition_read(const struct json *c, const struct object *o)
 	return s == NULL || stamp_parse(s, &ms) ? o->created_ms : ms;
 }
 
-/* Since 1.15 Karpenter may delete such a claim first and name no replacement,
- * because the reservation has no other place. */
+/* Returns whether Karpenter (since 1.15) may delete the NodeClaim before it
+ * makes another, and name no replacement, because the reservation has no room
+ * for both. */
 static bool
 terminates_first(const struct json *reason, bool reserved)
 {
@@ -174,10 +175,10 @@ terminates_first(const struct json *reason, bool reserved)
 			    json_says(reason, "reason", "Unhealthy"));
 }
 
-/* *rebooted_ms: when Rebooting became False.  Initialized is True again later
- * (sigs.k8s.io/karpenter pkg/controllers/nodeclaim/reboot).  Until a machine is
- * ready for the first time, its Initialized is as old as the claim, also while
- * it is rebooted. */
+/* Reads a condition.  *rebooted_ms is when Rebooting became False; Initialized
+ * becomes True some time after that (sigs.k8s.io/karpenter
+ * pkg/controllers/nodeclaim/reboot).  As long as a machine has never been
+ * ready, its Initialized is as old as the NodeClaim, even during a reboot. */
 static void
 condition_read(const struct json *c, bool reserved, struct object *o,
 	       int64_t *rebooted_ms)

@@ -59,7 +59,8 @@ op_remove(struct buf *b, const char *key)
 		    annotation_path(key, path));
 }
 
-/* Returns NULL for the default hold, which needs no held-key. */
+/* Formats the held-key.  Returns NULL for the default hold, which needs none.
+ */
 static const char *
 held_key_format(const struct hold_key *hold, char out[HELD_KEY_BYTES])
 {
@@ -114,9 +115,9 @@ patch_hold(struct buf *b, const struct hold_key *hold, const char *rv,
 	char mark[STAMP_BYTES], held[HELD_KEY_BYTES];
 
 	stamp_format(mark_ms, mark);
-	/* A person may have taken over by removing the mark alone and left the
-	 * held-key.  Beside our new mark it would name another hold: null
-	 * removes it. */
+	/* A person who has taken over a hold may have removed only the mark.
+	 * The held-key that is left would make our new mark stand for another
+	 * hold, so null removes it. */
 	json_printf(b,
 		    "{'metadata':{'resourceVersion':%s,'annotations':{%s:%s,"
 		    "'" MARK_KEY "':%s,'" HELD_KEY_KEY "':%s}}}",

@@ -46,7 +46,7 @@ text_read(const struct json *data, const char *name, char **out)
 	return rc;
 }
 
-/* All four are read, whatever comes of each, because that wipes them. */
+/* Reads all four texts, even after a failure, because reading wipes them. */
 static int
 texts_read(const struct json *data, struct secret *s)
 {
@@ -71,8 +71,8 @@ secret_decode(const char *bytes, size_t n, struct secret *out, struct err *e)
 		return err_set(e, ERR_INPUT, "not a Secret");
 	if (meta_version_read(json_member(root, "metadata"), s.rv, e))
 		return -1;
-	/* Without memory it must not look as if there were no CA, or the leader
-	 * would make another one. */
+	/* A lack of memory must not look like a missing CA, or the leader would
+	 * make another CA. */
 	if (texts_read(data, &s)) {
 		secret_done(&s);
 		return err_set(e, ERR_SYSTEM, "out of memory");
@@ -104,8 +104,8 @@ secret_create(struct buf *b, const char *namespace_name, const char *name,
 		"'app.kubernetes.io/managed-by':'karpenter-node-holder'}},"
 		"'data':{",
 		namespace_name, name);
-	/* Secrets of this type must have the two keys of a serving pair, which
-	 * is written after the CA. */
+	/* A Secret of this type must have these two keys.  The serving pair is
+	 * written later than the CA. */
 	if (strcmp(p->cert_name, secret_tls.cert_name) != 0)
 		json_printf(b, "'tls.crt':'','tls.key':''");
 	put(b, p->cert_name, p->cert);

@@ -12,12 +12,12 @@
  * Looks at each byte once, in whatever pieces the stream comes.  Lines are
  * found by memchr.  In a list the splitter is at one of three places: in the
  * envelope, between two items, or in an item.  In an item it follows only
- * strings and the depth of brackets, since whoever decodes the item checks the
+ * strings and the depth of brackets, because the decoder of the item checks the
  * rest.
  *
- * An item that comes in one piece is handed on where it is.  Otherwise its
- * beginning waits in `item`.  An item over its bound is counted and not kept.
- * The array of items is the value of a key at a certain depth (`name`,
+ * An item that arrives in one piece is handed on without a copy.  Otherwise its
+ * beginning waits in `item`.  An item that is too large is counted but not
+ * kept.  The array of items is the value of a key at a certain depth (`name`,
  * `level`); any other array of that name belongs to the envelope.
  */
 
@@ -44,21 +44,22 @@ struct split {
 	split_item_fn *fn;
 	void *ctx;
 	struct bytes item; /* the part of an item from earlier calls */
-	size_t discarded;  /* the size so far of an item that is too large;
-			      0: the item is not too large */
+	/* The size so far of an item that is too large, or 0. */
+	size_t discarded;
 	struct bytes envelope;
 	enum place place;
 	bool in_string, escaped;
-	unsigned depth; /* of the envelope, or within the item */
+	unsigned depth; /* in the envelope, or in the item */
 
 	/* These are for the top level of the envelope. */
-	bool wants_key;	 /* a string here is a key */
-	int matched;	 /* bytes of its name seen in it; -1: another */
-	bool items_next; /* that key and ':' have come */
+	bool wants_key; /* Whether the next string is a key. */
+	/* How many bytes of the name the key has matched; -1: other key. */
+	int matched;
+	bool items_next; /* Whether the key and its ':' have come. */
 
 	/* These are for the place between the items. */
-	bool wants_item; /* after a comma */
-	bool had_item;	 /* since the last comma */
+	bool wants_item; /* Whether a comma has come, so an item must follow. */
+	bool had_item;	 /* Whether an item has come since the last comma. */
 };
 
 struct split *
@@ -129,8 +130,8 @@ bytes_add(struct bytes *b, const char *p, size_t n, size_t max,
 	return 0;
 }
 
-/* Keeps a part of an item whose last bytes have not come yet.  From the moment
- * at which the item is too large, nothing of it is kept. */
+/* Keeps a part of an item that is not complete yet.  Once the item is too
+ * large, nothing of it is kept. */
 static int
 item_keep(struct split *s, const char *p, size_t n, struct err *e)
 {
@@ -141,8 +142,8 @@ item_keep(struct split *s, const char *p, size_t n, struct err *e)
 	return 0;
 }
 
-/* Hands on an item whose last bytes have come.  Most items come in one piece
- * and are not copied. */
+/* Hands on an item that is complete.  Most items arrive in one piece and are
+ * not copied. */
 static int
 item_done(struct split *s, const char *p, size_t n, struct err *e)
 {

@@ -17,8 +17,8 @@ webhook_config_done(struct webhooks *w)
 	*w = (struct webhooks){0};
 }
 
-/* A bundle that cannot be decoded is as good as none, but one for which there
- * is no memory is not. */
+/* Reads caBundle.  A bundle that cannot be decoded counts as missing, but a
+ * lack of memory is an error. */
 static int
 bundle_read(const struct json *webhook, char **out, struct err *e)
 {

@@ -62,7 +62,8 @@ unquoted(const struct yaml *v, const char *path, struct err *e)
 			 yaml_show(yaml_text(v), shown));
 }
 
-/* A number in quotes is no number.  A share is none anyway. */
+/* Returns whether the value must not be in quotes: a number in quotes is text.
+ * A share such as 2% is text anyway. */
 static bool
 must_be_plain(const struct config_key *k, const char *text)
 {
@@ -147,8 +148,8 @@ distance(const char *a, const char *b)
 	return row[n];
 }
 
-/* A wrong section is as likely as a typing error, so the last part of the path
- * is also compared by itself. */
+/* Returns the nearest known path.  The last part of the path is also compared
+ * alone, because a key in the wrong section is as likely as a typing error. */
 static const char *
 nearest_path(const char *path)
 {
@@ -303,8 +304,9 @@ env_hold_duration(struct config *c, const char *value, struct err *e)
 	return 0;
 }
 
-/* The container's limit, which the downward API tells.  A limit that is too
- * small is no reason not to start: a small cluster needs less. */
+/* Takes the container's memory limit, which comes from the downward API.  A
+ * limit that is too small only causes a warning, because a small cluster needs
+ * less. */
 static int
 env_memory_limit(struct config *c, const char *value, config_warn *warn,
 		 void *ctx, struct err *e)

@@ -12,17 +12,17 @@
  * allowed but do little.  config_print writes the configuration as a file that
  * config_file reads back.
  *
- * An error names the place of the key that somebody has set, which may be a
- * line of the file or a flag (struct config_places), because a key that nobody
- * has set cannot be mended.
+ * An error names the place where the key was set, which is a line of the file
+ * or a flag (struct config_places).  If a key was not set, the error names the
+ * key it conflicts with.
  */
 
 #define MINUTE_MS ((int64_t)60000)
 
 /* --- rules between keys --------------------------------------------------- */
 
-/* If somebody has set the key, puts the place where that was done in front of
- * the error.  Returns whether somebody has. */
+/* If the key was set, puts the place where it was set before the error text,
+ * and returns true. */
 static bool
 name_place(const struct config_places *places, const char *path, struct err *e)
 {

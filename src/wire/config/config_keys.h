@@ -13,8 +13,7 @@
 enum config_type {
 	TYPE_DURATION, /* int64_t, ms */
 	TYPE_COUNT,    /* unsigned */
-	TYPE_SHARE,    /* two unsigned: a count and a percentage; for a share
-			   such as 2% the count is 1 */
+	TYPE_SHARE,    /* two unsigned: count and percentage; 2% has count 1 */
 	TYPE_BYTES,    /* int64_t */
 	TYPE_BOOL,
 	TYPE_WORD,	 /* bool or int: the index in `words` */
@@ -34,8 +33,8 @@ struct config_key {
 	const char *flag; /* "webhook-cert-file", or NULL if none */
 	enum config_type type;
 	size_t offset, bytes; /* in struct config, or CONFIG_UNSTORED */
-	const char *def;      /* the default as people write it; for a list,
-				   its only element */
+	/* The default as text; for a list, its only element. */
+	const char *def;
 	/* The feature is for a later version: config_value_set accepts only the
 	 * value that means off, and config_value_add accepts nothing. */
 	bool off_only;

@@ -11,10 +11,10 @@
  *
  * We read the pattern one element at a time (a character, '?', '*' or a
  * bracket expression) and keep the set of states that a name may be in after
- * it.  fnmatch itself says which characters an element matches; only where an
- * element ends is decided here.  Where libraries differ about that, the answer
- * is yes, because refusing a good pattern is worse than accepting a useless
- * one.
+ * it.  fnmatch decides which characters an element matches; the code here
+ * decides only where an element ends.  If C libraries disagree about that, the
+ * answer is yes, because refusing a good pattern is worse than accepting a
+ * useless one.
  *
  * Lengths do not matter: a name of 253 bytes is allowed, and the shortest name
  * that a pattern matches is no longer than the pattern.
@@ -52,15 +52,16 @@ class_bytes(const char *p)
 	return 0;
 }
 
-/* Returns the length of the bracket expression at p; 1 if it never ends, since
- * it is then a plain '[', which no name has; 0 if libraries do not agree. */
+/* Returns the length of the bracket expression at p.  Returns 1 if it has no
+ * end, because it is then a plain '[', and 0 if C libraries disagree about its
+ * end. */
 static size_t
 bracket_bytes(const char *p)
 {
 	size_t i = p[1] == '!' || p[1] == '^' ? 2 : 1, class;
 
 	if (p[i] == ']' && p[1] == '^')
-		return 0; /* without '^' for "not" it ends here */
+		return 0; /* If '^' does not mean "not", it ends here. */
 	i += p[i] == ']';
 	for (; p[i] != '\0' && p[i] != ']'; i++) {
 		if (p[i] == '\\')

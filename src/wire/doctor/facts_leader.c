@@ -52,7 +52,7 @@ told_read(const struct json *root, struct leader_facts *l)
 				       json_string(at[i]));
 }
 
-/* Returns -1 if there are more than fit. */
+/* Reads the patterns.  Returns -1 if there are too many. */
 static int
 patterns_read(const struct json *list, struct patterns *out)
 {
@@ -158,7 +158,7 @@ any_has(const struct json *list, const char *member, const char *text)
 	return false;
 }
 
-/* A key stands in an expression of CEL as 'KEY' or "KEY". */
+/* Returns whether a CEL expression contains the key, as 'KEY' or "KEY". */
 static bool
 allows_key(const struct json *variables, const char *key)
 {

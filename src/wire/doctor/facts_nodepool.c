@@ -13,8 +13,9 @@
 static const char *const reasons[REASONS] = {"Underutilized", "Empty",
 					     "Drifted"};
 
-/* Returns those that a budget of no nodes blocks at any time: without a
- * schedule it always counts, and without reasons for all of them. */
+/* Returns the reasons that a budget of 0 nodes always blocks.  A budget without
+ * a schedule is always in force, and one without reasons applies to all of
+ * them. */
 static unsigned
 blocks(const struct json *budget)
 {
@@ -36,7 +37,7 @@ blocks(const struct json *budget)
 	return blocked;
 }
 
-/* A reference that does not fit counts as missing. */
+/* Copies a reference.  One that does not fit counts as missing. */
 static void
 class_copy(const struct json *ref, const char *key, char *dst, size_t cap)
 {

@@ -97,7 +97,7 @@ counts_read(const struct json *root, struct deployment_facts *d)
 			   &d->available);
 }
 
-/* A name that does not fit counts as missing. */
+/* Reads the name of the ConfigMap.  One that does not fit counts as missing. */
 static void
 config_map_read(const struct json *volumes, struct deployment_facts *d)
 {
@@ -194,7 +194,8 @@ text_or(const struct json *object, const char *key, const char *otherwise)
 	return s != NULL ? s : otherwise;
 }
 
-/* A kubelet may quote the end of a log: its last line says why. */
+/* Appends the last line.  A kubelet may quote the end of a log, whose last line
+ * gives the reason. */
 static void
 put_last_line(struct buf *b, const char *text)
 {
@@ -208,8 +209,8 @@ put_last_line(struct buf *b, const char *text)
 		   text + begin);
 }
 
-/* Reads why the pod's container does not run.  The reason for its last end says
- * more than the reason why it waits to be started again. */
+/* Reads why the pod's container does not run.  The reason for which it last
+ * ended is more useful than the reason for which it waits. */
 static void
 trouble_read(const struct json *status, char *out, size_t cap)
 {

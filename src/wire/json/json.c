@@ -13,9 +13,9 @@
 
 /*
  * A tree of the part of a document that json_scan has kept.  json_scan has
- * checked grammar and bounds, so building the tree checks nothing again and
- * cannot fail but for memory.  It knows the number of values, so the tree is
- * one piece of memory.
+ * checked grammar and bounds, so building the tree repeats no check and can
+ * fail only if there is no memory.  It knows the number of values, so the tree
+ * is one piece of memory.
  *
  * Keys and strings stay in the copied text: their closing quote becomes a NUL.
  * Only strings with escapes are given to cJSON, which decodes them in place.
@@ -77,7 +77,7 @@ struct tree {
 /* What is left to build.  The text has passed json_scan and ends with a NUL. */
 struct build {
 	char *p, *end;
-	bool escapes; /* there is a backslash somewhere */
+	bool escapes; /* Whether the text contains a backslash. */
 	struct json *free;
 	struct err *e;
 };
@@ -89,8 +89,8 @@ skip_space(struct build *b)
 		b->p++;
 }
 
-/* Called at the quote before `out`.  cJSON reads the escapes, and the string
- * gets no longer by that. */
+/* Called at the quote before `out`.  cJSON decodes the escapes, which never
+ * makes the string longer. */
 static int
 build_escaped(struct build *b, char *out)
 {
@@ -188,7 +188,7 @@ build_value(struct build *b, struct json *v)
 	}
 }
 
-/* Takes the text, also if it fails. */
+/* Takes ownership of the text, even on failure. */
 static struct json *
 tree_new(char *text, const struct json_tally *kept, struct err *e)
 {

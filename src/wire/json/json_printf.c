@@ -34,7 +34,7 @@ copy_quoted(char *to, const char *from, size_t n)
 
 	for (; n >= 8; n -= 8, from += 8, to += 8) {
 		memcpy(&bytes, from, 8);
-		/* The high bit of each byte that is no '\''. */
+		/* The high bit is set in each byte that is not '\''. */
 		other = bytes ^ ones * '\'';
 		other = ((other & low) + low) | other;
 		bytes ^= (~other >> 7 & ones) * ('\'' ^ '"');
@@ -44,7 +44,7 @@ copy_quoted(char *to, const char *from, size_t n)
 		*to++ = *from == '\'' ? '"' : *from;
 }
 
-/* Writes what stands in the format up to the next '%', and returns that. */
+/* Writes the format up to the next '%', and returns a pointer to that '%'. */
 static const char *
 put_text(struct buf *b, const char *fmt)
 {
@@ -56,8 +56,8 @@ put_text(struct buf *b, const char *fmt)
 	return fmt + n;
 }
 
-/* Writes the argument that a conversion asks for, and returns what follows the
- * conversion. */
+/* Writes the argument of a conversion, and returns a pointer to what follows
+ * the conversion. */
 static const char *
 put_argument(struct buf *b, const char *conversion, va_list *args)
 {

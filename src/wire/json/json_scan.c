@@ -8,14 +8,14 @@
 
 /*
  * One pass over the text that checks the grammar (RFC 8259), UTF-8 and the
- * bounds, and copies what is to be kept.  The scan_… functions check a value,
- * and the pick_… functions check one of which a part is kept, and call the
- * former for everything else.
+ * bounds, and copies what is to be kept.  The scan_… functions check a value
+ * that is kept or dropped as a whole.  The pick_… functions check a value of
+ * which only a part is kept.
  *
- * Depth is bounded, and so is the recursion.  A key with an escape may be any
- * key, so it is kept.  The copied text has no white space between its tokens,
- * and is JSON itself.  Nothing is allocated.  Most bytes are plain characters
- * in strings, so json_plain_end skips these many at a time.
+ * Depth is bounded, and so is the recursion.  A key with an escape is
+ * kept, because it may be any key.  The copied text has no white space between
+ * its tokens, and is JSON itself.  Nothing is allocated.  Most bytes are plain
+ * characters in strings, so json_plain_end skips these many at a time.
  */
 
 struct scan {
@@ -23,9 +23,9 @@ struct scan {
 	const struct json_bounds *bounds;
 	unsigned depth;
 	size_t values;	  /* kept or not */
-	bool drops;	  /* the bytes scanned now are not kept */
-	bool escaped;	  /* a string had a backslash */
-	size_t key_bytes; /* of the last key, with its quotes */
+	bool drops;	  /* Whether the current bytes are not kept. */
+	bool escaped;	  /* Whether a string had a backslash. */
+	size_t key_bytes; /* Length of the last key, with its quotes. */
 	struct json_tally kept;
 	char *out; /* the kept text */
 	size_t out_bytes;
@@ -39,7 +39,7 @@ scan_refuse(const struct scan *s, const char *why)
 		       (size_t)(s->p - s->start));
 }
 
-/* Refuses the byte at p, which the grammar does not allow here. */
+/* Sets the error for the byte at p, which the grammar does not allow here. */
 static int
 scan_astray(const struct scan *s)
 {

@@ -12,19 +12,18 @@
  * write at level RequestResponse has the object after the write.  Each fact in
  * it is told once, because most writes change nothing that is of use here.
  *
- * An object also has facts from long before.  Facts from before the first event
- * of the log are left out.  If the event of a fact is missing, the fact may lie
- * further back than the disorder that a log may have; it is then told as if it
- * had happened later.
+ * An object also shows facts that are older than the log, which are left out.
+ * If the event of a fact is missing, a later event shows the fact.  If that is
+ * later than the disorder that a log may have, the fact gets a later time.
  */
 #define BEHIND_MS (SIMULATE_DISORDER_MS / 2)
 #define STAMP_MS 1000 /* stamps of objects are cut to seconds */
 
 struct audit {
 	struct told told;
-	struct batch *to;	 /* of this event */
-	int64_t begin_ms, at_ms; /* of the first event, and of this one */
-	bool claims; /* the log has NodeClaims, and not only Nodes */
+	struct batch *to;	 /* facts of the current event */
+	int64_t begin_ms, at_ms; /* times of the first and the current event */
+	bool claims; /* Whether the log has NodeClaims, besides Nodes. */
 };
 
 struct audit *
@@ -206,8 +205,8 @@ read_node(struct audit *a, const struct json *node)
 	read_marks(a, node, f);
 	f.kind = FACT_DELETING;
 	if (snapshot_time(json_member(meta, "deletionTimestamp"), &f.at_ms)) {
-		/* The time is cut to seconds, and must not come before that of
-		 * the taint. */
+		/* The stamp is cut to seconds, and must not be earlier than the
+		 * time of the taint. */
 		if (f.at_ms > a->at_ms - STAMP_MS)
 			f.at_ms = a->at_ms;
 		(void)give_news(a, &f, NULL);
@@ -220,7 +219,7 @@ read_node(struct audit *a, const struct json *node)
 		give_gone(a, &f, FACT_GONE);
 }
 
-/* A deletion is answered with a Status if there was no finalizer. */
+/* Reads a deletion.  Its answer is a Status if the object had no finalizer. */
 static void
 read_deleted(struct audit *a, const struct json *ref, bool of_claim)
 {

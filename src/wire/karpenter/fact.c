@@ -177,7 +177,8 @@ fact_dollars_parse(const char *s, size_t n, int64_t *out)
 	return 0;
 }
 
-/* Each kind of fact needs a claim, a node, or both. */
+/* Returns whether the fact has the claim, the node, or both, as its kind needs.
+ */
 bool
 fact_whole(const struct fact *f)
 {

@@ -217,8 +217,8 @@ part_add(struct part *p, const char *bytes, size_t n)
 	p->n += n;
 }
 
-/* Puts the pieces of a line together.  Returns false if the line goes on or was
- * too long; *what says which. */
+/* Joins the pieces of a line.  Returns false if the line is not complete yet or
+ * was too long; *what tells which of the two. */
 static bool
 join(struct line *l, const char **bytes, size_t *n, enum line_what *what)
 {

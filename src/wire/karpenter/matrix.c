@@ -17,10 +17,11 @@
  * whose steps are kept with their times (`grown`).  matrix_tell.c makes facts
  * of both at the end.
  *
- * A server that answers in stretches shows the same series several times, and
- * several replicas show the same Node.  So lives of one Node are joined, and a
- * counter is known by a hash of its labels and goes on where it was.  Samples
- * are not to be trusted: any that cannot be is left out.
+ * The same series comes several times if the range was queried in parts, and
+ * the same Node comes several times if several replicas were scraped.  So the
+ * lives of one Node are joined, and a counter is identified by a hash of its
+ * labels and continues where it was.  Samples with impossible values are left
+ * out.
  */
 
 #define LIFETIME "karpenter_nodes_current_lifetime_seconds"
@@ -98,8 +99,8 @@ by_node(const void *a, const void *b)
 	return rc != 0 ? rc : strcmp(x->pool, y->pool);
 }
 
-/* Returns whether both lives are of the same Node.  A birth is known to some
- * seconds, and to about a minute if a single sample gives it. */
+/* Returns whether both lives are of the same Node.  A birth is exact to some
+ * seconds, or to about a minute if it comes from a single sample. */
 static bool
 is_same(const struct life *before, const struct life *l)
 {
@@ -142,8 +143,8 @@ struct sample {
 	double value;
 };
 
-/* Reads a value such as [1772445600.5,"12.25"].  Returns false if it says
- * nothing. */
+/* Reads a value such as [1772445600.5,"12.25"].  Returns false if it has
+ * another form. */
 static bool
 read_value(const struct json *v, struct sample *out)
 {
@@ -245,7 +246,8 @@ read_life(struct matrix *m, const char *node, const char *pool,
 		birth_ms = s.at_ms - (int64_t)(s.value * 1000);
 		if (l.first_ms == STAMP_NONE)
 			l.first_ms = s.at_ms;
-		/* A sample is some seconds older than its time. */
+		/* A sample may be some seconds older than its time, so the
+		 * earliest birth counts. */
 		if (l.birth_ms == STAMP_NONE || birth_ms < l.birth_ms)
 			l.birth_ms = birth_ms;
 		if (s.at_ms > l.last_ms)

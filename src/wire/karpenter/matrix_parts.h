@@ -21,8 +21,8 @@ struct life {
 	char pool[NODEPOOL_BYTES];
 	int64_t birth_ms, first_ms, last_ms;
 	enum fact_maker maker;
-	/* A step of the counter of creations (made) or of disruptions (decided)
-	 * was taken to be for this Node. */
+	/* Whether a step of the counter of creations (made), or of disruptions
+	 * (decided), was assigned to this Node. */
 	bool made, decided;
 };
 
@@ -34,7 +34,7 @@ struct grown {
 	char pool[NODEPOOL_BYTES], reason[NODEPOOL_BYTES];
 	int64_t at_ms;
 	long long by;
-	bool first; /* it is the first sample of its series */
+	bool first; /* Whether it is the first sample of its series. */
 };
 
 /* The last sample of a counter, whose series may go on in the next answer. */

@@ -7,14 +7,14 @@
 #include "matrix_parts.h"
 
 /*
- * Makes facts of what matrix.c has read.  Prometheus says how many NodeClaims
+ * Makes facts of what matrix.c has read.  Prometheus knows how many NodeClaims
  * were created or disrupted in a step, and which Nodes there were, but not
- * which of them a counter counted.  So each step of a counter is given to the
- * Nodes of the NodePool whose birth or end follows it next.
+ * which Nodes a counter counted.  So each step of a counter is assigned to
+ * those Nodes of the NodePool whose birth or end follows it next.
  *
  * The lives are sorted by birth for creations and by end for disruptions, and
- * the steps by time, so each is one pass over both.  What a counter counted and
- * no Node shows is `lost`, and is reported.
+ * the steps by time, so each takes one pass over both.  A count that
+ * no Node accounts for is `lost`, and is reported.
  */
 
 #define BOOT_MS 900000	 /* a Node joins within this time of its NodeClaim */
@@ -219,7 +219,7 @@ tell_life(const struct matrix *m, const struct life *l, snapshot_fn *fn,
 	fact_init(&f, FACT_CREATED, 0);
 	f.claim = l->node;
 	f.pool = l->pool;
-	/* If a Node is older than the answer, nothing is known of its boot. */
+	/* The boot of a Node that is older than the answer is unknown. */
 	if (l->birth_ms >= m->sums.from_ms) {
 		f.maker = l->maker;
 		if (tell(&f, FACT_CREATED, l->birth_ms, fn, ctx, e))

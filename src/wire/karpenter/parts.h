@@ -12,8 +12,8 @@
 
 /* The files of this room share these declarations. */
 
-/* Memory for the machines of a decision and for a text that is taken apart.
- * The latest fact points into it. */
+/* Memory for the machines of a decision, and for a text that is parsed in
+ * place.  The latest fact points into it. */
 struct pieces {
 	struct fact_node *nodes;
 	size_t nodes_room;

@@ -75,14 +75,14 @@ prices_sort(struct prices *p)
 {
 	sort(&p->costs);
 	sort(&p->nodes);
-	/* From here on each level is how many there are, and not a
+	/* From here on a level is the number of Nodes, and no longer a
 	 * difference. */
 	for (size_t i = 1; i < p->nodes.n; i++)
 		if (strcmp(p->nodes.at[i].pool, p->nodes.at[i - 1].pool) == 0)
 			p->nodes.at[i].value += p->nodes.at[i - 1].value;
 }
 
-/* Returns the latest of them, or 0. */
+/* Returns the latest level of the NodePool at that time, or 0. */
 static double
 level_at(const struct price_levels *l, const char *pool, int64_t at_ms)
 {

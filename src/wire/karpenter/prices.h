@@ -8,8 +8,8 @@
 #include "core/base/limits.h"
 
 /*
- * The price of an average Node of a NodePool.  Karpenter says what all of them
- * cost together, and this is divided by their number.  Add all figures first,
+ * The price of an average Node of a NodePool.  Karpenter reports the cost of
+ * all Nodes together, which is divided by their number.  Add all figures first,
  * in any order, then call prices_sort, and then prices_at.  A zeroed struct is
  * a valid start.  Not thread-safe.
  */

@@ -134,8 +134,7 @@ forget_claim(struct told *t, uint32_t i)
 	t->free = i;
 }
 
-/* Forgets a claim that is gone.  Nothing more comes about it, or another claim
- * has its name. */
+/* Forgets a claim that is gone.  Another claim may get its name. */
 static void
 forget_gone(struct told *t, uint32_t i)
 {

@@ -10,9 +10,9 @@
 
 /*
  * Finds the context, its cluster and its user, and reads the fields that we
- * support.  A field that means something and that we do not support is an error
- * (field_refuse), because to ignore it could mean to connect elsewhere, or as
- * somebody else.
+ * support.  A field that we do not support is an error if it has a value
+ * (field_refuse), because ignoring it could mean connecting to another server,
+ * or as another user.
  *
  * Relative paths are relative to the kubeconfig's folder.  All strings of the
  * result are owned, and kubeconfig_done wipes them, since tokens and keys are

@@ -55,7 +55,7 @@ read_version(const struct yaml *exec, const char **out, struct err *e)
 			 known[0]);
 }
 
-/* A command without a '/' is searched for in $PATH. */
+/* Reads the command.  A command without a '/' is looked up in $PATH. */
 static int
 read_command(const struct yaml *exec, const char *dir, char **out,
 	     struct err *e)
@@ -93,7 +93,8 @@ get_list(const struct yaml *exec, const char *key, unsigned max,
 	return 0;
 }
 
-/* Errors do not show the value, which may be secret. */
+/* Reads the text of an item.  Errors do not show the value, which may be
+ * secret. */
 static int
 item_text(const struct yaml *v, const char *what, const char **out,
 	  struct err *e)
@@ -193,7 +194,9 @@ read_hint(const struct yaml *exec, char **out, struct err *e)
 	return 0;
 }
 
-/* v1beta1 defaults to IfAvailable; v1 requires the field. */
+/* Checks interactiveMode.  v1beta1 defaults to IfAvailable; v1 requires the
+ * field.
+ */
 static int
 check_mode(const struct yaml *exec, const char *version, struct err *e)
 {
@@ -219,8 +222,8 @@ check_mode(const struct yaml *exec, const char *version, struct err *e)
 	return 0;
 }
 
-/* The plugin would get this extension as spec.cluster.config, and whoever set
- * it relies on that. */
+/* Refuses the extension that the plugin should get as spec.cluster.config,
+ * because the plugin may depend on it. */
 static int
 check_extensions(const struct yaml *cluster, struct err *e)
 {

@@ -48,9 +48,10 @@ static const struct {
 	 "Certificate pairs that could not be used."},
 };
 
-/* "=name" goes out without our prefix, because other controllers export the
- * same metric under this name.  "?name" is a metric of holds: with MODE_OBSERVE
- * it goes out as would_name, so that nobody takes it for a real hold. */
+/* Returns the prefix of a metric.  "=name" has no prefix, because other
+ * controllers export a metric of this name too.  "?name" is a metric of holds.
+ * With MODE_OBSERVE its name begins with would_, so that nobody takes it for a
+ * real hold. */
 static const char *
 prefix_of(const char **name, bool observes)
 {
@@ -126,9 +127,9 @@ write_counters(struct buf *b, struct counters *c, bool observes)
 	}
 }
 
-/* per_second says how many units of bounds and sum make a second, at most a
- * million.  The sum is written to its last digit, because it grows for weeks
- * and each answer adds little. */
+/* Writes a histogram.  Bounds and sum are in units of which per_second make a
+ * second; per_second is at most a million.  The sum is written exactly, because
+ * it grows for weeks, and each answer adds little. */
 static void
 write_histogram(struct buf *b, const char *name, const char *help,
 		_Atomic uint64_t *buckets, _Atomic uint64_t *sum,

@@ -100,8 +100,8 @@ take_param(const char *s, size_t n, struct query_param *params, size_t known,
 	return unknown(s, key, params, known, e);
 }
 
-/* kubectl adds its --request-timeout to the query of `get --raw`, for the API
- * server, which passes it on. */
+/* Returns whether the parameter is kubectl's.  `kubectl get --raw` adds its
+ * --request-timeout to the query, and the API server passes it on. */
 static bool
 kubectls(const char *query, size_t n)
 {
@@ -132,7 +132,7 @@ static const struct {
 	const char *name, *type; /* of a media type */
 	enum status_format f;
 } formats[] = {
-	/* In the order in which they are taken where all weigh the same. */
+	/* Of formats with the same weight, the first one is taken. */
 	{"text", "text/plain", STATUS_TEXT},
 	{"json", "application/json", STATUS_JSON},
 	{"html", "text/html", STATUS_HTML},

@@ -62,7 +62,7 @@ const char status_policy[] =
 	"default-src 'none'; style-src 'sha256-" STYLE_HASH "'; "
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-#define SHOWN_BYTES 1024 /* of one name or value */
+#define SHOWN_BYTES 1024 /* of a name or value that are shown */
 
 void
 html_text(struct buf *b, const char *s)
@@ -128,8 +128,7 @@ void
 html_moment(struct buf *b, int64_t ms, int64_t now_ms)
 {
 	char stamp[STAMP_BYTES], today[STAMP_BYTES];
-	/* A moment may be a little later than that at which the page was
-	 * begun. */
+	/* A moment may be slightly later than the beginning of the page. */
 	bool ahead = ms >= now_ms + 500;
 
 	if (ms == STAMP_NONE) {
@@ -165,8 +164,8 @@ html_end(struct buf *b)
 
 /* --- the text, escaped ---------------------------------------------------- */
 
-/* The last part of the room is for the text, and all others for the escaped
- * text: no character becomes more than six. */
+/* The last part of the buffer is for the text, and all others are for the
+ * escaped text, because a character becomes at most six. */
 #define PARTS 8
 
 struct buf

@@ -8,17 +8,17 @@
 
 /*
  * The answers of /status in JSON.  docs/status.md has the schema, and programs
- * rely on it: a member keeps its name and its type, and one that is not known
- * is null.
+ * rely on it: a member keeps its name and its type, and is null if it is not
+ * known.
  *
  * The items (scopes, NodePools, turns) are asked for one after the other while
- * they are written, so that the caller's lock is held for one at a time.  An
- * item that has no room is taken back and counted in `left` (words_settle), so
- * the answer is always a whole document.
+ * they are written, so that the caller's lock is held for one at a time.  If
+ * an item does not fit, it is removed and counted in `left` (words_settle), so
+ * the answer is always a complete document.
  */
 
 #define API_VERSION "status.karpenter-node-holder.io/v1"
-#define TAIL_BYTES 512 /* for what follows the last item */
+#define TAIL_BYTES 512 /* reserved for the text after the last item */
 
 /* --- values: arguments of %s, in memory of the function that calls -------- */
 
@@ -285,7 +285,7 @@ write_items(struct buf *b, const struct status_head *h,
 	    const struct status_items *items)
 {
 	uint64_t scopes = 0, nodepools = 0, turns = 0, before = UINT64_MAX;
-	/* Each part may take what those before it have left. */
+	/* Each part may use the room that the parts before it have left. */
 	size_t room = b->cap - TAIL_BYTES;
 	struct buf was;
 

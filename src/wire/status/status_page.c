@@ -14,9 +14,9 @@
  * may be behind the API server's proxy.  The page has no script, and its style
  * is that of status_html.c, which also has the functions that escape.
  *
- * People read a page, so each list has a bound besides its share of the room,
- * and the most important items come first.  An item that has no room is taken
- * back and counted, so the page is always complete HTML.
+ * People read a page, so each list has a maximum length as well, and the most
+ * important items come first.  An item that does not fit is removed and
+ * counted, so the page is always complete HTML.
  */
 
 #define SCOPES_SHOWN 20
@@ -141,7 +141,7 @@ put_counts(struct buf *b, const struct status_head *h)
 	buf_puts(b, ".");
 }
 
-/* Writes the one sentence for which people open the page. */
+/* Writes the main sentence of the page: what is held, and until when. */
 static void
 put_verdict(struct buf *b, const struct status_head *h, const struct tally *t)
 {
@@ -174,7 +174,7 @@ put_verdict(struct buf *b, const struct status_head *h, const struct tally *t)
 	buf_puts(b, "</p>");
 }
 
-/* The identity begins with the name of the pod. */
+/* Writes who leads.  The identity begins with the name of the pod. */
 static void
 put_follower(struct buf *b, const struct status_lead *l)
 {

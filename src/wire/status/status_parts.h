@@ -26,13 +26,13 @@ void status_text_machines(struct buf *b, const struct status_head *h,
 			  const struct status_machines *list);
 void status_page_machines(struct buf *b, const struct status_head *h,
 			  const struct status_machines *list);
-/* Appends one line of text that is not ours. */
+/* Appends one line of text that comes from elsewhere, such as a reason. */
 void status_text_line(struct buf *b, const char *s);
 /* Appends a name or value as a terminal may show it.  Returns how many
  * characters that are. */
 size_t status_text_safe(struct buf *b, const char *s);
-/* Append a line of the text without its first word and its newline.  Nothing in
- * the line comes from elsewhere. */
+/* Append a line of status_text without its first word and its newline.  The
+ * line has no text from elsewhere. */
 void status_text_certificate(struct buf *b, const struct status_head *h);
 void status_text_admissions(struct buf *b, const struct status_admissions *a);
 void status_text_views(struct buf *b, const struct status_report *r);
@@ -50,8 +50,8 @@ void status_timeline(struct buf *b, const struct status_head *h,
 void html_begin(struct buf *b, const char *title);
 void html_end(struct buf *b);
 /* html_text appends text, escaped.  html_name appends a name or value from
- * elsewhere, which can neither leave its element nor turn the direction of the
- * text after it. */
+ * elsewhere, isolated so that it cannot change the direction of the text after
+ * it. */
 void html_text(struct buf *b, const char *s);
 void html_name(struct buf *b, const char *s);
 /* Appends the name of a machine as a link to its own answer.  path: the
@@ -61,9 +61,9 @@ void html_machine(struct buf *b, const char *path, const char *name);
  * in UTC and how far away it is. */
 void html_span(struct buf *b, int64_t ms);
 void html_moment(struct buf *b, int64_t ms, int64_t now_ms);
-/* html_part returns the part of b in which a text is to be written, and
- * html_of_text makes an answer of that text.  linked: the answer is that of
- * /status/machines/NAME and has a link to the page. */
+/* html_part returns the part of b in which a text has to be written.
+ * html_of_text then makes an HTML answer of that text.  `linked` adds a link to
+ * the page, for /status/machines/NAME. */
 struct buf html_part(struct buf *b);
 void html_of_text(struct buf *b, const struct buf *text, bool linked);
 
@@ -78,8 +78,8 @@ const char *words_resource(enum kind k); /* NULL if none */
 #define WAIT_BYTES 160
 void words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
 			 unsigned i);
-/* Says that objects carry our hold although the mode is observe.  Returns false
- * if none does. */
+/* Writes that objects carry our hold although the mode is observe.  Returns
+ * false if no object does. */
 #define LEFT_BYTES 160
 bool words_left(char out[LEFT_BYTES], const struct status_head *h);
 /* Returns the scope's name for people. */
@@ -94,9 +94,9 @@ void words_settle(struct buf *b, const struct buf *before, size_t limit,
 void words_hand(const struct status_head *h, const struct hand_holds *hand,
 		char out[HAND_BYTES]);
 
-/* Returns how many machines of a list were left out.  seen: how many were
- * looked at; if `left` is set, the last of them had no room.  There may be more
- * machines now than when they were counted. */
+/* Returns how many machines of a list were left out.  `seen` is how many were
+ * visited.  If `left` is not 0, the last of these did not fit.  There may be
+ * more machines now than were counted. */
 uint64_t words_left_out(const struct status_machines *list, uint32_t seen,
 			uint64_t left);
 
@@ -105,8 +105,9 @@ const char *words_half_held(const struct half_status *h);
 const char *words_held_by(const struct machine_status *m);
 /* Returns what a person did: "held", "released", "otherValue" or NULL. */
 const char *words_person(const struct machine_status *m);
-/* Until when a machine is held, as far as is known, or STAMP_NONE.  `why` names
- * the reason that ends last, such as "scale-up" for its scope.  Static. */
+/* When the hold of a machine ends, as far as is known, or STAMP_NONE.  `why`
+ * names the reason that ends last, such as "scale-up".  It is a static string.
+ */
 struct machine_until {
 	int64_t at_ms;
 	bool earliest;
@@ -115,18 +116,18 @@ struct machine_until {
 struct machine_until words_until(const struct machine_status *m,
 				 const struct scope_status *scope,
 				 int64_t now_ms);
-/* Returns the scope whose activity holds the machine.  NULL: none does, or it
- * is not known. */
+/* Returns the scope that holds the machine because it is busy.  Returns NULL if
+ * no scope does, or if it is unknown. */
 const struct scope_status *words_restarted(const struct machine_status *m,
 					   const struct scope_status *scope);
-/* When Karpenter may take the machine if nothing else happens. */
+/* When Karpenter may disrupt the machine if nothing else happens. */
 enum machine_free {
-	FREE_UNSAID, /* it goes anyway, or Karpenter would not disrupt it */
+	FREE_UNSAID, /* not told: it goes anyway, or is never disrupted */
 	FREE_NOW,
 	FREE_THEN, /* at the end of words_until */
 	FREE_SOON, /* once the hold is removed, which is due */
 	FREE_UNKNOWN,
-	FREE_PERSON, /* when the person who holds it lets go */
+	FREE_PERSON, /* when a person removes the hold */
 };
 enum machine_free words_free(const struct status_head *h,
 			     const struct machine_status *m,
@@ -146,8 +147,8 @@ void words_row_why(const struct machine_status *m,
 #define ANNOTATION_BYTES 40
 bool words_annotation(const struct nodepool_status *p, enum nodepool_key k,
 		      char out[ANNOTATION_BYTES]);
-/* Writes the value of annotation k if it does not count, and why.  Returns
- * false if it counts, or if there is none. */
+/* Writes the value of annotation k and why it is ignored.  Returns false if the
+ * annotation is in force, or is missing. */
 #define BAD_BYTES 160
 bool words_bad(const struct nodepool_status *p, enum nodepool_key k,
 	       char value[NODEPOOL_BAD_BYTES], char why[BAD_BYTES]);
