@@ -228,6 +228,10 @@ truth_retry(struct truth *t, int machine)
 	if (t->rules.scope == SCOPE_NODE ||
 	    t->rules.replacements != REPLACEMENTS_IGNORE || claim->deleting)
 		return;
+	/* It may come to count when its NodePool is no longer left alone. */
+	if (!x->retry.asked &&
+	    truth_uncounted(t->w, &t->rules, &t->w->machines[machine]))
+		return;
 	if (!x->retry.asked && !x->retry.coming)
 		x->retry.at = t->w->now;
 	x->retry.coming = x->counts.hi;
