@@ -26,14 +26,14 @@ void buf_add(struct buf *b, const char *bytes, size_t n);
 void buf_puts(struct buf *b, const char *s);
 void buf_printf(struct buf *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Appends n bytes that the caller writes to the place that is returned; NULL if
- * they do not fit. */
+/* Makes room for n more bytes and returns the place to which the caller writes
+ * them, or NULL if they do not fit. */
 char *buf_more(struct buf *b, size_t n);
 
-/* Appends s as a JSON string, quotes included (RFC 8259 §7).  What a terminal
- * does not show (utf8_shown) is escaped.  Bytes that are not UTF-8 come out as
- * U+FFFD, so the result is always valid JSON.  It has the quotes and at most 6
- * bytes for each byte of s. */
+/* Appends s as a JSON string, quotes included (RFC 8259 §7).  Characters that
+ * could control a terminal (utf8_shown) are escaped.  Bytes that are not UTF-8
+ * become U+FFFD, so the result is always valid JSON.  It has the quotes and at
+ * most 6 bytes for each byte of s. */
 void buf_json(struct buf *b, const char *s);
 
 #endif

@@ -9,8 +9,8 @@
  * The counters of the process.  COUNTERS lists each simple counter once, with
  * its metric's name and its labels.  wire/metrics puts METRICS_PREFIX before a
  * name.  A name that other programs use too begins with '=', and wire/metrics
- * writes it without the '=' and without the prefix.  One that begins with '?'
- * says what is held, and gets another prefix with MODE_OBSERVE.  The two
+ * writes it without the '=' and without the prefix.  A name that begins with
+ * '?' is about holds, and gets another prefix with MODE_OBSERVE.  The two
  * histograms and the count of calls to the API server are members of struct
  * counters.
  *
@@ -112,7 +112,7 @@ enum rest_method {
 	REST_DELETE,
 	REST_METHODS,
 };
-/* status codes are below this, or 0 if no answer came */
+/* Status codes are below this.  0 stands for a call without an answer. */
 #define HTTP_CODE_MAX 600
 
 /* Zeroed memory is a valid initial value.  The histograms keep the number

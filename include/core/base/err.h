@@ -4,9 +4,9 @@
 
 /*
  * An error is a plain value without anything to free: a code for callers that
- * branch, and a sentence for people.  The sentence is one line.  What a
- * terminal would not show of what it quotes becomes '?' (utf8_shown), and a
- * sentence that is too long is cut and ends with "…".
+ * branch, and a sentence for people.  The sentence is one line.  In
+ * quoted text, characters that could control a terminal become '?'
+ * (utf8_shown).  A sentence that is too long is cut and ends with "…".
  *
  * A function that can fail for more than one reason takes a `struct err *e` as
  * its last parameter and returns 0 or -1 (or a pointer or NULL).  On failure it
@@ -19,10 +19,8 @@
 
 enum err_code {
 	ERR_NONE = 0,
-	ERR_INPUT,     /* what we were given is wrong; trying again does not
-			   help */
-	ERR_LIMIT,     /* what we were given is beyond a bound, most often one
-			   of limits.h */
+	ERR_INPUT,     /* The input is wrong, so a retry would not help. */
+	ERR_LIMIT,     /* The input exceeds a bound, mostly one of limits.h. */
 	ERR_SYSTEM,    /* the operating system refused: a file, a socket,
 			   memory */
 	ERR_TLS,       /* handshake, certificate, name */

@@ -14,11 +14,12 @@
  */
 struct heap {
 	uint32_t n, cap;
-	uint32_t *ids;	/* the ids, in heap order */
-	uint32_t *pos;	/* by id: place in ids + 1; 0 = not in it */
-	uint32_t known; /* no id from here on was ever in the heap, and none has
-			   a pos */
-	int64_t *keys;	/* the keys, in heap order */
+	uint32_t *ids; /* the ids, in heap order */
+	uint32_t *pos; /* by id: place in ids + 1; 0 = not in it */
+	/* No id from `known` on has been in the heap, so their pos is not
+	 * initialized. */
+	uint32_t known;
+	int64_t *keys; /* the keys, in heap order */
 };
 
 /* Returns -1 if there is no memory.  *h is then empty, and heap_done is not
@@ -29,8 +30,8 @@ void heap_done(struct heap *h);
 void heap_set(struct heap *h, uint32_t id, int64_t key);
 void heap_remove(struct heap *h, uint32_t id); /* the id may be absent */
 bool heap_has(const struct heap *h, uint32_t id);
-int64_t heap_key(const struct heap *h, uint32_t id); /* the id must be in the
-							heap */
+/* Returns the key of an id, which must be in the heap. */
+int64_t heap_key(const struct heap *h, uint32_t id);
 /* Gets the id with the smallest key, and that key, and leaves it in the heap.
  * Returns false, with the outputs untouched, if the heap is empty.  Equal keys
  * come in no particular order. */

@@ -10,11 +10,11 @@
 /*
  * A hash index that finds an id by its key.  The index keeps ids, each beside a
  * few bits of its hash, so that a search rarely looks at another id's key,
- * which the processor would have to fetch.  The keys are the owner's, who gives
- * two callbacks: `hash` returns the hash of an id's key, and `same` returns
- * whether an id's key is the one that is looked for.  The key of an id must not
- * change while the id is in the index: remove the id, change the key, and add
- * the id again.  Several ids may have the same key.
+ * which the processor would have to fetch.  The owner keeps the keys and
+ * provides two callbacks: `hash` returns the hash of an id's key, and `same`
+ * returns whether an id's key is the one that is looked for.  The key of an id
+ * must not change while the id is in the index: remove the id, change the key,
+ * and add the id again.  Several ids may have the same key.
  *
  * It uses open addressing with linear probing and no tombstones.  index_init
  * allocates all slots, but only as many are used as there are ids to store, so
@@ -27,8 +27,8 @@ struct index {
 	uint32_t *slots; /* id + 1 within id_mask, the id's hash in the
 				   other bits; 0 = free */
 	uint32_t id_mask;
-	uint32_t n, cap, used; /* ids in the index; slots that exist; slots in
-				   use */
+	/* Number of ids in the index, of slots, and of slots in use. */
+	uint32_t n, cap, used;
 	index_hash_fn *hash;
 	index_same_fn *same;
 	const void *ctx;
@@ -51,9 +51,9 @@ void index_remove(struct index *x, uint32_t id);
 uint32_t index_find(const struct index *x, uint32_t hash, const void *key);
 
 /* Return a hash of the text, for callers whose keys are texts.  If anybody may
- * make up such a text, it takes a seed that nobody knows, because otherwise all
- * keys may be made to have the same hash.  Names and uids of objects need none:
- * the API server checks the former and makes the latter. */
+ * choose the texts, use a secret seed, because an attacker could otherwise
+ * choose texts with the same hash.  Names and uids of objects need no seed: the
+ * API server checks names and makes uids. */
 uint32_t index_hash(const char *text, uint64_t seed);
 uint32_t index_hash_text(const char *text);
 

@@ -3,11 +3,10 @@
 #define CORE_BASE_LIMITS_H
 
 /*
- * The bounds of the program: how large, how deep, how many and how late
- * whatever comes from others may be (from API servers, their webhook calls,
- * files, credential plugins), and what follows from them for the table and the
- * controller.  A comment gives the reason, or what real values are.  Units are
- * in the names.
+ * The bounds of the program.  They limit the size, depth, number and delay of
+ * all input (from API servers, webhook calls, files and credential plugins),
+ * and what the table and the controller keep of it.  A comment gives the
+ * reason, or what real values are.  Units are in the names.
  *
  * These places have bounds of their own, because nothing else needs to know
  * them:
@@ -18,10 +17,10 @@
  *	edge/certs/		certificates that we issue
  *	cli/options.h		warnings of one start
  *
- * The table of keys in wire/config has the range of each setting.  The buffer
- * of a text that we write ourselves, or cut for show, is declared beside the
- * function that fills it.  edge/timing.h makes fields of the deadlines of the
- * daemon, so that tests can run it with shorter ones.
+ * The table of keys in wire/config has the range of each setting.  The size
+ * of a buffer for a text that we write ourselves is declared beside the
+ * function that fills the buffer.  edge/timing.h has the daemon's deadlines as
+ * fields, so that tests can run the daemon with shorter deadlines.
  */
 
 /* clang-format off */

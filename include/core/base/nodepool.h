@@ -26,32 +26,34 @@ enum nodepool_key {
 	NODEPOOL_KEY_COUNT,
 };
 
-#define NODEPOOL_BAD_BYTES 64 /* of a bad value: enough to recognize it */
+/* Bytes of a bad value that are kept, so that a person can recognize it. */
+#define NODEPOOL_BAD_BYTES 64
 
 #define NODEPOOL_REASON_KEY OWN_PREFIX "reason"
 
-/* as a generation: the spec is older than the metadata */
+/* A generation that means that the spec is older than the metadata. */
 #define NODEPOOL_BEHIND (-1)
 
 struct nodepool {
 	char name[NODEPOOL_BYTES];
 	char uid[UID_BYTES];
-	char rv[RV_BYTES];	/* metadata.resourceVersion, opaque */
-	long long generation;	/* metadata.generation, which grows with each
-				   change of the spec, or 0 if it is missing;
-				   NODEPOOL_BEHIND: it is later than the rest */
-	bool spec_known;	/* false: only the metadata was there, and
-				   `inert` says nothing */
-	bool inert;		/* Karpenter never consolidates its nodes: it
-				   has spec.replicas, or
-				   spec.disruption.consolidateAfter: Never */
-	bool disabled;		/* enabled: "false" */
-	int64_t hold_until_ms;	/* server_ms, or STAMP_NONE if none */
-	int64_t released_at_ms; /* server_ms, or STAMP_NONE if none.  It may lie
-				   ahead of now.  The controller, which knows
-				   the time, then reports it as bad */
-	int64_t hold_ms;	/* -1: the configuration's holdDuration */
-	int64_t max_hold_ms;	/* -1: the configuration's maxHoldDuration; 0:
+	char rv[RV_BYTES]; /* metadata.resourceVersion, opaque */
+	/* metadata.generation, which grows with each change of the spec, or 0
+	 * if it is missing, or NODEPOOL_BEHIND. */
+	long long generation;
+	/* Whether the spec is known.  If only the metadata was there, `inert`
+	 * has no meaning. */
+	bool spec_known;
+	/* Karpenter never consolidates the nodes of this NodePool, because it
+	 * has spec.replicas or spec.disruption.consolidateAfter: Never. */
+	bool inert;
+	bool disabled;	       /* enabled: "false" */
+	int64_t hold_until_ms; /* server_ms, or STAMP_NONE if none */
+	/* server_ms, or STAMP_NONE if none.  It may lie in the future; the
+	 * controller, which knows the time, then reports it as bad. */
+	int64_t released_at_ms;
+	int64_t hold_ms;     /* -1: the configuration's holdDuration */
+	int64_t max_hold_ms; /* -1: the configuration's maxHoldDuration; 0:
 				   no cap */
 
 	/* Each annotation's value if it cannot be read, cut at a whole

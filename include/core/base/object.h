@@ -52,7 +52,7 @@ enum hold {
 enum mark {
 	MARK_ABSENT,
 	MARK_TIME, /* a time in the format that we write (mark_ms) */
-	MARK_ODD,  /* any other value, read as the object's creation time */
+	MARK_ODD,  /* any other value, which counts as the creation time */
 };
 
 /* A hold annotation: its key and its value. */

@@ -9,26 +9,28 @@
 #include "core/base/strings.h"
 
 /*
- * Uids and resourceVersions in little room.  Both are opaque texts, but every
- * API server writes them in one way: a uid as a UUID in lower case, a
- * resourceVersion as a decimal number, which will have no more than 18 digits
- * for centuries.  Such a text is kept as 16 or 8 bytes, and any other text as a
- * reference to a string.  Each text comes back exactly as it was.  Two values
- * that were packed with the same `struct strings` are equal if and only if
- * their texts are equal.
+ * Compact forms of uids and resourceVersions.  Both are opaque texts, but every
+ * API server writes a uid as a UUID in lower case, and a resourceVersion as a
+ * decimal number, which will not exceed 18 digits for centuries.  Such a text
+ * is kept as 16 or 8 bytes, and any other text as a reference to a string.
+ * Each text comes back exactly as it was.  Two values that were packed with the
+ * same `struct strings` are equal if and only if their texts are equal.
  *
  * The owner of a packed value gives it back with packed_uid_drop or
- * packed_version_drop.  A zeroed value is a text of its own (a UUID of zeros;
- * "0"); UID_NONE and VERSION_NONE are the empty text.
+ * packed_version_drop.  A zeroed value is not the empty text, but a UUID of
+ * zeros or the version "0".  UID_NONE and VERSION_NONE are the empty text.
  */
 struct uid {
-	uint64_t high, low; /* high UINT64_MAX: low is the reference */
+	/* The UUID or, if high is UINT64_MAX, the reference of a text in low.
+	 */
+	uint64_t high, low;
 };
 #define UID_NONE ((struct uid){UINT64_MAX, 0})
 
 struct version {
-	uint64_t n; /* a number below VERSION_TEXT, or VERSION_TEXT plus the
-			       reference of a text */
+	/* A number below VERSION_TEXT, or VERSION_TEXT plus the reference of a
+	 * text. */
+	uint64_t n;
 };
 #define VERSION_TEXT (UINT64_C(1) << 63)
 #define VERSION_NONE ((struct version){VERSION_TEXT})
@@ -41,16 +43,16 @@ int packed_version_take(struct strings *s, const char *text,
 void packed_uid_drop(struct strings *s, struct uid u);
 void packed_version_drop(struct strings *s, struct version v);
 
-/* Pack a text only to compare it; the caller owns nothing.  Return false if
- * nothing that was taken can be equal to it. */
+/* Pack a text only for comparisons; the caller owns nothing.  Return false if
+ * no packed value can be equal to the text. */
 bool packed_uid_find(const struct strings *s, const char *text,
 		     struct uid *out);
 bool packed_version_find(const struct strings *s, const char *text,
 			 struct version *out);
 
-/* Returns a number for a resourceVersion that is only compared with others: 0
- * for the empty text, and different numbers for different versions.  (Of texts
- * that are no numbers, two in 2^63 have the same.) */
+/* Returns a number for a resourceVersion, for comparisons only: 0 for the empty
+ * text, and different numbers for different versions.  (Two texts that are not
+ * numbers have the same number with a probability of 2^-63.) */
 uint64_t packed_version_key(const char *text);
 
 /* Give the text back. */

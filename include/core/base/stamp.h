@@ -7,8 +7,8 @@
 /*
  * The two clocks, and times as text.  core/ never reads a clock: callers pass
  * the time.  All functions are pure; any thread may call them.
- *   server_ms  the API server's time, in milliseconds since 1970 (UTC), for
- *              whatever is compared with a time on an object.  It may jump.
+ *   server_ms  the API server's time, in milliseconds since 1970 (UTC).  It is
+ *              used for comparisons with times on objects.  It may jump.
  *   boot_ms    CLOCK_BOOTTIME in milliseconds, for backoff and timeouts.  It
  *              never jumps and counts the time in which the machine sleeps.
  */
@@ -39,7 +39,8 @@ void stamp_format_us(int64_t us, char out[STAMP_US_BYTES]);
  */
 int stamp_parse_http(const char *s, int64_t *ms);
 
-/* Returns how much later the second time is, 49 days at most; 0: it is not. */
+/* Returns how much later the second time is, at most 49 days, or 0 if it is not
+ * later. */
 uint32_t stamp_gap_ms(int64_t first_ms, int64_t then_ms);
 
 #endif

@@ -21,12 +21,12 @@
  * back.  strings_init allocates all memory and touches only what is used, from
  * the low end.  Not thread-safe.
  *
- * A string takes 4 bytes beside its text and NUL, rounded up to 8.  What a
- * string leaves is joined with what is free beside it and used again.  The
- * names of a fleet that take no more than eight tenths of the arena find room,
- * however often they change (tests/unit/core/test_strings.c).  No string moves,
- * so short ones that stay could keep free places too small for the longest
- * ones.
+ * A string takes 4 bytes besides its text and NUL, rounded up to 8.  The room
+ * of a string that is freed is joined with free room beside it and used again.
+ * Names that take at most eight tenths of the arena always find room, however
+ * often they change (tests/unit/core/test_strings.c).  Strings never move, so
+ * short strings that stay could split the free room into places that are too
+ * small for long strings.
  */
 #define STRING_BYTES NAME_BYTES /* the longest string, with its NUL */
 #define STRINGS_CLASSES ((4 + STRING_BYTES + 7) / 8 + 1)
@@ -35,11 +35,10 @@ struct strings {
 	struct string_unit *at; /* a reference is a place in here */
 	uint32_t top, cap;	/* units from top on were never used */
 	uint32_t n, max;	/* strings */
-	uint32_t free[STRINGS_CLASSES + 1]; /* the first of the free places of
-					       each size in units; the last
-					       element is for larger sizes; 0:
-					       none */
-	struct index index;		    /* finds a reference by its text */
+	/* The first free place of each size in units, or 0.  The last element
+	 * is for larger sizes. */
+	uint32_t free[STRINGS_CLASSES + 1];
+	struct index index; /* finds a reference by its text */
 };
 
 /* `bytes` is the size of the arena, less than 4 GiB.  For every 32 bytes of it
@@ -50,14 +49,14 @@ void strings_done(struct strings *s);
 
 /* Returns a reference to the text, which is shorter than STRING_BYTES.  The
  * caller owns it and gives it back with strings_drop.  Returns NO_ID if there
- * is no room; nobody needs to give that back, but may. */
+ * is no room; giving that back is allowed but not needed. */
 uint32_t strings_take(struct strings *s, const char *text);
 void strings_drop(struct strings *s, uint32_t ref);
-/* Changes the reference, which the caller owns, to one to this text.  Returns
- * -1 if there is no room; *ref is then what it was. */
+/* Replaces the caller's reference by one to this text.  Returns -1, with *ref
+ * untouched, if there is no room. */
 int strings_set(struct strings *s, uint32_t *ref, const char *text);
-/* Returns the reference to the text, which the caller does not own, or NO_ID if
- * nobody has one. */
+/* Returns the reference to the text without making the caller an owner, or
+ * NO_ID if there is none. */
 uint32_t strings_find(const struct strings *s, const char *text);
 /* Returns the text, which belongs to *s and is valid until the last owner gives
  * the reference back. */

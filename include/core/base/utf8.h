@@ -16,12 +16,12 @@ size_t utf8_len(const char *s, size_t n);
 uint32_t utf8_code(const char *s, size_t n);
 
 /* Returns the length of the character at s, which is not "", and sets whether a
- * terminal shows it.  It would do something else with C0, DEL, C1, with those
- * that end a line or turn the direction of what follows, and with a byte that
- * is no character. */
+ * terminal shows it.  A terminal does not show C0, DEL and C1, characters that
+ * end a line or change the direction of the text, and bytes that are no
+ * character. */
 size_t utf8_shown(const char *s, bool *shows);
 
-/* Replaces what a terminal does not show in s by '?'. */
+/* Replaces each character of s that a terminal does not show by '?'. */
 void utf8_make_shown(char *s);
 
 #endif

@@ -21,9 +21,9 @@
  *
  *	shows it the cluster		controller_track and its kin
  *	asks what to do			controller_next
- *	performs the action and says	controller_found, controller_fresh,
- *	what came of it			controller_done
- *	reads what there is to tell	controller_note, controller_report
+ *	performs the action and		controller_found, controller_fresh,
+ *	reports its outcome		controller_done
+ *	reads notes and figures		controller_note, controller_report
  *
  * A step machine (docs/architecture.md#step-machines): controller_next returns
  * the next action or the time to wait, and controller_done receives the

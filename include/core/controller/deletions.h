@@ -9,11 +9,11 @@
 #include "core/rules/rules.h"
 
 /*
- * Remembers machines that were ready, or were substitutes, and are deleted,
- * though not by Karpenter's choice: they expired, were interrupted or were
- * deleted by hand.  Karpenter makes an ordinary NodeClaim for their pods.  It
- * is a substitute and no scale-up (docs/rules.md#substitutes).  Each deletion
- * has one substitute.
+ * Remembers machines that were ready, or were substitutes, and that are being
+ * deleted for another reason than Karpenter's choice: they expired, were
+ * interrupted or were deleted by hand.  Karpenter then makes an ordinary
+ * NodeClaim for their pods.  This NodeClaim is a substitute and no scale-up
+ * (docs/rules.md#substitutes).  Each deletion has one substitute.
  *
  * Times are in milliseconds since 1970.  began_ms and created_ms are stamps as
  * written on the objects, and are not shifted when a clock is set.  gone_ms is
@@ -26,10 +26,11 @@ struct deletion {
 	bool spent;	     /* its substitute has been found */
 	char uid[UID_BYTES]; /* the uid of the deleted claim */
 	char nodepool[NODEPOOL_BYTES];
-	int64_t began_ms; /* its deletionTimestamp, or our server time if
-				   it had none that can be read */
-	int64_t until_ms; /* a substitute is created up to this moment,
-				   whether or not the claim still drains */
+	/* The deletionTimestamp, or our server time if that is unreadable. */
+	int64_t began_ms;
+	/* A substitute is created by this time at the latest, whether or not
+	 * the claim still drains. */
+	int64_t until_ms;
 	/* When the last claim that might have been its substitute was deleted
 	 * before its launch; STAMP_NONE if none was. */
 	int64_t failed_ms;
@@ -65,10 +66,10 @@ const struct deletion *deletions_match(const struct deletions *d,
 				       int64_t created_ms);
 
 /* Reports that a claim of this NodePool was deleted before it was launched.
- * The deletion that it would have been matched with waits for another claim for
- * as long as at first, but not beyond DRAINING_MS.  Each claim extends one
- * deletion, and one that was created before the last such claim was deleted
- * extends another. */
+ * The deletion that the claim would have been matched with then waits for
+ * another claim for the same time again, but not beyond DRAINING_MS.  Each
+ * claim extends one deletion.  A claim that was created before the last such
+ * claim was deleted extends another deletion. */
 void deletions_extend(struct deletions *d, enum scope_kind scope,
 		      const char *nodepool, int64_t created_ms,
 		      int64_t deleted_ms);

@@ -8,30 +8,30 @@
 #include "core/base/limits.h"
 
 /*
- * Remembers what Karpenter's Events have said of NodeClaims that no watch has
- * shown yet.  Each memory is a claim's uid and a reason.  If there is no room,
- * the oldest one is dropped, and its claim then counts as a scale-up.  Not
- * thread-safe.
+ * Remembers Karpenter's Events about NodeClaims that no watch has shown yet.
+ * An entry has a claim's uid and a reason.  If there is no room, the oldest
+ * entry is dropped, and its claim then counts as a scale-up.  Not thread-safe.
  */
 /* a replacement for which no reason is given */
 #define DISRUPTION_UNKNOWN "unknown"
 
-/* What an Event has said of one claim. */
+/* The reason that an Event gave for one claim. */
 struct disruption_said {
 	char uid[UID_BYTES];
 	char reason[CLASS_BYTES];
 };
 
 struct disruption_events {
-	struct disruption_said *at; /* a ring; uid "": free */
+	struct disruption_said *at; /* a ring; free entries have the uid "" */
 	uint32_t next, max;
 	uint64_t seed;
 	struct index by_uid;
 };
 
-/* max: how many claims fit.  seed: of the index (core/base/index.h), because
- * nobody checks the uids in Events.  Returns -1 if there is no memory; call
- * disruption_events_done in either case. */
+/* `max` is the number of claims that fit.  `seed` is that of the index
+ * (core/base/index.h), which needs one because nobody checks the uids in
+ * Events.  Returns -1 if there is no memory; call disruption_events_done in
+ * either case. */
 int disruption_events_init(struct disruption_events *d, uint32_t max,
 			   uint64_t seed);
 void disruption_events_done(struct disruption_events *d);

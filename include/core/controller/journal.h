@@ -12,10 +12,10 @@
 #include "core/rules/rules.h"
 
 /*
- * What has happened, for /status (docs/status.md): two rings, one of the latest
- * JOURNAL_TURNS turns of scopes and NodePools, and one of the latest
- * JOURNAL_WRITES answers to writes.  The controller writes them and never reads
- * them, so that no decision depends on them.
+ * The history for /status (docs/status.md) in two rings: the latest
+ * JOURNAL_TURNS turns of scopes and NodePools, and the latest JOURNAL_WRITES
+ * results of writes.  The controller writes them and never reads them, so that
+ * no decision depends on them.
  *
  * All times are server_ms.  The struct owns no memory; a zeroed struct is an
  * empty journal.  Pages of the rings that were never used stay untouched.  Not
@@ -25,7 +25,7 @@ enum turn_what {
 	TURN_HELD,
 	TURN_RELEASED,
 	TURN_CAPPED,  /* released by its cap while it was busy */
-	TURN_RESUMED, /* what a person had set was removed */
+	TURN_RESUMED, /* a person has removed hold-until or released-at */
 	TURN_WHATS
 };
 
@@ -45,8 +45,9 @@ struct turn {
 	int64_t at_ms;
 	enum turn_what what;
 	enum turn_cause cause;
-	bool nodepool; /* true: a person has turned a NodePool; false: a
-				   scope has turned by itself */
+	/* Whether a person has turned a NodePool.  Otherwise a scope has turned
+	 * by itself. */
+	bool nodepool;
 	/* The name of the NodePool or the scope.  For a scope, "" is the
 	 * cluster, or the machines without a NodePool. */
 	char scope[NODEPOOL_BYTES];
@@ -56,23 +57,22 @@ struct turn {
 	/* For a NodePool, the reason that the person gave, cut to this size, or
 	 * "". */
 	char reason[JOURNAL_NAME_BYTES];
-	/* For how long the scope or NodePool had been held; -1 if it had not
-	 * been, or if nobody knows. */
+	/* How long the scope or NodePool had been held; -1 if it had not been
+	 * held, or if that is unknown. */
 	int64_t held_ms;
 	/* For a NodePool, its hold-until with TURN_HELD, and its released-at
 	 * with TURN_BY_RELEASE.  Otherwise STAMP_NONE. */
 	int64_t until_ms;
 };
-/* Return the names of these, in /status and in the text of the journal.
- * Static. */
+/* Return the names that /status and the text of the journal use.  Static. */
 const char *journal_what(enum turn_what w);
 const char *journal_cause(enum turn_cause c);
 
-/* How a write was answered. */
+/* The result of a write. */
 enum written_how {
 	WRITTEN_OK,
-	WRITTEN_CONFLICT, /* the object had changed: decided anew */
-	WRITTEN_REFUSED,  /* tried again, later and later */
+	WRITTEN_CONFLICT, /* the object had changed, so it is decided again */
+	WRITTEN_REFUSED,  /* retried with growing delays */
 	WRITTEN_GONE,	  /* there is no such object any more */
 	WRITTEN_FAILED,	  /* no answer, or the API server was busy */
 	WRITTEN_OBSERVED, /* MODE_OBSERVE: reported instead of written */
@@ -88,11 +88,10 @@ struct written {
 struct journal {
 	struct turn turns[JOURNAL_TURNS];
 	struct written writes[JOURNAL_WRITES];
-	/* How many there have ever been.  The latest that fit are kept. */
+	/* Total numbers of turns and writes.  Only the latest are kept. */
 	uint64_t turns_n, writes_n;
 	uint64_t turns_first; /* turns before this one are not kept */
-	/* Since when all turns are known; STAMP_NONE if nothing was done
-	 * yet. */
+	/* The time from which on all turns are known, or STAMP_NONE. */
 	int64_t since_ms;
 };
 
@@ -104,9 +103,10 @@ void journal_since(struct journal *h, int64_t since_ms);
  * scope is shorter than NODEPOOL_BYTES. */
 struct turn *journal_turn(struct journal *h, int64_t at_ms, enum turn_what what,
 			  enum turn_cause cause, const char *scope);
-/* Reads the turns, the newest first.  *before starts as UINT64_MAX and is moved
- * by each call, so turns that are added meanwhile neither come twice nor push
- * one out.  Returns false after the oldest that is kept. */
+/* Reads the turns, the newest first.  *before starts as UINT64_MAX, and each
+ * call moves it, so turns that are added during the iteration are neither
+ * repeated nor do they hide others.  Returns false after the oldest turn that
+ * is kept. */
 bool journal_turn_at(const struct journal *h, uint64_t *before,
 		     struct turn *out);
 /* Finds the last turn of this scope or NodePool, from the turn with the number
@@ -127,10 +127,10 @@ bool journal_written(const struct journal *h, const char *uid,
 struct journal_lead {
 	const struct rules *rules;
 	int32_t term;	  /* the Lease's leaseTransitions */
-	int64_t since_ms; /* since when all turns are known */
-	bool cut;	  /* the text had no room for older turns */
-	/* After a text was read: no leader without a text led in between, and
-	 * since_ms and cut are set. */
+	int64_t since_ms; /* the time from which on all turns are known */
+	bool cut;	  /* Whether the text had no room for older turns. */
+	/* Set when a text is read, if no leader without a text led in between.
+	 * since_ms and cut are then set too. */
 	bool whole;
 };
 
@@ -141,8 +141,8 @@ void journal_text_write(const struct journal *h, const struct journal_lead *l,
 /* Takes over the turns of a text that the leader before us wrote.  They replace
  * the turns that we have of its time, and the turns from the number `own` on,
  * which this lead has told.  A line that cannot be read is left out.  If the
- * text is none, or is of another mode or kind of scope, nothing changes and it
- * returns -1. */
+ * text is no journal, or has another mode or kind of scope, nothing changes and
+ * it returns -1. */
 int journal_text_read(struct journal *h, uint64_t own, const char *text,
 		      struct journal_lead *l, int64_t now_ms);
 

@@ -20,28 +20,31 @@
 /* The type of a note, what its name names, and the member of `as` that it
  * sets.  A type without a member says everything by its name. */
 enum note_type {
-	NOTE_SCOPE_HELD,       /* the scope; held */
-	NOTE_SCOPE_MOVED,      /* a scope that was held already, and whose
+	NOTE_SCOPE_HELD,   /* the scope; held */
+	NOTE_SCOPE_MOVED,  /* a scope that was held already, and whose
 				   quiet time has moved; held */
-	NOTE_SCOPE_QUIET,      /* the scope; quiet */
-	NOTE_SCOPE_CAPPED,     /* the scope, released by its cap; capped */
-	NOTE_TABLE_FULL,       /* the object that is left unheld */
-	NOTE_STOPPED,	       /* a release waits: the kind of which a fresh
-				   list showed more than the table knows;
-				   objects */
-	NOTE_BLOCKED,	       /* holds cannot be released: the kind that is
-				   not seen; objects */
-	NOTE_WITHOUT,	       /* the kind that a lead begins without, because
-				   it could not be listed in time */
-	NOTE_LEFT,	       /* MODE_OBSERVE: objects that carry hold and
-				   mark, which stay there; objects */
-	NOTE_STATE_SHORT,      /* the state for the next leader has no room for
-				   all scopes; objects */
-	NOTE_REFUSED,	       /* the object that cannot be written to;
-				   refused */
-	NOTE_NODEPOOL_MANUAL,  /* the NodePool that is held by hand; manual */
-	NOTE_NODEPOOL_INVALID, /* the NodePool with an annotation that does not
-				   count; invalid */
+	NOTE_SCOPE_QUIET,  /* the scope; quiet */
+	NOTE_SCOPE_CAPPED, /* the scope, released by its cap; capped */
+	NOTE_TABLE_FULL,   /* the object that is left unheld */
+	/* A release waits.  The name is the kind of which a fresh list showed
+	 * more objects than the table has; objects. */
+	NOTE_STOPPED,
+	/* Holds cannot be released.  The name is the kind that is not seen;
+	 * objects. */
+	NOTE_BLOCKED,
+	/* The name is the kind without which a lead begins, because it could
+	 * not be listed in time. */
+	NOTE_WITHOUT,
+	/* MODE_OBSERVE: objects carry hold and mark, which stay; objects. */
+	NOTE_LEFT,
+	/* The state for the next leader has no room for all scopes; objects. */
+	NOTE_STATE_SHORT,
+	/* The name is the object that cannot be written; refused. */
+	NOTE_REFUSED,
+	NOTE_NODEPOOL_MANUAL, /* the NodePool that is held by hand; manual */
+	/* The name is the NodePool with an annotation that is ignored;
+	 * invalid. */
+	NOTE_NODEPOOL_INVALID,
 };
 
 struct note {
@@ -49,23 +52,22 @@ struct note {
 	char name[NAME_BYTES];
 	union {
 		struct {
-			int64_t until_ms; /* when it will be quiet, or its
-						   cap ends the hold; server
-						   time */
-			bool capped;	  /* it is the cap that comes first */
-			bool earliest;	  /* machines boot, so it will be quiet
-					   then or later */
-			char machine[NAME_BYTES]; /* the claim (or Node)
-							   whose activity
-							   restarted the quiet
-							   time last; "":
-							   unknown */
+			/* Server time at which the scope becomes quiet, or at
+			 * which its cap ends the hold. */
+			int64_t until_ms;
+			bool capped; /* Whether the cap comes first. */
+			/* Whether it may become quiet later, because machines
+			 * are booting. */
+			bool earliest;
+			/* The NodeClaim (or Node) that restarted the quiet time
+			 * last, or "" if it is unknown. */
+			char machine[NAME_BYTES];
 		} held;
 		struct {
-			int64_t held_ms;    /* for how long it was held */
-			const char *unseen; /* the kind that is not seen,
-						   so that nothing is released;
-						   NULL: none */
+			int64_t held_ms; /* how long it was held */
+			/* The kind that is not seen, so that nothing is
+			 * released, or NULL. */
+			const char *unseen;
 		} quiet;
 		struct {
 			int64_t until_ms;   /* released until then at the

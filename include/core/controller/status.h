@@ -147,8 +147,9 @@ struct scope_status {
 	int64_t cap_window_ms;	   /* the length of a release window */
 	struct status_waits waits; /* reasons that apply to this scope only */
 };
-/* Finds the first scope in use from *i on, and moves *i behind it.  Start at 0.
- * Returns false at the end.  f: figures that have counted everything. */
+/* Finds the first scope in use from *i on, and moves *i behind it.  Start with
+ * *i = 0.  Returns false at the end.  *f are figures whose count is complete.
+ */
 bool controller_scope_status(const struct controller *s,
 			     const struct figures *f, uint32_t *i,
 			     struct now now, struct scope_status *out);

@@ -30,12 +30,11 @@
  * Not thread-safe: one thread calls it, or all callers hold the owner's lock.
  * It owns no memory, but takes about 90 KB: do not put it on the stack.
  */
-/* different Events known at once, written or waiting */
+/* Number of different Events that are kept, written or waiting. */
 #define EVENT_SERIES_MAX 64
 #define EVENT_SERIES_NOTE_BYTES 1025  /* Kubernetes: 1024 bytes */
 #define EVENT_SERIES_ACTION_BYTES 129 /* Kubernetes: 128 bytes */
-/* client-go's finishTime: a series ends when no equal Event has come for so
- * long. */
+/* client-go's finishTime: how long after the last equal Event a series ends. */
 #define EVENT_SERIES_FINISH_MS 360000
 /* client-go's refreshTime: how often the count of a series is written. */
 #define EVENT_SERIES_REFRESH_MS 1800000
@@ -77,12 +76,12 @@ struct event_series_event {
 	enum event_reason reason;
 	char nodepool[NODEPOOL_BYTES], nodepool_uid[UID_BYTES];
 	char action[EVENT_SERIES_ACTION_BYTES], note[EVENT_SERIES_NOTE_BYTES];
-	/* When it was said first and last, in microseconds of server time.
-	 * first_us is part of the Event's name: no two Events have the same. */
+	/* When the Event occurred first and last, in microseconds of server
+	 * time.  first_us is unique, because it is part of the Event's name. */
 	int64_t first_us;
 	int64_t last_us;
-	unsigned count; /* how often the Event was said; 2 or more make it a
-			   series */
+	/* How often the Event occurred.  From 2 on it is a series. */
+	unsigned count;
 };
 
 enum event_series_step {
@@ -94,10 +93,11 @@ enum event_series_step {
 
 struct event_series_todo {
 	enum event_series_step step;
-	int64_t wait_ms; /* WAIT: for how long; INT64_MAX: until another
-			    function is called */
-	const struct event_series_event *event; /* CREATE, PATCH: valid until
-						   event_series_done */
+	/* WAIT: how long, or INT64_MAX to wait for another call of a
+	 * function. */
+	int64_t wait_ms;
+	/* CREATE, PATCH: valid until event_series_done. */
+	const struct event_series_event *event;
 };
 
 enum event_series_code {
@@ -110,8 +110,7 @@ enum event_series_code {
 
 struct event_series_outcome {
 	enum event_series_code code;
-	int64_t retry_after_ms; /* FAILED: the answer's Retry-After; -1: it has
-				   none */
+	int64_t retry_after_ms; /* FAILED: the Retry-After, or -1 */
 };
 
 /*
@@ -138,14 +137,15 @@ enum event_series_state {
 struct event_series_entry {
 	struct event_series_event event;
 	enum event_series_state state;
-	bool exists;	  /* the API server has the Event */
-	bool ended;	  /* it takes no more repetitions, and is freed once it
-			     is written */
+	bool exists; /* Whether the API server has the Event. */
+	/* Whether it takes no more repetitions.  It is freed once it is
+	 * written. */
+	bool ended;
 	unsigned written; /* the count that the API server has */
-	unsigned tries;	  /* how often the pending write was tried */
-	uint64_t order;	  /* entries are numbered as they begin */
-	/* Boot time: when it was last said, when it was last written or given
-	 * up, and when its next try is due. */
+	unsigned tries;	  /* tries of the pending write */
+	uint64_t order;	  /* the number of the entry, by its beginning */
+	/* Boot times: when the Event last occurred, when it was last written or
+	 * given up, and when the next try is due. */
 	int64_t last_ms, wrote_ms, not_before_ms;
 };
 
@@ -153,9 +153,9 @@ struct event_series_entry {
 struct event_series {
 	struct pace pace;
 	struct event_series_entry entries[EVENT_SERIES_MAX];
-	/* the entry whose write is under way, or NULL if none */
+	/* The entry whose write is in flight, or NULL, and the step. */
 	struct event_series_entry *under_way;
-	enum event_series_step step;	/* which step is under way */
+	enum event_series_step step;
 	struct event_series_event sent; /* the Event as it was sent */
 	uint64_t order;			/* the order of the next entry */
 	int64_t stamp_us; /* the first_us that was last given out */
@@ -169,9 +169,9 @@ bool event_series_check(const struct event_series *s);
 
 /* seed: of all jitter. */
 void event_series_init(struct event_series *s, uint64_t seed);
-/* Says an Event, and copies what `what` points to.  If there is no room, the
- * oldest entry goes, first of those that have nothing to write.  An Event whose
- * NodePool has an overlong name or uid is dropped. */
+/* Records an Event, and copies what `what` points to.  If there is no room, it
+ * drops the oldest entry, preferably one that has nothing to write.  An Event
+ * whose NodePool has an overlong name or uid is dropped. */
 void event_series_say(struct event_series *s,
 		      const struct event_series_what *what, struct now now);
 struct event_series_todo event_series_next(struct event_series *s,
@@ -183,8 +183,8 @@ void event_series_done(struct event_series *s,
  * "Warning".  Static. */
 const char *event_series_reason_name(enum event_reason r);
 const char *event_series_reason_type(enum event_reason r);
-/* Returns the reason that says with MODE_OBSERVE what would have been done.  If
- * r is true in either mode, it returns r itself. */
+/* Returns the reason to use with MODE_OBSERVE, which says what would have been
+ * done.  It returns r itself if r is used in both modes. */
 enum event_reason event_series_reason_observed(enum event_reason r);
 
 #endif

@@ -21,27 +21,27 @@
  */
 struct foreign_marks {
 	int64_t start_ms;
-	int64_t slack_ms;	    /* see foreign_marks_begin */
-	int64_t newest_ms;	    /* the youngest mark of the first list */
-	bool listed;		    /* the first list is complete */
-	char seen[NAME_BYTES + 80]; /* the mark found in the list under way; "":
-				       none */
-	char text[NAME_BYTES + 80]; /* the first foreign mark, in words; "":
-				       none */
+	int64_t slack_ms;  /* see foreign_marks_begin */
+	int64_t newest_ms; /* the youngest mark of the first list */
+	bool listed;	   /* the first list is complete */
+	/* The foreign mark that the current list has shown, or "". */
+	char seen[NAME_BYTES + 80];
+	/* The first foreign mark, as text for people, or "". */
+	char text[NAME_BYTES + 80];
 };
 
-/* Starts to look.  server_ms is the time now.  API servers may go on calling a
- * webhook for slack_ms after it is no longer registered, so marks that they put
- * on new objects until start + slack_ms are not foreign.  What was found before
- * stays in `text`. */
+/* Starts looking.  server_ms is the current time.  API servers may call a
+ * webhook for slack_ms after it was removed, so marks on objects that are
+ * created until start + slack_ms are not foreign.  `text` keeps an earlier
+ * finding. */
 void foreign_marks_begin(struct foreign_marks *f, int64_t server_ms,
 			 int64_t slack_ms);
 /* Takes one object of the list under way.  server_ms is the time now. */
 void foreign_marks_look(struct foreign_marks *f, const struct object *o,
 			int64_t server_ms);
-/* Call this when the list is complete.  led is true if the Lease was ours all
- * the time, so that no holder should have marked anything.  Otherwise what this
- * list showed proves nothing and is dropped. */
+/* Call this when the list is complete.  `led` says whether the Lease was ours
+ * throughout the list, so that no holder may have marked anything.  If not, the
+ * list proves nothing, and its finding is dropped. */
 void foreign_marks_listed(struct foreign_marks *f, bool led);
 
 #endif
