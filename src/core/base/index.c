@@ -7,15 +7,15 @@
 
 #define USED_MIN 256u
 
-/* The slots in use are full when seven of eight are taken. */
+/* Returns whether seven eighths of the slots in use are taken. */
 static bool
 is_full(uint32_t n, uint32_t used)
 {
 	return n > used / 8 * 7;
 }
 
-/* Multiplies and folds the product.  Of the factors one has to be secret: a
- * change of the other then changes the result in a way that nobody foresees. */
+/* Multiplies and folds the product.  One factor has to be secret, so that
+ * nobody can foresee how a change of the other factor changes the result. */
 static uint64_t
 mix(uint64_t a, uint64_t b)
 {
@@ -24,8 +24,8 @@ mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Takes eight bytes at a time, because every watch line looks several names
- * up. */
+/* Takes eight bytes at a time, because every watch line leads to several
+ * lookups. */
 uint32_t
 index_hash(const char *text, uint64_t seed)
 {
@@ -66,8 +66,8 @@ index_init(struct index *x, uint32_t ids_max, uint32_t ids_end,
 			    .hash = hash,
 			    .same = same,
 			    .ctx = ctx};
-	/* The others are cleared when they come into use: calloc may clear, and
-	 * so touch, all of them now. */
+	/* The other slots are cleared when they come into use.  calloc might
+	 * clear, and so touch, all of them now. */
 	x->slots = malloc(cap * sizeof(*x->slots));
 	if (x->slots == NULL) {
 		index_done(x);

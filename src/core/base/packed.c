@@ -35,7 +35,7 @@ digits_read(const char *a, const char *b, uint64_t *out)
 {
 	uint64_t c = four(a) << 32 | four(b), v, letters;
 
-	/* What each character is if it is a digit, and back again. */
+	/* The value of each character as a digit, and back to a character. */
 	v = (c & EACH(0x0f)) + (c >> 6 & EACH(1)) * 9;
 	letters = (v + EACH(0x80 - 10)) >> 7 & EACH(1);
 	if ((v & EACH(0xf0)) != 0 ||
@@ -47,7 +47,7 @@ digits_read(const char *a, const char *b, uint64_t *out)
 	return true;
 }
 
-/* Reads a UUID in lower case.  A UUID that begins like a reference stays a
+/* Reads a UUID in lower case.  A UUID that begins like a reference is kept as a
  * text. */
 static bool
 uuid_read(const char *text, struct uid *out)
@@ -136,7 +136,8 @@ packed_uid_compare(const struct strings *s, struct uid a, struct uid b)
 
 	if (packed_uid_equals(a, b))
 		return 0;
-	/* The digits of two UUIDs stand in the same places. */
+	/* The digits of both UUIDs are in the same places, so numbers compare
+	 * as their texts do. */
 	if (a.high != UID_NONE.high && b.high != UID_NONE.high)
 		return a.high < b.high || (a.high == b.high && a.low < b.low)
 			       ? -1
@@ -150,8 +151,8 @@ packed_uid_compare(const struct strings *s, struct uid a, struct uid b)
 
 #define NUMBER_LENGTH 18 /* 10^18 < VERSION_TEXT */
 
-/* Reads a number as it is usually written, that is, without zeros in front.  A
- * number that is too long stays a text. */
+/* Reads a number without leading zeros.  A number that is too long is kept as a
+ * text. */
 static bool
 number_read(const char *text, uint64_t *out)
 {

@@ -132,7 +132,7 @@ stamp_parse(const char *s, int64_t *ms)
 	if (to_ms(y, mo, d, h, mi, sec, &t))
 		return -1;
 	/* An offset or a leap second may lead out of the years 0 to 9999 in
-	 * UTC, and nobody could write that moment again. */
+	 * UTC, and stamp_format could not write such a time. */
 	t += frac - off;
 	if (t < FIRST_MS || t > LAST_MS)
 		return -1;
@@ -162,7 +162,7 @@ stamp_format(int64_t ms, char out[STAMP_BYTES])
 	}
 	civil_from_days(days, &y, &m, &d);
 	if (y < 0 || y > 9999) {
-		/* RFC 3339 has no such year, and our clock never shows one. */
+		/* RFC 3339 has no such year.  Our clock never shows one. */
 		y = y < 0 ? 0 : 9999;
 	}
 	s = (int)(rest / 1000);

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STRING_BYTES_LEAST 32 /* of the arena, for each string */
+/* Bytes of the arena for each string that there may be. */
+#define STRING_BYTES_LEAST 32
 
 /*
  * The first unit of the arena stays zeroed and is the empty string.  From there
@@ -112,7 +113,8 @@ free_units(const struct strings *s, uint32_t at)
 	return s->at[at].word & ALONE ? 1 : number(s, at + 1);
 }
 
-/* Places that are larger than any string are one class. */
+/* Returns the class of a size.  All places larger than any string are one
+ * class. */
 static uint32_t *
 class_of(struct strings *s, uint32_t units)
 {
@@ -149,8 +151,7 @@ free_remove(struct strings *s, uint32_t at)
 	s->at[at + units].word &= ~BEHIND_FREE;
 }
 
-/* Joins the place, which no string has any more, with the free ones on both
- * sides of it. */
+/* Frees the place, and joins it with the free places on both sides of it. */
 static void
 place_free(struct strings *s, uint32_t at, uint32_t units)
 {
@@ -172,8 +173,8 @@ place_free(struct strings *s, uint32_t at, uint32_t units)
 		free_add(s, at, end - at);
 }
 
-/* Returns a place of that size, or 0: a free one or the beginning of a larger
- * one, or else one that was never used. */
+/* Returns a place of that size, or 0 if there is none.  It takes a free place,
+ * or the beginning of a larger one, or else a place that was never used. */
 static uint32_t
 place_take(struct strings *s, uint32_t units)
 {

@@ -56,10 +56,10 @@ static const struct {
 } obeyed[] = {
 	{0x00, 0x1f},	/* C0 */
 	{0x7f, 0x9f},	/* DEL and C1 */
-	{0x61c, 0x61c}, /* these turn the direction of what follows */
+	{0x61c, 0x61c}, /* change the direction of the text */
 	{0x200e, 0x200f},
-	{0x2028, 0x202e}, /* the first two end a line, the others turn */
-	{0x2066, 0x206f}, /* these turn, and choose the shapes of letters */
+	{0x2028, 0x202e}, /* two end a line; the others change the direction */
+	{0x2066, 0x206f}, /* change the direction, or the shapes of letters */
 };
 
 size_t

@@ -55,9 +55,9 @@ controller_goal(const struct controller *s, uint32_t head, struct now now,
 		return GOAL_CLEAR;
 	}
 	*why = terms.until_ms != STAMP_NONE ? "hold-until" : "scale-up";
-	/* Karpenter disrupts no Node without a NodeClaim.  So there is no need
-	 * to spread the hold to it, nor to remove anything from it while the
-	 * others are held. */
+	/* Karpenter disrupts no Node without a NodeClaim.  So the hold need not
+	 * spread to such a Node, and nothing need be removed from it while
+	 * other machines are held. */
 	return claim != NULL || views_claimless(&s->views) ? GOAL_HOLD
 							   : GOAL_LEAVE;
 }
@@ -82,9 +82,8 @@ half_of(const struct controller *s, const struct entry *e)
 	return h;
 }
 
-/* Returns the half of the claim.  A claim that had no room in the table, but
- * was read, counts too if its own hold may stand on the Node beside our
- * mark. */
+/* Returns the half of the claim.  A claim without room in the table counts too
+ * if it was read and its own hold may be on the Node beside our mark. */
 static struct half
 claim_half(const struct controller *s, const struct entry *claim,
 	   const struct entry *node)
@@ -105,9 +104,9 @@ claim_half(const struct controller *s, const struct entry *claim,
 			     .registered = true};
 }
 
-/* Nothing is cleared while part of the cluster is not seen.  A release also
- * needs fresh lists that are younger than the moment at which it fell due and
- * than the last list that left out a NodeClaim. */
+/* Returns whether something may be removed.  Nothing is removed while part of
+ * the cluster is not seen.  A release also needs fresh lists that were made
+ * after it fell due and after the last list that left out a NodeClaim. */
 static bool
 may_remove(struct controller *s, uint32_t head, bool release)
 {
@@ -117,8 +116,8 @@ may_remove(struct controller *s, uint32_t head, bool release)
 	       (views_complete(&s->views) && release_may(&s->release, head));
 }
 
-/* Does the Node name a claim that we do not see and that nobody has looked
- * for?  A second Node of a claim that we see has nothing to ask. */
+/* Returns whether the Node names a claim that is not seen and was not looked
+ * for.  A second Node of a claim that is seen asks nothing. */
 static bool
 owner_unseen(const struct controller *s, const struct entry *e)
 {
@@ -128,8 +127,8 @@ owner_unseen(const struct controller *s, const struct entry *e)
 	       !write_of(s, e)->owner_gone;
 }
 
-/* Notes for hold_latency_seconds whether the machine still has to be held,
- * taking a write that backs off as one that could be made now. */
+/* Notes for hold_latency_seconds whether the machine still has to be held.  A
+ * write that backs off counts as one that could be made now. */
 static void
 watch_latency(struct controller *s, uint32_t head, struct half c, struct half n,
 	      enum goal goal)
@@ -208,8 +207,8 @@ content(struct controller *s, const struct half *h, const struct entry *e)
 		writes_content(&s->writes, machines_id(&s->machines, e));
 }
 
-/* Writes on the claim what is known of it, while that matters.  This comes
- * after everything else, because the holds do not wait for it. */
+/* Writes the class of the claim, as long as the class matters.  Classes are
+ * written last, because holds must not wait for them. */
 static bool
 classify(struct controller *s, const struct entry *claim, const struct half *c,
 	 struct now now, struct action *out)

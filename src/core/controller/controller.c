@@ -12,8 +12,8 @@
  * Everything that may change what has to be done puts the machine's head into
  * the queue.  controller_next takes heads out and gives out one action at a
  * time.  If nothing can be done for a machine now (something is not seen, a
- * write backs off or is under way), it stays out of the queue, and what it
- * waits for puts it back.
+ * write backs off or is in flight), the machine stays out of the queue until
+ * the event that it waits for puts it back.
  */
 
 struct controller *
@@ -81,7 +81,7 @@ controller_check(const struct controller *s)
 		s->timers.due.n == 0 && s->timers.scopes_top == 0);
 }
 
-/* Returns whether nothing is left to do of what time brings. */
+/* Returns whether everything that was due by now has been done. */
 static bool
 is_caught_up(const struct controller *s)
 {
@@ -104,7 +104,7 @@ tell_left(struct controller *s)
 		notes_put(&s->notes, NOTE_LEFT, "")->as.objects = n;
 }
 
-/* Lets time pass in the table. */
+/* Does everything that has become due in the table. */
 static void
 catch_up(struct controller *s, struct now now)
 {
@@ -142,8 +142,8 @@ take_action(struct controller *s, struct now now, struct action *out)
 	return controller_start_fresh(s, now, out);
 }
 
-/* Returns for how long a replica that does not lead has nothing to do: until it
- * may ask for a list of the NodePools again. */
+/* Returns how long a replica that does not lead has nothing to do.  It may only
+ * have to ask for a list of the NodePools again. */
 static int64_t
 idle_ms(const struct controller *s, struct now now)
 {
@@ -233,8 +233,8 @@ keep_write(struct controller *s, const struct action *a,
 		journal_write(&s->journal, now_ms, a->uid, a->act, came);
 }
 
-/* Takes a write that was told and not made as if it had been made.  Returns
- * what has come of it. */
+/* Takes a write that MODE_OBSERVE has reported as if it had been made.  Returns
+ * its outcome. */
 static enum controller_code
 assume(struct controller *s, const struct action *a)
 {
@@ -246,7 +246,8 @@ assume(struct controller *s, const struct action *a)
 	return CONTROLLER_OK;
 }
 
-/* No line will show what was written on an unread claim, so it is read. */
+/* Reads an unread claim after a write, because no watch line will show the
+ * write. */
 static void
 written_unread(struct controller *s, uint32_t id, enum act act)
 {
@@ -289,7 +290,7 @@ controller_done(struct controller *s, const struct controller_outcome *o,
 				  s->views.at[KIND_NODECLAIM].full,
 				  e->peer != NO_ID, now.boot_ms);
 	else if (writes_done(&s->writes, a, o, rv, now.boot_ms))
-		controller_drop(s, a->id, now); /* a late line does no harm */
+		controller_drop(s, a->id, now); /* a late line is harmless */
 	else if (act_writes(a->act) && !a->observed &&
 		 o->code == CONTROLLER_OK && unread_has(&s->unread, a->id))
 		written_unread(s, a->id, a->act);

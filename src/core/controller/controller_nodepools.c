@@ -80,7 +80,7 @@ tell_nodepool(struct controller *s, const struct nodepool *old,
 	memcpy(n->as.manual.reason, p->reason, sizeof(p->reason));
 }
 
-/* Has a person asked for a hold or a release? */
+/* Returns whether a person has asked for a hold or a release. */
 static bool
 by_hand(const struct nodepool *p)
 {
@@ -131,7 +131,7 @@ drop_nodepool(struct controller *s, const char *name, struct now now)
 {
 	char gone[NODEPOOL_BYTES];
 
-	/* The name may be the table's own, which is about to be cleared. */
+	/* `name` may point into the table's entry, which is cleared below. */
 	if (nodepools_find(&s->nodepools, name) == NULL ||
 	    str_copy(gone, sizeof(gone), name))
 		return;
@@ -201,7 +201,8 @@ controller_nodepools_teach(struct controller *s, struct now now)
 	}
 }
 
-/* Has the spec changed since the table learned it, as far as metadata shows? */
+/* Returns whether metadata shows that the spec has changed since the table took
+ * it. */
 static bool
 spec_changed(const struct nodepool *known, const struct nodepool *p)
 {
@@ -209,7 +210,8 @@ spec_changed(const struct nodepool *known, const struct nodepool *p)
 	       strcmp(known->uid, p->uid) != 0;
 }
 
-/* Did the last list show the NodePool, or a watch after it? */
+/* Returns whether the last list, or the watch after it, has shown the NodePool.
+ */
 static bool
 was_shown(const struct controller *s, const struct nodepool *known)
 {
@@ -237,9 +239,9 @@ controller_fresh_nodepool(struct controller *s, const struct nodepool *metadata,
 	if (!respecified && same(known != NULL ? known : &none, &p))
 		return;
 	release_unknown(&s->release);
-	/* The watch may have left it out, and nothing else will show it.  If
-	 * the watch has brought something since the list began, that may be
-	 * newer, and the next list tells. */
+	/* The watch may have left the change out, and then nothing else shows
+	 * it.  But if the watch has shown a NodePool since the list began, the
+	 * watch may be newer than the list, and the next list decides. */
 	if (!s->views.at[KIND_NODEPOOL].skipped ||
 	    s->nodepool_lines != s->nodepool_lines_then)
 		return;
@@ -248,7 +250,7 @@ controller_fresh_nodepool(struct controller *s, const struct nodepool *metadata,
 	if (respecified && was_shown(s, known))
 		p.generation = NODEPOOL_BEHIND;
 	controller_nodepool(s, &p, now);
-	controller_fresh_nodepools(s); /* that was no line of the watch */
+	controller_fresh_nodepools(s); /* The watch has shown nothing. */
 }
 
 bool

@@ -12,12 +12,12 @@
  * `now` and now_ms below are already steady.
  */
 
-/* steady.c: returns the time to decide by.  The server time does not go back by
- * small steps.  If the API server's clock was set, it shifts the moments in
- * memory. */
+/* steady.c: returns the time by which the controller decides.  The server time
+ * does not go back by small steps.  If the API server's clock was set, it
+ * shifts the moments in memory. */
 struct now controller_steady(struct controller *s, struct now now);
-/* Forgets the last look: nothing is in memory that a shift since would have to
- * move. */
+/* Forgets the last reading of the clock.  Call it when there is nothing in
+ * memory that a shift would have to move. */
 void controller_steady_forget(struct controller *s);
 
 /* refresh.c.  These two queue the machine of entry `id`, or all machines, so
@@ -57,7 +57,8 @@ const char *controller_machine_name(const struct controller *s, uint32_t id);
 
 /* tell.c reports scopes.  Call controller_tell_turn when a scope has turned,
  * and controller_tell_news when time has passed.  controller_news_next_boot_ms
- * returns when time alone brings the next report, or STAMP_NONE. */
+ * returns when the next report is due if nothing else happens, or STAMP_NONE.
+ */
 void controller_tell_turn(struct controller *s, uint32_t scope, struct now now);
 void controller_tell_news(struct controller *s, struct now now);
 int64_t controller_news_next_boot_ms(const struct controller *s);

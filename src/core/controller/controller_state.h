@@ -30,8 +30,8 @@ struct controller {
 	struct machines machines;
 	struct timers timers;
 	struct nodepools nodepools;
-	/* lists of NodePools up to this generation were made before we led, so
-	 * what they showed was not reported */
+	/* Lists of NodePools up to this generation were made before this lead,
+	 * so NodePools that they showed were not reported. */
 	uint32_t nodepools_before;
 	/* How many NodePools the list and the watch have shown, and how many
 	 * they had shown when the latest fresh list of NodePools began. */
@@ -57,10 +57,13 @@ struct controller {
 	uint64_t turns_before;
 	/* How many turns the journal had when its text was last written. */
 	uint64_t turns_written;
-	bool carried; /* no turn is missing between those and our own */
-	/* The scopes that those turns leave held have yet to be looked at. */
+	/* Whether no turn is missing between the earlier lead's turns and our
+	 * own. */
+	bool carried;
+	/* Whether the scopes that are held after the earlier lead's turns still
+	 * have to be checked. */
 	bool unsettled;
-	/* Older holds by hand may be in force whose turns are lost. */
+	/* Whether holds by hand may be in force whose turns are lost. */
 	bool history_cut;
 
 	/* The clock: see steady.c. */

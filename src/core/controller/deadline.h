@@ -12,7 +12,7 @@
  * These two values of it are not times.  Nor is STAMP_NONE, which means that
  * the machine never counts. */
 #define COUNTS_ALWAYS (STAMP_NONE + 1)
-#define COUNTS_LATER INT64_MAX /* unknown until something else is seen */
+#define COUNTS_LATER INT64_MAX /* unknown until more is seen */
 
 /* Returns a machine's deadline, the server time at which its own quiet time
  * ends.  active_ms is when it became ready, or when it is taken to become

@@ -102,8 +102,9 @@ deletions_spend(struct deletions *d, const char *uid)
 }
 
 /* Returns whether a claim created at created_ms may be the substitute for this
- * deletion: the deletion began shortly before, or was still draining then, or
- * what came for it until then was not launched. */
+ * deletion.  That is so if the deletion began shortly before, if its node was
+ * still draining, or if the claims that came for it earlier were not launched.
+ */
 static bool
 made_room(const struct deletion *it, int64_t created_ms)
 {

@@ -9,11 +9,13 @@
 /*
  * This file counts the machines for /status and the metrics.  It looks at one
  * slice of them at a time, so that the owner can give its lock away in between.
- * Every count has a number, `turn`.  What another count has left behind is told
- * by its number and taken for empty, so a new count has nothing to clear.
+ * Every count has a number, `turn`.  Entries with the
+ * number of another count are taken as empty, so a new count has nothing to
+ * clear.
  */
 
-/* each is compared with the configuration's patterns */
+/* Fewer, because each NodePool is compared with the configuration's patterns.
+ */
 #define NODEPOOLS_SLICE (STATUS_SLICE / 8)
 #define PLACES (SCOPES_MAX / 2 * 3) /* more than there can be NodePools */
 
@@ -81,9 +83,9 @@ place_of(const struct figures *f, uint32_t ref)
 	return i;
 }
 
-/* Machines of NodePools that are long gone may have more names than there is
- * room for.  Nobody asks for those, and the others keep room to end a
- * search. */
+/* Returns the place of a NodePool's counts.  Machines may name more NodePools,
+ * long gone, than there are places.  Nobody asks for those; some places stay
+ * free so that each search ends. */
 static struct place *
 counts_of(const struct controller *s, struct figures *f, uint32_t ref,
 	  int64_t now_ms)
@@ -190,8 +192,8 @@ count_machine(const struct controller *s, struct figures *f, uint32_t head,
 	p->n.waiting += waits;
 }
 
-/* A machine that boots is taken as if it became ready now, as in the reports
- * (timers_expects). */
+/* Counts a timer.  A booting machine counts as if it became ready now, as in
+ * the reports (timers_expects). */
 static void
 count_timer(const struct controller *s, struct figures *f, uint32_t id,
 	    int64_t now_ms)

@@ -6,7 +6,7 @@
 #include "core/table/nodepools.h"
 #include "core/table/timers.h"
 
-/* status.c reads by these functions what has been counted. */
+/* status.c reads the counts with these functions. */
 
 /* Returns the figures of the machines whose NodePool's name has this reference.
  * They are zeros if there are no such machines. */

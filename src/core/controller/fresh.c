@@ -8,13 +8,13 @@
 
 /*
  * This file takes the fresh lists before a release, and what a GET has brought.
- * Both may show a NodeClaim by its metadata only.  If the claim is one that
- * lists and watches leave out, its metadata has to do: it counts as a machine
- * that is not ready (docs/rules.md#objects-that-are-too-large).
+ * Both may show a NodeClaim by its metadata only.  A claim
+ * that lists and watches leave out is known by its metadata only, and counts as
+ * a machine that is not ready (docs/rules.md#objects-that-are-too-large).
  */
 
-/* Adds to the metadata what was last known of the claim beyond it.  If it was
- * not launched then, it may be by now, and nobody will say so. */
+/* Adds to the metadata what else was known of the claim.  A claim that was not
+ * launched then may have been launched since, which nothing shows. */
 static void
 add_known(const struct controller *s, struct object *claim)
 {
@@ -50,8 +50,8 @@ take_unread(struct controller *s, const struct object *metadata, struct now now)
 		unread_put(&s->unread, id);
 }
 
-/* Does the table have another version of a claim that is not ready there?  The
- * claim's deadline may have moved. */
+/* Returns whether the table has another version of the claim, and the claim is
+ * not ready in the table.  Its deadline may then have moved. */
 static bool
 is_behind(const struct controller *s, uint32_t id, const struct object *claim)
 {
@@ -61,8 +61,8 @@ is_behind(const struct controller *s, uint32_t id, const struct object *claim)
 	       !machines_rv_is(&s->machines, e, claim->rv);
 }
 
-/* Is the claim too young to count, unless it is launched?  An unread claim may
- * be launched. */
+/* Returns whether the claim is too young to count unless it is launched.  An
+ * unread claim may be launched. */
 static bool
 is_young(const struct entry *e, int64_t now_ms)
 {
@@ -158,8 +158,8 @@ controller_fresh_done(struct controller *s, enum kind kind,
 }
 
 /* Takes over what a GET brought.  If the watch has said more since the GET was
- * sent, the object may be older than what the table knows.  Then it does not
- * count, and the object is looked at again. */
+ * sent, the object may be older than what the table knows.  Then it is
+ * ignored, and the object is looked at again. */
 void
 controller_found(struct controller *s, const struct action *a,
 		 const struct object *o, bool whole, struct now now)

@@ -26,7 +26,7 @@
 #define TERM "term="
 #define END_BYTES (sizeof("since=\n") + STAMP_BYTES)
 #define LINE_BYTES 640 /* the longest line that we write has 450 */
-#define AHEAD_MS 5000  /* the clocks of two API servers may differ */
+#define AHEAD_MS 5000  /* how far the clocks of two API servers may differ */
 
 static const char *
 mode_of(const struct rules *r)
@@ -42,7 +42,7 @@ scopes_of(const struct rules *r)
 					    : "node";
 }
 
-/* Any other byte could end the word or its line. */
+/* Returns whether the text has only bytes that cannot end a word or a line. */
 static bool
 is_name(const char *s)
 {
@@ -79,8 +79,9 @@ write_turn(struct buf *b, const struct turn *t)
 	buf_puts(b, "\n");
 }
 
-/* A hold by hand that is in force is told however old it is: otherwise the next
- * leader would take it for a new one. */
+/* Returns whether the turn is written.  A hold by hand that is in force is
+ * written however old it is, because the next leader would otherwise take it
+ * for a new hold. */
 static bool
 is_told(const struct turn *t, int64_t now_ms)
 {
@@ -239,8 +240,8 @@ is_absurd(int64_t ms, int64_t now_ms)
 	return ms > now_ms + AHEAD_MS || ms < now_ms - DURATION_MS_MAX;
 }
 
-/* Reads the next turn that can be read, is none of the future or of a day that
- * is over, and is not newer than *last_ms, the one before it. */
+/* Reads the next turn that is readable, is neither in the future nor older than
+ * JOURNAL_MS, and is not newer than *last_ms, the time of the turn before. */
 static bool
 next_turn(const char **text, int64_t now_ms, int64_t *last_ms, struct turn *t)
 {
@@ -282,7 +283,7 @@ add_turns(struct journal *h, const char *text, int64_t now_ms)
 		h->turns[(h->turns_n - 1 - i) % JOURNAL_TURNS] = t;
 }
 
-/* Reads the first line.  Returns -1 if the text says nothing to this leader. */
+/* Reads the first line.  Returns -1 if the text is of no use to this leader. */
 static int
 read_lead(char *line, const struct journal_lead *l, bool *follows)
 {
@@ -300,7 +301,7 @@ read_lead(char *line, const struct journal_lead *l, bool *follows)
 	return 0;
 }
 
-/* Finds the line that says since when the turns are all. */
+/* Finds the line that says from when on the text has all turns. */
 static int
 read_end(const char *text, int64_t now_ms, struct journal_lead *l)
 {

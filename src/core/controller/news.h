@@ -8,28 +8,28 @@
 #include "core/table/timers.h"
 
 /*
- * What has been reported of each scope, and of which scopes something is still
- * to be reported: in notes, in the history for /status, and as
- * hold_latency_seconds.  Nothing is decided by it.  Times without a remark are
- * server_ms.  Not thread-safe.
+ * What was last reported about each scope, and which scopes still have
+ * something to report: in notes, in the history for /status, and as
+ * hold_latency_seconds.  No decision depends on it.  Times are server_ms unless
+ * a comment says otherwise.  Not thread-safe.
  */
 struct scope_news {
 	/* The scope's own number.  If another scope takes its place, the news
 	 * begin anew. */
 	uint32_t made;
-	bool moved;	       /* its quiet time may have moved since the last
-				   report */
-	bool untold;	       /* it is held, but no report has said until
-				   when */
-	bool listed;	       /* it is in news.scopes */
-	bool latency_open;     /* not every object in it is held yet, so
-				   hold_latency_seconds is still being
-				   measured */
-	int64_t since_boot_ms; /* boot time since when it is held; 0: it never
-				   was */
-	int64_t told_boot_ms;  /* boot time of the last report, or 0 */
-	struct quiet told;     /* what the last report said */
-	int64_t turned_ms;     /* when it last turned, or STAMP_NONE */
+	/* Whether its quiet time may have moved since the last report. */
+	bool moved;
+	/* Whether it is held, but no report has told until when. */
+	bool untold;
+	bool listed; /* Whether it is in news.scopes. */
+	/* Whether hold_latency_seconds is still being measured, because not
+	 * every object in it is held yet. */
+	bool latency_open;
+	/* Boot time since when it is held, or 0 if it has never been. */
+	int64_t since_boot_ms;
+	int64_t told_boot_ms; /* boot time of the last report, or 0 */
+	struct quiet told;    /* what the last report said */
+	int64_t turned_ms;    /* when it last turned, or STAMP_NONE */
 };
 
 /* A zeroed struct has no news. */

@@ -10,10 +10,10 @@
 /*
  * The work queue: the ids of the machines that have to be looked at, each of
  * them at most once.  Exposed machines (struct object) have a line of their own
- * and are taken before the others, so that machines that Karpenter could
+ * and are taken before other machines, so that machines that Karpenter could
  * disrupt are held first.  The others do not starve: after QUEUE_EXPOSED_RUN
- * actions on exposed machines the next one is on one of them.  Within a line
- * the order is first in, first out.
+ * actions on exposed machines, the next action is on another machine.  Within a
+ * line the order is first in, first out.
  *
  * A line is a linked list in the array that queue_init allocates, so queue_put
  * never fails.  An id may cease to exist while it is queued, so whoever takes
@@ -27,11 +27,12 @@ struct queue_line {
 };
 
 struct queue {
-	uint32_t *next; /* by id: 0: not queued; QUEUE_LAST: the last of
-				  its line; else the next id + 1 */
+	/* By id: 0 if the id is not queued, QUEUE_LAST if it is the last of its
+	 * line, or else the next id + 1. */
+	uint32_t *next;
 	struct queue_line exposed, others;
-	uint32_t run;	   /* actions on exposed machines since the last one on
-			   another */
+	/* Actions on exposed machines since the last action on another. */
+	uint32_t run;
 	bool took_exposed; /* the id that was taken last was exposed */
 };
 

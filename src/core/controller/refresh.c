@@ -54,9 +54,10 @@ activity_ms(const struct controller *s, const struct entry *e)
 					 : e->created_ms + s->rules.startup_ms;
 }
 
-/* A machine that was rebooted had been ready before.  For its scope it counts
- * as if it had not been rebooted, as far as we have seen that, and afterwards
- * it has its own quiet time from its new readiness, whatever its age. */
+/* Sets the times of a machine that was rebooted after it had been ready.  For
+ * its scope it counts as if it had not been rebooted, as far as its first
+ * readiness was seen.  Then it has a quiet time of its own from its new
+ * readiness, whatever its age. */
 static void
 after_reboot(const struct controller *s, const struct entry *e,
 	     const struct nodepool_terms *terms, int64_t now_ms,
@@ -76,8 +77,8 @@ after_reboot(const struct controller *s, const struct entry *e,
 					       e->ready_ms, terms);
 }
 
-/* Returns until when the machine is undecided.  While nobody knows how many
- * machines there are, none comes to count by a share of them. */
+/* Returns until when the machine is undecided.  With a share as minScaleUp, no
+ * machine comes to count while the number of machines is unknown. */
 static int64_t
 undecided_ms(const struct controller *s, uint32_t head,
 	     const struct entry *claim)
@@ -158,8 +159,8 @@ controller_refresh(struct controller *s, uint32_t id, int64_t now_ms)
 	if (!machines_at(&s->machines, id)->used)
 		return;
 	if (head != id) {
-		/* It is no head any more, so nothing may be left of the time
-		 * when it was one. */
+		/* The entry is no longer a head, so it may not keep a timer or
+		 * a wish. */
 		timers_drop(&s->timers, id);
 		writes_want_hold(&s->writes, id, false);
 		release_not_due(&s->release, id);

@@ -150,7 +150,7 @@ release_done(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 	r->tries = 0;
 	r->failed = NULL;
 	r->done_boot_ms = r->begun_boot_ms;
-	/* Machines that fall due one by one share one list a second. */
+	/* Machines that fall due one after another share one list a second. */
 	r->not_before_boot_ms = r->begun_boot_ms + FRESH_RETRY_MS;
 	return RELEASE_GOOD;
 }

@@ -51,8 +51,8 @@ void release_free(struct release *r);
  * flight stays in flight until its answer. */
 void release_forget(struct release *r);
 
-/* Tell that the machine with this head has to be released, or no longer has to
- * be.  The first release_due sets since when. */
+/* Tell that the machine with this head has to be released, or no longer has to.
+ * The first release_due sets the time since when. */
 void release_due(struct release *r, uint32_t id, int64_t boot_ms);
 void release_not_due(struct release *r, uint32_t id);
 /* Returns whether the machine, which is due, may be released now.  If it may

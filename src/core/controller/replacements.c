@@ -12,8 +12,8 @@
  * some of them (disruption_events.h), and they are believed if another claim
  * was marked for disruption before.  Others are matched with a deletion
  * (deletions.h).  Beside them are the next tries of boots that failed
- * (retries.h).  What is found is a class on the claim, which the controller
- * writes, so that it outlives the lead.  Everything else ends with the lead.
+ * (retries.h).  The result is the claim's class, which the controller writes on
+ * the claim, so that it outlives the lead.  Everything else ends with the lead.
  */
 
 int
@@ -148,7 +148,7 @@ remember(struct replacements *r, const char *uid, int64_t ms)
 	return true;
 }
 
-/* Takes over what Karpenter's Event said if it can be believed. */
+/* Takes over the reason in Karpenter's Event if the Event can be believed. */
 static bool
 believe(const struct replacements *r, struct entry *e)
 {
@@ -162,7 +162,8 @@ believe(const struct replacements *r, struct entry *e)
 	return true;
 }
 
-/* A claim may have been seen before the one that it replaces. */
+/* Judges the Event again, because a claim may be seen before the claim that it
+ * replaces. */
 bool
 replacements_look_back(struct replacements *r, uint32_t id,
 		       int64_t disrupted_ms)
@@ -252,8 +253,8 @@ replacements_said(struct replacements *r, const char *claim_uid,
 
 /* --- substitutes ---------------------------------------------------------- */
 
-/* Has the claim come to count?  COUNTS_LATER does not rule that out, because
- * nobody knows what is undecided while a list is under way. */
+/* Returns whether the claim has come to count.  COUNTS_LATER does not rule that
+ * out, because during a list it is unknown which claims are undecided. */
 static bool
 counted(const struct replacements *r, const struct entry *claim, int64_t now_ms)
 {
@@ -264,9 +265,9 @@ counted(const struct replacements *r, const struct entry *claim, int64_t now_ms)
 	       (undecided_ms <= now_ms || undecided_ms == COUNTS_LATER);
 }
 
-/* A claim that was no substitute was deleted before it was ready.  If it had
- * come to count, its boot has failed.  If it was never launched, what it came
- * for may still come. */
+/* Handles the deletion of a claim that was not ready and was no substitute.  If
+ * it had come to count, its boot has failed.  If it was never launched, the
+ * deletion for whose pods it came may still get a substitute. */
 static void
 deleted_early(struct replacements *r, const struct entry *e, int64_t deleted_ms,
 	      int64_t now_ms)
@@ -308,7 +309,7 @@ replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 	if (e->ready_ms == STAMP_NONE && !e->rebooted &&
 	    substitutes(machines_replaces(r->machines, e)) == NULL)
 		deleted_early(r, e, deleted_ms, now_ms);
-	else if (!gone) /* else nobody knows how it went */
+	else if (!gone) /* Once it is gone, the reason is unknown. */
 		deletions_put(&r->deletions, uid, nodepool, deleted_ms);
 }
 

@@ -59,8 +59,8 @@ retry_refresh(struct retries *t, struct retry *r, int64_t now_ms)
 		retries_end(t, r);
 }
 
-/* Returns how many machines the boot took.  If it has come to count just now,
- * that is yet to be computed. */
+/* Returns how many machines minScaleUp took when the boot came to count.  If
+ * that happened just now, the number still has to be computed. */
 static uint32_t
 least_of(const struct retries *t, const struct entry *claim)
 {
@@ -101,8 +101,8 @@ retries_put(struct retries *t, const struct entry *claim, int64_t deleted_ms,
 	retry_refresh(t, r, now_ms);
 }
 
-/* Can this boot have a next try?  It cannot once it has been released or
- * its own time is over: what comes then is new. */
+/* Returns whether this boot can have a next try.  It cannot once it has been
+ * released or its own time is over; a later claim is new. */
 static bool
 goes_on(const struct retries *t, const struct retry *r, int64_t now_ms)
 {
@@ -110,9 +110,9 @@ goes_on(const struct retries *t, const struct retry *r, int64_t now_ms)
 	       timers_at(t->timers, timer_of(t, r))->used;
 }
 
-/* Takes the claim as the next try of one of the boots, of its own NodePool
- * before others.  Towards minScaleUp the claim is then also as old as the first
- * try, and takes as many machines as that did. */
+/* Takes the claim as the next try of one of the boots, preferably of its own
+ * NodePool.  Towards minScaleUp the claim then also has the age of the first
+ * try, and takes as many machines as the first try did. */
 void
 retries_take(struct retries *t, struct entry *claim, int64_t now_ms)
 {

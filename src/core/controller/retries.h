@@ -27,7 +27,7 @@ struct retry {
 	char name[NAME_BYTES], uid[UID_BYTES];
 	int64_t created_ms;	/* when the scale-up's first try was created */
 	int64_t own_created_ms; /* when this claim was created */
-	int64_t until_ms;	/* when its minute is over */
+	int64_t until_ms;	/* until when the boot counts at most */
 	/* The stamps as they are written on the claim. */
 	int64_t created_stamp_ms, deleted_stamp_ms;
 	uint32_t least; /* as in struct timer */

@@ -22,13 +22,11 @@ controller_lead(struct controller *s, bool leads, struct now now)
 	news_forget(&s->news);
 	timers_forget(&s->timers);
 	causes_add(&s->causes, CAUSE_LEAD);
-	/* What is known of NodePools stays, because it may have to do for a
-	 * while. */
+	/* NodePools stay known, because their next list may take a while. */
 	s->nodepools_before = s->views.at[KIND_NODEPOOL].generation;
 	views_lead(&s->views, leads);
 	release_forget(&s->release);
-	/* Nothing is in memory that a shift since the last look would have to
-	 * move. */
+	/* There is nothing in memory that a clock shift would have to move. */
 	controller_steady_forget(s);
 	(void)controller_steady(s, now);
 	nodepools_set_back(&s->nodepools, now.server_ms);
@@ -52,11 +50,10 @@ controller_claims_known(struct controller *s, struct now now)
 	causes_add(&s->causes, CAUSE_LISTED);
 }
 
-/* Call this when the list has left something out.  Nobody knows then whether
- * what it did not show is gone, so it stays.  A Node that is gone is dropped
- * with the first write to it, and a claim with the next fresh list.  That list
- * is wanted at once, because it also shows the claims that we have never
- * seen. */
+/* Call this when the list has left something out.  Objects that it did not show
+ * may still exist, so they stay in the table.  A Node that is gone is dropped
+ * at the first write to it, and a claim by the next fresh list.  That list is
+ * requested at once, because it also shows claims that were never seen. */
 static void
 keep_stale(struct controller *s, enum kind kind, struct now now)
 {
@@ -76,7 +73,7 @@ keep_stale(struct controller *s, enum kind kind, struct now now)
 	release_want(&s->release);
 }
 
-/* Drops what the list did not show. */
+/* Drops the objects that the list did not show. */
 static void
 drop_stale(struct controller *s, enum kind kind, struct now now)
 {
@@ -227,8 +224,7 @@ controller_forget(struct controller *s, const struct object *o, struct now now)
 
 	now = controller_steady(s, now);
 	views_gone(&s->views, o->kind);
-	/* This may be late word of a Node that has a successor of the same
-	 * name. */
+	/* The line may be about an earlier Node of the same name. */
 	if (id == NO_ID || !machines_is(&s->machines, id, o))
 		return;
 	controller_drop(s, id, now);

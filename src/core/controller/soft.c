@@ -10,8 +10,9 @@
 #include "controller_parts.h"
 
 /*
- * What the objects do not say and the next leader has to know
- * (docs/rules.md#what-outlives-a-leader): "none", or one scope after the other:
+ * The state that the next leader needs and that no object shows
+ * (docs/rules.md#what-outlives-a-leader).  The text is "none", or has one scope
+ * after the other:
  *
  *     general debt=12m30s held at=2026-01-02T03:04:05Z; batch debt=1h
  *     window=4m10s idle at=…
@@ -73,9 +74,9 @@ struct moment {
 	struct now now;
 };
 
-/* Would it matter more if the next leader did not know scope a than if it did
- * not know b?  A scope with an open window would be held again, and a scope
- * without its debt would be held for longer. */
+/* Returns whether the state of scope a is more important to the next leader
+ * than that of b.  Without it, a scope with an open window would be held again,
+ * and a scope with a debt would be held longer. */
 static bool
 matters_more(const void *ctx, uint32_t a, uint32_t b)
 {
@@ -94,8 +95,8 @@ matters_more(const void *ctx, uint32_t a, uint32_t b)
 	return owes_a != owes_b ? owes_a > owes_b : a < b;
 }
 
-/* Writes as many of the n scopes as fit, and at the end how many do not.
- * Returns that number. */
+/* Writes as many of the n scopes as fit, and then the number of those that do
+ * not fit, which it returns. */
 static uint32_t
 write_most(const struct controller *s, uint32_t *scopes, uint32_t n,
 	   struct buf *b, struct now now)
@@ -284,9 +285,9 @@ restore_scope(struct controller *s, struct kept *k, int64_t renewed_ms,
 		       k->at_ms, now);
 }
 
-/* Takes over what was measured with another `scope`.  What was true of the
- * cluster is true of each NodePool.  Of several NodePools, the one with the
- * largest debt stands for the cluster. */
+/* Takes over a state that was written with another `scope`.  Each NodePool
+ * takes the state of the cluster.  The cluster takes the state of the NodePool
+ * with the largest debt. */
 static void
 restore_other(struct controller *s, struct kept *k, int64_t renewed_ms,
 	      struct now now)

@@ -11,8 +11,8 @@
  * The reports for /status: the whole, one scope, one NodePool, one machine, and
  * all machines one after another.  This file only reads the controller.  A
  * report looks at a bounded number of machines, because the owner holds its
- * lock meanwhile.  What depends on all machines comes from figures that
- * figures.c has counted before.
+ * lock meanwhile.  Totals over all machines come from figures.c, which has
+ * counted them before.
  */
 
 /* Returns a moment of boot time as server time, or STAMP_NONE if it is 0 or in
@@ -160,8 +160,7 @@ held_by_hand(const struct controller *s, const struct figures *f,
 	return hand;
 }
 
-/* Adds the holds by hand: what people hold is held, whatever the scope itself
- * does. */
+/* Adds the holds by hand, which are in force whatever the scope itself does. */
 static void
 add_hand(struct now now, struct scope_status *out)
 {
@@ -303,7 +302,7 @@ fill_written(const struct controller *s, const struct entry *e,
 	out->written = journal_written(&s->journal, uid, &out->last);
 }
 
-/* Says until when its NodePool is held by hand, and why. */
+/* Fills in until when the machine's NodePool is held by hand, and why. */
 static void
 fill_manual(const struct controller *s, struct now now,
 	    struct machine_status *out)

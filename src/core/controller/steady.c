@@ -7,9 +7,9 @@
 /* This file makes the server time by which the controller decides. */
 
 /* Shifts all moments in memory, because the API server's clock was set or
- * another API server answers.  What has begun then ends when it would have
- * ended.  Before everything was seen nothing has begun, and the first answers
- * may come from a wrong clock, so the machines are stamped again. */
+ * another API server answers.  So everything that has begun still takes as long
+ * as before.  Until everything was seen, the machines are stamped again
+ * instead, because the first answers may come from a wrong clock. */
 static void
 shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 {
@@ -20,8 +20,8 @@ shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 	timers_shift(&s->timers, by_ms);
 	news_shift(&s->news, &s->timers, by_ms);
 	journal_shift(&s->journal, by_ms);
-	/* What people write in NodePools stays, so its moments come once
-	 * more. */
+	/* The times in NodePools' annotations do not shift, so they may come a
+	 * second time. */
 	nodepools_set_back(&s->nodepools, now_ms);
 	causes_add(&s->causes, CAUSE_CLOCK);
 }
@@ -64,9 +64,8 @@ controller_steady(struct controller *s, struct now now)
 	}
 	if (s->journal.since_ms == STAMP_NONE)
 		journal_since(&s->journal, now.server_ms);
-	/* The comparison is with the clock of the last shift.  Otherwise, what
-	 * is too little for a shift would add up while two API servers answer
-	 * by turns. */
+	/* Compare with the clock of the last shift.  Otherwise small
+	 * differences would add up while two API servers answer by turns. */
 	by_ms = ahead_ms - s->ahead_ms;
 	if (by_ms >= CLOCK_SHIFT_MS || by_ms <= -CLOCK_SHIFT_MS) {
 		s->ahead_ms = ahead_ms;

@@ -75,7 +75,7 @@ tell_moved(struct controller *s, uint32_t scope, struct now now)
 		tell_quiet(s, scope, &q, NOTE_SCOPE_MOVED, now);
 }
 
-/* Takes over from the table which scopes have moved. */
+/* Asks the table which scopes have moved. */
 static void
 hear(struct controller *s)
 {
@@ -87,7 +87,7 @@ hear(struct controller *s)
 	}
 }
 
-/* Keeps the scopes of which something has to be told later. */
+/* Reports what is due, and keeps the scopes with later reports. */
 void
 controller_tell_news(struct controller *s, struct now now)
 {

@@ -50,8 +50,8 @@ told_name(const struct controller *s, const struct scope_news *w)
 		       : "";
 }
 
-/* Has a person released the scope?  A released-at came into effect while it was
- * held, and it is quiet before the time that was told. */
+/* Returns whether a person has released the scope: a released-at came into
+ * effect while the scope was held, and it is quiet before the reported time. */
 static bool
 was_released(const struct scope *sc, const struct scope_news *w,
 	     int64_t held_ms, struct now now)
@@ -156,8 +156,8 @@ is_held_by_hand(const struct controller *s, const struct nodepool *p,
 	       rules_nodepool_included(&s->rules, p->name);
 }
 
-/* Has the released-at come into effect since the history is known, and not been
- * told yet?  Stamps have whole seconds. */
+/* Returns whether the released-at has come into effect since the beginning of
+ * the history and has not been noted yet.  Stamps have whole seconds. */
 static bool
 is_released(const struct controller *s, const struct nodepool *p,
 	    int64_t now_ms)
@@ -191,8 +191,8 @@ add_by_hand(struct controller *s, const char *name, const struct turn *what,
 	str_cut(t->reason, sizeof(t->reason), what->reason);
 }
 
-/* Returns since when the NodePool has been held by hand without a break, by
- * however many hold-untils, of which `last` is the last. */
+/* Returns since when the NodePool has been held by hand without a break.  There
+ * may have been several hold-untils in a row; `last` is the last of them. */
 static int64_t
 held_since_ms(const struct controller *s, const char *name,
 	      const struct turn *last)

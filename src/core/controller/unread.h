@@ -20,9 +20,9 @@
  *           gone (unread_end)
  */
 struct unread {
-	uint32_t *at;	 /* by id: the number of the latest list that had begun
-			    when the claim was last known to be there; 0: it is
-			    not unread */
+	/* By id: the number of the latest list that had begun when the claim
+	 * was last known to exist, or 0 if the claim is not unread. */
+	uint32_t *at;
 	uint32_t n;	 /* how many claims are unread */
 	uint32_t list;	 /* the number of the latest list, from 1 on */
 	bool incomplete; /* the latest list has left something out as well */

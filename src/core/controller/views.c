@@ -32,9 +32,9 @@ views_listing(struct views *v, enum kind kind, bool counts)
 	w->full = w->skipped = w->behind = false;
 	if (kind == KIND_NODECLAIM)
 		v->settle_boot_ms = 0;
-	/* A resource that is not served stays an empty list while we ask
-	 * again.  The fresh list before a release guards against what happens
-	 * meanwhile. */
+	/* A resource that is not served keeps counting as an empty list while
+	 * it is listed again.  The fresh list before a release shows what has
+	 * changed until then. */
 	if (w->served || !w->listed)
 		w->up = false;
 }
@@ -92,8 +92,8 @@ views_skipped(struct views *v, enum kind kind)
 	struct view *w = &v->at[kind];
 
 	w->skipped = true;
-	/* An item of a list is missing from that list only.  Events say nothing
-	 * of what is there. */
+	/* An item that a list leaves out is missing in that list only.  Events
+	 * do not show which objects exist. */
 	w->behind = w->behind || (w->listed && w->up && kind != KIND_EVENT);
 }
 
@@ -112,8 +112,8 @@ views_take_request(struct views *v, enum kind kind)
 	return wants;
 }
 
-/* Wants a list of each kind for which a full table has room again or a line was
- * left out, at most once in RELIST_LEFT_OUT_MS. */
+/* Requests a list of each kind for which a full table has room again, or of
+ * which a line was left out, at most once in RELIST_LEFT_OUT_MS. */
 void
 views_ask_for_rest(struct views *v, int64_t boot_ms)
 {

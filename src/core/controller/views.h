@@ -16,10 +16,11 @@
  */
 struct view {
 	bool listing; /* a list is under way that began in this lead */
-	bool listed, up, served; /* a list was complete; the watch is open; the
-				    API server serves the kind */
-	bool full;		 /* the table had no room for something */
-	bool room;		 /* full, and there is room again */
+	/* Whether a list was complete, whether the watch is open, and whether
+	 * the API server serves the kind. */
+	bool listed, up, served;
+	bool full;    /* the table had no room for something */
+	bool room;    /* full, and there is room again */
 	bool skipped; /* something was left out since the last list began */
 	/* A watch left something out, so what is known may be out of date. */
 	bool behind;
@@ -42,7 +43,7 @@ struct view {
  *     any ── another replica leads ───────────────────▶ NONE
  */
 enum lead {
-	LEAD_NONE, /* only NodePools are known, and nothing is done */
+	LEAD_NONE, /* Only NodePools are followed, and nothing is written. */
 	LEAD_BEGINS,
 	LEAD_ACTS, /* the earlier leader's holds stay */
 	LEAD_SEEN, /* everything was seen once, so those holds may end */
@@ -51,10 +52,10 @@ enum lead {
 struct views {
 	struct view at[VIEW_COUNT];
 	enum lead lead;
-	bool blocked; /* it was reported that marks stay */
-	/* Where the list of NodeClaims has left something out, they count as
+	bool blocked; /* Whether it was reported that marks stay. */
+	/* If the list of NodeClaims has left something out, NodeClaims count as
 	 * known from this moment on, or from the fresh list that shows the
-	 * rest. 0 if they count as known now. */
+	 * others.  0 if they count as known now. */
 	int64_t settle_boot_ms;
 	/* When the wait for the first lists ends; 0 if it has not begun. */
 	int64_t begin_boot_ms;

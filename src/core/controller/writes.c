@@ -149,7 +149,7 @@ write_check(const struct writes *ws, uint32_t id)
 
 /* --- what is seen, and time ----------------------------------------------- */
 
-/* Does the table show what the action was meant to bring about? */
+/* Returns whether the table shows the effect of the action. */
 static bool
 shows(const struct entry *e, enum act act)
 {
@@ -356,8 +356,8 @@ refusal_ms(struct writes *ws, unsigned n)
 	return pace_backoff(ws->pace, n, REFUSED_MIN_MS, REFUSED_MAX_MS);
 }
 
-/* Makes everybody wait for as long as the API server said, or else as we
- * choose. */
+/* Pauses all writes for as long as the API server asked, or else for a delay of
+ * our own. */
 static void
 pause(struct writes *ws, const struct controller_outcome *o, int64_t boot_ms)
 {
@@ -375,7 +375,7 @@ writes_answered(struct writes *ws, const struct controller_outcome *o,
 {
 	assert(ws->in_flight > 0);
 	ws->in_flight--;
-	if (o->code == CONTROLLER_BUSY) /* whatever has become of the object */
+	if (o->code == CONTROLLER_BUSY) /* even if the object is gone */
 		pause(ws, o, boot_ms);
 }
 
@@ -434,9 +434,9 @@ refused(struct writes *ws, const struct action *a, const char *why,
 		boot_ms + refusal_ms(ws, w->refusals));
 }
 
-/* Handles a write that failed because the object has changed.  What to do is
- * decided after its next watch line or, if `look` is set, after a read of
- * it. */
+/* Handles a write that failed because the object has changed.  The object is
+ * decided again after its next watch line or, if `look` is set, after it was
+ * read. */
 static void
 moved_on(struct writes *ws, const struct action *a, bool look, const char *rv,
 	 int64_t boot_ms)

@@ -52,10 +52,9 @@ struct write {
 	uint32_t reholds : 2; /* how often it was held again, up to
 				 REHOLDS_MAX */
 	bool wants_hold : 1;  /* its hold latency is being measured */
-	/* Only for a Node.  owner_gone: the claim that it names was looked for,
-	 * and is not there or has no room in the table.  The other two say what
-	 * that claim has of a hold of its own, of today's key and of the
-	 * default one. */
+	/* For a Node only.  owner_gone: the claim that it names was looked for,
+	 * and does not exist or has no room in the table.  The other two are
+	 * the claim's own holds, with today's key and with the default key. */
 	bool owner_gone : 1;
 	enum hold owner_hold : 2, owner_default : 2;
 };
@@ -68,12 +67,13 @@ struct pending {
 	bool reread : 1;  /* read the object before deciding */
 	bool again : 1;	  /* the hold in flight is not the first */
 	uint64_t seq;	  /* of that write; it tells late replies apart */
-	uint64_t rv; /* packed_version_key, EXPECTED: of the version that was
-			     written; STALE: of that which is out of date */
-	uint64_t tried_rv; /* a clear was turned down at this version; 0:
-			       none was */
-	unsigned failures; /* since the last success, or since nothing was to
-			       be done */
+	/* The packed_version_key of the version that was written (EXPECTED), or
+	 * of the version that is out of date (STALE). */
+	uint64_t rv;
+	/* The version at which a clear failed its test, or 0. */
+	uint64_t tried_rv;
+	/* Failures since the last success, or since nothing had to be done. */
+	unsigned failures;
 	unsigned refusals; /* of the same write, in a row */
 	unsigned class_failures;
 	int64_t class_boot_ms; /* the class is not written before then */

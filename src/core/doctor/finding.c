@@ -8,8 +8,8 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 
-/* What is quoted comes from the cluster.  It stays on its line, does nothing to
- * a terminal, and ends with a whole character. */
+/* Formats one line.  Quoted text comes from the cluster, so it is kept on the
+ * line, cannot control a terminal, and is cut at a whole character. */
 static void
 one_line_of(char *dst, size_t cap, const char *fmt, va_list ap)
 {

@@ -77,8 +77,8 @@ mend_pods(struct finding *x, const struct deployment_facts *d,
 			     finding_name(worst->name));
 }
 
-/* Returns what stands in a finding before the pod's trouble or name, or instead
- * of it. */
+/* Returns the words of a finding before the pod's trouble or name, or instead
+ * of them. */
 static const char *
 pod_says(const struct pod_facts *worst)
 {

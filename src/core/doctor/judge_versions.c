@@ -9,13 +9,13 @@
 /*
  * Judges the versions of Kubernetes and Karpenter, whether Karpenter is served
  * and runs, and the rights of the holder's account.  The oldest versions that
- * work stand in the code; the newest that were tested stand in tested.h, which
- * a script writes.
+ * work are in the code.  The newest versions that were tested are in tested.h,
+ * which a script writes.
  *
  * Versions are compared by their major and minor numbers alone, because a patch
  * release changes nothing that we use.  A version that cannot be read is not
  * judged.  The table of rights is that of deploy/base/rbac.yaml.  A right that
- * the configuration makes needless is not missed.
+ * the configuration does not need is not reported.
  */
 
 /* --- versions ------------------------------------------------------------- */
@@ -161,8 +161,8 @@ judge_served_group(const struct karpenter_facts *k, struct findings *f)
 			CRDS);
 }
 
-/* Where the provider runs it, there is neither Deployment nor Lease, but for
- * one that an earlier Karpenter has left. */
+/* Judges whether Karpenter runs.  If the provider runs it, there is neither a
+ * Deployment nor a Lease, except for one that an earlier Karpenter has left. */
 static void
 judge_running(const struct karpenter_facts *k, struct findings *f)
 {
@@ -284,7 +284,7 @@ static const struct finding_kind
 			"scale-up. Without its own, `kubectl describe "
 			"nodepool` does not say what is held."};
 
-/* Says whether the holder does without this right. */
+/* Returns whether the holder does not need this right. */
 static bool
 needless(const struct right *right, const struct rules *r)
 {

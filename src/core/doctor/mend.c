@@ -4,8 +4,8 @@
 
 #include "core/doctor/judge.h"
 
-/* What is made, and which of it is applied.  `auth reconcile` takes roles and
- * their bindings alone. */
+/* What is built, and which parts of it are applied.  `auth reconcile` applies
+ * only roles and their bindings. */
 static const struct {
 	const char *from; /* NULL: the overlay */
 	const char *apply;

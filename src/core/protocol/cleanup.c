@@ -38,10 +38,11 @@ static const struct {
 };
 #define PASSES (sizeof(passes) / sizeof(passes[0]))
 
-struct slot {	     /* one for each id of the table */
-	uint8_t act; /* enum cleanup_act: the write under way;
-				   CLEANUP_KEEP: none */
-	bool failed; /* not to be tried again in this round */
+/* One for each id of the table. */
+struct slot {
+	/* The enum cleanup_act of the write in flight, or CLEANUP_KEEP. */
+	uint8_t act;
+	bool failed; /* Whether a write has failed in this round. */
 };
 
 struct cleanup {
@@ -52,16 +53,17 @@ struct cleanup {
 	struct foreign_marks foreign;
 	struct cleanup_report report;
 
-	enum cleanup_step step; /* the next one, or the one under way */
-	bool asked;		/* the step is under way; not used in
-				   CLEANUP_WRITE */
+	enum cleanup_step step; /* the next step, or the current one */
+	/* Whether the step is under way.  Not used in CLEANUP_WRITE. */
+	bool asked;
 	enum cleanup_verdict verdict;
 	enum kind listing;
-	struct cleanup_list list; /* the list under way */
-	unsigned clean;		  /* lists in a row that showed nothing */
-	int64_t not_before_ms;	  /* CLEANUP_WAIT: until then, boot time */
-	bool tells;		  /* CLEANUP_WAIT: trying_again is still to be
-				   reported */
+	struct cleanup_list list; /* the current list */
+	unsigned clean; /* number of lists in a row without any mark */
+	/* CLEANUP_WAIT: boot time at which the wait ends. */
+	int64_t not_before_ms;
+	/* CLEANUP_WAIT: whether trying_again still has to be reported. */
+	bool tells;
 
 	/* The round under way. */
 	size_t pass;
@@ -197,8 +199,8 @@ cleanup_unowned(struct cleanup *x, const char *name)
 	name_it(x, x->list.unowned, x->list.named_unowned, name);
 }
 
-/* A hold without a mark is kept as well, because it may show whose the hold on
- * the machine's other half is. */
+/* Takes an object of the list.  A hold without a mark is kept as well, because
+ * it may show who owns the hold on the machine's other half. */
 void
 cleanup_seen(struct cleanup *x, const struct object *o, struct now now)
 {
@@ -346,8 +348,7 @@ cleanup_writing(const struct cleanup *x, uint32_t id)
 	return w;
 }
 
-/* Records what stands on the object now, because the writes that are still to
- * come depend on it. */
+/* Records the object's new state, because later writes depend on it. */
 static void
 wrote(struct cleanup *x, struct entry *e, const struct cleanup_write *w)
 {
@@ -398,8 +399,8 @@ write_done(struct cleanup *x, const struct cleanup_outcome *o)
 		x->unanswered++;
 }
 
-/* All writes of the round are answered.  If none of them succeeded, is another
- * round of any use? */
+/* Ends a round, whose writes are all answered.  If no write succeeded, it
+ * decides whether another round is of any use. */
 static void
 round_done(struct cleanup *x, struct now now)
 {
@@ -481,7 +482,7 @@ cleanup_next(struct cleanup *x, struct now now)
 	return x->asked ? wait_until(x, INT64_MAX, now) : ask(x);
 }
 
-/* What is registered is looked at for the last time after the second clean
+/* Takes what is registered.  The last look at it comes after the second clean
  * list. */
 static void
 registered_done(struct cleanup *x, unsigned n)

@@ -11,13 +11,12 @@
  * that event_series.h draws.  The array is small, so it is searched from end to
  * end, and nothing is allocated.
  *
- * What is said for the first time becomes an entry that is written at once.
- * While the same is said again, the entry only counts, and a patch brings the
- * count from time to time and when the series has ended.  If there is no free
- * entry, the oldest one that has nothing to write is dropped, or else the
- * oldest.  The Event that is being written is a copy (`sent`), so the entry may
- * go on counting meanwhile.  The caller is daemon/event_recorder, under its
- * lock.
+ * A new Event becomes an entry, which is written at once.  If the Event occurs
+ * again, the entry only counts, and a patch writes the count from time to time
+ * and at the end of the series.  If there is no free entry, the oldest one that
+ * has nothing to write is dropped, or else the oldest.  The Event that is being
+ * written is a copy (`sent`), so the entry may go on counting meanwhile.  The
+ * caller is daemon/event_recorder, under its lock.
  */
 
 #define COUNT_MAX 2147483647u /* series.count is an int32 */
@@ -81,8 +80,9 @@ event_series_init(struct event_series *s, uint64_t seed)
 
 /* --- entries -------------------------------------------------------------- */
 
-/* Only a series has an end to write.  A single Event just goes, and so does a
- * series that is already written as it stands. */
+/* Returns whether something is left to write.  Only a series has an end to
+ * write; a single Event has not, nor has a series whose count is already
+ * written. */
 static bool
 has_unwritten(const struct event_series_entry *e)
 {
@@ -203,10 +203,10 @@ event_make(const struct event_series_what *w, struct event_series_event *v)
 		       : 0;
 }
 
-/* The names of Events are made of this stamp, so two Events of one millisecond
- * must have different ones.  A clock that is set back by a second or more is
- * followed.  The same deadline may then come a second time, so the microseconds
- * are the entry's number. */
+/* Returns a stamp for a new Event.  It is part of the Event's name, so it must
+ * be unique.  If the clock is set back by a second or more, stamps go back too,
+ * and the same millisecond may come again; therefore the microseconds are the
+ * entry's number. */
 static int64_t
 stamp_new(struct event_series *s, int64_t server_ms)
 {
@@ -280,8 +280,8 @@ entry_due(struct event_series *s, int64_t boot_ms)
 	return due;
 }
 
-/* Returns the boot time at which this entry has something to write if nothing
- * more is said, or INT64_MAX if it never has. */
+/* Returns the boot time at which this entry has something to write if no equal
+ * Event occurs until then, or INT64_MAX. */
 static int64_t
 entry_wakes(const struct event_series_entry *e)
 {
@@ -337,13 +337,13 @@ entry_written(struct event_series *s, struct event_series_entry *e,
 	e->written = s->sent.count;
 	e->wrote_ms = boot_ms;
 	e->state = EVENT_SERIES_COUNTING;
-	/* It was said again while this write was on its way. */
+	/* The Event occurred again while this write was in flight. */
 	if (has_unwritten(e) && (e->ended || e->written == 1))
 		entry_want(e);
 }
 
-/* The entry goes on counting.  The refresh or the end of the series tries once
- * more. */
+/* Gives up a write.  The entry goes on counting, and the refresh or the end of
+ * the series tries again. */
 static void
 entry_lost(struct event_series *s, struct event_series_entry *e,
 	   int64_t boot_ms)

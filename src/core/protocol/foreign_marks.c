@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* how far two readings of the server's time may differ */
+/* How far two readings of the server's time may differ. */
 #define CLOCK_MS 2000
-#define AHEAD_MS 3000 /* a mark further ahead than this was not made now */
+#define AHEAD_MS 3000 /* A mark further in the future was not made now. */
 
 void
 foreign_marks_begin(struct foreign_marks *f, int64_t server_ms,

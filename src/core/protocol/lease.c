@@ -32,8 +32,8 @@
  * up. */
 #define LOOK_MS 600
 /* Our reading of the server's time may go back by up to this.  The renewTime
- * does not go back with it: it could become the time that is there already,
- * which is no sign of life. */
+ * must not go back with it, because an unchanged renewTime would be no sign of
+ * life. */
 #define JITTER_US 3000000
 
 static bool
@@ -43,9 +43,9 @@ is_ours(const struct lease *l)
 	       strcmp(l->seen.holder, l->config.identity) == 0;
 }
 
-/* Does another replica hold the Lease?  The renewTime in the record does not
- * count, because the holder's clock is not ours.  What counts is when we saw
- * the record change. */
+/* Returns whether another replica holds the Lease.  That depends on when we saw
+ * the record change.  Its renewTime does not count, because the holder has
+ * another clock. */
 static bool
 is_held(const struct lease *l, int64_t boot_ms)
 {
@@ -173,8 +173,8 @@ lease_note(struct lease *l, struct lease_note *out)
 	return true;
 }
 
-/* Takes over the state as the server holds it.  From now on it is ours to carry
- * on. */
+/* Takes over the state in the server's record.  From now on this process
+ * maintains it. */
 static void
 state_adopt(struct lease *l)
 {
@@ -309,7 +309,7 @@ fill(struct lease *l, struct now now)
 
 	w->holder[0] = '\0';
 	w->duration_s = 0;
-	if (!l->config.enabled) /* the spec is nobody's, and stays empty */
+	if (!l->config.enabled) /* Nobody leads by the spec; it stays empty. */
 		w->acquire_us = w->renew_us = STAMP_NONE;
 	if (l->role == LEASE_STOPS)
 		w->duration_s = 1;
@@ -353,7 +353,8 @@ next_call(struct lease *l, struct now now)
 	return t;
 }
 
-/* Replicas that run get the Lease before a command does. */
+/* Returns whether a command still has to wait, because running replicas get the
+ * Lease first. */
 static bool
 is_early(struct lease *l, int64_t boot_ms)
 {
@@ -507,7 +508,7 @@ lease_done(struct lease *l, const struct lease_outcome *o, struct now now)
 		lose(l, LEASE_NOTE_LATE);
 	if (o->code == LEASE_OK)
 		observe(l, o->record, now.boot_ms);
-	else if (o->code != LEASE_BUSY) /* what we know may be out of date */
+	else if (o->code != LEASE_BUSY) /* `seen` may be out of date. */
 		l->fresh = false;
 	if (l->role == LEASE_STOPS)
 		stopped(l, was, o);

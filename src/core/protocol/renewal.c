@@ -5,10 +5,9 @@
 #include <string.h>
 
 /*
- * What to do is decided anew from each view of the cluster.  Of CA, caBundle
- * and serving pair, in this order, the first one that has a fault is written.
- * Each write is followed by another read, so a write always carries the
- * versions that were seen last.
+ * Each view of the cluster is judged anew.  The first of CA, caBundle and
+ * serving pair that has a fault is written.  Each write is followed by another
+ * read, so a write always carries the latest versions.
  *
  * Two things are remembered from view to view.  trusted_ms says since when the
  * CA has been in caBundle, because a pair may be written only when all API
@@ -20,7 +19,7 @@
 #define NEVER (INT64_MIN / 2)
 #define READ_MS 30000
 #define SETTLE_MS 10000
-#define LEAST_MS 50 /* so that no duration makes us spin */
+#define LEAST_MS 50 /* shortest wait, whatever the configuration says */
 #define RETRY_MS 500
 #define RETRY_MAX_MS 30000
 
@@ -71,8 +70,8 @@ same(const struct renewal_cert *a, const struct renewal_cert *b)
 	return memcmp(a->id, b->id, sizeof(a->id)) == 0;
 }
 
-/* Returns when we minted it.  A certificate that is not ours was minted no
- * later than that. */
+/* Returns when we made the certificate.  A certificate of others was made at
+ * that time or earlier. */
 static int64_t
 born_ms(const struct renewal_cert *c)
 {
@@ -87,9 +86,9 @@ valid(const struct renewal_cert *c, int64_t server_ms)
 	return c->not_before_ms <= server_ms && server_ms < c->not_after_ms;
 }
 
-/* Another's clock may be ahead of the API server's, and the Date header has
- * only whole seconds.  A certificate that is not valid yet is therefore waited
- * for and not overwritten. */
+/* Returns whether the certificate becomes valid soon.  It is then waited for
+ * and not overwritten, because the clock of its maker may be ahead of the API
+ * server's, and because the Date header has only whole seconds. */
 static bool
 soon(bool there, const struct renewal_cert *c, int64_t server_ms,
      struct renewal_todo *t)
@@ -144,10 +143,10 @@ oldest(const struct renewal_view *v, const bool *keep)
 	return at;
 }
 
-/* Is no certificate that an earlier CA signed served any more?  A CA that
- * somebody put into the Secret may be older than the time for which it has been
- * there.  So it also counts how long we have seen the CA in caBundle, and how
- * old its serving certificate is. */
+/* Returns whether no certificate of an earlier CA is served any more.  A CA
+ * that a person put into the Secret may be older than its time there.  So it
+ * also matters how long the CA has been seen in caBundle, and how old its
+ * serving certificate is. */
 static bool
 alone(const struct renewal *r, struct now now)
 {
@@ -159,8 +158,8 @@ alone(const struct renewal *r, struct now now)
 	       v->has_leaf && now.server_ms >= born_ms(&v->leaf) + spread_ms;
 }
 
-/* Chooses which certificates of the bundle stay beside the CA, which is not
- * among them.  Returns how many go. */
+/* Chooses which other certificates of the bundle stay besides the CA.  Returns
+ * how many are removed. */
 static unsigned
 choose(const struct renewal *r, struct now now, bool *keep)
 {
@@ -341,7 +340,7 @@ renewal_done(struct renewal *r, const struct renewal_outcome *o, struct now now)
 	} else if (read) {
 		trust(r, now.boot_ms);
 	} else {
-		if (!r->partly) /* a partial view goes on failing */
+		if (!r->partly) /* A partial view counts as a failure. */
 			r->failures = 0;
 		r->wrote_ms[r->step] = now.boot_ms;
 	}

@@ -29,7 +29,7 @@ cap_debt_ms(const struct cap *c, const struct cap_rules *r, int64_t boot_ms)
 
 	if (r->max_ms == 0)
 		return 0;
-	if (c->window_ms > 0) /* its end pays the whole debt */
+	if (c->window_ms > 0) /* The debt is gone when the window ends. */
 		return cap_window_ms(c, boot_ms) > 0 ? c->debt_ms : 0;
 	if (c->grows)
 		return least(c->debt_ms + past, r->max_ms);

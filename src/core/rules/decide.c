@@ -57,10 +57,10 @@ take_away(enum kind on, const struct half *mine, const struct half *other)
 	return d;
 }
 
-/* Clears the claim first: while the Node is not registered, Karpenter may copy
- * what still stands on the claim.  Afterwards only the Node's annotation stops
- * Karpenter, so a claim that cannot be written to does not keep its Node
- * held. */
+/* Clears the claim first, because Karpenter may copy the claim's annotations to
+ * the Node until the Node is registered.  After the registration only the
+ * Node's annotation stops Karpenter, so a claim that cannot be written does not
+ * keep its Node held. */
 static struct decision
 decide_clear(const struct half *claim, const struct half *node)
 {
@@ -109,7 +109,7 @@ decide_hold(const struct half *claim, const struct half *node)
 		d = decide_mend(KIND_NODE, node, claim);
 	if (d.act != ACT_NONE || decide_person(claim, node))
 		return d;
-	/* Both halves are asked, because the Node may not be listed yet. */
+	/* Check both halves, because the Node may not be listed yet. */
 	if (can_hold(claim) && !claim->registered &&
 	    !(node->present && node->registered))
 		return (struct decision){.act = ACT_HOLD, .on = KIND_NODECLAIM};

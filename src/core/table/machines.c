@@ -283,8 +283,9 @@ no_later(int64_t ms, int64_t limit)
 	return ms > limit ? limit : ms;
 }
 
-/* Had the machine been ready before it was rebooted?  The object does not say
- * so once it is ready again, but whoever saw it boot knows. */
+/* Returns whether the machine had been ready before it was rebooted.  Once it
+ * is ready again the object no longer shows this, but the table may have seen
+ * it. */
 static bool
 ready_before_reboot(const struct entry *e, const struct object *o)
 {
@@ -319,7 +320,7 @@ count_marks(struct machines *m, const struct entry *e, int by)
 		m->carrying[e->kind] += (uint32_t)by;
 }
 
-/* Would this write have been made on an object of this tenure? */
+/* Returns whether this write would be made on an object of this tenure. */
 static bool
 is_assumable(enum act act, enum tenure tenure)
 {
@@ -600,7 +601,7 @@ machines_drop(struct machines *m, uint32_t id, struct touched *t)
 	unlink_peer(m, id, t);
 	machines_keys_remove(m, id);
 	if (peer != NO_ID)
-		relink(m, peer, t); /* a second Node may have waited */
+		relink(m, peer, t); /* A second Node may take its place. */
 	count_marks(m, e, -1);
 	former_leave(m, e);
 	entry_free(m, id);

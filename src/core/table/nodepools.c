@@ -6,12 +6,12 @@
 
 /*
  * The NodePools are in places of an array; an index finds them by name, and the
- * free places are in a list that goes through `generation`.  Two heaps answer
- * questions about time without a look at all NodePools: `moments` has the next
- * moment at which time alone changes a NodePool's terms, and `released` has the
- * released-at of each NodePool that counts, where one without comes first.
- * sort_in enters a NodePool into both, as of p->ms, the latest time that the
- * table was told.
+ * free places are in a list that goes through `generation`.  Two heaps avoid
+ * looking at all NodePools: `moments` has the next moment at which time alone
+ * changes a NodePool's terms, and `released` has the released-at of each
+ * NodePool that counts; NodePools without a released-at come first.  sort_in
+ * enters a NodePool into both, as of p->ms, the latest time that the table was
+ * told.
  */
 
 static uint32_t
