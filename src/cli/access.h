@@ -15,11 +15,11 @@
 int access_find(const char *file, const char *context, struct kubeconfig *out,
 		struct err *e);
 
-/* karpenter-node-holder starts no process.  It returns -1 if the token would
- * come from a credential plugin, and *e says what to use instead. */
+/* Returns -1 if the token would come from a credential plugin, and *e says what
+ * to use instead.  karpenter-node-holder starts no process. */
 int access_without_plugin(const struct kubeconfig *access, struct err *e);
 
-/* Does access_find use the pod's service account? */
+/* Returns whether access_find would use the pod's service account. */
 bool access_in_cluster(const char *file, const char *context);
 
 /* Checks that the namespace of the Lease and of the Secret is known.  It

@@ -71,8 +71,8 @@ is_known(struct options *o, const char *flag)
 	return false;
 }
 
-/* Runs before the other flags are applied: --help comes before everything, and
- * --config before the other flags.  Returns 1 for --help. */
+/* Looks for --help and --config before the other flags are applied, because
+ * they take precedence.  Returns 1 for --help. */
 static int
 scan(struct flags f, struct options *o, struct err *e)
 {

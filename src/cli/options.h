@@ -41,9 +41,9 @@ int options_parse_with(int argc, char **argv, const char *usage,
 		       options_own *own, void *ctx, struct options *o,
 		       struct err *e);
 
-/* An `own` function may use these two.  They take the value of --namespace,
- * which is a name or "", and that of a flag whose value is a duration such as
- * `example`.  Both return 1 or -1. */
+/* Two helpers for `own` functions.  options_namespace takes the value of
+ * --namespace, which is a name or "".  options_duration takes a duration;
+ * `example` is for the error text.  Both return 1 or -1. */
 int options_namespace(struct flags *f, const char **name, struct err *e);
 int options_duration(struct flags *f, const char *example, int64_t *ms,
 		     struct err *e);

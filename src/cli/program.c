@@ -25,7 +25,7 @@ print_help(void)
 	return say_flushed();
 }
 
-/* Commands that people look for in the wrong one of the two programs. */
+/* Commands that belong to the other of the two programs. */
 static const struct {
 	const char *command, *program;
 } owners[] = {
@@ -67,9 +67,9 @@ refuse_command(const char *name)
 	return say_failure(&e);
 }
 
-/* Opens the standard descriptors that are closed.  Otherwise the next file or
- * connection would get the number of one, and output would go into it.  The
- * replacement fails as a closed one does.  Returns false if there is no
+/* Opens standard descriptors that are closed.  Otherwise the next file or
+ * connection would get such a number, and output would go into that file.  The
+ * replacement fails like a closed descriptor.  Returns false if there is no
  * /dev/null. */
 static bool
 open_standard_files(void)
@@ -81,8 +81,8 @@ open_standard_files(void)
 	return true;
 }
 
-/* Nobody with our user may read keys and tokens from our memory, and no core
- * file has them.  The leak sanitizer has to read it. */
+/* Prevents core files, and that processes of the same user read keys and tokens
+ * from our memory.  The leak sanitizer needs to read it. */
 static void
 hide_memory(void)
 {

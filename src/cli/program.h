@@ -21,7 +21,7 @@ struct command {
 struct program {
 	const char *name;
 	const char *about; /* one sentence */
-	const char *see;   /* the last line of --help: where the rest is */
+	const char *see;   /* last line of --help, which names other help */
 	const struct command *commands;
 	size_t commands_n;
 };

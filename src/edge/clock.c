@@ -20,17 +20,18 @@
 #include "core/base/limits.h"
 
 #define SAMPLES 8
-#define SLOW_MS 1000 /* a Date is no more exact than this */
+#define SLOW_MS 1000 /* the resolution of a Date */
 
 struct clock {
 	_Atomic int64_t sample[SAMPLES]; /* STAMP_NONE if none yet */
 	_Atomic unsigned next;
 	_Atomic int64_t anchor; /* STAMP_NONE before the first Date */
-	_Atomic int64_t told;	/* as clock_shifted last reported it */
+	_Atomic int64_t told;	/* the anchor that was last reported */
 };
 
-/* A server without a clock starts in 1970.  Before 2024 no server had the API
- * that we ask for, and with such a time every stamp would lie in the future. */
+/* The earliest time that is believed.  A server whose clock is not set says
+ * 1970, and every stamp would then lie in the future.  No server before 2024
+ * has the API that we use. */
 #define CLOCK_EARLIEST_MS INT64_C(1704067200000)
 
 static struct timespec
@@ -124,9 +125,9 @@ median(struct clock *c)
 	return v[(n - 1) / 2] + (v[n / 2] - v[(n - 1) / 2]) / 2;
 }
 
-/* The server made the Date at some time between our request and the end of its
- * reply.  A slow reply that agrees with the anchor therefore says nothing
- * new. */
+/* Returns whether the Date gives no new information.  The server made it at
+ * some time between our request and the end of its reply.  If the reply was
+ * slow and agrees with the anchor, nothing is learned. */
 static bool
 says_nothing(const struct clock *c, int64_t date_ms, int64_t sent_ms,
 	     int64_t boot_ms)

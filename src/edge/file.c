@@ -111,7 +111,7 @@ file_draft(struct file_draft *d, int dir, const char *name, mode_t mode,
 		d->beside = NULL;
 		return -1;
 	}
-	/* openat has applied the umask; fchmod has not. */
+	/* openat applies the umask, and fchmod does not. */
 	if (fchmod(fd, mode) == 0)
 		return fd;
 	(void)failed(name, e);

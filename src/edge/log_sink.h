@@ -7,17 +7,17 @@
 #include <stdint.h>
 
 /*
- * Writes lines to stderr without ever waiting for their reader.  What the
- * reader does not take waits in a buffer of LOG_WAITING_BYTES_MAX and goes out
- * later, in order.  A line for which the buffer has no room is dropped and
- * counted.  Any thread.
+ * Writes lines to stderr without ever waiting for their reader.  Bytes that the
+ * reader does not take wait in a buffer of LOG_WAITING_BYTES_MAX and are
+ * written later, in order.  A line for which the buffer has no room is dropped
+ * and counted.  Any thread.
  */
 
 /* Takes a line of at most PIPE_BUF bytes, its newline included. */
 void log_sink_put(const char *line, size_t n);
 
-/* Writes what waits, as far as the reader takes it.  Returns true if nothing
- * waits any more. */
+/* Writes as many waiting bytes as the reader takes.  Returns true if none is
+ * left. */
 bool log_sink_flush(void);
 
 /* How many lines were dropped since the process began. */

@@ -6,8 +6,8 @@
 #include <sys/types.h>
 
 /*
- * Writes that do not wait for the reader.  The descriptor stays as it is,
- * because other processes may have it, too.
+ * Writes that do not wait for the reader.  The given descriptor's flags are not
+ * changed, because other processes may share it.
  */
 
 /* Opens what fd refers to once more, non-blocking and for us alone, and returns
@@ -16,8 +16,8 @@
 int unblocked_open(int fd);
 
 /* Writes one piece and returns its length.  The piece ends at the end of a line
- * if the bytes contain a whole line.  0: the reader takes nothing now.  Returns
- * -1 with errno set if nobody will ever read it. */
+ * if the bytes contain a whole line.  Returns 0 if the reader takes nothing
+ * now, and -1 with errno set if nobody will ever read it. */
 ssize_t unblocked_write(int fd, const char *bytes, size_t n);
 
 #endif

@@ -12,12 +12,12 @@
 #include "cli/options.h"
 
 /*
- * The command `certs`: it makes a CA and a serving pair in files, says what a
- * pair is good for (--inspect), or renews the pair in the cluster (--renew,
- * which is serve_renew in src/daemon).
+ * The command `certs`.  It makes a CA and a serving pair in files, describes a
+ * pair (--inspect), or renews the pair in the cluster (--renew, which is
+ * serve_renew in src/daemon).
  *
  * read_request collects the flags and checks which of them go together, so that
- * nothing is written before all input is good.  What was made is read back as
+ * nothing is written before all input is good.  The pair is then read back as
  * serve would read it.  The work is done by edge/certs.
  */
 

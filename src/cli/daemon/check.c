@@ -16,8 +16,8 @@ static const char usage[] =
 	"and prints\nwhat counts, as a file that --config reads.  Nothing is "
 	"started.\n'holderctl check' looks at a cluster.\n";
 
-/* This is only a warning because serve starts without a usable pair and takes
- * one as soon as it comes. */
+/* Warns of an unusable pair.  It is no error, because serve starts without a
+ * pair and takes one as soon as there is one. */
 static void
 report_pair(const struct config *c)
 {
@@ -44,8 +44,8 @@ report_pair(const struct config *c)
 	certs_pair_done(&pair);
 }
 
-/* Prints how much the memory limit has room for while there are few
- * machines. */
+/* Prints how many machines and connections the memory limit has room for while
+ * there are few machines. */
 static void
 report_room(const struct config *c)
 {

@@ -101,7 +101,7 @@ cmd_check(int argc, char **argv, const struct timing *t)
 		access_in_cluster(r.options.kubeconfig, r.options.context);
 	findings_init(&findings);
 	rc = doctor_run(&r.setup, &access, t, &findings, &e);
-	if (rc != 0) /* after a signal this does not wait for a reader */
+	if (rc != 0) /* does not wait for a reader, even after a signal */
 		output_tell("%s: %s", say_program(), e.text);
 	output_tell_end();
 	return rc != 0 ? CMD_FAILED : print_report(&findings, r.json);

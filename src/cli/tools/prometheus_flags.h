@@ -6,8 +6,8 @@
 
 #include "tools/prometheus/prometheus.h"
 
-/* The flags of `simulate` that say how to ask a Prometheus.  A zeroed struct
- * has none of them.  The texts are argv's. */
+/* The flags of `simulate` for a query to Prometheus.  A zeroed struct has no
+ * flags.  The strings belong to argv. */
 struct prometheus_flags {
 	const char *url, *match, *ca_file, *token_file, *from, *to, *step;
 };
@@ -16,8 +16,8 @@ struct prometheus_flags {
 bool prometheus_flags_take(struct prometheus_flags *f, const char *name,
 			   const char *value);
 void prometheus_flags_help(void); /* prints them */
-/* Sets all of *out but its timing.  Returns 1; 0 if no Prometheus is to be
- * asked; -1 with *e set. */
+/* Sets all of *out but its timing.  Returns 1, or 0 if the flags ask for no
+ * query, or -1 with *e set. */
 int prometheus_flags_end(const struct prometheus_flags *f, int64_t now_ms,
 			 struct prometheus_setup *out, struct err *e);
 

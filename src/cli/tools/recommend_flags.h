@@ -7,7 +7,7 @@
 
 /* The flags of `simulate` that ask for a recommendation. */
 
-/* What a recommendation chooses from, if no flag says so. */
+/* The settings that a recommendation compares if no flag names any. */
 #define RECOMMEND_HOLDS "1m,2m,5m,10m,20m"
 #define RECOMMEND_SCOPES "cluster,nodepool,node"
 
@@ -15,9 +15,8 @@
 extern const struct advice_setup recommend_flags_defaults;
 
 /* Takes a flag and its value, and notes in *a that a recommendation is asked
- * for.  Returns 1; 0 if it is none of these flags; -1 with *e set.  If value is
- * NULL, it takes no value, and the result says whether it is one of these
- * flags. */
+ * for.  Returns 1, or 0 if it is another flag, or -1 with *e set.  If value is
+ * NULL, it only returns whether it is one of these flags. */
 int recommend_flags_take(struct advice_setup *a, const char *name,
 			 const char *value, struct err *e);
 void recommend_flags_help(void); /* prints them */

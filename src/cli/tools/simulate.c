@@ -42,8 +42,8 @@ static const char usage[] =
 	"the next eight\ntakes several values (5m,10m,20m). All combinations "
 	"are compared:\n";
 
-/* The keys of the configuration that can be compared, as their flags have
- * them, and as a label shows them. */
+/* The keys of the configuration that can be compared: their flags, and their
+ * names in labels. */
 static const struct {
 	const char *flag, *label;
 } keys[] = {
@@ -58,7 +58,7 @@ static const struct {
 };
 #define KEYS_N (sizeof(keys) / sizeof(keys[0]))
 #define VALUE_ROOM 64
-#define FILE_SHOWN 60 /* bytes of the name of a configuration */
+#define FILE_SHOWN 60 /* bytes of a configuration file's name in a label */
 
 struct values {
 	char at[SIMULATE_SETTINGS_MAX][VALUE_ROOM];
@@ -204,7 +204,7 @@ is_flag(const char *name)
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (strcmp(name, others[i]) == 0)
 			return true;
-	/* These only ask whether it is one of them. */
+	/* These calls only ask whether it is one of their flags. */
 	return prometheus_flags_take(&(struct prometheus_flags){NULL}, name,
 				     NULL) ||
 	       recommend_flags_take(&(struct advice_setup){0}, name, NULL,
@@ -324,8 +324,8 @@ read_config(const char *file, struct config *c, struct config_places *places,
 	return rc;
 }
 
-/* Writes a file's name for tables and pictures.  The end of a long name says
- * more than its beginning. */
+/* Writes a file's name for tables and pictures.  Of a long name it keeps the
+ * end, which says more than the beginning. */
 static void
 put_file(struct buf *b, const char *file)
 {
@@ -391,8 +391,8 @@ add_setting(struct request *q, const char *file, const size_t chosen[KEYS_N],
 	return 0;
 }
 
-/* Takes the next choice of one value for each key.  Returns false after the
- * last one. */
+/* Chooses the next combination of one value for each key.  Returns false after
+ * the last one. */
 static bool
 choose(const struct request *q, size_t chosen[KEYS_N])
 {

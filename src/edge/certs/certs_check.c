@@ -27,7 +27,7 @@
 
 #define DAY_MS ((int64_t)86400000)
 
-/* A certificate pair under examination. */
+/* A certificate pair that is being checked. */
 struct candidate {
 	const char *cert_file, *key_file;
 	char *cert_pem, *key_pem;
@@ -264,7 +264,8 @@ write_serial(X509 *x, char *out, size_t cap)
 	BN_free(n);
 }
 
-/* One that has signed itself need not name itself. */
+/* Returns who signed it.  A self-signed certificate need not name its signer.
+ */
 static uint64_t
 authority_of(X509 *x)
 {

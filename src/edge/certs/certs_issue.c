@@ -66,7 +66,7 @@ add_extension(X509 *x, X509V3_CTX *ctx, int nid, const char *value)
 	return ok;
 }
 
-/* If san is NULL, the certificate becomes a CA. */
+/* Adds the extensions.  If san is NULL, they are those of a CA. */
 static int
 add_extensions(X509 *x, X509 *issuer, const char *san)
 {
@@ -93,7 +93,8 @@ add_extensions(X509 *x, X509 *issuer, const char *san)
 	       add_extension(x, &ctx, NID_subject_alt_name, san);
 }
 
-/* Ed25519 and Ed448 have a digest of their own. */
+/* Returns the digest for a signature, or NULL for Ed25519 and Ed448, which have
+ * their own. */
 static const EVP_MD *
 digest_for(const EVP_PKEY *key)
 {
@@ -166,8 +167,8 @@ is_ip(const char *s)
 	       inet_pton(AF_INET6, s, at) == 1;
 }
 
-/* Writes the names as X509V3_EXT_conf_nid reads them.  They are checked first
- * because that function takes a comma in a name for the end of it. */
+/* Writes the names as X509V3_EXT_conf_nid reads them.  The names are checked
+ * first, because for that function a comma ends a name. */
 int
 certs_issue_san(const struct certs_names *names, struct buf *out, struct err *e)
 {

@@ -133,7 +133,7 @@ file_of(const char *name, mode_t mode, BIO *pem)
 	return (struct certs_file){name, mode, bytes, (size_t)n};
 }
 
-/* ca is NULL if the files of the CA stay as they are. */
+/* Saves the files.  If ca is NULL, the CA's files stay as they are. */
 static int
 save(const char *dir, const struct certs_signer *ca,
      const struct certs_signer *leaf, struct err *e)

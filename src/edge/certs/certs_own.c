@@ -11,14 +11,15 @@
 #include "certs_pem.h"
 
 /*
- * Makes the certificates of selfSigned, and reads those that stand in the
- * cluster.  What is read may be anybody's, so every function takes any text.  A
- * text that is no certificate, or no pair, is not an error but an answer: the
- * renewal then makes a new one.
+ * Makes the certificates of selfSigned, and reads the certificates in the
+ * cluster.  Anybody may have written those, so every function accepts any text.
+ * A text that is no certificate or no pair is not an error; the renewal then
+ * makes a new one.
  *
- * A certificate is known by its SHA-256 (renewal_cert.id).  Times are only
- * reported: core/protocol/renewal judges them.  Keys pass through memory that
- * is wiped: BIO_s_secmem while they are written, certs_own_done afterwards.
+ * A certificate is identified by its SHA-256 (renewal_cert.id).  Times are only
+ * reported, and core/protocol/renewal judges them.  Memory that had keys is
+ * wiped: by BIO_s_secmem while they are written, and by certs_own_done
+ * afterwards.
  */
 
 _Static_assert(RENEWAL_BACKDATE_MS == CERTS_BACKDATE_MS, "one and the same");
@@ -117,9 +118,9 @@ is_ca(X509 *x)
 	       (X509_get_key_usage(x) & X509v3_KU_KEY_CERT_SIGN);
 }
 
-/* Verifies as a client that trusts this CA alone, except for the time, which
- * the caller judges.  The CA may be somebody else's and have constraints that
- * shut our names out.  Returns X509_V_OK or the reason. */
+/* Verifies the certificate like a client that trusts only this CA, but ignores
+ * times, which the caller judges.  The CA may come from others and have
+ * constraints that exclude our names.  Returns X509_V_OK or the reason. */
 static int
 verify(X509 *x, X509 *ca)
 {

@@ -23,7 +23,8 @@ certs_pem_chain_done(struct certs_chain *c)
 	c->n = 0;
 }
 
-/* Stands in for OpenSSL's own callback, which asks on the terminal. */
+/* Replaces OpenSSL's callback, which would ask for a passphrase on the
+ * terminal. */
 static int
 no_passphrase(char *to, int cap, int writing, void *asked)
 {

@@ -17,12 +17,12 @@
  */
 
 struct plugin {
-	struct kube_plugin base; /* first, because the client has its address */
+	struct kube_plugin base; /* first, so that the pointers are the same */
 	const struct kubeconfig *access;
 	int64_t ms;
 	pthread_mutex_t lock;
-	char *token;		      /* NULL if none, and `why` says why */
-	unsigned version;	      /* counts the changes of token */
+	char *token;		      /* NULL if there is none (see `why`) */
+	unsigned version;	      /* number of changes of the token */
 	int64_t expires_ms, renew_ms; /* Unix time of this machine's clock */
 	/* Boot time before which the plugin is not run again, because its last
 	 * run brought nothing new. */
@@ -48,7 +48,7 @@ take(struct plugin *p, struct exec_credential *c)
 	if (c->expires_ms != STAMP_NONE) {
 		p->expires_ms = c->expires_ms;
 		p->renew_ms = c->expires_ms - EXEC_EARLY_MS;
-		/* The token lives this short, or is dated by another clock. */
+		/* The token is this short-lived, or another clock dated it. */
 		if (p->renew_ms < now + EXEC_PAUSE_MS)
 			p->renew_ms = now + EXEC_PAUSE_MS;
 	}
@@ -141,9 +141,8 @@ plugin_refused(struct kube_plugin *base, const atomic_bool *cancelled,
 	bool other;
 
 	(void)pthread_mutex_lock(&p->lock);
-	/* Another call may have renewed the token already.  If there is no
-	 * token to be had, the next call reports why, instead of another
-	 * 401. */
+	/* Another call may have renewed the token already.  If no token can be
+	 * had, the next call fails with the reason instead of another 401. */
 	if (p->token != NULL && p->version == version &&
 	    clock_boot_ms() >= p->quiet_ms && renew(p, cancelled, &why) != 0 &&
 	    why.code != ERR_CANCELLED)

@@ -33,7 +33,7 @@ struct run {
 	int out[2], err[2]; /* pipes: read end, write end */
 	char *bytes;	    /* EXEC_OUT_MAX + 1 */
 	size_t n;
-	char line[LINE_BYTES]; /* the first of stderr that is not blank */
+	char line[LINE_BYTES]; /* first line of stderr that is not blank */
 	size_t line_n;
 	bool line_whole;
 	int status;
@@ -41,7 +41,8 @@ struct run {
 
 /* --- the environment of the plugin ---------------------------------------- */
 
-/* Is the variable of `a` (NAME=VALUE) in the list, which ends with NULL? */
+/* Returns whether the list, which ends with NULL, has the variable of `a`,
+ * which is NAME=VALUE. */
 static bool
 is_named(const char *a, char *const *list)
 {
@@ -53,8 +54,8 @@ is_named(const char *a, char *const *list)
 	return false;
 }
 
-/* The environment is ours, then the kubeconfig's, then the info.  The last
- * value of a name counts. */
+/* Makes the environment: first ours, then the kubeconfig's, then the info.  A
+ * later value of a name replaces an earlier one. */
 static char **
 make_env(const struct exec *x, char *info)
 {
@@ -132,7 +133,7 @@ set_spawn(struct run *r, posix_spawn_file_actions_t *f, posix_spawnattr_t *a)
 						   POSIX_SPAWN_SETPGROUP);
 }
 
-/* Returns 0 or an errno. */
+/* Starts the plugin.  Returns 0 or an errno. */
 static int
 spawn(struct run *r, char *info)
 {
@@ -218,7 +219,7 @@ drain(struct run *r, int *fd, struct err *e)
 			(void)close(*fd);
 			*fd = -1;
 		} else if (!is_out) {
-			/* One read is enough: the plugin may print for ever. */
+			/* One read, because the plugin may print for ever. */
 			keep_line(r, some, (size_t)n);
 			return 0;
 		} else if ((r->n += (size_t)n) > EXEC_OUT_MAX) {
@@ -230,8 +231,8 @@ drain(struct run *r, int *fd, struct err *e)
 	return 0;
 }
 
-/* If the process ignores SIGCHLD, the exit status is lost.  What the plugin
- * printed says enough. */
+/* Returns whether the plugin has exited.  If this process ignores SIGCHLD, the
+ * exit status is lost, and only the plugin's output counts. */
 static bool
 has_exited(struct run *r)
 {
@@ -325,7 +326,7 @@ exec_run(struct run *r, const struct kubeconfig *access, int64_t ms,
 	return attend(r, ms, e);
 }
 
-/* Says which plugin it was, and who wants it. */
+/* Adds to the error which plugin it was, and where it was configured. */
 static int
 blame(const struct exec *x, struct err *e)
 {

@@ -22,8 +22,8 @@ answer_text(const struct kube_reply *r, char text[ANSWER_TEXT])
 bool
 answer_unserved(const struct kube_reply *r)
 {
-	/* k8s.io/apiserver/pkg/util/notfoundhandler writes this text; a proxy
-	 * writes another. */
+	/* This is the text of k8s.io/apiserver/pkg/util/notfoundhandler.  A
+	 * proxy would send another one. */
 	return r->status == 404 &&
 	       strncmp(r->body, "404 page not found", 18) == 0;
 }

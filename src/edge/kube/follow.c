@@ -29,13 +29,14 @@ struct follow {
 	struct kube_stream *stream;
 	struct reflect reflect;
 	_Atomic bool restart;
-	struct pager pager;	    /* of the current list */
-	struct split *split;	    /* of the current watch */
-	bool listing;		    /* the pages of a list are being taken */
-	bool expired;		    /* 410 in the stream */
-	bool brought;		    /* the current watch brought a line */
-	bool in_doubt;		    /* the watch before it ended at once */
-	int64_t line_ms, silent_ms; /* time of the last line; limit */
+	struct pager pager;  /* of the current list */
+	struct split *split; /* of the current watch */
+	bool listing;	     /* the pages of a list are being taken */
+	bool expired;	     /* 410 in the stream */
+	bool brought;  /* Whether the current watch has delivered a line. */
+	bool in_doubt; /* Whether the watch before it ended at once. */
+	/* Time of the last line, and how long the watch may be silent. */
+	int64_t line_ms, silent_ms;
 };
 
 static int
@@ -48,8 +49,9 @@ line_came(void *ctx, const char *bytes, size_t n, struct err *e)
 	f->line_ms = clock_boot_ms();
 	rc = f->calls->line(f->setup.ctx, bytes, n, &line, e);
 	if (rc != 0) {
-		/* The next line says where to go on from.  Until one comes, a
-		 * new watch shows this line once more, which does no harm. */
+		/* A skipped line has no readable resourceVersion.  Until the
+		 * next line, a new watch would show it again, which is
+		 * harmless. */
 		f->brought = f->brought || bytes == NULL;
 		return rc < 0 ? -1 : 0;
 	}
@@ -73,7 +75,7 @@ feed_page(void *ctx, const char *bytes, size_t n, struct err *e)
 	return pager_feed(&((struct follow *)ctx)->pager, bytes, n, e);
 }
 
-/* Bytes that never complete a line count as silence. */
+/* Takes bytes of the watch.  Bytes that complete no line count as silence. */
 static int
 feed_lines(void *ctx, const char *bytes, size_t n, struct err *e)
 {
@@ -213,7 +215,7 @@ watch_done(struct follow *f, int rc, const struct kube_reply *r,
 					    rc == 0 ? r->retry_after_ms : -1};
 	char text[ANSWER_TEXT];
 
-	if (e->code == ERR_CANCELLED) /* cut by us: do not wait */
+	if (e->code == ERR_CANCELLED) /* We cut the call, so do not wait. */
 		return;
 	f->in_doubt = r->status == 200 && !f->brought &&
 		      reflect_short(&f->reflect, clock_now(f->setup.clock));

@@ -16,16 +16,15 @@
 #include "kube_call.h"
 
 /*
- * This is the one file that knows libcurl.  Each call has an easy handle of its
- * own, which is made for it and freed after it: that takes 10 µs, while an idle
- * handle keeps 20 KiB.  Connections live in the lane's multi handle.  All
- * deadlines but the one for connecting are ours, on CLOCK_BOOTTIME, because
- * libcurl counts silence in whole seconds and stands still while the machine
- * sleeps.
+ * This is the one file that knows libcurl.  Each call makes an easy handle and
+ * frees it afterwards.  That takes 10 µs, and an idle handle would keep 20 KiB.
+ * Connections live in the lane's multi handle.  All deadlines but the one for
+ * connecting are ours, on CLOCK_BOOTTIME, because libcurl counts silence in
+ * whole seconds and stands still while the machine sleeps.
  */
 
 #define BUFFER_BYTES 16384L /* one TLS record */
-#define SOCKETS 64	    /* looked at in one go */
+#define SOCKETS 64	    /* sockets whose events are taken at a time */
 
 static_assert(sizeof(((struct kube_call *)0)->detail) >= CURL_ERROR_SIZE,
 	      "libcurl writes that much");
@@ -75,7 +74,7 @@ on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 	return CURL_SOCKOPT_OK;
 }
 
-/* Sets one of a row of options; `bad` remembers whether any was refused. */
+/* Sets an option.  `bad` becomes true if libcurl refuses it. */
 #define SET(bad, easy, option, value)                                          \
 	((bad) |= curl_easy_setopt((easy), (option), (value)) != CURLE_OK)
 #define SET_MULTI(bad, lane, option, value)                                    \
@@ -321,12 +320,12 @@ ended(struct kube_call *c, CURLcode code)
 
 /* --- a lane --------------------------------------------------------------- */
 
-/* libcurl says which sockets it waits for, and until when.  The work of a lane
- * therefore depends on the events, not on the number of calls in flight, while
- * curl_multi_perform and curl_multi_poll look at each call every time. */
+/* libcurl tells which sockets it waits for, and until when.  So the work of a
+ * lane depends on the number of events.  curl_multi_perform and curl_multi_poll
+ * would look at every call in flight each time. */
 
-/* Which of the two it has to be depends on whether the socket is new, and a
- * socket that was closed has left the epoll by itself. */
+/* Adds or modifies the socket in the epoll, whichever it takes.  A socket that
+ * was closed has left the epoll by itself. */
 static int
 watch_socket(struct kube_lane *l, struct epoll_event *ev)
 {
@@ -416,7 +415,7 @@ kube_lane_drop(struct kube_lane *l, struct kube_call *c)
 	l->active--;
 }
 
-/* Tells libcurl the events of the sockets, and the time. */
+/* Passes the events of the sockets, and due timers, to libcurl. */
 static void
 pass_on(struct kube_lane *l)
 {

@@ -52,7 +52,8 @@ take_options(struct kube *k, struct kube_options *o)
 	k->counters = o->counters;
 	k->connect_ms = o->connect_ms;
 	k->token_ms = o->token_ms;
-	/* Idle connections are closed: each holds about 50 KiB for TLS. */
+	/* Idle connections are closed, because each takes about 50 KiB for TLS.
+	 */
 	k->rest_ms = o->rest_ms > 0 ? o->rest_ms : LANES_REST_MS;
 	k->keepalive_idle_s = o->keepalive_idle_s;
 	k->keepalive_probe_s = o->keepalive_probe_s;

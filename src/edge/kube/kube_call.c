@@ -240,8 +240,8 @@ kube_call_take_body(struct kube_call *c, const char *bytes, size_t n)
 	if (rc != 0 && c->err.code == ERR_NONE)
 		(void)err_set(&c->err, ERR_INPUT, "the body was refused");
 	c->fed = true;
-	/* The time is taken after the sink: a slow sink is not a silent
-	 * peer. */
+	/* Take the time after the sink, because a slow sink does not make the
+	 * peer silent. */
 	c->last_ms = clock_boot_ms();
 	return rc;
 }
@@ -292,8 +292,9 @@ kube_call_overdue(struct kube_call *c, int64_t boot_ms)
 	return true;
 }
 
-/* The process may have slept since the call was made.  Without this check
- * libcurl would send the request before we look at its deadline. */
+/* Checks the deadline before the request is sent.  The machine may have slept
+ * since the call was made, and libcurl would otherwise send the request first.
+ */
 int
 kube_call_unsent(void *call, char *peer, char *own, int peer_port, int own_port)
 {

@@ -20,7 +20,8 @@
 struct kube {
 	struct kubeconfig access;
 	struct kube_url url;
-	struct kube_plugin *plugin; /* it has a lock, or NULL if no plugin */
+	struct kube_plugin
+		*plugin; /* has its own lock; NULL if there is none */
 	struct clock *clock;
 	struct counters *counters;
 	char *user_agent;
@@ -32,7 +33,7 @@ struct kube {
 
 struct kube_call {
 	const struct kube *kube;
-	void *easy; /* libcurl's, as are headers and connect_to */
+	void *easy; /* libcurl's handle; headers and connect_to are its lists */
 	void *headers, *connect_to;
 	char detail[256]; /* libcurl's text for what went wrong */
 	char *url;
@@ -44,9 +45,9 @@ struct kube_call {
 	int64_t timeout_ms, silent_ms, gather_ms, fence_ms;
 	int64_t start_ms, last_ms; /* boot time of start and last byte */
 	unsigned token_version;
-	bool again;  /* it was sent once more after a 401 */
-	bool active; /* it is in a lane */
-	bool ended;  /* it has ended, and err says how */
+	bool again;  /* Whether it was sent again after a 401. */
+	bool active; /* Whether it is in a lane. */
+	bool ended;  /* Whether it has ended; err says how. */
 	struct err err;
 
 	struct kube_head head;
@@ -93,10 +94,12 @@ void kube_call_unanswered(const struct kube_call *c);
 struct kube_lane {
 	void *multi;	      /* libcurl's; NULL while resting */
 	int poll_fd, wake_fd; /* an epoll of its sockets and of the eventfd */
-	int64_t due_ms;	      /* the boot time of libcurl's next timer;
-				   INT64_MAX: none */
-	unsigned connections, active; /* the maximum; calls in flight */
-	bool refused; /* a call got a 401 since connections were opened */
+	/* Boot time of libcurl's next timer, or INT64_MAX. */
+	int64_t due_ms;
+	/* The maximum number of connections, and the calls in flight. */
+	unsigned connections, active;
+	/* Whether a call got a 401 since the connections were opened. */
+	bool refused;
 };
 
 /* These functions are in kube_lane.c. */
@@ -104,13 +107,13 @@ int kube_lane_init(struct kube_lane *l, unsigned connections, struct err *e);
 void kube_lane_done(struct kube_lane *l); /* no call may be in it */
 void kube_lane_wake(struct kube_lane *l); /* any thread */
 
-/* Sleeps until there is something to do, a wake-up (true), or wait_ms have
- * passed. */
+/* Sleeps until there is something to do, until a wake-up, or for wait_ms.
+ * Returns whether there was a wake-up. */
 bool kube_lane_sleep(struct kube_lane *l, int64_t wait_ms);
 
-/* Is there something to do now? */
+/* Returns whether there is something to do now. */
 bool kube_lane_ready(const struct kube_lane *l);
-/* Sleeps until a wake-up, or wait_ms have passed, whatever else comes. */
+/* Sleeps until a wake-up, or for wait_ms, and ignores all other events. */
 void kube_lane_pause(struct kube_lane *l, int64_t wait_ms);
 
 /* Sends the call, or sends it again, with the current token. */
@@ -122,7 +125,7 @@ int kube_lane_start(struct kube_lane *l, struct kube_call *c,
 int kube_lane_add(struct kube_lane *l, struct kube_call *c);
 void kube_lane_drop(struct kube_lane *l, struct kube_call *c);
 
-/* Does what can be done without waiting.  Returns how many calls ended. */
+/* Does everything that needs no waiting.  Returns how many calls have ended. */
 unsigned kube_lane_drive(struct kube_lane *l);
 
 /* Closes all connections.  The next call opens new ones. */

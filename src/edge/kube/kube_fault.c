@@ -7,7 +7,7 @@ kube_fault_set(struct err *e, enum kube_fault fault, const char *peer,
 {
 	static const struct {
 		enum err_code code;
-		const char *advice; /* NULL: the detail says it all */
+		const char *advice; /* NULL if the detail is enough */
 	} faults[FAULT_COUNT] = {
 		[FAULT_RESOLVE] = {ERR_SYSTEM,
 				   "is the name right, does DNS work here?"},

@@ -18,11 +18,11 @@ struct kube_lanes {
 	struct kube_lane lane;
 	struct kube_token token;
 	unsigned n, busy;
-	unsigned warm;		   /* calls that kube_lanes_ready lets fly */
-	int64_t answered_ms;	   /* when a call last ended, or the first one
-				      of a run began */
+	unsigned warm; /* How many calls kube_lanes_ready allows at a time. */
+	/* When a call last ended, or when the first call of a run began. */
+	int64_t answered_ms;
 	int64_t used_ms;	   /* when a call was last in flight */
-	struct kube_call *last;	   /* its body is the caller's */
+	struct kube_call *last;	   /* the caller still uses its body */
 	struct kube_call *calls[]; /* n of them, or NULL if free */
 };
 
@@ -125,8 +125,8 @@ next_ms(const struct kube_lanes *p, int64_t at_ms)
 	return at_ms;
 }
 
-/* Hours may pass between bursts.  64 TLS connections leave 4 MB of heap that
- * glibc would otherwise keep. */
+/* Closes idle connections and returns memory.  64 TLS connections take 4 MB of
+ * heap, and hours may pass between bursts. */
 static void
 rest(struct kube_lanes *p)
 {
@@ -169,8 +169,8 @@ kube_lanes_wake(struct kube_lanes *p)
 	kube_lane_wake(&p->lane);
 }
 
-/* Has the call ended for good?  A 401 has not if there is a new token: the call
- * is sent once more. */
+/* Returns whether the call has ended for good.  After a 401 it is sent again if
+ * there is a new token. */
 static bool
 over(struct kube_lanes *p, struct kube_call *c, int64_t now)
 {

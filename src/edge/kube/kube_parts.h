@@ -40,12 +40,12 @@ void kube_url_done(struct kube_url *u);
 struct kube_token {
 	const char *fixed, *file;   /* borrowed; the file wins */
 	struct kube_plugin *plugin; /* borrowed, or NULL if none */
-	const atomic_bool
-		*cancelled;	   /* ends a wait for it; NULL: nothing does */
-	int64_t every_ms, read_ms; /* the file is read again every_ms
-					 after read_ms */
-	char *text;		   /* NULL if none yet */
-	unsigned version;	   /* counts the changes of text */
+	/* Ends a wait for the plugin when it becomes true; may be NULL. */
+	const atomic_bool *cancelled;
+	/* The file is read again every_ms after read_ms. */
+	int64_t every_ms, read_ms;
+	char *text;	  /* NULL if there is none yet */
+	unsigned version; /* number of changes of the text */
 };
 
 void kube_token_init(struct kube_token *t, const struct kubeconfig *access,

@@ -15,12 +15,12 @@ struct kube_stream {
 	struct kube *kube;
 	struct kube_lane lane;
 	struct kube_token token;
-	struct kube_call *call; /* the last one: its body is the caller's */
+	struct kube_call *call; /* the last call; the caller uses its body */
 	atomic_bool cancelled, nudged;
 	_Atomic int64_t beat_ms;
 };
 
-#define BEAT_MS 1000 /* however long the call waits */
+#define BEAT_MS 1000 /* longest time between two beats */
 
 struct kube_stream *
 kube_stream_new(struct kube *k, struct err *e)
@@ -126,7 +126,7 @@ kube_stream_run(struct kube_stream *s, const struct kube_request *q,
 
 	*reply = (struct kube_reply){.retry_after_ms = -1, .body = ""};
 	kube_call_free(s->call);
-	/* A nudge from before this call was meant for an earlier one. */
+	/* An earlier nudge was meant for an earlier call. */
 	atomic_store(&s->nudged, false);
 	if (atomic_load(&s->cancelled)) {
 		s->call = NULL;

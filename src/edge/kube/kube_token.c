@@ -72,7 +72,8 @@ load(struct kube_token *t, int64_t boot_ms, struct err *e)
 {
 	char *s = NULL;
 
-	/* A failure counts too: the file is not read again at each call. */
+	/* A failure counts as a read, so that the file is not read at each
+	 * call. */
 	t->read_ms = boot_ms;
 	if (kube_file_read(t->file, TOKEN_BYTES_MAX, &s, e))
 		return -1;

@@ -15,9 +15,9 @@
  * moves output on, and takes the next answer.  It never sleeps longer than
  * SESSION_LOOK_MS, so a signal or the end of the time is noticed soon.
  *
- * session_ask tries again, with growing pauses, while an answer is one that may
- * pass.  session_list asks for page after page and starts the list over when a
- * page has expired or has come twice, so that each item counts once.
+ * session_ask retries with growing pauses after failures that may be temporary.
+ * session_list asks for page after page.  It starts the list over if a page has
+ * expired or has come twice, so that each item counts once.
  */
 
 #define ASK_TAG (UINT64_MAX - 1)
@@ -173,9 +173,10 @@ session_ask(struct session *n, struct kube_request *q, struct kube_reply *r,
 struct page {
 	struct pager pager;
 	const struct session_list *list;
-	bool wanted;	    /* there is a page to ask for */
-	bool opened, again; /* an answer began; a second one began, too */
-	struct err bad;	    /* the error in the answer */
+	bool wanted; /* Whether there is another page to ask for. */
+	/* Whether an answer has begun, and whether a second one has. */
+	bool opened, again;
+	struct err bad; /* the error in the answer */
 };
 
 static void
@@ -191,7 +192,7 @@ static void
 page_opened(void *ctx)
 {
 	struct page *g = ctx;
-	struct err e; /* pager_feed fails in the same way */
+	struct err e; /* not used: pager_feed then fails too */
 
 	g->again = g->opened;
 	g->opened = true;
@@ -199,9 +200,9 @@ page_opened(void *ctx)
 	(void)pager_begin(&g->pager, g->list->item, g->list->ctx, &e);
 }
 
-/* When a page is asked for again after a part of it has come, the list starts
- * over instead, so that no item of it counts twice.  A bad answer is read to
- * its end, because a call that is cut would be made again. */
+/* Takes a piece of a page.  If the page was requested again after a part of it
+ * had come, the list starts over, so that no item counts twice.  A bad answer
+ * is read to its end, because a call that is cut would be made again. */
 static int
 page_feed(void *ctx, const char *bytes, size_t n, struct err *e)
 {

@@ -141,8 +141,8 @@ refuse_request(struct server *s, struct MHD_Connection *con,
 
 /* --- the worker ----------------------------------------------------------- */
 
-/* On the worker.  A reply that the server would copy later is copied now,
- * before the handler makes the next one. */
+/* Runs on the worker.  It copies the reply now, because the handler may
+ * overwrite its buffer for the next request. */
 static void
 on_work(void *ctx, struct request *r)
 {
@@ -204,7 +204,7 @@ on_uri(void *cls, const char *uri, struct MHD_Connection *con)
 	struct conn *c = conn_of(con);
 
 	if (c == NULL)
-		return NULL; /* no place; the socket is shut down */
+		return NULL; /* There was no place; the socket is shut down. */
 	conn_head_begun(c);
 	/* libmicrohttpd calls no on_completed if a head has two faults. */
 	forget(s, c);
@@ -373,7 +373,7 @@ start(struct server *s, int fd)
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG;
 	struct MHD_OptionItem more[4] = {{MHD_OPTION_END, 0, NULL}}, *m = more;
 
-	if (s->o.deferred) /* a failure does no harm */
+	if (s->o.deferred) /* A failure is harmless. */
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &deferred_s,
 				 sizeof(deferred_s));
 	if (s->work.runs)
@@ -395,10 +395,10 @@ start(struct server *s, int fd)
 		/* The logger comes first, so that the other options can log. */
 		MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-		/* It gives each thread an equal part of this.  One thread may
-		 * have to serve all, and one more: conns_add keeps to the
-		 * bound, and closes another for a client that has been
-		 * accepted. */
+		/* libmicrohttpd gives each thread an equal part of this limit,
+		 * but one thread may have to serve all connections, and one
+		 * more: when a client is accepted beyond the bound, conns_add
+		 * closes another connection. */
 		MHD_OPTION_CONNECTION_LIMIT,
 		s->o.connections_max * (s->o.threads + 1),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT,

@@ -17,14 +17,14 @@ share_take(_Atomic size_t *held, size_t n, size_t max)
 	return false;
 }
 
-/* What a body with so much room takes of the big ones' half. */
+/* Returns how much of the big bodies' half a body with this room uses. */
 static size_t
 big_share(const struct budget *g, size_t cap)
 {
 	return g->big_bytes > 0 && cap > g->big_bytes ? cap : 0;
 }
 
-/* A body's room grows from one size to another. */
+/* Takes the bytes by which a body's room grows from the budget. */
 static bool
 budget_take(struct budget *g, size_t from, size_t to)
 {

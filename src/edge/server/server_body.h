@@ -14,14 +14,14 @@
  */
 
 struct budget {
-	_Atomic size_t max;	 /* bytes allocated for bodies at once */
-	size_t big_bytes;	 /* bodies with more room than this are big, and
-				   take at most half of max, so that small ones
-				   always find some, or 0 if no such limit */
+	_Atomic size_t max; /* bytes allocated for bodies at once */
+	/* Bodies with more room than this are big.  Together they use at most
+	 * half of max, so that small bodies always find room.  0: no limit. */
+	size_t big_bytes;
 	unsigned big_max;	 /* how many big bodies are handled at once */
 	_Atomic size_t held;	 /* bytes allocated now */
-	_Atomic size_t big_held; /* bytes that big bodies have of them */
-	_Atomic unsigned big;	 /* big bodies that are handled now */
+	_Atomic size_t big_held; /* bytes among them of big bodies */
+	_Atomic unsigned big;	 /* big bodies that are being handled */
 };
 
 /* Takes one of the places for big bodies.  It returns false, and takes none, if
@@ -37,14 +37,14 @@ struct body {
 
 /* Appends n bytes.  `size` is the length of the whole body if it is known, else
  * 0.  It returns -1 if the budget or memory is used up; the body is then
- * dropped.  Memory grows with what has come, four times as much at most and
- * 4 KiB at least, and not with what is promised. */
+ * dropped.  Memory grows with the bytes that have come (at most four times as
+ * much, at least 4 KiB), and not with the Content-Length. */
 int body_add(struct body *b, struct budget *g, const char *bytes, size_t n,
 	     size_t size);
-/* Returns which bodies have to make room for this one: those with more room
- * than the result.  SIZE_MAX: none has to.  If this body is big and more than
- * half of the big ones' share is taken, big bodies have to.  If three quarters
- * of everything is taken, all bodies have to. */
+/* Returns a size; bodies with more room than that have to make room for this
+ * body.  SIZE_MAX means that none has to.  Big bodies have to if this body is
+ * big and more than half of the big bodies' share is used.  All bodies have to
+ * if three quarters of the budget are used. */
 size_t body_needs_room(const struct body *b, const struct budget *g);
 /* Frees the body and gives its bytes back to the budget. */
 void body_drop(struct body *b, struct budget *g);

@@ -45,8 +45,8 @@ deadline(const struct conn *c)
 	return atomic_load_explicit(&c->deadline_ms, memory_order_relaxed);
 }
 
-/* HTTP has made progress.  The TLS library passes on no data in the middle of a
- * TLS message, so it keeps nothing of the bytes that came before. */
+/* Notes that HTTP has made progress.  The TLS library passes on data only
+ * between TLS messages, so it keeps none of the bytes that came before. */
 static void
 progress(struct conn *c)
 {
@@ -70,9 +70,10 @@ conn_expect(struct conn *c, enum conn_wait wait)
 	set_deadline(c, ms > 0 ? now_us / 1000 + ms : INT64_MAX);
 }
 
-/* One more record begins, so those before it are whole, and HTTP got nothing of
- * them.  No connection has more places for such records than are still free, so
- * that a few cannot take all of them. */
+/* Returns whether the connection may begin one more TLS record.  The records
+ * before it are complete, but HTTP has got nothing of them, so the TLS library
+ * keeps them.  No connection may have more of them than there are free places,
+ * so that a few connections cannot take all places. */
 static bool
 has_place(struct conn *c)
 {
@@ -163,7 +164,8 @@ shut(struct conn *c, int64_t now_ms)
 	c->table->shut_bodies += c->shut_body;
 }
 
-/* Called under the lock.  The places taken, not those about to be free. */
+/* Called under the lock.  Returns the number of places that are taken, without
+ * those about to be free. */
 static unsigned
 taken(const struct conns *t)
 {
@@ -182,9 +184,9 @@ waits_for_client(const struct conn *c)
 	return c != NULL && c->shut_ms == 0 && waits_for(c) != CONN_HANDLER;
 }
 
-/* Called under the lock.  Shuts the connection that has waited longest for its
- * client, if that is at least so long, so that those who keep many open keep
- * nobody out. */
+/* Called under the lock.  Shuts down the connection that has waited longest for
+ * its client, if it has waited for at least least_ms.  So clients that keep
+ * many connections open do not keep others out. */
 static void
 shut_oldest(struct conns *t, int64_t least_ms)
 {
@@ -202,10 +204,10 @@ shut_oldest(struct conns *t, int64_t least_ms)
 		shut(oldest, now_us / 1000);
 }
 
-/* Called under the lock.  Among the bodies with more room than `above`, shuts
- * down the connection of the one with the largest product of room and time.  A
- * client that sends megabytes slowly goes before one that is nearly done,
- * however often it comes again. */
+/* Called under the lock.  Of the bodies with more room than `above`, it takes
+ * the one with the largest product of room and time, and shuts down its
+ * connection.  So a client that sends megabytes slowly is cut before a client
+ * that is nearly done, however often the first one connects again. */
 static void
 shut_biggest(struct conns *t, const struct conn *newcomer, size_t above)
 {
@@ -241,7 +243,7 @@ conn_body(struct conn *c, size_t room, size_t above)
 	if (above == SIZE_MAX)
 		return;
 	pthread_mutex_lock(&t->lock);
-	if (t->shut_bodies == 0) /* else its room is free soon */
+	if (t->shut_bodies == 0) /* otherwise room will soon be free */
 		shut_biggest(t, c, above);
 	pthread_mutex_unlock(&t->lock);
 }
@@ -264,7 +266,7 @@ conns_cut_unread(struct conns *t)
 		if (c == NULL ||
 		    !atomic_load_explicit(&c->unread, memory_order_relaxed))
 			continue;
-		/* Its room is free soon, so it stands for all others. */
+		/* One that is shut already will soon free its room. */
 		if (oldest == NULL || c->shut_ms != 0 ||
 		    (oldest->shut_ms == 0 && since_us(c) < since_us(oldest)))
 			oldest = c;
@@ -286,8 +288,8 @@ conns_add(struct conns *t, int fd)
 	c->fd = fd;
 	conn_expect(c, CONN_HEAD);
 	pthread_mutex_lock(&t->lock);
-	/* In a burst of connections the oldest may be one that was not even
-	 * looked at yet. */
+	/* In a burst, even the oldest connection may be too young to have been
+	 * served. */
 	if (is_crowded(t))
 		shut_oldest(t, taken(t) < atomic_load(&t->max) ? SERVER_FRESH_MS
 							       : 0);
@@ -392,8 +394,8 @@ is_late(const struct conn *c, int64_t now_ms,
 	return deadline(c) - sooner_ms[waits_for(c)] <= now_ms;
 }
 
-/* Since when the thread that serves c owes something, or INT64_MAX if it does
- * not. */
+/* Returns since when the thread that serves c is late with something, or
+ * INT64_MAX if it is not. */
 static int64_t
 owed_since(const struct conn *c)
 {
@@ -425,8 +427,8 @@ reap(struct conns *t, int64_t now_ms, unsigned late[CONN_WAITS])
 	atomic_store(&t->owed_ms, owed_ms);
 }
 
-/* Shuts down the connections that are too many since the bound was lowered.
- * Called under the lock, which it must not keep for long. */
+/* Shuts down the connections that exceed a lowered bound.  Called under the
+ * lock, which it must not keep for long. */
 static void
 shed(struct conns *t)
 {
@@ -452,8 +454,8 @@ tell_late(const struct conns *t, const unsigned late[CONN_WAITS])
 		t->reaped(t->ctx, sum);
 }
 
-/* Returns the memory of thousands of closed connections.  This takes some 15
- * ms. */
+/* Returns the memory of thousands of closed connections to the kernel, which
+ * takes about 15 ms. */
 static void
 give_back(struct conns *t)
 {

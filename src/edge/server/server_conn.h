@@ -53,10 +53,11 @@ struct conn {
 	 * began. */
 	size_t silent;
 	unsigned records;
-	_Atomic size_t room; /* that an arriving body has; 0: none arrives */
-	_Atomic bool unread; /* it has yet to read a reply that may be cut */
+	_Atomic size_t room; /* room of the arriving body, or 0 */
+	/* Whether the client has not read a reply that may be cut. */
+	_Atomic bool unread;
 	struct tls_credentials *pair; /* NULL before the handshake */
-	struct request *request;      /* begun and not yet completed */
+	struct request *request;      /* the current request, or NULL */
 };
 
 struct conns {
@@ -81,9 +82,9 @@ struct conns {
 					   first of each connection */
 	_Atomic int64_t closed_ms; /* boot time of the last close */
 	_Atomic int64_t beat_ms;   /* boot time of the reaper's last round */
-	/* The boot time since which a serving thread owes something: a handler
-	 * runs, or a connection that was shut down is yet to be closed.  The
-	 * reaper sets it in each round, or INT64_MAX if nothing is owed. */
+	/* The boot time since which a serving thread has something to finish: a
+	 * handler runs, or a connection that was shut down must be closed.  The
+	 * reaper sets it in each round; INT64_MAX if there is nothing. */
 	_Atomic int64_t owed_ms;
 };
 
@@ -120,9 +121,10 @@ bool conn_pulled(struct conn *c, size_t n, bool begins);
  * idle wait, and the first head gets no more time than is left. */
 void conn_head_begun(struct conn *c);
 
-/* Tells that a body is arriving on c and has `room` bytes now.  It shuts down
- * one other connection whose body has more room than `above`: the one that has
- * kept most for longest.  SIZE_MAX: it shuts down none. */
+/* Tells that a body is arriving on c and has `room` bytes now.  If there are
+ * other bodies with more room than `above`, it shuts down the connection of the
+ * one that has kept the most for the longest time.  With SIZE_MAX it shuts down
+ * none. */
 void conn_body(struct conn *c, size_t room, size_t above);
 
 /* Sets whether c is being sent a reply that conns_cut_unread may cut.  Only the

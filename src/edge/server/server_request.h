@@ -19,17 +19,17 @@ struct request {
 	struct body body;
 	size_t promised; /* Content-Length, or 0 if none */
 	int refusal;	 /* the status of our refusal, or 0 if not refused */
-	const char *why; /* why it got a 400: a constant; NULL: no reason */
+	const char *why; /* the reason for a 400, a constant, or NULL */
 	/* The request's head, without the query.  The strings are borrowed. */
 	const char *path, *content_type, *accept;
 	struct server_reply reply; /* valid until it is sent */
 	struct request *next;	   /* the next in the worker's queue */
-	size_t unread;	  /* bytes of a reply that the worker has made */
-	void *connection; /* libmicrohttpd's, while the worker has the
-				   request */
-	bool handled;	  /* the worker has made a reply or a refusal */
-	bool begun;	  /* the head has come */
-	bool nul;	  /* the path has a %00, where C would end it */
+	size_t unread; /* bytes of a reply that the worker has made */
+	/* libmicrohttpd's connection, while the worker has the request. */
+	void *connection;
+	bool handled; /* Whether the worker has made a reply or a refusal. */
+	bool begun;   /* Whether the head has come. */
+	bool nul;     /* Whether the path has a %00, which would end it in C. */
 	char query[];
 };
 
@@ -55,7 +55,7 @@ int request_piece(struct request *r, const char *bytes, size_t n);
 /* The message is complete: runs the handler unless the request is already
  * refused.  It fills in r->reply or sets r->refusal. */
 void request_handle(struct request *r, const struct server_options *o);
-/* Like request_handle, but runs route->busy: the worker has no room. */
+/* Like request_handle, but runs route->busy, because the worker has no room. */
 void request_busy(struct request *r, const struct server_options *o);
 
 #endif

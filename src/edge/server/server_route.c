@@ -10,8 +10,9 @@
 
 #define HOST_BYTES 256
 
-/* RFC 9110 §5.6.2.  libmicrohttpd keeps blanks before the colon in the name, so
- * " :" would hide a Transfer-Encoding from us alone. */
+/* Returns whether s is a token (RFC 9110 §5.6.2).  libmicrohttpd keeps blanks
+ * before the colon as a part of the name, so "Transfer-Encoding :" would be
+ * hidden from us, but perhaps not from others. */
 static bool
 is_token(const char *s)
 {

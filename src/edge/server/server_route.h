@@ -18,16 +18,18 @@ struct head {
 	const char *path, *method;
 	const char *content_type;		 /* NULL if none */
 	unsigned lengths, codings, types, hosts; /* number of such fields */
-	uint64_t length;  /* of the last Content-Length */
-	bool chunked;	  /* the last Transfer-Encoding is "chunked" */
-	bool expects;	  /* it has Expect: 100-continue */
+	uint64_t length;			 /* the last Content-Length */
+	bool chunked;	  /* Whether the last Transfer-Encoding is "chunked". */
+	bool expects;	  /* Whether it has "Expect: 100-continue". */
 	const char *host; /* the last Host, or NULL if none */
-	bool browser;	  /* it has Accept-Language, which browsers send
-				   and no script can keep them from sending */
-	bool trusted;	  /* it has Sec-Fetch-Site, which browsers send to
-				   localhost and over TLS alone, and no script
-				   can set */
-	bool no_token;	  /* a field's name is no token (RFC 9110 §5.6.2) */
+	/* Whether it has Accept-Language, which browsers send, and which no
+	 * script can suppress. */
+	bool browser;
+	/* Whether it has Sec-Fetch-Site, which browsers send only to localhost
+	 * and over TLS, and which no script can set. */
+	bool trusted;
+	/* Whether a field's name is no token (RFC 9110 §5.6.2). */
+	bool no_token;
 	bool http10;
 };
 

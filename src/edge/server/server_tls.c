@@ -19,7 +19,7 @@ struct tls_pair {
 	gnutls_privkey_t key;
 	gnutls_pcert_st chain[CERTS_CHAIN_MAX];
 	unsigned chain_n;
-	gnutls_datum_t tickets; /* the key that they are encrypted with */
+	gnutls_datum_t tickets; /* the key that encrypts session tickets */
 };
 
 static void
@@ -64,7 +64,7 @@ struct tls_credentials *
 tls_pair_new(const char *cert_pem, size_t cert_bytes, const char *key_pem,
 	     size_t key_bytes, struct err *e)
 {
-	/* GnuTLS does not write to these. */
+	/* gnutls_datum_t is not const, but GnuTLS does not write here. */
 	gnutls_datum_t cert = {(void *)cert_pem, (unsigned)cert_bytes};
 	gnutls_datum_t key = {(void *)key_pem, (unsigned)key_bytes};
 	struct tls_pair *t = calloc(1, sizeof(*t));
@@ -85,8 +85,9 @@ tls_pair_new(const char *cert_pem, size_t cert_bytes, const char *key_pem,
 	return &t->pair;
 }
 
-/* It is undocumented that the session's pointer is the MHD_Connection, but it
- * is so in 0.9.75 and 1.0, and tests/edge checks it. */
+/* Returns the connection of a session.  The session's pointer is the
+ * MHD_Connection.  That is not documented, but true in 0.9.75 and 1.0, and
+ * tests/edge checks it. */
 static struct conn *
 conn_of(gnutls_session_t session)
 {
@@ -143,7 +144,7 @@ on_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
 
 	(void)info;
 	if (t == NULL)
-		return -1; /* none yet: the handshake fails */
+		return -1; /* There is no pair yet; the handshake fails. */
 	*chain = t->chain;
 	*chain_n = t->chain_n;
 	*ocsp = NULL;

@@ -61,9 +61,10 @@ next(struct work *w, bool *stop)
 	return r;
 }
 
-/* Call this under the lock, which it gives away meanwhile.  A connection that
- * is cut is closed by its serving thread, which calls work_forget.  One whose
- * reply is yet to be sent cannot be cut before work_sends. */
+/* Cuts one connection.  Call it under the lock, which it releases while it
+ * waits.  The serving thread closes a connection that was cut, and calls
+ * work_forget.  A connection whose reply has not been sent can be cut only
+ * after work_sends. */
 static void
 cut_one(struct work *w)
 {
@@ -107,8 +108,8 @@ work_sends(struct work *w, struct conn *c, const struct request *r)
 	change(w, 0);
 }
 
-/* Whoever is told of the change must not find c among those to cut: no other
- * change would come of that. */
+/* c must no longer be among those to cut when the worker is told of the change,
+ * because cutting c would cause no further change. */
 void
 work_forget(struct work *w, struct conn *c, const struct request *r)
 {

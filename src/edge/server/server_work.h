@@ -11,9 +11,9 @@
 #include "server_request.h"
 
 /*
- * The worker: a thread for the handlers that may take their time, so that the
- * serving thread goes on with everybody else's requests.  A request belongs to
- * the serving thread, except from work_put until calls.ready:
+ * The worker is a thread for slow handlers, so that the serving thread can go
+ * on with other requests.  A request belongs to the serving thread, except from
+ * work_put until calls.ready:
  *
  *	WAITING → RUNNING → FULL → ready
  *
