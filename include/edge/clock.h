@@ -30,9 +30,9 @@ struct now clock_now(const struct clock *c);
 void clock_date(struct clock *c, int64_t date_ms, int64_t sent_ms,
 		int64_t boot_ms);
 
-/* Returns true once when the offset has moved by more than CLOCK_SHIFT_MS since
- * the last time it returned true, or at first since clock_new, when the offset
- * was that of CLOCK_REALTIME.  *by_ms is the difference.  For the log only. */
+/* Returns true if the offset has moved by more than CLOCK_SHIFT_MS since it
+ * last returned true or, the first time, since clock_new, when the offset was
+ * that of CLOCK_REALTIME.  *by_ms is the difference.  For the log only. */
 bool clock_shifted(struct clock *c, int64_t *by_ms);
 
 #endif

@@ -10,9 +10,9 @@
  * (docs/operations.md#log).  Any thread may call the functions.  Only daemon/,
  * cli/serve.c and edge/server log; everything else returns a struct err.
  *
- * Logging never blocks.  What the reader of stderr does not take at once waits
- * in a buffer, and the next line or log_flush writes it.  A line for which
- * there is no room is dropped and counted.
+ * Logging never blocks.  Bytes that the reader of stderr does not take at once
+ * wait in a buffer, and the next line or log_flush writes them.  A line for
+ * which there is no room is dropped and counted.
  *
  *   text  2026-01-02T03:04:05.678Z INFO held kind="Node" name="n0" …
  *   json  {"ts":"…","level":"info","msg":"held","kind":"Node","name":"n0",…}
@@ -66,9 +66,9 @@ void log_fields(enum log_level level, const char *phrase,
 
 bool log_enabled(enum log_level level);
 
-/* Writes what waits, without blocking, and logs how many lines were dropped
- * once nothing waits any more.  Returns false if something still waits.  Some
- * thread calls it about once a second. */
+/* Writes waiting bytes without blocking.  When none is left, it logs how many
+ * lines were dropped.  Returns false if bytes still wait.  Some thread has to
+ * call it about once a second. */
 bool log_flush(void);
 /* How many lines were dropped since the process began. */
 uint64_t log_dropped(void);

@@ -26,13 +26,13 @@ struct output {
 void output_init(struct output *o, int fd);
 void output_done(struct output *o);
 
-/* These add n bytes, or one line of text in which '?' stands for what a
- * terminal would obey.  A line is cut to OUTPUT_LINE_MAX bytes. */
+/* These add n bytes, or one line of text.  In a line, '?' replaces characters
+ * that could control a terminal, and it is cut to OUTPUT_LINE_MAX bytes. */
 void output_add(struct output *o, const char *bytes, size_t n);
 void output_line(struct output *o, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Writes what the reader takes now. */
+/* Writes as many bytes as the reader takes now. */
 void output_flush(struct output *o);
 
 /* Returns whether OUTPUT_WAITING_MAX bytes wait.  The caller then should add

@@ -9,9 +9,9 @@
 void process_read(struct metrics_process *out);
 
 /* Sets how memory is allocated (mallopt(3)): untouched pages cost nothing, and
- * no thread gets an arena of its own.  Call it before anything is allocated.
- * Otherwise glibc has raised its thresholds when memory was freed, and the heap
- * keeps a MiB more. */
+ * no thread gets an arena of its own.  Call it before anything is allocated,
+ * because glibc raises its thresholds when memory is freed, and the heap would
+ * then keep a MiB more. */
 void process_spare_memory(void);
 
 #endif

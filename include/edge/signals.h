@@ -13,9 +13,9 @@
  *
  *	signals_block -> signals_take gets the first one -> signals_restore
  *
- * When the first one has been taken they are blocked no more, so the second one
- * ends the process at once, whatever it waits for.  All of it belongs to the
- * main thread; threads that start meanwhile have them blocked.
+ * After the first signal has been taken they are no longer blocked, so a second
+ * one ends the process at once.  All functions are for the main thread, and
+ * threads that it starts in between have the signals blocked.
  */
 struct signals {
 	sigset_t before; /* the signals that were blocked before */
@@ -30,8 +30,8 @@ void signals_fill(sigset_t *set);
 void signals_block(struct signals *s);
 /* Returns the first signal, or 0 if none has come within `ms`. */
 int signals_take(struct signals *s, int64_t ms);
-/* From here on these signals end the process at once.  It may be called
- * twice. */
+/* From now on these signals end the process at once.  Calling it twice is
+ * harmless. */
 void signals_restore(struct signals *s);
 
 /* Returns whether one of them is blocked and waits to be taken.  Any thread. */

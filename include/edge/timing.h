@@ -12,18 +12,18 @@
 struct timing {
 	int64_t head_ms, body_ms, reply_ms, idle_ms;	 /* webhook */
 	int64_t connect_ms, call_ms, list_ms, silent_ms; /* API client */
-	int64_t query_ms;  /* a range query of Prometheus */
-	int64_t token_ms;  /* how often a token file is read again */
-	int64_t cert_ms;   /* how often the pair's files are checked */
-	int64_t quiet_ms;  /* how long after SIGTERM, and after the last
-				   connection, a stop still waits for another
-				   connection */
-	int64_t settle_ms; /* uninstall: the time between two lists that
-				   show no mark */
-	int64_t soft_ms;   /* without leader election, how often the soft
-				   state is written */
-	int64_t heart_ms;  /* liveness: a thread that is silent for longer
-				   is stuck */
+	int64_t query_ms; /* a range query of Prometheus */
+	int64_t token_ms; /* how often a token file is read again */
+	int64_t cert_ms;  /* how often the pair's files are checked */
+	/* How long a stop waits for another connection, after SIGTERM and after
+	 * the last connection. */
+	int64_t quiet_ms;
+	/* uninstall: time between two lists that show no mark. */
+	int64_t settle_ms;
+	/* How often the soft state is written without leader election. */
+	int64_t soft_ms;
+	/* Liveness: a thread that is silent for longer is stuck. */
+	int64_t heart_ms;
 };
 
 extern const struct timing timing_default;

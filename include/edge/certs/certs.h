@@ -38,9 +38,9 @@ struct certs_names {
 int certs_mint(const char *dir, const struct certs_names *names, int days,
 	       bool new_ca, int64_t now_ms, struct err *e);
 
-/* `openssl req -x509 -nodes` makes a leaf that is a CA unless told otherwise.
- * The API server accepts it, so it is served, with this advice.  It is the end
- * of a sentence that begins with the certificate. */
+/* By default `openssl req -x509 -nodes` makes a leaf that is a CA.  The API
+ * server accepts it, so it is served, and this advice is printed.  The text is
+ * the end of a sentence that begins with the certificate. */
 #define CERTS_CA_ADVICE                                                        \
 	"is a CA, whose key can sign other certificates; make it with "        \
 	"`-addext basicConstraints=critical,CA:FALSE`"
@@ -52,11 +52,10 @@ struct certs_pair {
 	int64_t not_before_ms, not_after_ms; /* the validity of the leaf */
 	/* the leaf is a CA: CERTS_CA_ADVICE */
 	bool is_ca;
-	uint64_t authority; /* who signed it: certs_own_signed_by; 0:
-					   it does not say */
-	char serial[64];    /* the leaf's serial number in hex */
-	char names[512];    /* SANs, "DNS:a, IP:b"; as many as
-					   fit */
+	/* The key identifier of its signer (certs_own_signed_by), or 0. */
+	uint64_t authority;
+	char serial[64]; /* the leaf's serial number in hex */
+	char names[512]; /* as many SANs as fit, "DNS:a, IP:b" */
 };
 /* Wipes the key and frees both texts.  A zeroed struct is allowed. */
 void certs_pair_done(struct certs_pair *p);
@@ -75,15 +74,15 @@ void certs_pair_done(struct certs_pair *p);
  *
  * ERR_SYSTEM: a file cannot be read.  ERR_TLS: the pair is not valid yet or no
  * longer.  ERR_INPUT: anything else.  The error names the file and what was
- * expected.  Files that change while they are read (a half-swapped Secret) show
- * as a pair that does not match: keep the old pair and come again.
+ * expected.  If files change while they are read (a half-swapped Secret), the
+ * pair does not match: keep the old pair and try again later.
  */
 int certs_load(const char *cert_file, const char *key_file, int64_t now_ms,
 	       struct certs_pair *out, struct err *e);
 
-/* For `certs --inspect`: appends to out what the pair is good for, as lines for
- * people.  If certs_load would refuse the pair, it returns -1 with the reason;
- * *out then has what could be read of the certificates, if anything. */
+/* For `certs --inspect`: appends a description of the pair to *out, as lines
+ * for people.  If certs_load would refuse the pair, it returns -1 with the
+ * reason; *out then has what could be read of the certificates, if anything. */
 #define CERTS_INSPECT_BYTES 8192
 int certs_inspect(const char *cert_file, const char *key_file, int64_t now_ms,
 		  struct buf *out, struct err *e);

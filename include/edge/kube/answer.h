@@ -13,22 +13,23 @@
  */
 enum answer_class {
 	/* There is no answer, or one that is not listed below, such as a 401 or
-	 * 408.  It says nothing about the object.  A write may have been done,
-	 * and trying again may help. */
+	 * 408.  The state of the object is unknown: a write may have been done.
+	 * A retry may help. */
 	ANSWER_FAILED,
 	ANSWER_OK,	 /* 200, 201 */
 	ANSWER_GONE,	 /* 404 with a Status: no such object */
 	ANSWER_UNSERVED, /* 404 in plain text: no such resource */
 	ANSWER_EXISTS,	 /* 409, reason AlreadyExists */
-	ANSWER_CONFLICT, /* 409 for any other reason: the object has
-				   another version, or a quota is in the way */
-	ANSWER_EXPIRED,	 /* 410: a version or a page that is too old */
-	ANSWER_INVALID,	 /* 422: a test of a JSON patch failed, or the object
+	/* 409 for any other reason: the object has another version, or a quota
+	 * does not allow it. */
+	ANSWER_CONFLICT,
+	ANSWER_EXPIRED, /* 410: a version or a page that is too old */
+	ANSWER_INVALID, /* 422: a test of a JSON patch failed, or the object
 			   would be invalid */
-	ANSWER_BUSY,	 /* 429, 503: not done; reply->retry_after_ms */
-	ANSWER_BLOCKED,	 /* 500 because somebody's admission webhook cannot be
+	ANSWER_BUSY,	/* 429, 503: not done; reply->retry_after_ms */
+	ANSWER_BLOCKED, /* 500 because somebody's admission webhook cannot be
 			   called and has failurePolicy Fail */
-	ANSWER_REFUSED,	 /* any other 4xx */
+	ANSWER_REFUSED, /* any other 4xx */
 };
 
 /* Returns the class of an answer.  A 404 that a proxy has sent is

@@ -44,8 +44,9 @@ enum follow_end {
 struct follow_calls {
 	/* A list begins.  It may begin again before it is complete. */
 	void (*listing)(void *ctx);
-	/* An item of the list; bytes are NULL if it is too large (split_new).
-	 * To leave it out, return 0.  -1 with *e set: the list fails. */
+	/* Takes an item of the list; bytes are NULL if it is too large
+	 * (split_new).  Returns 0, even if it leaves the item out, or -1 with
+	 * *e set to make the list fail. */
 	split_item_fn *item;
 	/* The list is complete.  served is false if the API server does not
 	 * serve the resource. */
@@ -68,7 +69,7 @@ struct follow_calls {
 			const char *why);
 };
 
-/* Everything but the struct itself outlives the follower. */
+/* Everything that the struct points to outlives the follower. */
 struct follow_setup {
 	struct kube *kube;
 	const struct clock *clock;
@@ -82,8 +83,8 @@ struct follow_setup {
 struct follow *follow_new(const struct follow_setup *s, struct err *e);
 void follow_free(struct follow *f); /* NULL is allowed */
 
-/* Makes the next call, and returns 0 when it has ended; or returns for how many
- * milliseconds there is nothing to do. */
+/* Makes the next call, and returns 0 when it has ended.  If there is nothing to
+ * do, it returns for how many milliseconds. */
 int64_t follow_step(struct follow *f);
 
 /* Any thread: lists again at once; a call under way is cut. */

@@ -59,27 +59,26 @@ typedef struct kube_plugin *kube_plugin_new(const struct kubeconfig *access,
 					    int64_t ms, struct err *e);
 
 struct kube_options {
-	/* Which API server, and as whom.  If kube_new succeeds, it takes the
-	 * contents over and zeroes this; otherwise they remain the caller's. */
+	/* The API server and the credentials.  If kube_new succeeds, it takes
+	 * ownership of the contents and zeroes this; otherwise they remain the
+	 * caller's. */
 	struct kubeconfig access;
 	struct clock *clock;	   /* gets the Date headers, or NULL if none;
 					   borrowed */
 	struct counters *counters; /* for rest_client_requests_total; NULL:
 					   none; borrowed */
-	const char *user_agent;	   /* not "curl…", which gets pretty
-					   JSON */
-	int64_t connect_ms;	   /* for name, TCP and TLS; 0 =
-					   libcurl's */
+	/* Not "curl…", for which the API server pretty-prints. */
+	const char *user_agent;
+	/* Timeout for name resolution, TCP and TLS; 0: libcurl's. */
+	int64_t connect_ms;
 	int keepalive_idle_s, keepalive_probe_s;
-	int64_t token_ms;	     /* a token file is read again this
-					   often */
-	kube_plugin_new *plugin_new; /* NULL if no plugin is run, and access
-					   that needs one is ERR_INPUT */
-	int64_t exec_ms;	     /* how long a plugin may run; 0 = 60
-					   s */
-	int64_t rest_ms;	     /* lanes close their connections when
-					   they have been idle for this long;
-					   0 = LANES_REST_MS */
+	int64_t token_ms; /* how often a token file is read again */
+	/* NULL if no plugin may run; access that needs one is ERR_INPUT. */
+	kube_plugin_new *plugin_new;
+	int64_t exec_ms; /* how long a plugin may run; 0: 60 s */
+	/* How long lanes may be idle before they close their connections; 0:
+	 * LANES_REST_MS. */
+	int64_t rest_ms;
 };
 
 struct kube;
@@ -106,31 +105,30 @@ struct kube_request {
 	size_t answer_max;  /* of a body that is kept; 0 = ITEM_BYTES_MAX */
 	int64_t timeout_ms; /* for the whole call; 0 = no limit, as for a
 				   watch */
-	int64_t silent_ms;  /* the call ends if no byte comes for this long; 0
-				   = no limit */
-	int64_t gather_ms;  /* streams only: after a few bytes of an answer the
-				   next ones may wait for this long, so that one
-				   wake-up takes them all; 0 = they do not
-				   wait */
-	int64_t fence_ms;   /* boot time from which the request is not sent
-				   any more, even if this process slept between
-				   start and sending; 0 = no such time */
+	/* The call ends if no byte comes for this long; 0: no limit. */
+	int64_t silent_ms;
+	/* Streams only: how long bytes may wait after a few bytes have come, so
+	 * that one wake-up takes them all; 0: they do not wait. */
+	int64_t gather_ms;
+	/* Boot time from which the request must not be sent, even if the
+	 * machine slept between start and sending; 0: no limit. */
+	int64_t fence_ms;
 
-	/* Only for lanes, in kube_lanes_wait; kube_stream_run has arguments for
-	 * them.  opened (may be NULL) is called when the head of a 2xx answer
-	 * is there, once for each time that the call is made. */
+	/* For lanes only; kube_lanes_wait calls them.  kube_stream_run has
+	 * arguments instead.  `opened` (may be NULL) is called when the head of
+	 * a 2xx answer has come, each time that the call is made. */
 	kube_sink *sink; /* NULL: the body is kept */
 	void (*opened)(void *ctx);
 	void *ctx;
 };
 
 struct kube_reply {
-	int status;		/* HTTP; 0 = no answer, and the error says
-				   why */
-	int64_t retry_after_ms; /* from seconds or a date (RFC 9110), at most 5
-				   minutes; -1 = none */
-	const char *body;	/* never NULL; NUL-terminated, valid until the
-				   next run or finished, or the free */
+	int status; /* HTTP status, or 0 if there is no answer */
+	/* From seconds or a date (RFC 9110), at most 5 minutes, or -1. */
+	int64_t retry_after_ms;
+	/* Never NULL, and NUL-terminated.  Valid until the next
+	 * kube_stream_run or kube_lanes_finished, or the free. */
+	const char *body;
 	size_t body_bytes;
 };
 
@@ -157,9 +155,9 @@ int kube_stream_run(struct kube_stream *s, const struct kube_request *q,
 void kube_stream_cancel(struct kube_stream *s);
 void kube_stream_nudge(struct kube_stream *s);
 
-/* Any thread: returns the milliseconds since the loop of the call under way
- * last turned, which it does at least once a second.  So a silent watch does
- * not look like a dead thread.  Between calls the age grows. */
+/* Any thread: returns the milliseconds since the last turn of the event loop,
+ * which turns at least once a second during a call.  So a silent watch does not
+ * look like a dead thread.  Between calls the age grows. */
 int64_t kube_stream_heartbeat_age_ms(const struct kube_stream *s);
 
 struct kube_lanes;

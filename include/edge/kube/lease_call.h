@@ -33,7 +33,7 @@ void lease_call_answered(const struct kube_reply *r,
 /* Makes an identity as controller-runtime does: the name of the Pod ($POD_NAME)
  * or else of the host, an underscore, 16 random hex digits, and `suffix` (at
  * most 32 bytes).  A name that is too long is cut.  `kubectl karpenter-holder`
- * finds the leading Pod by this name.  The host's name would not do for a Pod
+ * finds the leading Pod by this name.  The host's name would be wrong for a Pod
  * in the host's network. */
 void lease_call_identity(const char *suffix, char out[LEASE_HOLDER_BYTES]);
 

@@ -16,17 +16,16 @@
  */
 struct session_setup {
 	struct kube *kube;
-	const char *program; /* the name that stands before what is printed on
-				stderr */
+	const char *program; /* prefix of the lines on stderr */
 	const struct timing *timing;
 	struct output *out; /* the command's output, or NULL if none */
-	int64_t until_ms;   /* boot time at which the session ends; INT64_MAX:
-			       never */
-	unsigned calls;	    /* how many calls may be in flight */
+	/* Boot time at which the session ends; INT64_MAX: never. */
+	int64_t until_ms;
+	unsigned calls; /* how many calls may be in flight */
 
-	/* Other work of the thread while it waits; NULL: none.  `turn` does the
-	 * work that is due now, and returns in how many milliseconds more will
-	 * be due.  `answered` gets the answer to each call that was started
+	/* Other work of the thread while it waits, or NULL.  `turn` does the
+	 * work that is due, and returns in how many milliseconds the next work
+	 * is due.  `answered` gets the answer to each call that was started
 	 * with SESSION_OTHER. */
 	int64_t (*turn)(void *ctx);
 	void (*answered)(void *ctx, const struct kube_reply *r,
@@ -43,9 +42,9 @@ struct session {
 	struct pace pace;
 };
 
-/* Blocks the three signals until session_close.  The setup's pointers are
- * borrowed.  It returns -1 on failure, and *e says why; call session_close all
- * the same. */
+/* Blocks SIGINT, SIGTERM and SIGHUP until session_close.  The setup's pointers
+ * are borrowed.  It returns -1 on failure, and *e says why; call session_close
+ * even then. */
 int session_open(struct session *n, const struct session_setup *s,
 		 struct err *e);
 void session_close(struct session *n);

@@ -45,8 +45,7 @@ struct server_field {
 
 /* A reply.  The handler fills it in, and the server sends it. */
 struct server_reply {
-	int status;		  /* 200 to 599; the server answers 500 to
-				   anything else */
+	int status;		  /* 200 to 599; any other value becomes 500 */
 	const char *content_type; /* static */
 	/* More fields of the head.  The array is static and ends with one
 	 * without a name.  NULL: none. */
@@ -66,9 +65,10 @@ struct server_route {
 	const char *path;   /* an exact path, or a prefix if it ends in '*';
 				   the first route that fits counts */
 	const char *method; /* "GET" answers HEAD as well */
-	const char *content_type; /* the only one that is taken, whatever its
-					   parameters (415); NULL: any is */
-	size_t body_max;	  /* 413 above it; 0: any body is refused */
+	/* The only type that is accepted, with any parameters; others get 415.
+	 * NULL: any type. */
+	const char *content_type;
+	size_t body_max; /* larger bodies get 413; 0: any body is refused */
 	server_handler *handler;
 	/* If it is not NULL, `handler` may take its time: it runs on the
 	 * server's worker, one request after another, and the thread that
@@ -88,8 +88,7 @@ enum server_event {
 struct server_options {
 	const char *address; /* "host:port", ":port" or "[v6]:port"; port 0
 				   means any free one */
-	bool tls;	     /* handshakes fail until server_rotate has set a
-				   pair */
+	bool tls; /* handshakes fail before the first server_rotate */
 	const struct server_route *routes; /* borrowed; they outlive the
 						   server */
 	size_t routes_n;
@@ -97,15 +96,16 @@ struct server_options {
 	/* May be NULL.  The threads of the pool and the reaper call it. */
 	void (*on_event)(void *ctx, enum server_event event);
 	unsigned threads;
-	/* If more than three quarters of these are open, each new connection
-	 * ends the one that has waited longest for its client, provided that it
-	 * has waited for SERVER_FRESH_MS or that all are taken. */
+	/* When more than three quarters of these are open, each new connection
+	 * ends the connection that has waited longest for its client, if that
+	 * has waited for SERVER_FRESH_MS or if all places are taken. */
 	unsigned connections_max;
-	size_t bytes_max; /* of bodies held at once; beyond it: 503 */
-	/* Bodies above big_bytes take at most half of bytes_max, and at most
-	 * big_max of them are handled at once; others get 503.  Once they take
-	 * a quarter, the server cuts the one that has kept most room for
-	 * longest.  0 = no such limit. */
+	/* Bytes of all bodies in memory.  Requests beyond it get 503. */
+	size_t bytes_max;
+	/* Bodies larger than big_bytes use at most half of bytes_max, and at
+	 * most big_max of them are handled at a time; others get 503.  If they
+	 * use more than a quarter, the server cuts the one with the largest
+	 * product of room and time.  0: no such limit. */
 	size_t big_bytes;
 	unsigned big_max;
 	/* The server accepts a connection when its first bytes have come, or
@@ -147,8 +147,8 @@ int server_rotate(struct server *s, const char *cert_pem, size_t cert_bytes,
  * their client are closed.  Bodies that are held stay.  Any thread. */
 void server_bound(struct server *s, unsigned connections_max, size_t bytes_max);
 
-/* From now on every answer carries Connection: close, and idle connections stay
- * open until the client closes or uses them.  The server still accepts
+/* From now on every answer has "Connection: close".  Idle connections stay open
+ * until the client closes or uses them, and the server still accepts
  * connections. */
 void server_drain(struct server *s);
 
@@ -160,9 +160,9 @@ unsigned server_connections(const struct server *s);
  * is open. */
 int64_t server_unused_ms(const struct server *s);
 
-/* Returns for how many milliseconds one of the threads has done nothing: the
- * reaper has not gone round, a handler has not returned, or a connection that
- * was shut down has not been closed.  For liveness checks. */
+/* Returns for how many milliseconds a thread has been stuck: the reaper has
+ * made no round, a handler has not returned, or a connection that was shut down
+ * has not been closed.  For liveness checks. */
 int64_t server_heartbeat_age_ms(const struct server *s);
 
 #endif

@@ -42,8 +42,8 @@ struct admission_request {
 /*
  * Reads one review.  `today` is the configuration's hold; out->review.hold says
  * whether the object has it.
- *  0  *out is filled, also for an object that is malformed or not ours to hold:
- *     it gets an answer, too
+ * 0 *out is filled in.  This includes objects that are malformed or not ours to
+ *     hold, which also get an answer
  * -1  *out is untouched.  ERR_INPUT or ERR_LIMIT: the body is no review; send
  *     400 with e->text (one line).  Any other code is our own fault: send 500
  */

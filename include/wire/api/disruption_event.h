@@ -37,9 +37,9 @@ struct disruption_event {
  * Where to list and watch Karpenter's Events.  The API server keeps no watch
  * cache of Events (DefaultWatchCacheSizes): each watch reads them from etcd and
  * decodes every Event under its path before it applies the selector.  A narrow
- * path therefore saves the most.  client-go puts Events about objects without a
- * namespace into `default`, and somebody who may only write elsewhere cannot
- * forge one there.
+ * path therefore saves the most.  client-go writes Events about objects without
+ * a namespace to `default`, and only accounts that may write there can forge
+ * one.
  *
  * A selector knows no "or", so naming both reasons would take two watches and
  * twice that work.  One watch of the Events on NodeClaims, without the reasons
@@ -66,8 +66,8 @@ int disruption_event_decode(const char *bytes, size_t n,
 
 /* Decodes one watch line, like object_watch_decode.  Returns 0 also for
  * WATCH_ERROR, where *status_code and e are set and out is untouched.  Of a
- * BOOKMARK only out->rv is set.  DELETED means that the Event has expired: the
- * claim stays what it is. */
+ * BOOKMARK only out->rv is set.  DELETED only means that the Event has
+ * expired. */
 int disruption_event_watch_decode(const char *bytes, size_t n,
 				  enum watch_type *type,
 				  struct disruption_event *out,

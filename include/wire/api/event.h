@@ -14,9 +14,7 @@
  * because a NodePool has no namespace.  The deprecated fields are left out.
  * The functions append to b, keep no state, and may be called by any thread.
  */
-#define EVENT_BYTES                                                            \
-	16384 /* any body below fits, even if every byte of a
-				   text came out as \u00XX */
+#define EVENT_BYTES 16384 /* any body fits, even with every byte escaped */
 #define EVENT_PATH "/apis/events.k8s.io/v1/namespaces/default/events"
 #define EVENT_PATH_BYTES 384 /* EVENT_PATH, '/', and a name of 253 */
 #define EVENT_CONTROLLER "karpenter-node-holder.io/karpenter-node-holder"

@@ -20,10 +20,10 @@
  *	CREATE	POST LEASE_PATH, LEASE_CREATE_TYPE, lease_create
  *	UPDATE	PATCH LEASE_ITEM_PATH, LEASE_UPDATE_TYPE, lease_update
  *
- * Each is answered with the whole object, for lease_decode.  client-go puts
- * back the whole object it has read; we patch at its resourceVersion.  The API
- * server refuses both with 409 if the object has changed, and both keep what is
- * not ours.  The rights needed are get, create and patch on leases.
+ * Each is answered with the whole object, for lease_decode.  client-go updates
+ * the whole object that it has read; we patch it at its resourceVersion.  The
+ * API server answers 409 to both if the object has changed, and both keep the
+ * fields of others.  The rights needed are get, create and patch on leases.
  */
 #define LEASE_PATH "/apis/coordination.k8s.io/v1/namespaces/%s/leases"
 #define LEASE_ITEM_PATH LEASE_PATH "/%s" /* namespace, name */

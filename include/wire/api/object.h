@@ -47,11 +47,10 @@ int object_watch_decode(const char *bytes, size_t n, enum kind kind,
 int object_list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 			    char cont[CONTINUE_BYTES], struct err *e);
 
-/* Returns whether no person is on record as the writer of the object's hold k.
- * By the object's managedFields it was then written by this program, by
- * Karpenter, which copies from NodeClaims, by somebody whose entry was merged,
- * or by nobody, as when an admission webhook has set it.  managedFields that
- * cannot be decoded name nobody. */
+/* Returns whether managedFields show no person as the writer of the object's
+ * hold k.  The writer was then this program, Karpenter (which copies from
+ * NodeClaims), or an unknown one: its entry was merged, or an admission webhook
+ * has set the hold.  managedFields that cannot be decoded count as empty. */
 bool object_hold_is_unowned(const char *bytes, size_t n,
 			    const struct hold_key *k);
 

@@ -24,21 +24,21 @@
  */
 struct pager {
 	unsigned limit; /* objects a page */
-	bool streams;	/* the pages from here on are to be fed as they
-			   arrive: pager_streams */
+	/* Whether pages have to be fed while they arrive (pager_streams). */
+	bool streams;
 	unsigned pages; /* how many pages have come */
-	char cont[CONTINUE_BYTES]; /* the token of the next page; "": the next
-				      page is the first or, after a turn, there
-				      is none */
-	char rv[RV_BYTES];	   /* the list's version, after a turn */
-	struct split *split;	   /* splits the page under way; or NULL */
+	/* The token of the next page.  "" stands for the first page or, after
+	 * pager_turn, means that there is no other page. */
+	char cont[CONTINUE_BYTES];
+	char rv[RV_BYTES];   /* the list's version, after a turn */
+	struct split *split; /* splits the page under way; or NULL */
 };
 
 /* Begins a list with `limit` objects a page.  It does not free an earlier page:
  * call pager_drop first if there may be one. */
 void pager_init(struct pager *p, unsigned limit);
-/* Frees what a page that was not turned has left.  It may be called at any time
- * after pager_init. */
+/* Frees the memory of a page that pager_turn has not freed.  It may be called
+ * at any time after pager_init. */
 void pager_drop(struct pager *p);
 
 /* Begins the answer of a page.  item and ctx are those of split_new.
@@ -46,7 +46,8 @@ void pager_drop(struct pager *p);
 int pager_begin(struct pager *p, split_item_fn *item, void *ctx, struct err *e);
 /* ERR_SYSTEM also if pager_begin had no memory. */
 int pager_feed(struct pager *p, const char *bytes, size_t n, struct err *e);
-/* Call this when the answer has ended.  ERR_CUT: the list in it has not. */
+/* Call this when the answer has ended.  ERR_CUT: the list in it is incomplete.
+ */
 int pager_end(struct pager *p, struct err *e);
 /* Sets p->cont and p->rv from the page, and frees it.  ERR_INPUT: the answer
  * was no list.  ERR_LIMIT: the list has more than LIST_PAGES_MAX pages. */

@@ -14,9 +14,7 @@
  * values may contain any byte; they are escaped (RFC 6901, RFC 8259).  The
  * functions append to b, keep no state, and may be called by any thread.
  */
-#define PATCH_BYTES                                                            \
-	8192 /* any body below fits, even if every byte of a
-				   key and a value came out as \u00XX */
+#define PATCH_BYTES 8192 /* any body fits, even with every byte escaped */
 
 #define PATCH_MERGE_TYPE "application/merge-patch+json" /* RFC 7396 */
 #define PATCH_JSON_TYPE "application/json-patch+json"	/* RFC 6902 */
@@ -38,15 +36,16 @@ void patch_classify(struct buf *b, const char *replaces, const char *uid,
  * does nothing. */
 void patch_declassify(struct buf *b, const char *uid);
 
-/* What a clear tests before it removes anything. */
+/* The conditions that a clear tests before it removes anything. */
 struct patch_clear {
 	const char *uid;
-	const char *rv;		     /* tested unless mark_exact */
-	bool mark_exact;	     /* the mark's own text is tested
-				   (machines_entry_mark_exact) */
-	int64_t mark_ms;	     /* the mark's time, if mark_exact */
-	const struct hold_key *hold; /* the hold that the mark stands for;
-					   NULL: remove the mark alone */
+	const char *rv; /* tested unless mark_exact */
+	/* Test the mark's own text (machines_entry_mark_exact). */
+	bool mark_exact;
+	int64_t mark_ms; /* the mark's time, if mark_exact */
+	/* The hold that the mark stands for, or NULL to remove only the
+	 * mark. */
+	const struct hold_key *hold;
 	bool has_held_key; /* the held-key annotation is removed as well */
 };
 

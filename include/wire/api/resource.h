@@ -14,8 +14,7 @@ struct resource {
 	const char *list_accept, *item_accept; /* NULL: all types */
 	enum counter restarts; /* the first of the four counters of
 				   watch_restarts_total: COUNTER_WATCH_…_END */
-	const char *selector; /* a query such as "fieldSelector=…"; NULL: list
-				   and watch all objects */
+	const char *selector; /* such as "fieldSelector=…", or NULL for all */
 };
 
 /* Writes the path of one page of a list; cont: "" for the first.  PATH_BYTES

@@ -7,9 +7,9 @@
 #include "core/base/err.h"
 
 /*
- * Cuts what an API server streams into single JSON documents while it arrives,
- * so that a list of 100 MB costs one item of memory, and no item, however
- * large, costs more than its bound.
+ * Cuts a streamed answer of an API server into single JSON documents while it
+ * arrives.  So a list of 100 MB takes the memory of one item, and no item takes
+ * more than its bound.
  *
  *   SPLIT_LIST   one list object: each element of its top-level "items" is
  *                an item, and the rest is the envelope (also metadata that

@@ -53,9 +53,9 @@ struct config {
 
 void config_defaults(struct config *c);
 
-/* Who set each key, for the messages of config_validate.  A zeroed struct says
- * that nobody did.  The strings are borrowed from the callers of config_file
- * and config_flag, which may pass NULL instead of such a struct. */
+/* Where each key was set, for the messages of config_validate.  In a zeroed
+ * struct no key was set.  The strings are borrowed from the callers of
+ * config_file and config_flag, which may pass NULL instead of such a struct. */
 #define CONFIG_KEY_ROOM 40
 struct config_places {
 	const char *file; /* NULL if none */

@@ -18,9 +18,9 @@ json_is_space(char c)
 }
 
 /* Returns how many of these eight bytes come before the first '"', '\\',
- * control byte or non-ASCII byte.  Each term sets the top bit of a byte that it
- * finds.  A borrow may set it for a byte after a true one, but never before
- * it. */
+ * control byte or non-ASCII byte.  Each term sets the top bit of the bytes that
+ * it finds.  A borrow may also set the bit of a later byte, but never that of
+ * an earlier one. */
 static inline int
 json_plain8(const char *p)
 {
@@ -35,8 +35,8 @@ json_plain8(const char *p)
 	return t == 0 ? 8 : __builtin_ctzll(t) / 8;
 }
 
-/* Returns where the first such byte is from p on, or `end`.  The bytes of a
- * string before it stand for themselves. */
+/* Returns the place of the first such byte from p on, or `end`.  The bytes
+ * before it need no decoding. */
 static inline const char *
 json_plain_end(const char *p, const char *end)
 {

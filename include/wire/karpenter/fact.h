@@ -25,12 +25,13 @@ enum fact_kind {
 	FACT_NODE_GONE,	 /* the Node is gone: node, perhaps claim */
 	FACT_GONE,	 /* the NodeClaim is gone: claim */
 	/* What a holder did (docs/what-if.md#what-a-holder-did): */
-	FACT_HELD,     /* a holder held a scope: pool, perhaps claim and
-			  reason */
-	FACT_RELEASED, /* a holder released a scope: the same; action "cap":
-			  because of the cap */
-	FACT_WATCHED,  /* the turns are known for the time between the first
-			    FACT_WATCHED and the last */
+	/* A holder held a scope: pool, perhaps claim and reason. */
+	FACT_HELD,
+	/* A holder released a scope: the same, with action "cap" if the cap did
+	 * it. */
+	FACT_RELEASED,
+	/* All turns are known between the first FACT_WATCHED and the last. */
+	FACT_WATCHED,
 	FACT_COUNT,
 };
 

@@ -28,8 +28,7 @@ enum line_what {
 	LINE_INCOMPLETE, /* a message that we read, but a part that we need
 				   is missing or odd; the message is in
 				   *message */
-	LINE_BARE,    /* an audit log's event of a machine, whose level leaves
-			   the object out */
+	LINE_BARE,    /* an audit event without its object, due to its level */
 	LINE_TEXT,    /* zap's text format */
 	LINE_BROKEN,  /* not JSON, or beyond the bounds of limits.h */
 	LINE_UNTIL,   /* the end of a record */
@@ -56,8 +55,8 @@ enum line_what line_read(struct line *l, const char *bytes, size_t n,
 bool line_more(struct line *l, struct fact *f);
 
 /* Returns the time of the latest line, or STAMP_NONE if it has none.  The
- * stream has then told all that happened until this time, unless a line is
- * late.  Call it after LINE_FACT, LINE_OTHER, LINE_BARE or LINE_UNTIL. */
+ * stream has then shown everything until this time, except for late lines.
+ * Call it after LINE_FACT, LINE_OTHER, LINE_BARE or LINE_UNTIL. */
 int64_t line_time(const struct line *l);
 
 #endif

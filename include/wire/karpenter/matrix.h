@@ -14,9 +14,9 @@
  * (docs/what-if.md#prometheus).  The series come one by one, and the facts are
  * known when all have come.  A gauge with the age of each Node tells which
  * Nodes there were, and from when to when.  Counters tell how many NodeClaims
- * of a NodePool were created and disrupted, and why, but not which: the Nodes
- * that came and went next are taken for them.  A Node's name stands for its
- * NodeClaim's, too.  What a NodePool costs is divided by its Nodes.
+ * of a NodePool were created and disrupted, and why, but not which; the Nodes
+ * that came or went next are assigned to them.  A NodeClaim gets the name of
+ * its Node.  The cost of a NodePool is divided by the number of its Nodes.
  *
  * One answer may not cover the whole time.  Several answers count as one if
  * they come in order of time; a sample that comes twice counts once.  Not
@@ -51,8 +51,8 @@ struct matrix_answer {
 			      error */
 	uint64_t warnings; /* how many warnings came; with one, the answer may
 			      be partial */
-	char text[MATRIX_TEXT_BYTES]; /* what Prometheus says: its error, or
-					   else its first warning; "": none */
+	/* Prometheus' error, or else its first warning, or "". */
+	char text[MATRIX_TEXT_BYTES];
 };
 void matrix_answer(const char *bytes, size_t n, struct matrix_answer *out);
 

@@ -9,21 +9,21 @@
 #include "wire/karpenter/fact.h"
 
 /*
- * Remembers which facts about which NodeClaims were told already.  Its source
- * shows the same objects again and again.  A list of a `record` shows all
- * NodeClaims; one that it does not show is gone.  The last RECORD_GONE_MAX that
- * went are still known, because an Event about them may come later.  The audit
- * log has no lists.  Not thread-safe.
+ * Remembers which facts about which NodeClaims have been told, because lists,
+ * watches and audit logs show the same objects again and again.  A list of
+ * `record` shows all NodeClaims, and those that it does not show are gone.  The
+ * last RECORD_GONE_MAX of them are remembered, because Events about them may
+ * come later.  The audit log has no lists.  Not thread-safe.
  */
 struct told_claim {
 	char *name, *node;
 	uint32_t facts;	  /* a bit for each kind of fact */
-	bool replacement; /* it has been told who made the claim */
+	bool replacement; /* Whether the claim's maker has been told. */
 	bool gone;
-	uint32_t list; /* the latest list that showed the claim, or that was
-			  complete when a watch showed it; 0: the place is
-			  free */
-	uint32_t next; /* in a free place: the next free place; NO_ID: none */
+	/* The latest list that showed the claim, or that was complete when a
+	 * watch showed it.  0: the place is free. */
+	uint32_t list;
+	uint32_t next;	    /* in a free place: the next free place, or NO_ID */
 	int64_t created_ms; /* STAMP_NONE if not told */
 	int64_t last_ms;    /* the time of the latest of these facts */
 };
@@ -55,8 +55,8 @@ bool told_full(const struct told *t);
  * claim that is gone is news only if another claim of that name was created
  * later.  Without room for the claim no fact about it is news. */
 bool told_news(struct told *t, const struct fact *f);
-/* Call this after a whole list.  It finds the next claim from *i on that is
- * gone.  Returns false at the end. */
+/* Finds the next claim from *i on that is gone.  Call it after a complete list.
+ * Returns false at the end. */
 bool told_gone(const struct told *t, uint32_t *i);
 /* Notes that the claim went at now_ms, or as late as the latest fact about it,
  * and makes *f that fact.  Its texts are valid until the next call. */

@@ -21,15 +21,15 @@
 
 struct exec {			 /* strings are owned (malloc) */
 	const char *api_version; /* static */
-	char *command; /* relative to the kubeconfig's folder if it has a '/',
-			   else found by $PATH */
-	char *args[EXEC_ARGS_MAX + 1]; /* NULL at the end; the command is not
-					   in it */
+	/* Relative to the kubeconfig's folder if it has a '/'; otherwise it is
+	 * looked up in $PATH. */
+	char *command;
+	char *args[EXEC_ARGS_MAX + 1]; /* without the command; ends with NULL */
 	char *env[EXEC_ENV_MAX + 1];   /* "NAME=VALUE", NULL at the end */
 	char *install_hint;	       /* on one line, or NULL if none */
 	char *place;	   /* "FILE:LINE:COL: user NAME", for messages; NULL: it
 			   is not from a file */
-	bool cluster_info; /* it wants the cluster in EXEC_INFO */
+	bool cluster_info; /* Whether EXEC_INFO has to contain the cluster. */
 };
 /* Frees x and its strings.  NULL is allowed. */
 void exec_free(struct exec *x);
@@ -59,7 +59,7 @@ struct exec_credential {
 /* Wipes the token and frees it. */
 void exec_credential_done(struct exec_credential *c);
 
-/* Decodes what the plugin printed.  ERR_INPUT: it is no ExecCredential of that
+/* Decodes the plugin's output.  ERR_INPUT: it is no ExecCredential of that
  * version, or one without a token.  No error quotes a token. */
 int exec_credential_decode(const char *bytes, size_t n, const char *api_version,
 			   struct exec_credential *out, struct err *e);

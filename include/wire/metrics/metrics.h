@@ -22,15 +22,14 @@ struct metrics_process {
 
 struct metrics_gauges {
 	struct controller_report controller;
-	uint32_t by_hand[KIND_COUNT]; /* those held (with MODE_OBSERVE, those
-					 that would be) because of a
-					 hold-until */
-	int64_t cert_not_after_ms;    /* 0 if no certificate */
+	/* Objects that are held because of a hold-until.  With MODE_OBSERVE:
+	 * that would be held. */
+	uint32_t by_hand[KIND_COUNT];
+	int64_t cert_not_after_ms; /* 0 if no certificate */
 	bool leads;
 	const char *lease_name;
 	const char *version;
-	const char *cluster_scope; /* what the scope with the name "" is
-					   called */
+	const char *cluster_scope; /* label of the scope with the name "" */
 	uint64_t log_dropped;	   /* how many log lines were dropped */
 	struct metrics_process process;
 };

@@ -9,8 +9,8 @@
 #include "wire/status/status.h"
 
 /*
- * Reads what a request for /status asks for: the parameters of its query, and
- * the format.  The functions keep no state; any thread may call them.
+ * Reads the parameters of a request for /status, and the format that it asks
+ * for.  The functions keep no state; any thread may call them.
  */
 
 /* A parameter that the path knows. */

@@ -28,18 +28,19 @@ extern const char status_policy[];
 
 /* Who leads. */
 struct status_lead {
-	bool electing;	/* there is an election; without one each
+	bool electing; /* there is an election; without one each
 				   replica leads */
-	bool here;	/* this replica leads */
-	bool restarted; /* nobody leads: the Lease still names this pod
-				   as it was before it restarted */
-	char identity[NAME_BYTES]; /* the Lease's holder, or "" if nobody, or
-					   not known */
-	int64_t since_ms;	   /* since when it leads; STAMP_NONE: not
-				      known */
+	bool here;     /* this replica leads */
+	/* Nobody leads: the Lease still names the earlier container of this
+	 * pod. */
+	bool restarted;
+	/* The holder of the Lease, or "" if nobody leads or it is unknown. */
+	char identity[NAME_BYTES];
+	/* Since when it leads, or STAMP_NONE if that is unknown. */
+	int64_t since_ms;
 };
 
-/* If `restarted` is set, this follows "This replica stands by and knows no
+/* If `restarted` is set, this text follows "This replica stands by and knows no
  * machines". */
 #define STATUS_RESTARTED                                                       \
 	": its own pod led before it restarted, and nobody leads until that "  \
@@ -55,9 +56,8 @@ struct status_admissions {
 
 /* Settings of the page; the other formats ignore them. */
 struct status_view {
-	int64_t last_ms; /* how much of the past the timeline has, up to
-				   JOURNAL_MS */
-	bool still;	 /* the page does not renew itself */
+	int64_t last_ms; /* length of the timeline, at most JOURNAL_MS */
+	bool still;	 /* Whether the page does not reload itself. */
 };
 
 /* Everything but the items (struct status_items). */
@@ -71,12 +71,12 @@ struct status_head {
 	int64_t cert_not_after_ms; /* when the certificate expires; 0: none is
 				      served */
 	bool cert_valid;
-	uint64_t cert_authority; /* the beginning of the key identifier of who
-					   signed it, or 0 if not known */
+	/* Beginning of the key identifier of its signer, or 0. */
+	uint64_t cert_authority;
 	struct status_admissions admissions;
 	const struct rules *rules;
 	struct status_report report; /* only if lead.here */
-	int64_t known_ms;	     /* since when the history is whole */
+	int64_t known_ms; /* the time from which on the history is complete */
 	struct status_view view;
 };
 
@@ -89,8 +89,8 @@ struct status_items {
 	bool (*turn)(void *ctx, uint64_t *before, struct turn *out);
 };
 
-/* Appends the page.  It writes as many items as have room, and says how many
- * were left out.  b->full: not even the rest has room. */
+/* Appends the page.  It writes as many items as fit, and how many were left
+ * out.  b->full is set if not even the page without items fits. */
 void status_write(struct buf *b, enum status_format f,
 		  const struct status_head *h,
 		  const struct status_items *items);

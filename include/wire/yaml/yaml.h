@@ -39,16 +39,17 @@ const struct yaml *yaml_next(const struct yaml *value);
 const char *yaml_key(const struct yaml *member); /* of a map; NULL
 							   otherwise */
 
-/* The text of a scalar without quotes and escapes; NULL if v is no scalar.  It
- * never holds a NUL of its own. */
+/* Returns the text of a scalar, without quotes and escapes, or NULL if v is no
+ * scalar.  The text contains no NUL. */
 const char *yaml_text(const struct yaml *v);
 
 /* Returns whether the scalar was written without quotes.  Without quotes, true,
  * 10 and null are no strings. */
 bool yaml_is_plain(const struct yaml *v);
 
-/* The text of a string: any quoted scalar, or a plain one that YAML 1.1 does
- * not read as a boolean, null or number.  NULL otherwise. */
+/* Returns the text of a string, or NULL if v is none.  A string is a quoted
+ * scalar, or a plain scalar that YAML 1.1 does not read as a boolean, null or
+ * number. */
 const char *yaml_string(const struct yaml *v);
 
 /* The place of a value. */
