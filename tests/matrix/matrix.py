@@ -176,6 +176,8 @@ NOTES = (
     "`TerminateFirstRepair`. With them a node of reserved capacity goes before "
     "another comes, and the holder takes that one for [its "
     "substitute](rules.md#substitutes).",
+    "Karpenter's own compatibility table does not have Kubernetes 1.37 for "
+    "Karpenter 1.15 yet. The holder's tests pass on this pair.",
     "Kubernetes before 1.36 does not serve MutatingAdmissionPolicy in `v1`, so "
     "`components/admission-policy` cannot be used.",
 )
