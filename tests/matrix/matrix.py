@@ -319,12 +319,13 @@ def table():
            "passed, by",
            " * Karpenter's version.  Written by tests/matrix/matrix.py.",
            " */",
+           "/* clang-format off: one pair a line */",
            "static const struct tested {",
            "\tunsigned karpenter[3], kubernetes[3];", "} tested[] = {"]
     for karpenter, kubernetes in rows:
         a, b = (", ".join(map(str, v)) for v in (karpenter, kubernetes))
         out.append(f"\t{{{{{a}}}, {{{b}}}}},")
-    return "\n".join([*out, "};", "", "#endif", ""])
+    return "\n".join([*out, "};", "/* clang-format on */", "", "#endif", ""])
 
 
 def main(args):

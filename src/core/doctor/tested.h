@@ -6,6 +6,7 @@
  * The pairs of Karpenter and Kubernetes that `make matrix` has passed, by
  * Karpenter's version.  Written by tests/matrix/matrix.py.
  */
+/* clang-format off: one pair a line */
 static const struct tested {
 	unsigned karpenter[3], kubernetes[3];
 } tested[] = {
@@ -18,5 +19,6 @@ static const struct tested {
 	{{1, 15, 0}, {1, 36, 3}},
 	{{1, 15, 0}, {1, 37, 2}},
 };
+/* clang-format on */
 
 #endif
