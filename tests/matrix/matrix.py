@@ -319,7 +319,7 @@ def table():
            "passed, by",
            " * Karpenter's version.  Written by tests/matrix/matrix.py.",
            " */",
-           "/* clang-format off: one pair a line */",
+           "/* clang-format off */",
            "static const struct tested {",
            "\tunsigned karpenter[3], kubernetes[3];", "} tested[] = {"]
     for karpenter, kubernetes in rows:

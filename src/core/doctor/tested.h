@@ -6,7 +6,7 @@
  * The pairs of Karpenter and Kubernetes that `make matrix` has passed, by
  * Karpenter's version.  Written by tests/matrix/matrix.py.
  */
-/* clang-format off: one pair a line */
+/* clang-format off */
 static const struct tested {
 	unsigned karpenter[3], kubernetes[3];
 } tested[] = {
