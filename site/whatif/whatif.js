@@ -140,7 +140,7 @@ async function update() {
 async function advise() {
   advising.abort();
   advising = new AbortController();
-  $("follow").hidden = $("little").hidden = true;
+  $("follow").hidden = $("little").hidden = $("first").hidden = true;
   $("advice").textContent = "";
   if (files.length === 0)
     return;
@@ -148,12 +148,13 @@ async function advise() {
                               files, null, advising.signal)
       .catch(() => ({out: ""}));
   const text = /^Recommended: .*?(?=\n\n|$(?![^]))/ms.exec(said.out ?? "")?.[0] ?? "";
-
   const covers = LITTLE.exec(said.out ?? "")?.[1];
 
   $("advice").textContent = text.trim();
   $("covers").textContent = covers;
   $("little").hidden = !covers;
+  $("install").hidden = !!covers;
+  $("first").hidden = !text;
   $("follow").hidden = !SETTING.test(text);
 }
 

@@ -172,6 +172,7 @@ def test_a_person_looks(chrome, tmp_path):
     # Of a log of two minutes twice nothing is claimed.
     assert chrome.until("!$('little').hidden && $('little').textContent"
                         ).startswith("This log covers ")
+    assert chrome.run("$('install').hidden && !$('first').hidden")
     advice = chrome.until("$('advice').textContent")
     assert advice.startswith("Recommended: nothing")
     assert advice in command(tmp_path, "--recommend", own.name)[1]
@@ -200,7 +201,8 @@ def test_what_is_recommended_is_shown(chrome, tmp_path):
     chrome.files(hours)
     assert chrome.until("$('advice').textContent") == said[0].strip()
     assert not chrome.run("$('follow').hidden")
-    assert chrome.run("$('little').hidden")
+    assert chrome.run("$('little').hidden && !$('install').hidden"
+                      " && !$('first').hidden")
     # Decisions about drift have no part in what is said to be churn.
     one = ["--hold-duration", "5m", "--scope", "cluster"]
     all_of_it, judged = (json.loads(command(
