@@ -8,10 +8,11 @@
 #include "core/base/stamp.h"
 
 /*
- * The only source of time for code that decides.  Server time is CLOCK_BOOTTIME
- * plus an offset to the API server's clock.  The offset is the median of those
- * in the `Date` headers of the last answers.  Before the first answer, server
- * time is CLOCK_REALTIME.  Any thread may call any function, and none waits.
+ * All code that makes decisions takes the time from here.  Server time is
+ * CLOCK_BOOTTIME plus an offset to the API server's clock.  The offset is the
+ * median of the offsets that the `Date` headers of the last answers show.
+ * Before the first answer, server time is CLOCK_REALTIME.  Any thread may call
+ * any function, and none waits.
  */
 struct clock;
 
@@ -24,9 +25,9 @@ int64_t clock_wall_ms(void); /* CLOCK_REALTIME, for log lines */
 struct now clock_now(const struct clock *c);
 
 /* Takes the Date of an answer.  sent_ms is the boot time when the request was
- * sent, boot_ms the boot time when the answer was read.  If there is more than
- * a second between the two, because the answer was slow or this process slept,
- * the Date counts only if it contradicts the offset that we have. */
+ * sent, boot_ms the boot time when the answer was read.  If they are more than
+ * a second apart, because the answer was slow or this process slept, the Date
+ * is used only if it contradicts the present offset. */
 void clock_date(struct clock *c, int64_t date_ms, int64_t sent_ms,
 		int64_t boot_ms);
 

@@ -15,36 +15,37 @@ int file_read(const char *path, size_t bytes_max, char **out, size_t *n,
 	      struct err *e);
 
 /*
- * Writes a file so that it appears at its place whole or not at all.  It is
- * written under another name in the same folder, and then moved.  The move
- * replaces a file at its place and never follows a link there.
+ * Writes a file so that it appears under its name either complete or not at
+ * all.  The file is written under another name in the same folder, and then
+ * renamed.  The rename replaces an existing file or symbolic link.
  *
  * dir: the folder of `name`, or AT_FDCWD.  Both are borrowed.
  */
 struct file_draft {
 	int dir;
 	const char *name;
-	char *beside; /* the temporary name, until the file is moved; NULL:
-			 none */
+	/* The temporary name, or NULL when there is no temporary file. */
+	char *beside;
 };
 
 /* Returns a descriptor to write to, which the caller closes, or -1 with *e set.
  * mode is exact, whatever the umask. */
 int file_draft(struct file_draft *d, int dir, const char *name, mode_t mode,
 	       struct err *e);
-/* Moves the file to its place.  To have it there even after a power failure,
+/* Renames the file to its final name.  If it has to survive a power failure,
  * call fsync(2) on the file before, and on the folder afterwards. */
 int file_draft_move(struct file_draft *d, struct err *e);
 /* Removes the file if it was not moved.  A zeroed draft is allowed. */
 void file_draft_done(struct file_draft *d);
 
-/* Checks a place for a file.  It fails with ERR_INPUT, and names the place, if
- * something other than a regular file is there, or one of the n others, or the
- * file that is open as stdin, stdout or stderr, under whatever name. */
+/* Checks whether a file may be written to path.  Fails with ERR_INPUT, and
+ * names path, if path is something other than a regular file, if it is one of
+ * the n other files, or if it is open as stdin, stdout or stderr.  Other names
+ * of the same file are recognized.  A path that does not exist is allowed. */
 int file_place(const char *path, const char *const *others, size_t n,
 	       struct err *e);
-/* Returns whether a file at one of these places would replace one at the other.
- * Neither has to exist yet. */
+/* Returns whether a and b name the same place, so that a file written to one
+ * would replace a file at the other.  Neither file has to exist. */
 bool file_same_place(const char *a, const char *b);
 
 #endif

@@ -7,8 +7,9 @@
 
 /*
  * Logs to stderr.  Each entry is one line: a stable phrase and then fields
- * (docs/operations.md#log).  Any thread may call the functions.  Only daemon/,
- * cli/serve.c and edge/server log; everything else returns a struct err.
+ * (docs/operations.md#log).  Any thread may call the functions.  Only
+ * src/daemon, src/cli/daemon/serve.c and src/edge/server log; all other code
+ * returns a struct err.
  *
  * Logging never blocks.  Bytes that the reader of stderr does not take at once
  * wait in a buffer, and the next line or log_flush writes them.  A line for
@@ -34,9 +35,9 @@ enum log_format {
 };
 
 /* Sets the format and the highest level that is written.  Entries of a level
- * above `level` are dropped.  Before this call it is JSON and
- * LOG_INFO.  From this call on the process ignores SIGPIPE, because neither a
- * reader of stderr nor a peer that goes away may end it. */
+ * above `level` are dropped.  Before this call the format is JSON and the level
+ * LOG_INFO.  From this call on the process ignores SIGPIPE, so that it does not
+ * end when the reader of stderr or the peer of a connection goes away. */
 void log_open(enum log_format format, enum log_level level);
 
 enum log_type {
@@ -70,13 +71,14 @@ bool log_enabled(enum log_level level);
  * lines were dropped.  Returns false if bytes still wait.  Some thread has to
  * call it about once a second. */
 bool log_flush(void);
-/* How many lines were dropped since the process began. */
+/* Returns how many lines were dropped since the process began. */
 uint64_t log_dropped(void);
 
-/* Returns whether an entry that may come in floods may be written now: for each
- * phrase, `burst` times a minute.  The phrase is a string literal.  After the
- * minute, the next thread that logs anything writes one entry "repeats
- * suppressed" with the phrase and the number of entries that were kept back. */
+/* Limits entries that may come in large numbers: returns whether an entry with
+ * this phrase may be written now.  Each phrase may be written `burst` times a
+ * minute.  The phrase is a string literal.  After that minute, the next thread
+ * that logs anything writes one entry "repeats suppressed", with the phrase and
+ * the number of entries that were not written. */
 bool log_ratelimit(const char *phrase, unsigned burst);
 
 #endif

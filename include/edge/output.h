@@ -16,11 +16,10 @@
  * thread-safe.
  */
 struct output {
-	int fd, given; /* given: the descriptor of the caller */
+	int fd, given; /* given: the descriptor that the caller passed */
 	char *bytes;
-	size_t first, n, room; /* n bytes wait, from place `first` on */
-	int error;	       /* the errno of a failed write, or ENOMEM; 0:
-				  none */
+	size_t first, n, room; /* n bytes wait, from bytes[first] on */
+	int error;	       /* errno of a failed write, ENOMEM, or 0 */
 };
 
 void output_init(struct output *o, int fd);
@@ -35,8 +34,8 @@ void output_line(struct output *o, const char *format, ...)
 /* Writes as many bytes as the reader takes now. */
 void output_flush(struct output *o);
 
-/* Returns whether OUTPUT_WAITING_MAX bytes wait.  The caller then should add
- * nothing for now. */
+/* Returns whether OUTPUT_WAITING_MAX bytes or more wait.  The caller then
+ * should add no more until some of them have been written. */
 bool output_is_full(const struct output *o);
 
 /* Waits until no more than `most` bytes wait.  Returns -1 with ERR_CANCELLED if

@@ -18,7 +18,7 @@
  * threads that it starts in between have the signals blocked.
  */
 struct signals {
-	sigset_t before; /* the signals that were blocked before */
+	sigset_t before; /* the signal mask before signals_block */
 	int taken;	 /* the first signal that came, or 0 if none */
 };
 
@@ -28,13 +28,14 @@ void signals_fill(sigset_t *set);
 /* Blocks these signals.  It also ignores SIGPIPE, because the reader of our
  * output or of a connection may go away. */
 void signals_block(struct signals *s);
-/* Returns the first signal, or 0 if none has come within `ms`. */
+/* Returns the first signal, or 0 if none comes within `ms` milliseconds. */
 int signals_take(struct signals *s, int64_t ms);
 /* From now on these signals end the process at once.  Calling it twice is
  * harmless. */
 void signals_restore(struct signals *s);
 
-/* Returns whether one of them is blocked and waits to be taken.  Any thread. */
+/* Returns whether one of these signals is blocked and waits to be taken.  Any
+ * thread. */
 bool signals_pending(void);
 
 #endif

@@ -10,13 +10,13 @@
  * from limits.h.  Tests of the whole program pass shorter ones.
  */
 struct timing {
-	int64_t head_ms, body_ms, reply_ms, idle_ms;	 /* webhook */
+	int64_t head_ms, body_ms, reply_ms, idle_ms;	 /* server_options */
 	int64_t connect_ms, call_ms, list_ms, silent_ms; /* API client */
-	int64_t query_ms; /* a range query of Prometheus */
+	int64_t query_ms; /* timeout of a range query to Prometheus */
 	int64_t token_ms; /* how often a token file is read again */
-	int64_t cert_ms;  /* how often the pair's files are checked */
-	/* How long a stop waits for another connection, after SIGTERM and after
-	 * the last connection. */
+	int64_t cert_ms;  /* how often the certificate files are checked */
+	/* After SIGTERM the webhook stays for at least this long, and until no
+	 * connection has been open for this long.  drainTimeout limits both. */
 	int64_t quiet_ms;
 	/* uninstall: time between two lists that show no mark. */
 	int64_t settle_ms;

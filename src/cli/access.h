@@ -10,13 +10,15 @@
 
 /* Finds the cluster and the credentials to use.  It looks at --kubeconfig,
  * $KUBECONFIG, the pod's service account and ~/.kube/config, in that order.
- * file and context may be NULL.  The caller frees *out with kubeconfig_done.
- * It returns -1 on failure, and *e says why. */
+ * `file` and `context` are the values of --kubeconfig and --context, or NULL.
+ * The caller frees *out with kubeconfig_done.  Returns -1 on failure, and *e
+ * says why. */
 int access_find(const char *file, const char *context, struct kubeconfig *out,
 		struct err *e);
 
-/* Returns -1 if the token would come from a credential plugin, and *e says what
- * to use instead.  karpenter-node-holder starts no process. */
+/* Checks that the token does not come from a credential plugin, because
+ * karpenter-node-holder starts no process.  Returns -1 if it does, and *e says
+ * what to use instead. */
 int access_without_plugin(const struct kubeconfig *access, struct err *e);
 
 /* Returns whether access_find would use the pod's service account. */

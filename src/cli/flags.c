@@ -18,7 +18,7 @@ flags_next(struct flags *f, struct err *e)
 	f->inline_value = NULL;
 	if (strcmp(arg, "-h") == 0)
 		arg = "--help";
-	if (strncmp(arg, "-o", 2) == 0) { /* also -ojson, -o=json */
+	if (strncmp(arg, "-o", 2) == 0) { /* Also -ojson and -o=json. */
 		(void)snprintf(f->name, sizeof(f->name), "output");
 		f->inline_value = arg[2] == '\0'  ? NULL
 				  : arg[2] == '=' ? arg + 3

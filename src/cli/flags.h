@@ -12,19 +12,22 @@
 struct flags {
 	int argc;
 	char **argv;
-	int at;	       /* 0 before the first flags_next */
-	char name[64]; /* of the flag; "help" for -h, "output" for
-				   -o */
+	/* Index of the current argument.  0 before the first flags_next. */
+	int at;
+	/* Name of the current flag.  It is "help" for -h and "output" for
+	 * -o. */
+	char name[64];
 	const char *inline_value;
 };
 
-/* Returns 1 if there is another flag and f->name is its name, 0 at the end, and
- * -1 if the argument is no flag. */
+/* Moves to the next flag.  Returns 1 if there is one, and f->name is then its
+ * name.  Returns 0 at the end, and -1 if the argument is not a flag. */
 int flags_next(struct flags *f, struct err *e);
-/* Gets the value of the current flag, which points into argv.  It returns -1 if
- * there is none. */
+/* Sets *value to the value of the current flag, which points into argv.
+ * Returns -1 if the flag has no value. */
 int flags_value(struct flags *f, const char **value, struct err *e);
-/* For a flag that takes no value: returns -1 if it has one. */
+/* Checks a flag that takes no value.  Returns -1 if the command line gives it a
+ * value. */
 int flags_no_value(const struct flags *f, struct err *e);
 /* Sets the error for a flag that the command does not have.  Returns -1. */
 int flags_unknown(const struct flags *f, struct err *e);

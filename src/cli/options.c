@@ -46,8 +46,8 @@ print_help(const char *usage)
 		"HOLD_ANNOTATION, MEMORY_LIMIT), then\nthe file, then defaults.\n");
 }
 
-/* Returns the variable behind a flag that is not configuration, or NULL if
- * there is no such flag. */
+/* Returns where *o keeps the value of --config, --kubeconfig or --context.
+ * Returns NULL for any other flag. */
 static const char **
 own_flag(struct options *o, const char *name)
 {
@@ -71,8 +71,9 @@ is_known(struct options *o, const char *flag)
 	return false;
 }
 
-/* Looks for --help and --config before the other flags are applied, because
- * they take precedence.  Returns 1 for --help. */
+/* Looks for --help, and takes --config, --kubeconfig and --context.  The other
+ * flags are applied later, because they override the configuration file, which
+ * must be read first.  Returns 1 for --help. */
 static int
 scan(struct flags f, struct options *o, struct err *e)
 {

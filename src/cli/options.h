@@ -19,17 +19,21 @@
 #define OPTIONS_WARNINGS_MAX 12
 
 struct options {
-	struct config config; /* defaults, file, environment and flags; valid */
-	const char *config_file, *kubeconfig, *context; /* NULL if not given */
-	char warnings[OPTIONS_WARNINGS_MAX][240];	/* whole sentences */
+	/* The result of defaults, file, environment and flags.  It is valid. */
+	struct config config;
+	/* Values of the flags with these names, or NULL. */
+	const char *config_file, *kubeconfig, *context;
+	char warnings[OPTIONS_WARNINGS_MAX][240]; /* Full sentences. */
 	size_t warnings_n;
 };
 
-/* Parses the command line of serve or check.  `usage` is printed after "Usage:
- * PROGRAM ", and the flags are listed after it.
- *  0  *o is complete
- *  1  the help text was asked for and is printed: exit 0
- * -1  ERR_INPUT, ERR_LIMIT: exit 2; see say_failure */
+/* Parses the command line of a command.  For --help it prints "Usage:", the
+ * program's name, `usage` and the list of flags.  It returns:
+ *
+ *  0  if *o is complete.
+ *  1  if it has printed the help text.  The command then exits with 0.
+ * -1  on failure.  For ERR_INPUT and ERR_LIMIT the command exits with 2, see
+ *     say_failure. */
 int options_parse(int argc, char **argv, const char *usage, struct options *o,
 		  struct err *e);
 
@@ -43,7 +47,8 @@ int options_parse_with(int argc, char **argv, const char *usage,
 
 /* Two helpers for `own` functions.  options_namespace takes the value of
  * --namespace, which is a name or "".  options_duration takes a duration;
- * `example` is for the error text.  Both return 1 or -1. */
+ * `example` is for the error text.  Both return 1 on success and -1 on failure,
+ * as `own` does. */
 int options_namespace(struct flags *f, const char **name, struct err *e);
 int options_duration(struct flags *f, const char *example, int64_t *ms,
 		     struct err *e);

@@ -25,7 +25,8 @@ print_help(void)
 	return say_flushed();
 }
 
-/* Commands that belong to the other of the two programs. */
+/* Commands that only one of the two programs has.  An error message names the
+ * right program if a command is given to the wrong one. */
 static const struct {
 	const char *command, *program;
 } owners[] = {
@@ -67,9 +68,10 @@ refuse_command(const char *name)
 	return say_failure(&e);
 }
 
-/* Opens standard descriptors that are closed.  Otherwise the next file or
- * connection would get such a number, and output would go into that file.  The
- * replacement fails like a closed descriptor.  Returns false if there is no
+/* Opens /dev/null for each standard descriptor that is closed.  Otherwise the
+ * next file or connection would get its number, and output for stdout or stderr
+ * would go there.  /dev/null is opened for the wrong direction, so that each
+ * use fails as with a closed descriptor.  Returns false if there is no
  * /dev/null. */
 static bool
 open_standard_files(void)
@@ -81,8 +83,9 @@ open_standard_files(void)
 	return true;
 }
 
-/* Prevents core files, and that processes of the same user read keys and tokens
- * from our memory.  The leak sanitizer needs to read it. */
+/* Prevents core files, and prevents other processes of the same user from
+ * reading keys and tokens in our memory.  Builds with AddressSanitizer leave
+ * this out, because its leak checker has to read the memory. */
 static void
 hide_memory(void)
 {

@@ -8,9 +8,9 @@
 
 /*
  * What karpenter-node-holder (cli/daemon) and holderctl (cli/tools) have in
- * common: a table of commands.  A command's argv[0] is its own name, and *t has
- * the deadlines, which are shorter in tests.  It returns the exit code (say.h).
- * Every failure prints one line on stderr.
+ * common: a table of commands.  `run` executes a command and returns the exit
+ * code (say.h).  argv[0] is the name of the command, and *t has the deadlines,
+ * which are shorter in tests.  Every failure prints one line on stderr.
  */
 struct command {
 	const char *name;
@@ -20,8 +20,10 @@ struct command {
 
 struct program {
 	const char *name;
-	const char *about; /* one sentence */
-	const char *see;   /* last line of --help, which names other help */
+	const char *about; /* One sentence, the first line of --help. */
+	/* Last line of --help.  It names another program to look at, or is
+	 * empty. */
+	const char *see;
 	const struct command *commands;
 	size_t commands_n;
 };

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The anchor is server time minus boot time.  A Date header is cut to whole
- * seconds and taken as it is.  The stamps on objects are cut in the same way,
- * and an error makes a release late, never early.  The anchor is the median of
- * the last samples, so that one odd server or one slow reply does not move it.
- * The highest sample would be closer to the server's clock.  But then each hold
- * would end early, by the fraction of a second that its stamp has lost, and of
- * several servers the fastest clock would count.
+ * The anchor is server time minus boot time.  Each Date header gives a sample
+ * of it.  A Date has whole seconds, so a sample is up to a second too low.
+ * This is not corrected.  The stamps on objects are cut to whole seconds as
+ * well, and a low anchor makes a release late, never early.
  *
- * Everything is atomic: readers and feeders never wait.  Two feeders at once
- * may leave the anchor one sample behind until the next reply.
+ * The anchor is the median of the last samples, so that one odd server or one
+ * slow reply does not move it.  The highest sample would be closer to the
+ * server's clock.  But each hold would then end early, by the fraction of a
+ * second that its stamp has lost, and with several servers the fastest clock
+ * would decide.
+ *
+ * All members are atomic, so that neither readers nor writers wait.  If two
+ * threads call clock_date at once, the anchor may lack one sample until the
+ * next reply.
  */
 #include "edge/clock.h"
 
@@ -20,18 +24,18 @@
 #include "core/base/limits.h"
 
 #define SAMPLES 8
-#define SLOW_MS 1000 /* the resolution of a Date */
+#define SLOW_MS 1000 /* The resolution of a Date header. */
 
 struct clock {
-	_Atomic int64_t sample[SAMPLES]; /* STAMP_NONE if none yet */
+	_Atomic int64_t sample[SAMPLES]; /* STAMP_NONE if not used yet. */
 	_Atomic unsigned next;
 	_Atomic int64_t anchor; /* STAMP_NONE before the first Date */
-	_Atomic int64_t told;	/* the anchor that was last reported */
+	_Atomic int64_t told;	/* The anchor that was last reported. */
 };
 
-/* The earliest time that is believed.  A server whose clock is not set says
- * 1970, and every stamp would then lie in the future.  No server before 2024
- * has the API that we use. */
+/* The earliest Date that is accepted.  A server whose clock is not set sends a
+ * Date of 1970, and every stamp would then lie in the future.  No server had
+ * the API that we use before 2024. */
 #define CLOCK_EARLIEST_MS INT64_C(1704067200000)
 
 static struct timespec
@@ -125,9 +129,9 @@ median(struct clock *c)
 	return v[(n - 1) / 2] + (v[n / 2] - v[(n - 1) / 2]) / 2;
 }
 
-/* Returns whether the Date gives no new information.  The server made it at
+/* Returns whether the Date gives no new information.  The server wrote it at
  * some time between our request and the end of its reply.  If the reply was
- * slow and agrees with the anchor, nothing is learned. */
+ * slow and the anchor agrees with a time in between, the Date adds nothing. */
 static bool
 says_nothing(const struct clock *c, int64_t date_ms, int64_t sent_ms,
 	     int64_t boot_ms)

@@ -15,8 +15,8 @@
 
 #include "core/base/limits.h"
 
-/* Reads up to max bytes.  A pipe (a shell's `<(...)`) is read until its writers
- * close it.  A pipe that nobody writes to counts as empty. */
+/* Reads up to max bytes.  A pipe (such as a shell's `<(...)`) is read until its
+ * writers close it.  A pipe without a writer counts as empty. */
 static ssize_t
 read_whole(int fd, char *to, size_t max)
 {
@@ -43,7 +43,8 @@ int
 file_read(const char *path, size_t bytes_max, char **out, size_t *n,
 	  struct err *e)
 {
-	/* Without O_NONBLOCK, open would wait for a writer of the pipe. */
+	/* Without O_NONBLOCK, open would wait if path is a pipe without a
+	 * writer. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char *bytes;
 	ssize_t got;
@@ -171,7 +172,8 @@ file_place(const char *path, const char *const *others, size_t n, struct err *e)
 		    : 0;
 }
 
-/* Sets *name to the file's name in its folder. */
+/* Gets the status of the folder that the path is in.  Sets *name to the file's
+ * name in that folder, which points into path. */
 static int
 folder_stat(const char *path, const char **name, struct stat *st)
 {

@@ -22,7 +22,7 @@
 
 #define STR_SHOWN 512
 #define CUT "\xe2\x80\xa6" /* … */
-#define TAIL_BYTES 16	   /* for cut=1, the brace and the newline */
+#define TAIL_BYTES 16	   /* Room for cut=1, the brace and the newline. */
 
 static pthread_mutex_t repeats_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct repeats repeats = REPEATS_INIT;
@@ -68,7 +68,7 @@ add_string(struct buf *b, const char *s)
 	for (;;) {
 		step = utf8_len(s + n, STR_SHOWN - n);
 		if (step == 0)
-			step = 1; /* not UTF-8: buf_json replaces it */
+			step = 1; /* Not UTF-8; buf_json replaces the byte. */
 		if (n + step > STR_SHOWN - 3)
 			break;
 		n += step;
@@ -117,7 +117,8 @@ add_field(struct buf *b, bool json, const struct log_field *f)
 		buf_printf(b, "%lld", (long long)f->num);
 }
 
-/* Drops each field that does not fit as a whole. */
+/* Adds the fields.  A field that does not fit completely is left out, and cut=1
+ * then says so. */
 static void
 add_fields(struct buf *b, bool json, const struct log_field *f)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that logs never waits for one that writes.  The lock of the buffer
- * is held while bytes are copied, never across a system call.  One thread at a
- * time writes for all of them: the one that finds `writing` clear.
+ * A thread that logs never waits for a thread that writes.  The lock of the
+ * buffer is held while bytes are copied, but not during a system call.  Only
+ * one thread at a time writes, and it writes the lines of all threads: the
+ * thread that has set `writing`.
  */
 #include "log_sink.h"
 
@@ -91,8 +92,7 @@ waiting_remove(size_t n)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Drops the lines that wait, and counts them as lost: nobody will ever read
- * them. */
+/* Drops the waiting lines, which nobody will ever read, and counts them. */
 static void
 waiting_lose(void)
 {
@@ -129,9 +129,10 @@ log_sink_flush(void)
 	bool taken = true;
 
 	(void)pthread_once(&once, open_out);
-	/* Look again each time, because a line may have come while `writing`
-	 * was still set.  Without the bound, a thread might write for all
-	 * others without end. */
+	/* Another thread may have added a line while `writing` was set, and
+	 * left it to this thread.  Each round therefore looks again.  Without a
+	 * bound on the rounds, one thread might write the lines of all others
+	 * for ever. */
 	for (unsigned i = 0; i < PIECES && taken && waiting_any(); i++) {
 		if (atomic_flag_test_and_set(&writing))
 			return false;

@@ -10,7 +10,7 @@
  * Writes lines to stderr without ever waiting for their reader.  Bytes that the
  * reader does not take wait in a buffer of LOG_WAITING_BYTES_MAX and are
  * written later, in order.  A line for which the buffer has no room is dropped
- * and counted.  Any thread.
+ * and counted.  Any thread may call these functions.
  */
 
 /* Takes a line of at most PIPE_BUF bytes, its newline included. */
@@ -20,7 +20,7 @@ void log_sink_put(const char *line, size_t n);
  * left. */
 bool log_sink_flush(void);
 
-/* How many lines were dropped since the process began. */
+/* Returns the number of lines that were dropped since the process began. */
 uint64_t log_sink_dropped(void);
 
 #endif

@@ -73,7 +73,7 @@ output_add(struct output *o, const char *bytes, size_t n)
 	output_flush(o);
 }
 
-/* Returns the length of the line with its newline. */
+/* Formats a line.  Returns its length with the newline. */
 static size_t
 make_line(char line[OUTPUT_LINE_MAX], const char *format, va_list args)
 {

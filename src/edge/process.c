@@ -21,8 +21,9 @@ read_stat(struct metrics_process *out)
 
 	if (f == NULL)
 		return;
-	/* Fields 22 to 24.  The name in parentheses may hold any byte, so they
-	 * are counted from its end. */
+	/* The values are fields 22 to 24 of the line.  The process name in
+	 * parentheses may hold any byte, so the fields are counted from the
+	 * closing parenthesis. */
 	p = fgets(line, sizeof(line), f) == NULL ? NULL : strrchr(line, ')');
 	if (p != NULL &&
 	    sscanf(p + 1,
@@ -52,7 +53,7 @@ count_fds(void)
 	while (readdir(d) != NULL)
 		n++;
 	(void)closedir(d);
-	return n >= 3 ? n - 3 : 0; /* ".", ".." and our own */
+	return n >= 3 ? n - 3 : 0; /* Not ".", ".." and d's own. */
 }
 
 void

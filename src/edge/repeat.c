@@ -4,7 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Returns the phrase's entry, or else a free one, or NULL. */
+/* Returns the entry of the phrase.  If the phrase has no entry, it gets a free
+ * one.  Returns NULL if no entry is free. */
 static struct repeat *
 repeat_find(struct repeats *r, const char *phrase, int64_t now_ms)
 {

@@ -3,7 +3,7 @@
 
 #include "core/base/limits.h"
 
-#define SOFT_EVERY_MS 60000 /* most that a crash can lose of a debt */
+#define SOFT_EVERY_MS 60000 /* Most time of a debt that a crash can lose. */
 
 const struct timing timing_default = {
 	.head_ms = SERVER_HEAD_MS,

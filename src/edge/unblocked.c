@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pipe that poll(2) reports as writable has room for PIPE_BUF bytes, so that
- * write(2) does not block, unless another writer is quicker.  A terminal may
- * block at any time.  Where possible, both are opened once more.
+ * If poll(2) reports a pipe as writable, the pipe has room for PIPE_BUF bytes,
+ * so that write(2) does not block unless another writer is faster.  A write to
+ * a terminal may block at any time.  Where possible, pipes and terminals are
+ * therefore opened again with O_NONBLOCK.
  */
 #include "unblocked.h"
 

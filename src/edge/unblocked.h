@@ -10,14 +10,15 @@
  * changed, because other processes may share it.
  */
 
-/* Opens what fd refers to once more, non-blocking and for us alone, and returns
- * the new descriptor.  It returns fd itself if that is refused, or if fd is a
- * file, which needs no such descriptor. */
+/* Opens the pipe or terminal of fd again, non-blocking and for us alone, and
+ * returns the new descriptor.  Returns fd itself if this is refused, or if fd
+ * is a file, which needs no such descriptor. */
 int unblocked_open(int fd);
 
-/* Writes one piece and returns its length.  The piece ends at the end of a line
- * if the bytes contain a whole line.  Returns 0 if the reader takes nothing
- * now, and -1 with errno set if nobody will ever read it. */
+/* Writes one piece of at most PIPE_BUF bytes and returns its length.  The piece
+ * ends at the end of a line if the bytes contain a whole line.  Returns 0 if
+ * the reader takes nothing now, and -1 with errno set if nobody will ever read
+ * it. */
 ssize_t unblocked_write(int fd, const char *bytes, size_t n);
 
 #endif

@@ -150,7 +150,7 @@ FAULTS = [
      "worst == NULL"),
     ("a certificate that the renewer keeps ends soon", JUDGED, INSTALL,
      "p->injected || p->renewer || l->not", "p->injected || l->not"),
-    ("a policy needs a certificate", JUDGED, INSTALL, "if (w != NULL) /*", "if (1) /*"),
+    ("a policy needs a certificate", JUDGED, INSTALL, "if (w != NULL)\n\t\tjudge_certificate", "if (1)\n\t\tjudge_certificate"),
     ("any port is the target", JUDGED, INSTALL,
      "n > 0 && !any_pod_has(at, n, s->target)", "0"),
     ("a number is part of a number", JUDGED, INSTALL,

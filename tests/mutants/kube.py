@@ -68,7 +68,7 @@ FAULTS = [
      "if (c->silent_ms > 0 && c->start_ms + c->silent_ms < at)\n"
      "\t\tat = c->start_ms + c->silent_ms;"),
     ("a slow sink is a silent peer", "edge/test_kube", CALL,
-     "silent. */\n\tc->last_ms = clock_boot_ms();", "silent. */"),
+     "peer. */\n\tc->last_ms = clock_boot_ms();", "peer. */"),
     ("an error has no bound", "edge/test_kube", CALL,
      "is_ok(c) ? c->answer_max : ENVELOPE_BYTES_MAX;", "SIZE_MAX / 2;"),
     ("the token before stays in the head", "edge/test_kube_access", CALL,

@@ -30,14 +30,14 @@
  *	    ▼
  *	REGISTERED ─▶ END
  *
- * Its state is the next step, or the step in flight.
+ * The state is the next step, or the step in flight.
  *
  * Only the last list is kept in memory.  The next list shows whatever was
  * refused, lost or changed, so the command may be killed at any time and run
  * again.  core/rules/decide chooses the write for each object.
  *
- * A dry run checks what is registered, lists once and returns the writes of
- * one round.  The caller answers each with CLEANUP_OK without making it.
+ * A dry run checks what is registered, lists once and returns the writes of one
+ * round.  The caller reports each write as CLEANUP_OK and writes nothing.
  *
  * cleanup_new allocates all memory.  until_ms is in boot_ms, the times of
  * marks are in server_ms.  Not thread-safe.
@@ -45,12 +45,15 @@
 struct cleanup;
 
 struct cleanup_config {
-	struct hold_key hold;  /* the present hold annotation */
-	uint32_t machines_max; /* per kind and round; the rest comes later */
+	struct hold_key hold; /* the present hold annotation */
+	/* Maximum number of objects of each kind in one round.  Later rounds
+	 * take the rest. */
+	uint32_t machines_max;
 	bool dry_run;
 	bool remove_registered; /* delete the webhook registrations */
-	int64_t settle_ms;	/* UNINSTALL_PAUSE_MS (limits.h) */
-	int64_t until_ms;	/* deadline in boot time, or INT64_MAX */
+	/* Pause after the first clean list: UNINSTALL_PAUSE_MS (limits.h). */
+	int64_t settle_ms;
+	int64_t until_ms; /* deadline in boot time, or INT64_MAX */
 };
 
 enum cleanup_step {
@@ -67,10 +70,13 @@ enum cleanup_step {
 };
 
 enum cleanup_act {
-	CLEANUP_KEEP,	    /* no write; not used in a todo */
-	CLEANUP_RELEASE,    /* remove hold and mark */
-	CLEANUP_UNMARK,	    /* remove the mark, because a person holds it */
-	CLEANUP_DECLASSIFY, /* remove the class (core/controller) */
+	CLEANUP_KEEP,	 /* no write; not used in a todo */
+	CLEANUP_RELEASE, /* remove hold and mark */
+	/* Remove only the mark, because a person has set, changed or removed
+	 * the hold. */
+	CLEANUP_UNMARK,
+	/* Remove the class (CLASS_KEY and CLASS_UID_KEY). */
+	CLEANUP_DECLASSIFY,
 };
 
 /* A write on one object.  The pointers belong to the struct cleanup and are
@@ -88,10 +94,11 @@ struct cleanup_write {
 enum cleanup_verdict {
 	CLEANUP_CLEAN, /* two lists in a row were clean, or a dry run ended */
 	CLEANUP_STILL_REGISTERED, /* something still marks new objects */
-	/* No mark is left, but another program marked objects meanwhile
-	 * (report->foreign). */
+	/* No mark is left, but another program marked objects while the command
+	 * ran (report->foreign). */
 	CLEANUP_FOREIGN_MARKS,
-	CLEANUP_DENIED,	    /* every write was refused (report->why) */
+	/* Every write of the last round was refused (report->why). */
+	CLEANUP_DENIED,
 	CLEANUP_UNREADABLE, /* only objects that cannot be decoded are left */
 	CLEANUP_LATE,	    /* until_ms has passed */
 	CLEANUP_BROKEN,	    /* a step other than a WRITE failed */
@@ -102,8 +109,8 @@ struct cleanup_todo {
 	/* WAIT: the longest time to wait, or INT64_MAX to wait for another call
 	 * of a cleanup function. */
 	int64_t wait_ms;
-	/* WAIT: for the first time in a row, no write of a round succeeded.
-	 * Print report->why. */
+	/* WAIT: no write of the last round succeeded, for the first time since
+	 * a round with success.  Print report->why. */
 	bool trying_again;
 	bool remove;		      /* REGISTERED: delete what is found */
 	enum kind kind;		      /* LIST */
@@ -126,10 +133,13 @@ enum cleanup_code {
 
 struct cleanup_outcome {
 	enum cleanup_code code;
-	unsigned registered; /* REGISTERED: how many still mark objects */
-	bool anew;	     /* LEAD: another process may have led in between */
-	bool led;	     /* LIST: we have led all the time */
-	uint32_t id;	     /* WRITE: the id of the write */
+	/* REGISTERED: number of webhooks and policies that still mark
+	 * objects. */
+	unsigned registered;
+	/* LEAD: another process may have led since the last LEAD. */
+	bool anew;
+	bool led;    /* LIST: we led throughout the list */
+	uint32_t id; /* WRITE: the id of the write */
 	/* WRITE, except OK: the reason in words, or NULL. */
 	const char *why;
 };
@@ -152,14 +162,14 @@ struct cleanup_write cleanup_writing(const struct cleanup *x, uint32_t id);
 /* Call this when the list begins, and each time it starts over.  It discards
  * the items seen so far. */
 void cleanup_listing(struct cleanup *x);
-/* Call this for each item. */
+/* Call this for each item that was decoded. */
 void cleanup_seen(struct cleanup *x, const struct object *o, struct now now);
-/* Call this instead for an item with a mark that cannot be decoded.  `text`
- * identifies it in the report. */
+/* Call this instead of cleanup_seen for an item that has a mark but cannot be
+ * decoded.  `text` identifies the item in the report. */
 void cleanup_unread(struct cleanup *x, const char *text);
-/* Call this as well for an item with a hold, without our mark, for which
- * object_hold_is_unowned is true.  It is only reported, because the hold may
- * still be a person's. */
+/* Call this after cleanup_seen for an item that has a hold without our mark and
+ * for which object_hold_is_unowned is true.  The item is only reported, because
+ * the hold may still be a person's. */
 void cleanup_unowned(struct cleanup *x, const char *name);
 
 #define CLEANUP_NAMED 10
@@ -167,10 +177,11 @@ void cleanup_unowned(struct cleanup *x, const char *name);
 struct cleanup_list {
 	unsigned left[KIND_COUNT];    /* objects with a mark */
 	unsigned classes[KIND_COUNT]; /* objects with a class */
-	unsigned unread
-		[KIND_COUNT]; /* objects with a mark that cannot be decoded */
+	/* Objects with a mark that cannot be decoded. */
+	unsigned unread[KIND_COUNT];
 	unsigned unowned[KIND_COUNT]; /* from cleanup_unowned */
-	/* The first of `left` and of `unowned`, as "node/NAME". */
+	/* The first objects of `left` and of `unowned`, as "node/NAME" or
+	 * "nodeclaim/NAME". */
 	char named[CLEANUP_NAMED][NAME_BYTES + 16];
 	char named_unowned[CLEANUP_NAMED][NAME_BYTES + 16];
 };
@@ -179,7 +190,8 @@ struct cleanup_list {
 struct cleanup_report {
 	bool listed;		  /* whether any list was completed */
 	struct cleanup_list last; /* the last complete list */
-	unsigned released[KIND_COUNT], unmarked, declassified; /* writes */
+	/* Number of writes that succeeded. */
+	unsigned released[KIND_COUNT], unmarked, declassified;
 	const char *foreign; /* the first foreign mark in words, or "" */
 	char why[240];	     /* the first failure of the last round, or "" */
 };

@@ -12,25 +12,28 @@
 /*
  * Decides which Kubernetes Events to write on NodePools, and when, by the rules
  * of client-go (tools/events/event_broadcaster.go).  The first of several equal
- * Events is created.  Another one within 6 min makes a series of it.  Further
- * ones are counted here, and the count is written every 30 min and once 6 min
- * after the last.  An Event that cannot be written is tried 12 times and then
- * lost.  The rest of the program does not depend on it.
+ * Events is created.  An equal Event within 6 min turns it into a series.
+ * Later equal Events are only counted here.  The count is written every 30 min,
+ * and once more 6 min after the last of them.  An Event that cannot be written
+ * is tried 12 times and then lost.  The rest of the program does not depend on
+ * Events.
  *
  * Two Events are equal if they have the same NodePool, reason, action and note.
- * (client-go leaves the note out.  But Kubernetes allows no change of a note
- * after the creation, and a second hold should not be reported in the words of
- * the first.)
+ * (client-go does not compare the note.  We compare it, because Kubernetes does
+ * not let a note change after the creation, and a second hold should not be
+ * reported with the note of the first.)
  *
- * A step machine (docs/architecture.md#step-machines): event_series_next says
- * what to do or for how long to wait, and event_series_done is told what came
- * of it.  At most one step is under way: until event_series_done,
- * event_series_next says WAIT.
+ * A step machine (docs/architecture.md#step-machines): event_series_next
+ * returns the next step or the time to wait, and event_series_done receives the
+ * step's outcome.  At most one step is under way: until event_series_done,
+ * event_series_next returns WAIT.
  *
  * Not thread-safe: one thread calls it, or all callers hold the owner's lock.
- * It owns no memory, but takes about 90 KB: do not put it on the stack.
+ * A struct event_series owns no memory, but takes about 90 KB: do not put it on
+ * the stack.
  */
-/* Number of different Events that are kept, written or waiting. */
+/* Maximum number of different Events that are kept, whether they are written or
+ * still wait. */
 #define EVENT_SERIES_MAX 64
 #define EVENT_SERIES_NOTE_BYTES 1025  /* Kubernetes: 1024 bytes */
 #define EVENT_SERIES_ACTION_BYTES 129 /* Kubernetes: 128 bytes */
@@ -39,8 +42,8 @@
 /* client-go's refreshTime: how often the count of a series is written. */
 #define EVENT_SERIES_REFRESH_MS 1800000
 #define EVENT_SERIES_TRIES 12 /* client-go's maxTriesPerEvent */
-/* client-go's sleepDuration: the wait between two tries, to which up to a
- * quarter is added. */
+/* client-go's sleepDuration: the wait between two tries.  Up to a quarter of it
+ * is added as jitter. */
 #define EVENT_SERIES_RETRY_MS 10000
 
 enum event_reason {
@@ -49,10 +52,12 @@ enum event_reason {
 	EVENT_HOLD_RELEASED,
 	EVENT_HOLD_CAPPED,
 	EVENT_MANUAL_HOLD,
-	EVENT_RELEASE_BLOCKED, /* a Warning, as is the next one */
+	/* The next two are of type Warning, all others are Normal. */
+	EVENT_RELEASE_BLOCKED,
 	EVENT_INVALID_ANNOTATION,
-	/* The reasons up to EVENT_RELEASE_BLOCKED, with MODE_OBSERVE, in the
-	 * same order.  All are Normal, because nothing was really done. */
+	/* The reasons that replace those up to EVENT_RELEASE_BLOCKED with
+	 * MODE_OBSERVE, in the same order.  All are of type Normal, because
+	 * nothing was written. */
 	EVENT_OBSERVED_HOLD_STARTED,
 	EVENT_OBSERVED_HOLD_EXTENDED,
 	EVENT_OBSERVED_HOLD_RELEASED,
@@ -62,13 +67,13 @@ enum event_reason {
 	EVENT_REASON_COUNT,
 };
 
-/* An Event to say. */
+/* An Event to record. */
 struct event_series_what {
 	enum event_reason reason;
 	const char *nodepool, *nodepool_uid;
-	const char *action; /* NULL: the reason's usual one */
-	const char *note;   /* a note that is too long is cut after a whole
-				   character */
+	const char *action; /* NULL for the reason's usual action */
+	/* A note that is too long is cut after a whole character. */
+	const char *note;
 };
 
 /* An Event to write. */
@@ -86,15 +91,15 @@ struct event_series_event {
 
 enum event_series_step {
 	EVENT_SERIES_WAIT,
-	EVENT_SERIES_CREATE, /* create *event, with its series if it has
-				   one */
-	EVENT_SERIES_PATCH,  /* write the series of *event */
+	/* Create *event, including its series if it has one. */
+	EVENT_SERIES_CREATE,
+	EVENT_SERIES_PATCH, /* write the series of *event */
 };
 
 struct event_series_todo {
 	enum event_series_step step;
-	/* WAIT: how long, or INT64_MAX to wait for another call of a
-	 * function. */
+	/* WAIT: the longest time to wait, or INT64_MAX to wait for another call
+	 * of an event_series function. */
 	int64_t wait_ms;
 	/* CREATE, PATCH: valid until event_series_done. */
 	const struct event_series_event *event;
@@ -122,11 +127,11 @@ struct event_series_outcome {
  *	                     └───────────────────────────┘ └─┘ say
  *	                     the count is to be written
  *
- * The count is to be written when the Event is said a second time, then every
- * 30 min, and at the end; each time only if the API server does not have it.
- * The end has come when nothing equal was said for 6 min; then `ended` is set,
- * and an equal Event begins another entry.  An Event that does not `exist` is
- * created, any other is patched.
+ * The count is written when the Event is said a second time, then every 30 min,
+ * and at the end of the series.  It is not written if the API server already
+ * has it.  The series ends when no equal Event has been said for 6 min.  Then
+ * `ended` is set, and an equal Event begins another entry.  If `exists` is
+ * false the Event is created, otherwise it is patched.
  */
 enum event_series_state {
 	EVENT_SERIES_FREE,
@@ -138,36 +143,38 @@ struct event_series_entry {
 	struct event_series_event event;
 	enum event_series_state state;
 	bool exists; /* Whether the API server has the Event. */
-	/* Whether it takes no more repetitions.  It is freed once it is
-	 * written. */
+	/* Whether the series has ended, so the entry takes no more repetitions.
+	 * The entry is freed once its count is written. */
 	bool ended;
 	unsigned written; /* the count that the API server has */
 	unsigned tries;	  /* tries of the pending write */
-	uint64_t order;	  /* the number of the entry, by its beginning */
+	uint64_t order;	  /* number of the entry in order of creation */
 	/* Boot times: when the Event last occurred, when it was last written or
 	 * given up, and when the next try is due. */
 	int64_t last_ms, wrote_ms, not_before_ms;
 };
 
-/* The members are private, but for the two counts at the end. */
+/* The members are private, except for the two counts at the end. */
 struct event_series {
 	struct pace pace;
 	struct event_series_entry entries[EVENT_SERIES_MAX];
-	/* The entry whose write is in flight, or NULL, and the step. */
+	/* The entry whose write is in flight, or NULL.  `step` is the step of
+	 * that write. */
 	struct event_series_entry *under_way;
 	enum event_series_step step;
 	struct event_series_event sent; /* the Event as it was sent */
 	uint64_t order;			/* the order of the next entry */
 	int64_t stamp_us; /* the first_us that was last given out */
-	uint64_t dropped; /* Events for which there was no room */
-	uint64_t lost;	  /* Events whose write was refused, or tried 12
-			     times */
+	/* Events that were dropped because there was no room, or because the
+	 * name or uid of their NodePool was too long. */
+	uint64_t dropped;
+	uint64_t lost; /* Writes that were refused, or failed 12 times. */
 };
 
 /* Returns whether the states are consistent.  For assert. */
 bool event_series_check(const struct event_series *s);
 
-/* seed: of all jitter. */
+/* `seed` is the seed of all jitter. */
 void event_series_init(struct event_series *s, uint64_t seed);
 /* Records an Event, and copies what `what` points to.  If there is no room, it
  * drops the oldest entry, preferably one that has nothing to write.  An Event
@@ -183,8 +190,8 @@ void event_series_done(struct event_series *s,
  * "Warning".  Static. */
 const char *event_series_reason_name(enum event_reason r);
 const char *event_series_reason_type(enum event_reason r);
-/* Returns the reason to use with MODE_OBSERVE, which says what would have been
- * done.  It returns r itself if r is used in both modes. */
+/* Returns the reason that replaces r with MODE_OBSERVE and says what would have
+ * been done.  Returns r itself if r is used in both modes. */
 enum event_reason event_series_reason_observed(enum event_reason r);
 
 #endif

@@ -10,14 +10,14 @@
 /*
  * Finds out whether somebody else still marks objects while `uninstall` clears
  * them.  A mark is foreign if it is younger than our start and no earlier list
- * showed it.  A holder that runs, or an admission policy, has then made it.
- * Karpenter's copy of a mark at registration is not foreign, because it carries
- * the old time.
+ * showed it.  Such a mark comes from a running holder or from an admission
+ * policy.  A mark that Karpenter copies to a Node at registration is not
+ * foreign: the copy carries the old time.
  *
  * The first complete list after foreign_marks_begin is the baseline, and later
- * lists are compared with it.  core/protocol/cleanup is the only caller.  It
- * owns no memory; zero it before the first foreign_marks_begin.  All times are
- * server_ms.
+ * lists are compared with it.  core/protocol/cleanup is the only caller.  A
+ * struct foreign_marks owns no memory; zero it before the first
+ * foreign_marks_begin.  All times are server_ms.
  */
 struct foreign_marks {
 	int64_t start_ms;
@@ -30,18 +30,20 @@ struct foreign_marks {
 	char text[NAME_BYTES + 80];
 };
 
-/* Starts looking.  server_ms is the current time.  API servers may call a
- * webhook for slack_ms after it was removed, so marks on objects that are
- * created until start + slack_ms are not foreign.  `text` keeps an earlier
- * finding. */
+/* Starts looking.  server_ms is the current time.  API servers may still call a
+ * webhook for slack_ms after its removal.  A mark on an object that is created
+ * after the start is therefore foreign only from start + slack_ms on.  A
+ * foreign mark that was found earlier stays in `text`. */
 void foreign_marks_begin(struct foreign_marks *f, int64_t server_ms,
 			 int64_t slack_ms);
-/* Takes one object of the list under way.  server_ms is the time now. */
+/* Call this for each object of the current list.  server_ms is the current
+ * time. */
 void foreign_marks_look(struct foreign_marks *f, const struct object *o,
 			int64_t server_ms);
-/* Call this when the list is complete.  `led` says whether the Lease was ours
- * throughout the list, so that no holder may have marked anything.  If not, the
- * list proves nothing, and its finding is dropped. */
+/* Call this when the list is complete.  `led` says whether we held the Lease
+ * throughout the list, so that no holder was allowed to mark objects.  If `led`
+ * is false, a holder may have led and marked objects rightfully, so the foreign
+ * mark of this list is dropped. */
 void foreign_marks_listed(struct foreign_marks *f, bool led);
 
 #endif

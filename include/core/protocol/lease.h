@@ -10,25 +10,24 @@
 #include "core/base/stamp.h"
 
 /*
- * Leader election by a Lease as client-go does it (tools/leaderelection), and
- * the soft state and the history that the leader keeps in annotations beside
- * the record.
+ * Elects a leader with a Lease, as client-go does (tools/leaderelection).  It
+ * also keeps the leader's soft state and history, in annotations of the Lease.
  *
- * A step machine (docs/architecture.md#step-machines): lease_next says what to
- * do or for how long to wait, and lease_done is told what came of it.  At most
- * one request is under way: until lease_done, lease_next says WAIT.  All timing
- * is by boot_ms, and server_ms is only written into the Lease.
+ * A step machine (docs/architecture.md#step-machines): lease_next returns the
+ * next step or the time to wait, and lease_done receives the step's outcome.
+ * At most one request is under way: until lease_done, lease_next returns WAIT.
+ * All timing is by boot_ms, and server_ms is only written into the Lease.
  *
  * It is stricter than client-go in three points.  A renewal counts from when it
- * was sent.  The leader ends by itself before its Lease can expire.  A Lease
- * that is deleted under another leader is not made anew before that leader's
- * time is over.
+ * was sent.  The leader ends its lead by itself before its Lease can expire.
+ * If the Lease of another leader is deleted, it is created again only when that
+ * leader's time is over.
  *
- * Not thread-safe.  It owns no memory, but takes 170 KiB: do not put it on the
- * stack.
+ * Not thread-safe.  A struct lease owns no memory, but takes 170 KiB: do not
+ * put it on the stack.
  */
 #define LEASE_HOLDER_BYTES NAME_BYTES
-/* annotations may take 256 KiB per object */
+/* Kubernetes allows 256 KiB of annotations per object. */
 #define LEASE_STATE_BYTES (64u << 10)
 #define LEASE_HISTORY_BYTES (16u << 10)
 /* All writes end this long before the Lease can expire, because clocks differ
@@ -48,12 +47,13 @@ struct lease_config {
 	bool observes;
 	char identity[LEASE_HOLDER_BYTES]; /* unique to this process */
 	int64_t duration_ms, renew_deadline_ms, retry_ms;
-	/* 0 for a replica.  A command waits for replicas: it acquires the Lease
-	 * only after it has been free for this long, and never creates one. */
+	/* 0 for a replica.  A command lets replicas go first: it acquires the
+	 * Lease only when the Lease has been free for this long.  It never
+	 * creates a Lease. */
 	int64_t patience_ms;
 };
-/* The patience of a command as a multiple of a replica's retry_ms, so that
- * every running replica tries more than once before. */
+/* The patience of a command as a multiple of a replica's retry_ms.  In that
+ * time, every running replica tries more than once to acquire the Lease. */
 #define LEASE_PATIENCE_RETRIES 4
 
 /* A Lease (coordination.k8s.io/v1) as it is read and written. */
@@ -83,8 +83,8 @@ enum lease_step {
 	LEASE_WAIT,
 	LEASE_GET,
 	LEASE_CREATE, /* create `record` */
-	/* Update the spec if with_spec, and state and history if with_state, on
-	 * condition of record->rv. */
+	/* Update the spec if with_spec is set, and state and history if
+	 * with_state is set.  The precondition is record->rv. */
 	LEASE_UPDATE,
 	LEASE_END, /* lease_stop is complete */
 	/* With patience_ms: the Lease does not exist, so nobody leads.  The
@@ -97,7 +97,8 @@ struct lease_todo {
 	/* WAIT: the longest time to wait, or INT64_MAX to wait for another call
 	 * of a lease function. */
 	int64_t wait_ms;
-	int64_t timeout_ms; /* of the request; after it, report LEASE_FAILED */
+	/* Timeout of the request.  If it expires, report LEASE_FAILED. */
+	int64_t timeout_ms;
 	/* CREATE, UPDATE: owned by the struct lease, valid until the next
 	 * call. */
 	const struct lease_record *record;
@@ -110,7 +111,7 @@ enum lease_code {
 	LEASE_NOT_FOUND, /* 404 */
 	LEASE_CONFLICT,	 /* 409 */
 	LEASE_BUSY,	 /* 429 or 503: nothing was written */
-	LEASE_FAILED,	 /* no readable reply: it may have been written */
+	LEASE_FAILED,	 /* no readable reply; a write may have happened */
 };
 
 struct lease_outcome {
@@ -141,7 +142,8 @@ struct lease_note {
  *
  * lease_done makes the first transition, and lease_next or lease_done the
  * second.  Without leader election a Lease begins in LEADS, and stays there
- * until lease_stop.  In LEADS the time may be over already: lease_leads.
+ * until lease_stop.  The role may still be LEADS when the leader's time is
+ * over; lease_leads checks the time.
  */
 enum lease_role {
 	LEASE_FOLLOWS,
@@ -160,7 +162,7 @@ struct lease {
 	enum lease_step busy; /* the step in flight, or LEASE_WAIT */
 	enum lease_step plan; /* the next step, or LEASE_WAIT to start anew */
 	unsigned steps;	      /* requests in this attempt */
-	unsigned failures;    /* in a row */
+	unsigned failures;    /* failures in a row, for the backoff */
 	unsigned notes_first, notes_n; /* the ring of notes */
 	/* The next attempt begins at not_before_ms.  The last one began at
 	 * attempt_ms, and its last request at call_ms. */
@@ -212,8 +214,8 @@ bool lease_is_orphan(const struct lease *l);
  * valid until the next call. */
 const char *lease_state(const struct lease *l);
 /* Sets the state, a UTF-8 text that is copied.  The next write includes it.
- * Returns -1, with *l unchanged, if it is too long, if the Lease's present
- * state is unknown, or after lease_stop. */
+ * Returns -1, with *l unchanged, if the text is too long, if the Lease's
+ * present state is unknown, or after lease_stop. */
 int lease_state_set(struct lease *l, const char *text);
 /* The same for the history. */
 const char *lease_history(const struct lease *l);

@@ -9,36 +9,40 @@
 #include "core/protocol/lease.h"
 
 /*
- * Finds out in which namespace a command takes the holder's Lease.  The caller
- * lists the Leases of that name in all namespaces, passes each to
- * lease_where_seen and asks lease_where_choose:
+ * Finds out in which namespace a command acquires the holder's Lease.  The
+ * caller lists the Leases with the holder's name in all namespaces, and passes
+ * each to lease_where_seen.  Then lease_where_choose returns:
  *
- *	a namespace is given	that one.  ERR_INPUT if it has no such Lease and
- *				a holder renews one elsewhere, because a Lease
- *				taken beside it would stop nobody
- *	none is given		the one that has a Lease, or none.  ERR_INPUT if
- *				several have one
+ *	a namespace is given	that namespace.  ERR_INPUT if it has no such
+ *				Lease and a holder renews one in another
+ *				namespace, because a Lease in the given one
+ *				would not stop that holder
+ *	none is given		the only namespace that has a Lease, or none.
+ *				ERR_INPUT if several namespaces have one
  *
- * It owns no memory.  The caller sets `given` and server_ms before
- * lease_where_begin.  Not thread-safe.
+ * A struct lease_where owns no memory.  The caller sets `given` and server_ms
+ * before lease_where_begin.  Not thread-safe.
  */
 #define LEASE_NAMESPACE_BYTES 64
 
 struct lease_where {
-	const char *given; /* borrowed; a DNS label, or "": none */
-	int64_t server_ms; /* the time now */
+	/* The namespace that was given, a DNS label, or "" if none was.
+	 * Borrowed. */
+	const char *given;
+	int64_t server_ms; /* the current time */
 	bool there;	   /* the given namespace has a Lease */
-	/* The first namespace that has one, and the last other one. */
+	/* The first namespace with a Lease, and the last of the other
+	 * namespaces with one. */
 	char found[LEASE_NAMESPACE_BYTES];
 	char second[LEASE_NAMESPACE_BYTES];
-	/* A namespace that is not given and in which a holder renews, and that
-	 * holder. */
+	/* A namespace other than the given one in which a holder renews the
+	 * Lease, and the identity of that holder. */
 	char live[LEASE_NAMESPACE_BYTES];
 	char holder[LEASE_HOLDER_BYTES];
 };
 
-/* Call this when the list begins, and again when it has to start over: what it
- * has shown so far is dropped. */
+/* Call this when the list begins, and each time it starts over.  It discards
+ * the Leases seen so far. */
 void lease_where_begin(struct lease_where *w);
 /* Call this for each Lease of the list. */
 void lease_where_seen(struct lease_where *w,

@@ -10,65 +10,68 @@
 
 /*
  * Decides when the leader makes a CA and a serving certificate of our own, and
- * which CAs the API server is to trust meanwhile
- * (docs/operations.md#certificates-of-its-own).  Everything that counts is in
- * the Secret and in caBundle, and is read again before each write, so that the
- * next leader goes on from there.  The first line that applies says what to do:
+ * which CAs are in caBundle (docs/operations.md#certificates-of-its-own).  All
+ * lasting state is in the Secret and in caBundle, so that the next leader can
+ * continue.  Both are read again before each write.  The first line of the
+ * table that applies says what to do:
  *
  *	what was read				what to do
  *	the CA will be valid in a few minutes	wait for it
  *	the CA is missing or not valid, or 2/3	write a new CA and its key to
  *	of its life are over			the Secret
- *	caBundle does not have the CA, is not	write caBundle
- *	the same everywhere, or has a CA that
- *	may go
+ *	a caBundle lacks the CA, differs from	write caBundle
+ *	the others, or has a CA that may be
+ *	removed
  *	the serving certificate will be valid	wait for it
  *	in a few minutes
- *	a certificate by the CA is missing or	write a new one, but not before
+ *	the serving certificate is missing or	write a new one, but only when
  *	not valid, or 2/3 of its life are over	the CA has been in caBundle for
- *						settle_ms: by then every API
- *						server trusts it
+ *						settle_ms, so that every API
+ *						server trusts the CA
  *
- * A CA may go from caBundle, whoever put it there,
+ * A CA may be removed from caBundle, whoever put it there, in three cases:
  *
- *  1. when it has expired, or
- *  2. when it is not younger than ours and no certificate by it is served any
- *     more.  That is so when our CA is older than a serving certificate lives,
- *     has been seen in caBundle for leaf_ms / RENEWAL_SPREAD, and its serving
- *     certificate is that old, or
- *  3. when there is no room for ours and it is the oldest.
+ *  1. It has expired.
+ *  2. It is not younger than our CA, and no certificate that it signed is
+ *     served any more.  We assume this when our CA is older than the life of a
+ *     serving certificate, we have seen our CA in caBundle for
+ *     leaf_ms / RENEWAL_SPREAD, and our serving certificate is at least
+ *     leaf_ms / RENEWAL_SPREAD old.
+ *  3. There is no room for our CA, and this CA is the oldest.
  *
- * A CA that is younger than ours stays otherwise: somebody may have put our CA
- * into the Secret while a certificate by the younger one is served.  A
- * certificate never outlives its CA (edge/certs/certs_own.h).
+ * In all other cases a CA that is younger than ours stays.  Somebody may have
+ * put our CA into the Secret while a certificate that the younger CA signed is
+ * still served.  A certificate never outlives its CA (edge/certs/certs_own.h).
  *
- * If the webhooks cannot be read, a certificate is still renewed if its CA was
- * trusted before, and nothing else is done.
+ * If the webhooks cannot be read, only the serving certificate is renewed, and
+ * only if its CA was trusted before.
  *
- * A step machine (docs/architecture.md#step-machines): renewal_next says what
- * to do or for how long to wait, and renewal_done is told what came of it.  One
- * step is under way at a time.  The times of certificates are server_ms, all
- * others are boot_ms.  One thread uses it, and it owns no memory.
+ * A step machine (docs/architecture.md#step-machines): renewal_next returns the
+ * next step or the time to wait, and renewal_done receives the step's outcome.
+ * The caller runs one step at a time.  The times of certificates are server_ms,
+ * all others are boot_ms.  A struct renewal is used by one thread and owns no
+ * memory.
  */
-#define RENEWAL_ID_BYTES 32   /* SHA-256 of the certificate */
-#define RENEWAL_BUNDLE_MAX 16 /* the CA itself and the youngest older CAs */
-/* a new pair has reached every replica after the life of a serving
- * certificate, divided by this */
+#define RENEWAL_ID_BYTES 32 /* SHA-256 of the certificate */
+/* Maximum number of CAs in caBundle: our CA and the youngest of the others. */
+#define RENEWAL_BUNDLE_MAX 16
+/* A new pair is assumed to have reached every replica after
+ * leaf_ms / RENEWAL_SPREAD. */
 #define RENEWAL_SPREAD 6
-/* how long we wait for a certificate that is not valid yet; a certificate that
- * becomes valid later than that is replaced */
+/* How long we wait for a certificate that is not valid yet.  A certificate that
+ * becomes valid later than that is replaced. */
 #define RENEWAL_AHEAD_MS 300000
-/* a certificate's NotBefore lies this long before we made the certificate */
+/* The NotBefore of our certificates is this long before we made them. */
 #define RENEWAL_BACKDATE_MS 3600000
 
 struct renewal_config {
-	int64_t ca_ms, leaf_ms; /* how long a CA and a serving
-					   certificate live */
-	int64_t read_ms;	/* how often everything is read */
-	int64_t settle_ms;	/* how long after a change of caBundle
-					   every API server goes by it; also the
-					   least time between two equal
-					   writes */
+	/* Lives of a CA and of a serving certificate. */
+	int64_t ca_ms, leaf_ms;
+	int64_t read_ms; /* time between two READs */
+	/* How long after a change of caBundle every API server uses the new
+	 * caBundle.  Also the shortest time between two writes of the same
+	 * step. */
+	int64_t settle_ms;
 };
 
 struct renewal_cert {
@@ -76,17 +79,19 @@ struct renewal_cert {
 	int64_t not_before_ms, not_after_ms;
 };
 
-/* What a READ has read. */
+/* The result of a READ. */
 struct renewal_view {
 	bool has_ca; /* the Secret has a CA and its key */
 	struct renewal_cert ca;
-	bool has_leaf; /* the Secret has a pair by that CA for all our
-				   names */
+	/* The Secret has a serving pair that this CA signed for all our
+	 * names. */
+	bool has_leaf;
 	struct renewal_cert leaf;
-	bool has_webhooks;   /* there are webhooks, which may have a
-				   caBundle */
-	bool bundle_differs; /* the webhooks have different caBundles, or one
-				   has more than `bundle` shows */
+	/* Webhooks exist.  Each may have a caBundle. */
+	bool has_webhooks;
+	/* The webhooks have different caBundles, or a caBundle has more than
+	 * `bundle` shows. */
+	bool bundle_differs;
 	unsigned bundle_n;
 	struct renewal_cert bundle[RENEWAL_BUNDLE_MAX];
 };
@@ -94,23 +99,26 @@ struct renewal_view {
 enum renewal_step {
 	RENEWAL_WAIT,
 	RENEWAL_READ,
-	RENEWAL_CA, /* make a CA that lives for life_ms, and write it to the
-			   Secret */
-	/* Write the CA to the caBundle of each webhook, together with the first
-	 * `keep` CAs of the view's bundle. */
+	/* Make a CA that lives for life_ms, and write it to the Secret. */
+	RENEWAL_CA,
+	/* Write the caBundle of each webhook: our CA, and the certificates of
+	 * view.bundle that `keep` selects. */
 	RENEWAL_BUNDLE,
-	RENEWAL_LEAF, /* make a serving pair that lives for life_ms, and write
-			   it to the Secret */
+	/* Make a serving pair that lives for life_ms, and write it to the
+	 * Secret. */
+	RENEWAL_LEAF,
 };
 
 struct renewal_todo {
 	enum renewal_step step;
-	int64_t wait_ms;    /* WAIT: for how long; INT64_MAX: until another
-			       function is called */
-	int64_t life_ms;    /* CA, LEAF: how long the certificate is to live */
-	const char *reason; /* CA, BUNDLE, LEAF: why, for the log; static */
-	bool keep[RENEWAL_BUNDLE_MAX]; /* BUNDLE: which certificates of
-					  view.bundle stay, by place */
+	/* WAIT: the longest time to wait, or INT64_MAX to wait for another call
+	 * of a renewal function. */
+	int64_t wait_ms;
+	int64_t life_ms; /* CA, LEAF: how long the certificate is to live */
+	/* CA, BUNDLE, LEAF: the reason, for the log.  Static. */
+	const char *reason;
+	/* BUNDLE: by place in view.bundle, whether the certificate stays. */
+	bool keep[RENEWAL_BUNDLE_MAX];
 };
 
 enum renewal_code {
@@ -122,11 +130,11 @@ enum renewal_code {
 
 struct renewal_outcome {
 	enum renewal_code code;
-	const struct renewal_view *view; /* READ that is OK or PARTLY:
-						   what was read; it is
-						   copied */
-	int64_t retry_after_ms;		 /* not OK: the answer's Retry-After;
-					    -1: it has none */
+	/* READ, with OK or PARTLY: what was read.  It is copied. */
+	const struct renewal_view *view;
+	/* All codes except OK: the reply's Retry-After, or -1 if it has
+	 * none. */
+	int64_t retry_after_ms;
 };
 
 /*
@@ -142,8 +150,8 @@ struct renewal_outcome {
 enum renewal_state {
 	RENEWAL_IDLE,
 	RENEWAL_UNDER_WAY, /* the step `step` is under way */
-	RENEWAL_KNOWN, /* the view was read, and nothing has been decided by it
-			   yet */
+	/* The view was read, and renewal_next has not yet used it. */
+	RENEWAL_KNOWN,
 };
 
 /* The members are private. */
@@ -152,27 +160,27 @@ struct renewal {
 	struct pace pace;
 	struct renewal_view view;
 	enum renewal_state state;
-	enum renewal_step step; /* the step under way; WAIT: none */
-	bool partly;		/* the view is without webhooks */
+	enum renewal_step step; /* the step under way, or RENEWAL_WAIT */
+	bool partly;		/* the webhooks could not be read */
 	int64_t not_before_ms;	/* boot time before which nothing is done */
 	int64_t wrote_ms[RENEWAL_LEAF + 1]; /* boot time of each step's last
 					       success */
-	/* Whether caBundle has our CA, which one that is, and the boot time
-	 * since when we have seen it there. */
+	/* Whether caBundle has our CA, the id of that CA, and the boot time
+	 * since which we have seen it in caBundle. */
 	bool trusted;
 	unsigned char trusted_id[RENEWAL_ID_BYTES];
 	int64_t trusted_ms;
 	unsigned failures; /* failures in a row */
 };
 
-/* Returns a configuration with these lives.  The other times follow from
- * leaf_ms, so that a third of it is enough to wait for a new CA and then for a
- * new pair. */
+/* Returns a configuration with these lives.  The other times are derived from
+ * leaf_ms, so that a third of leaf_ms is enough to wait for a new CA and then
+ * for a new pair. */
 struct renewal_config renewal_config(int64_t ca_ms, int64_t leaf_ms);
 
-/* Makes *r ready for its first READ.  Call it at the start of each lead:
- * nothing that this replica saw before counts.  c is copied.  seed: of all
- * jitter. */
+/* Makes *r ready for its first READ.  Call it at the start of each lead,
+ * because what this replica saw before no longer counts.  *c is copied.  `seed`
+ * is the seed of all jitter. */
 void renewal_init(struct renewal *r, const struct renewal_config *c,
 		  uint64_t seed);
 

@@ -17,44 +17,46 @@
  */
 
 /*
- * The facts on which the answer depends.  wire/admission reads all of them but
- * `disabled` from the request; the caller of admit_decide sets that one.  If
- * create or kind_known is false, or malformed is true, the members after it
- * need not be filled in.
+ * The facts on which the answer depends.  wire/admission reads all of them
+ * except `disabled` from the request.  The caller of admit_decide sets
+ * `disabled`.  If create or kind_known is false, or if malformed is true, the
+ * members below that member need not be filled in.
  */
 struct review {
-	bool create;	 /* operation CREATE and no subresource */
-	bool kind_known; /* the resource is nodes or
-				   nodeclaims.karpenter.sh */
+	bool create;	 /* the operation is CREATE, without a subresource */
+	bool kind_known; /* The resource is nodes or nodeclaims.karpenter.sh. */
 	enum kind kind;
-	bool malformed;	   /* object, metadata, labels or annotations do
-				   not have their types */
-	bool has_nodepool; /* the label NODEPOOL_LABEL is there */
-	char nodepool[NODEPOOL_BYTES]; /* its value; "" without it */
-	bool unregistered; /* the taint UNREGISTERED_TAINT is there */
-	bool disabled;	   /* the NodePool is left alone: it is disabled,
-				   or a hold can do nothing for it */
-	enum hold hold;	   /* what the object has of today's hold */
+	/* The object, its metadata, its labels or its annotations have a wrong
+	 * type. */
+	bool malformed;
+	bool has_nodepool; /* the object has the label NODEPOOL_LABEL */
+	char nodepool[NODEPOOL_BYTES]; /* the label's value, or "" if none */
+	bool unregistered; /* the object has the taint UNREGISTERED_TAINT */
+	/* The NodePool is left alone: it is disabled, or a hold would have no
+	 * effect on it. */
+	bool disabled;
+	enum hold hold; /* state of today's hold on the object */
 	bool has_mark;
-	/* What the object has of the hold that its mark stands for: the hold
-	 * that its held-key names, or the default hold if it has no held-key.
-	 * HOLD_ABSENT if it has no mark, or if the held-key cannot be read. */
+	/* State of the hold that the object's mark stands for.  That is the
+	 * hold that the held-key annotation names, or the default hold if there
+	 * is no held-key.  HOLD_ABSENT if the object has no mark, or if
+	 * held-key cannot be read. */
 	enum hold mark_hold;
-	size_t annotations_bytes; /* all keys and values together */
+	size_t annotations_bytes; /* size of all keys and values */
 };
 
 enum reason {
-	REASON_QUIET_PERIOD, /* it is held: it is new, or it carries our own
-				   earlier answer */
-	REASON_USER_HOLD,    /* a person has set the hold */
+	/* The object is held: our answer adds hold and mark, or the object has
+	 * both already. */
+	REASON_QUIET_PERIOD,
+	REASON_USER_HOLD, /* a person has set the hold */
 	REASON_NOT_KARPENTER,
 	REASON_NODEPOOL_EXCLUDED,
 	REASON_NODEPOOL_DISABLED,
 	REASON_NOT_HANDLED, /* another kind, operation or subresource */
 	REASON_MALFORMED,
-	REASON_NO_ROOM,	 /* our annotations would make the object
-				   invalid */
-	REASON_OBSERVED, /* it would be held, with MODE_ENFORCE */
+	REASON_NO_ROOM,	 /* Our annotations would make the object invalid. */
+	REASON_OBSERVED, /* with MODE_ENFORCE it would be held */
 	REASON_COUNT,
 };
 
@@ -65,9 +67,9 @@ struct verdict {
 };
 
 /*
- * Returns the verdict on one review.  It never refuses the object.  If the
- * object has a mark, the hold that counts is the one that the mark stands for.
- * If that hold is gone, today's hold counts, because it may be a person's and a
+ * Returns the verdict on one review.  The verdict never refuses the object.  If
+ * the object has a mark, the hold that the mark stands for counts.  If that
+ * hold is gone, today's hold counts instead, because it may be a person's and a
  * patch would overwrite it.
  */
 struct verdict admit_decide(const struct rules *r, const struct review *v);

@@ -11,11 +11,11 @@
 #include "core/rules/cap.h"
 
 /*
- * The rules: the part of the configuration that all decisions go by.  The
- * functions are pure; any thread may call them.
+ * The rules are the part of the configuration on which all decisions depend.
+ * The functions are pure; any thread may call them.
  */
 
-/* How wide a scope is: the machines of a scope become busy and quiet together
+/* How wide a scope is.  The machines of a scope become busy and quiet together
  * (docs/rules.md#scopes). */
 enum scope_kind {
 	SCOPE_CLUSTER,
@@ -25,12 +25,13 @@ enum scope_kind {
 
 enum mode {
 	MODE_ENFORCE,
-	MODE_OBSERVE, /* decide everything and write nothing on Nodes and
-			   NodeClaims: docs/rules.md#mode-observe */
+	/* Make all decisions, but write nothing on Nodes and NodeClaims
+	 * (docs/rules.md#mode-observe). */
+	MODE_OBSERVE,
 };
 
 enum replacement_rule {
-	REPLACEMENTS_IGNORE, /* replacements keep no scope held */
+	REPLACEMENTS_IGNORE, /* replacements do not make a scope busy */
 	REPLACEMENTS_COUNT,
 };
 
@@ -45,7 +46,7 @@ struct patterns {
 	char at[NODEPOOL_PATTERNS_MAX][NODEPOOL_PATTERN_BYTES];
 };
 
-/* The part of the configuration that decides.  It is immutable after start. */
+/* The rules.  They are immutable after the start. */
 struct rules {
 	enum mode mode;
 	enum scope_kind scope;
@@ -54,25 +55,26 @@ struct rules {
 	enum replacement_rule replacements;
 	enum drift_rule drift;
 	/* minScaleUp: how many new machines it takes to hold the whole scope.
-	 * With a percentage above 0 that is this share of the scope's machines,
-	 * rounded up, and at least min_scale_up, which is at least 1. */
+	 * If the percentage is above 0, the number is this share of the scope's
+	 * machines, rounded up, but no less than min_scale_up.  min_scale_up is
+	 * at least 1. */
 	uint32_t min_scale_up, min_scale_up_percent;
 	struct cap_rules cap;		  /* maxHoldDuration, releaseWindow */
 	struct hold_key hold;		  /* today's hold: holdAnnotation */
 	struct patterns include, exclude; /* nodePools */
 };
 
-/* Returns whether it matters which machine replaces which.  It does not if
- * replacements count, nor in scope `node`, where nothing spreads. */
+/* Returns whether decisions depend on which machine replaces which.  They do
+ * not if replacements count, and not in scope `node`, where no hold spreads. */
 bool rules_tell_replacements(const struct rules *r);
 
 /* Returns whether nodePools.include matches this NodePool and nodePools.exclude
- * does not.  Only the pattern "*" matches the NodePool "", which is that of
+ * does not.  Only the pattern "*" matches the name "", which stands for
  * machines without the label. */
 bool rules_nodepool_included(const struct rules *r, const char *nodepool);
 
-/* Returns whether this is the default hold.  Beside a mark for the default hold
- * no held-key annotation is needed. */
+/* Returns whether this is the default hold.  A mark for the default hold needs
+ * no held-key annotation beside it. */
 bool rules_hold_is_default(const struct hold_key *k);
 
 #endif

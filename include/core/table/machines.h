@@ -20,14 +20,15 @@
  * entry of its claim, or of its Node if it has no claim, and the id of the head
  * names the machine.
  *
- * An id stays the same until machines_drop, and is then used again.
- * machines_init allocates all memory; entries that were never used touch no
- * page.  An entry is small, because there may be hundreds of thousands: its
- * texts are packed, and functions bring them back.  Times without a remark are
- * server_ms.  Not thread-safe: callers hold the owner's lock.
+ * An id stays the same until machines_drop, and may then be used for another
+ * object.  machines_init allocates all memory; entries that were never used
+ * touch no page.  An entry is small, because there may be hundreds of
+ * thousands: its texts are packed, and functions such as machines_name unpack
+ * them.  Times are server_ms unless a comment says otherwise.  Not thread-safe:
+ * callers hold the owner's lock.
  */
 
-/* One object.  The members are those of struct object, unless they say
+/* One object.  The members are those of struct object unless a comment says
  * otherwise. */
 struct entry {
 	bool used : 1;
@@ -39,30 +40,33 @@ struct entry {
 	bool has_held_key : 1, has_previous : 1;
 	enum hold previous_hold : 2;
 	uint32_t previous_key : 4; /* slot in machines.previous_keys */
-	bool rebooted : 1;	   /* claim: Karpenter has rebooted it */
-	bool drifted : 1;	   /* claim */
-	/* Claim: core/controller/replacements sets these, and machines_put
-	 * leaves them alone. */
-	bool classed : 1;	/* its class is written on the object */
-	bool judged : 1;	/* it has come to count, and it was decided then
-				   whether it is a substitute */
-	bool deletion_seen : 1; /* its deletion has been taken note of */
-	/* With MODE_OBSERVE: what was assumed to be written (machines_assume)
-	 * and stands in the hold and mark above, though not on the object.
-	 * ACT_NONE: they are the object's own. */
+	bool rebooted : 1;	   /* claim only: Karpenter has rebooted it */
+	bool drifted : 1;	   /* claim only */
+	/* Claim only: core/controller/replacements sets the next three members,
+	 * and machines_put does not change them. */
+	bool classed : 1; /* its class is written on the object */
+	/* The claim has come to count.  At that time it was decided whether the
+	 * claim is a substitute. */
+	bool judged : 1;
+	bool deletion_seen : 1; /* replacements_deleted has seen its deletion */
+	/* With MODE_OBSERVE: the write that machines_assume has assumed.  The
+	 * hold and mark above are then as after this write, and the object's
+	 * own differ.  ACT_NONE if the hold and mark above are the object's
+	 * own. */
 	uint32_t assumed : 2; /* an enum act */
 	bool carries : 1;     /* the object itself has hold and mark */
 	uint32_t peer;	      /* the other half's id, or NO_ID if none */
-	uint32_t generation;  /* machines_shown */
-	/* References to machines.strings: machines_name and its kin. */
+	uint32_t generation;  /* as set by machines_shown */
+	/* References to machines.strings.  machines_name and similar functions
+	 * return the texts. */
 	uint32_t name, nodepool;
-	uint32_t other_name; /* claim: status.nodeName; Node: the name in its
-				   ownerReference */
+	/* Claim: status.nodeName.  Node: the name in its ownerReference. */
+	uint32_t other_name;
 	struct uid uid;
 	struct version rv;
-	/* created_ms and ready_ms are no later than when they were first seen,
-	 * and are shifted by machines_shift.  The stamps are the object's own
-	 * values. */
+	/* created_ms and ready_ms are no later than the moment at which they
+	 * were first seen, and machines_shift shifts them.  The stamps are the
+	 * values on the object. */
 	int64_t mark_ms, created_ms, created_stamp_ms;
 	union {
 		struct { /* claim */
@@ -72,8 +76,8 @@ struct entry {
 			 * Otherwise 0. */
 			uint32_t tried_before_ms;
 			/* `least` of the first try's timer.  If this claim is
-			 * no such try: `least` of its own timer once its Node
-			 * is being deleted, and 0 before. */
+			 * not such a try: `least` of its own timer once the
+			 * claim or its Node is being deleted, and 0 before. */
 			uint32_t least;
 			int64_t seen_ms; /* when it was first seen */
 			union {
@@ -84,10 +88,11 @@ struct entry {
 				 * STAMP_NONE if unknown. */
 				int64_t first_ready_ms;
 			};
-			/* Its class, or "", whether written on the object or
-			 * not. */
+			/* Its class, or "" if it has none.  The class may not
+			 * be written on the object yet. */
 			uint32_t replaces;
-			/* The reason in Karpenter's Event, or "". */
+			/* The reason in Karpenter's Event about the claim, or
+			 * "". */
 			uint32_t said;
 		};
 		/* Node: the uid in its ownerReference, or UID_NONE. */
@@ -97,22 +102,23 @@ struct entry {
 
 /* A hold of an earlier configuration to which some marks still belong. */
 struct previous_key {
-	unsigned users; /* number of entries with it; 0 in a free slot */
+	unsigned users; /* number of entries with this hold; 0 in a free slot */
 	struct hold_key hold;
 };
 
 /* Other code may read `top`, `cap` and the counts. */
 struct machines {
 	struct entry *at; /* by id */
-	uint32_t top;	  /* ids from here on were never used */
+	uint32_t top;	  /* the first id that was never used */
 	uint32_t free;	  /* the first free id below top */
 	uint32_t cap;
-	uint32_t max; /* of each kind */
+	uint32_t max; /* maximum number of objects of each kind */
 	uint32_t count[KIND_COUNT];
-	/* Number of objects with TENURE_OURS.  With MODE_OBSERVE, number of
-	 * those that would have it. */
+	/* Number of objects with TENURE_OURS.  With MODE_OBSERVE, the number of
+	 * objects that would have it. */
 	uint32_t marked[KIND_COUNT];
-	uint32_t carrying[KIND_COUNT]; /* with hold and mark on the object */
+	/* Number of objects that carry hold and mark themselves. */
+	uint32_t carrying[KIND_COUNT];
 	struct previous_key previous_keys[HELD_KEYS_MAX];
 	struct strings strings;
 	struct index claim_by_uid, claim_by_name, claim_by_node;
@@ -133,31 +139,33 @@ struct touched {
 	bool owner_changed; /* a put has given the Node another owner */
 };
 
-/* Makes or updates the entry of a Node or NodeClaim.  seen_ms is the server
- * time now; a time on the object that is later than the entry's first sight
- * counts as that moment.  A Node with the same name and another uid replaces
- * the old one, even if the table is full.  Sets *t, which includes the entry
- * itself.  Returns the entry's id, or NO_ID if there is no room for the object
- * or its names.  In that case an existing entry is out of date, and the caller
- * drops it. */
+/* Makes or updates the entry of a Node or NodeClaim.  seen_ms is the current
+ * server time.  A time on the object that is later than seen_ms when the table
+ * first sees it counts as seen_ms.  A Node with the same name and another uid
+ * replaces the old Node, even if the table is full.  Sets *t, which includes
+ * the entry itself.  Returns the entry's id, or NO_ID if there is no room for
+ * the object or its names.  In that case an existing entry is out of date, and
+ * the caller drops it. */
 uint32_t machines_put(struct machines *m, const struct object *o,
 		      int64_t seen_ms, struct touched *t);
-/* The same for a caller who has looked for the entry.  `id` is the id that
- * machines_find returned for the object, if machines_is is true of it, or else
- * NO_ID. */
+/* The same as machines_put, for a caller that has already looked for the entry.
+ * `id` is what machines_find returned for the object if machines_is is true for
+ * it, or else NO_ID. */
 uint32_t machines_put_at(struct machines *m, uint32_t id,
 			 const struct object *o, int64_t seen_ms,
 			 struct touched *t);
 /* Call this when the API server's clock has jumped by by_ms.  It shifts all
- * moments but those that are stamps on objects. */
+ * times except those that are stamps on objects. */
 void machines_shift(struct machines *m, int64_t by_ms);
-/* Takes the creation and readiness of all objects from their stamps again, but
- * no later than now_ms, as if each object were first seen now. */
+/* Sets created_ms and ready_ms of all entries to their stamps again, but no
+ * later than now_ms, as if each object were first seen now. */
 void machines_restamp(struct machines *m, int64_t now_ms);
 /* With MODE_OBSERVE: changes the entry as ACT_HOLD, ACT_CLEAR or ACT_UNMARK
- * would change the object.  mark_ms is the mark of ACT_HOLD.  The change ends
- * when the object itself shows a hold or mark (ACT_HOLD), or no longer a mark
- * (the other two).  Returns false and changes nothing if that is already so. */
+ * would change the object.  mark_ms is the time in the mark of ACT_HOLD.
+ * ACT_HOLD needs an entry with neither hold nor mark, ACT_CLEAR an entry with
+ * both, and ACT_UNMARK an entry with a mark.  Returns false and changes nothing
+ * if the entry does not meet this condition.  The change ends when machines_put
+ * gets an object that does not meet the condition. */
 bool machines_assume(struct machines *m, uint32_t id, enum act act,
 		     int64_t mark_ms, const struct hold_key *today);
 /* Removes the entry and frees its id.  Adds the entries that lost or found a
@@ -165,7 +173,7 @@ bool machines_assume(struct machines *m, uint32_t id, enum act act,
 void machines_drop(struct machines *m, uint32_t id, struct touched *t);
 
 /* Records that the entry was in list number `generation`, or in the watch after
- * it. */
+ * that list. */
 void machines_shown(struct machines *m, uint32_t id, uint32_t generation);
 
 /* Returns the entry with this id, which is below `cap`.  It belongs to the
@@ -186,8 +194,8 @@ uint32_t machines_find_claim(const struct machines *m, const char *uid);
 uint32_t machines_find_name(const struct machines *m, const char *name);
 /* Returns the id of the claim that the Node names as its owner, or NO_ID. */
 uint32_t machines_owner(const struct machines *m, const struct entry *node);
-/* Returns whether entry `id`, which machines_find has found, is of this very
- * object and not of another with the same name. */
+/* Returns whether entry `id`, which machines_find has found, belongs to this
+ * very object and not to another object with the same name. */
 bool machines_is(const struct machines *m, uint32_t id, const struct object *o);
 /* Returns the head of the machine that entry `id` belongs to. */
 uint32_t machines_head(const struct machines *m, uint32_t id);
@@ -212,15 +220,16 @@ void machines_owner_uid(const struct machines *m, const struct entry *node,
 			char out[UID_BYTES]);
 void machines_rv(const struct machines *m, const struct entry *e,
 		 char out[RV_BYTES]);
-/* Return whether this is the entry's text. */
+/* Return whether the entry's text is equal to the given text. */
 bool machines_uid_is(const struct machines *m, const struct entry *e,
 		     const char *uid);
 bool machines_owner_uid_is(const struct machines *m, const struct entry *node,
 			   const char *uid);
 bool machines_rv_is(const struct machines *m, const struct entry *e,
 		    const char *rv);
-/* Set what a claim replaces, and what an Event has said of it.  If there is no
- * room for the text, or if it has CLASS_BYTES or more, the old text stays. */
+/* Set the class of a claim, and the reason in Karpenter's Event about the
+ * claim.  If there is no room for the text, or if it has CLASS_BYTES or more,
+ * the old text stays. */
 void machines_set_replaces(struct machines *m, struct entry *claim,
 			   const char *class);
 void machines_set_said(struct machines *m, struct entry *claim,
@@ -242,11 +251,11 @@ struct half machines_half(const struct machines *m, const struct entry *e);
 const struct hold_key *machines_hold(const struct machines *m,
 				     const struct entry *e,
 				     const struct hold_key *today);
-/* Returns what a write that removes the mark has to test for changes since:
- * true if the mark's text suffices, false if it has to test the
- * resourceVersion.  The latter is needed if the mark is not a time in our
- * format, and while Karpenter may still copy a person's hold to the Node at
- * its registration. */
+/* Returns what a write that removes the mark has to test, so that it fails if
+ * the object has changed: true if the mark's text suffices, false if it has to
+ * test the resourceVersion.  The resourceVersion is needed if the mark is not a
+ * time in our format, and while Karpenter may still copy a person's hold to the
+ * Node at its registration. */
 bool machines_entry_mark_exact(const struct entry *e);
 
 #endif

@@ -14,9 +14,9 @@
  * The table of the NodePools that have been seen.  nodepools_terms combines a
  * NodePool's annotations and spec with the configuration
  * (docs/rules.md#nodepool-annotations, docs/rules.md#nodepools-left-alone).  A
- * cluster has dozens of NodePools, but it may have thousands.  The table is
- * therefore never scanned because of a single change, or because a moment has
- * come.  Times are server_ms.  Not thread-safe: callers hold the owner's lock.
+ * cluster has dozens of NodePools, but it may have thousands.  Therefore
+ * neither a single change nor the passing of time causes a scan of the table.
+ * Times are server_ms.  Not thread-safe: callers hold the owner's lock.
  */
 
 /* Why a NodePool's machines belong to no scope. */
@@ -27,48 +27,53 @@ enum nodepool_out {
 	NODEPOOL_INERT,	   /* Karpenter never consolidates its nodes */
 };
 
-/* Returns the word for it, such as "excluded".  Static; NULL: NODEPOOL_IN. */
+/* Returns the word for the reason, such as "excluded", or NULL for NODEPOOL_IN.
+ * Static. */
 const char *nodepools_out_name(enum nodepool_out out);
 
 /* What applies to the machines of one NodePool at one moment. */
 struct nodepool_terms {
-	bool out;		     /* its machines are not held at all: it is
-				   excluded, disabled, or inert and not held by
-				   hand */
-	enum nodepool_out uncounted; /* not NODEPOOL_IN if `out` is true */
-	int64_t until_ms;    /* its machines are held by hand until then;
-				   STAMP_NONE: they are not, or the time has
-				   passed */
-	int64_t released_ms; /* machines created before then do not count;
-				   STAMP_NONE: there is no released-at, or it
-				   lies ahead */
-	int64_t hold_ms;     /* the quiet time of its machines */
-	int64_t max_ms;	     /* the cap if the NodePool is a scope of its
-				   own, or 0 if no cap */
+	/* Its machines are not held at all.  The NodePool is excluded,
+	 * disabled, or inert and not held by its hold-until annotation. */
+	bool out;
+	/* Why its machines belong to no scope.  Not NODEPOOL_IN if `out` is
+	 * true. */
+	enum nodepool_out uncounted;
+	/* When the hold by the hold-until annotation ends.  STAMP_NONE if there
+	 * is no such hold, or if it has ended. */
+	int64_t until_ms;
+	/* Machines created before this time do not count.  STAMP_NONE if there
+	 * is no released-at annotation, or if its time is in the future. */
+	int64_t released_ms;
+	int64_t hold_ms; /* the quiet time of its machines */
+	/* The cap if the NodePool is a scope of its own, or 0 for no cap. */
+	int64_t max_ms;
 };
 
 struct nodepools {
 	const struct rules *rules;
-	struct nodepool *at; /* a free one has the name "" */
+	struct nodepool *at; /* by place; a free place has the name "" */
 	/* By place: the number of the latest list that showed the NodePool.  If
-	 * a watch showed it later, the number of the last list before that.  In
-	 * a free place: the next free place + 1. */
+	 * a watch has shown it since, the number of the list before that watch.
+	 * In a free place: the next free place + 1, or 0. */
 	uint32_t *generation;
 	uint32_t top, max;
-	uint32_t free; /* the first free place below top + 1; 0:
-				   none */
+	/* The first free place below top, plus 1, or 0 if there is none. */
+	uint32_t free;
 	struct index by_name;
-	int64_t ms; /* moments up to this have come:
-				   nodepools_turned */
-	/* By place.  The next moment at which time alone changes the NodePool's
-	 * terms; and, of those whose machines count, the released-at, or
-	 * STAMP_NONE if there is none or it has not come. */
+	/* The table is up to date as of this time, which nodepools_turned and
+	 * nodepools_set_back set. */
+	int64_t ms;
+	/* By place.  `moments` has the next moment at which time alone changes
+	 * the NodePool's terms.  `released` has the released-at of each
+	 * NodePool whose machines count, or STAMP_NONE if there is none or if
+	 * it is in the future. */
 	struct heap moments, released;
 };
 
-/* Makes an empty table for max NodePools, which must not move.  The rules
- * outlive it.  Returns -1 if there is no memory; call nodepools_done in either
- * case. */
+/* Makes an empty table for max NodePools.  *p must not be moved afterwards, and
+ * the rules must outlive it.  Returns -1 if there is no memory; call
+ * nodepools_done in either case. */
 int nodepools_init(struct nodepools *p, const struct rules *rules,
 		   uint32_t max);
 void nodepools_done(struct nodepools *p);
@@ -77,11 +82,11 @@ void nodepools_done(struct nodepools *p);
  * table owns it, and it is valid until it is put or dropped. */
 const struct nodepool *nodepools_find(const struct nodepools *p,
 				      const char *name);
-/* Adds or replaces a NodePool.  Returns false if there is no room; its
- * annotations then do not count. */
+/* Adds or replaces a NodePool.  Returns false if there is no room; the
+ * NodePool's annotations then have no effect. */
 bool nodepools_put(struct nodepools *p, const struct nodepool *nodepool,
 		   uint32_t generation);
-/* Removes the NodePool; it may be absent. */
+/* Removes the NodePool if it is in the table. */
 void nodepools_drop(struct nodepools *p, const char *name);
 /* Returns a NodePool that the list with this generation did not show, or NULL.
  * Call it after the list is complete, and drop what it returns, until it
@@ -98,18 +103,20 @@ struct nodepool_terms nodepools_terms(const struct nodepools *p,
 struct nodepool_terms nodepools_terms_at(const struct nodepools *p, uint32_t i,
 					 int64_t now_ms);
 
-/* Returns a NodePool whose terms time alone has changed since the table was
- * last brought up to a moment, each once, or NULL.  Call it until it returns
- * NULL: the table has then been brought up to now_ms. */
+/* Returns a NodePool whose terms have changed by time alone since the table was
+ * last up to date, or NULL.  Each such NodePool is returned once.  Call it
+ * until it returns NULL; the table is then up to date as of now_ms. */
 const struct nodepool *nodepools_turned(struct nodepools *p, int64_t now_ms);
-/* Returns the first moment after that at which nodepools_turned has another
- * one, or STAMP_NONE. */
+/* Returns the next moment at which nodepools_turned has another NodePool to
+ * return, or STAMP_NONE. */
 int64_t nodepools_next_ms(const struct nodepools *p);
-/* Returns the earliest released-at of those whose machines belong to a scope,
- * as of that moment; STAMP_NONE: one of them has none, or there are none. */
+/* Returns the earliest released-at of the NodePools whose machines belong to a
+ * scope, as of the now_ms of the last nodepools_turned or nodepools_set_back.
+ * Returns STAMP_NONE if one of them has no released-at, or if there are no such
+ * NodePools. */
 int64_t nodepools_released_ms(const struct nodepools *p);
 /* Call this when the API server's clock may have been set back to now_ms.
- * Moments after now_ms that had passed are ahead again. */
+ * Moments after now_ms that had passed are then in the future again. */
 void nodepools_set_back(struct nodepools *p, int64_t now_ms);
 
 #endif

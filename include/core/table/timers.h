@@ -11,12 +11,14 @@
 #include "core/rules/rules.h"
 
 /*
- * The timer table: a deadline for each machine, and from them which scopes are
- * held (docs/rules.md#each-machine-has-its-own-quiet-time).  A machine that is
- * not ready yet can be treated as if it became ready at created +
- * startupTimeout, because until then its deadline lies ahead either way.  So
- * each machine has one constant deadline until something is seen to change, and
- * a scope is held while one of its counted machines has its deadline ahead.
+ * The timer table keeps a deadline for each machine, and finds out from the
+ * deadlines which scopes are held
+ * (docs/rules.md#each-machine-has-its-own-quiet-time).  A machine that is not
+ * ready yet can be treated as if it became ready at created + startupTimeout,
+ * because until that time its deadline is in the future either way.  So each
+ * machine has one constant deadline until something is seen to change, and a
+ * scope is held while the deadline of one of its counted machines is in the
+ * future.
  *
  * The owner gives the facts of each machine to timers_put.  Later it asks
  * timers_due which machines to put again because their time has come, and
@@ -34,7 +36,7 @@ struct timer {
 	uint32_t id;
 	uint16_t scope; /* NO_SCOPE in scope `node` */
 	bool used : 1;
-	/* counts_ms has passed. */
+	/* The machine counts: its counts_ms has passed. */
 	bool counted : 1;
 	/* counted, and part of a group of at least minScaleUp machines */
 	bool enough : 1;
@@ -55,18 +57,19 @@ struct timer {
 	/* If the machine tries a failed boot again: how much earlier the
 	 * machine of the first try was created. */
 	uint32_t first_before_ms;
-	/* If counted: the group size that makes it `enough`, or 0 until the
-	 * first look. */
+	/* If counted: the size of the group that makes the machine `enough`, or
+	 * 0 until that size is first computed. */
 	uint32_t least;
 };
 
 #define NO_SCOPE UINT16_MAX
 
-/* When a scope will be quiet, and because of which machine. */
+/* When a scope will be quiet, and which machine keeps it busy until then. */
 struct quiet {
 	int64_t at_ms; /* STAMP_NONE if no machine keeps the scope busy */
-	bool earliest; /* at_ms may move, because a machine is booting */
-	uint32_t id;   /* the machine with the latest deadline, or NO_ID */
+	/* at_ms is only the earliest time, because a machine is booting. */
+	bool earliest;
+	uint32_t id; /* the machine with the latest deadline, or NO_ID */
 	/* When that machine was created.  An id may be used again, so both
 	 * together identify the machine. */
 	int64_t created_ms;
@@ -89,7 +92,7 @@ struct scope {
 	int64_t max_ms;	     /* the scope's own cap, or 0 if there is none */
 	int64_t released_ms; /* the latest released-at that was applied */
 	int64_t opened_ms;   /* server time when a window last opened */
-	bool told_window;    /* timers_turned has told of the open window */
+	bool told_window;    /* timers_turned has reported the window */
 	bool dirty;	     /* it is in timers.dirty */
 	bool untaught;	     /* it is in timers.untaught */
 	bool moved;	     /* it is in timers.moved */
@@ -101,7 +104,7 @@ struct timers {
 	enum scope_kind kind;
 	struct cap_rules cap;
 	uint32_t min_scale_up, min_scale_up_percent;
-	bool changed; /* timers_changed */
+	bool changed; /* what timers_changed returns */
 	bool usable;  /* we lead, and all lists and watches are current */
 	bool seen;    /* they were all current once in this lead */
 	/* The state from timers_restore_all for scopes that do not exist yet.
@@ -123,9 +126,10 @@ struct timers {
 	struct scope scopes[SCOPES_MAX];
 	uint32_t scopes_top; /* scopes from here on were never used */
 	uint32_t made;	     /* number of scopes made so far */
-	uint32_t spare_from; /* with fewer scopes than this, none is spare */
+	/* Spare scopes are searched for only if scopes_top is at least this. */
+	uint32_t spare_from;
 	struct index scope_by_name;
-	/* By scope: the boot time at which its cap begins or ends a window. */
+	/* By scope: the boot time at which time alone next changes its cap. */
 	struct heap caps;
 	uint32_t dirty[SCOPES_MAX]; /* scopes that timers_turned checks next */
 	uint32_t dirty_n;
@@ -147,8 +151,9 @@ int timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
 		uint32_t extra);
 void timers_done(struct timers *ts);
 
-/* The facts about a machine.  The members are those of struct timer.  first_ms
- * is the created_ms of the first try of its boot, which may be its own. */
+/* The facts about a machine.  The members mean the same as in struct timer.
+ * first_ms is the created_ms of the machine that first tried this boot, which
+ * may be the machine itself. */
 struct timer_facts {
 	const char *nodepool; /* "" without one */
 	int64_t deadline_ms;
@@ -156,7 +161,7 @@ struct timer_facts {
 	int64_t created_ms, hold_ms;
 	int64_t first_ms;
 	uint32_t least; /* as in struct timer, or 0 to follow the rules */
-	bool undecided; /* until counts_ms */
+	bool undecided; /* the machine is undecided until counts_ms */
 	bool booting;
 	bool machine;
 };
@@ -205,7 +210,7 @@ uint32_t timers_turned(struct timers *ts, struct now now);
 /* Returns a scope whose quiet time may have moved since it was last returned,
  * or NO_ID. */
 uint32_t timers_moved(struct timers *ts);
-/* For sort_ids: in ascending order. */
+/* For sort_ids: sorts ids in ascending order. */
 bool timers_id_before(const void *ctx, uint32_t a, uint32_t b);
 
 /* Restores a scope from the state of an earlier leader.  The caller has
@@ -256,7 +261,7 @@ void timers_usable(struct timers *ts, bool usable);
 /* Tells the table that all lists were current once in this lead.  From then on
  * the holds of the previous leader no longer matter. */
 void timers_seen(struct timers *ts);
-/* Returns whether the machine's own deadline is ahead. */
+/* Returns whether the machine's own deadline is in the future. */
 bool timers_own(const struct timers *ts, uint32_t id, int64_t now_ms);
 /* Returns whether the machine has a scope and that scope is held. */
 bool timers_scope_held(const struct timers *ts, uint32_t id);

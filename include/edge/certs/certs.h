@@ -10,15 +10,15 @@
 #include "core/base/err.h"
 
 /*
- * Certificates in files, by OpenSSL: makes a CA and a serving pair, checks a
- * pair before it is served, and describes a pair to people.  Times are
+ * Handles certificates in files, with OpenSSL: makes a CA and a serving pair,
+ * checks a pair before it is served, and describes a pair to people.  Times are
  * server_ms.  The functions keep no state; any thread may call them.
  */
 
 #define CERTS_DAYS_MAX 3650
 #define CERTS_NAMES_MAX 16
 
-/* The names that a certificate is good for.  The strings are borrowed. */
+/* The names that a certificate is valid for.  The strings are borrowed. */
 struct certs_names {
 	const char *dns[CERTS_NAMES_MAX]; /* "*." in front is allowed */
 	size_t dns_n;
@@ -29,30 +29,32 @@ struct certs_names {
 /* Writes ca.crt, ca.key, tls.crt and tls.key into dir, which is made with mode
  * 0700 if it is missing.  Keys are ECDSA P-256, serials are random, and
  * NotBefore is one hour ago.  Key files have mode 0600 whatever the umask.
- * Every file is written beside its final name and renamed.
+ * Every file is written under another name in dir, and then renamed.
  *
- * An existing pair ca.crt and ca.key is used again, unless new_ca is set.  It
- * is an error if the two do not match, or if the CA would end before the leaf.
- * days is the life of the leaf, at most CERTS_DAYS_MAX; a new CA lives ten
- * times as long. */
+ * If ca.crt and ca.key exist, they are used again, unless new_ca is set.  It is
+ * an error if they do not match, or if the CA would expire before the leaf.
+ * days is the lifetime of the leaf, at most CERTS_DAYS_MAX.  The lifetime of a
+ * new CA is ten times as long. */
 int certs_mint(const char *dir, const struct certs_names *names, int days,
 	       bool new_ca, int64_t now_ms, struct err *e);
 
 /* By default `openssl req -x509 -nodes` makes a leaf that is a CA.  The API
- * server accepts it, so it is served, and this advice is printed.  The text is
- * the end of a sentence that begins with the certificate. */
+ * server accepts such a leaf, so the pair is served all the same, and this
+ * advice is printed.  The advice completes a sentence whose subject is the
+ * certificate. */
 #define CERTS_CA_ADVICE                                                        \
 	"is a CA, whose key can sign other certificates; make it with "        \
 	"`-addext basicConstraints=critical,CA:FALSE`"
 
-/* A pair as read from its files, and checked. */
+/* A certificate chain and its key, read from their files and checked. */
 struct certs_pair {
-	char *cert_pem, *key_pem; /* NUL-terminated; certs_pair_done */
+	char *cert_pem, *key_pem; /* Owned and NUL-terminated. */
 	size_t cert_bytes, key_bytes;
 	int64_t not_before_ms, not_after_ms; /* the validity of the leaf */
-	/* the leaf is a CA: CERTS_CA_ADVICE */
+	/* Whether the leaf is a CA.  If so, print CERTS_CA_ADVICE. */
 	bool is_ca;
-	/* The key identifier of its signer (certs_own_signed_by), or 0. */
+	/* First 8 bytes of the key identifier of the CA that signed the chain's
+	 * last certificate, for certs_own_signed_by; 0: unknown. */
 	uint64_t authority;
 	char serial[64]; /* the leaf's serial number in hex */
 	char names[512]; /* as many SANs as fit, "DNS:a, IP:b" */
@@ -72,10 +74,10 @@ void certs_pair_done(struct certs_pair *p);
  *
  * A leaf that is a CA passes (is_ca).
  *
- * ERR_SYSTEM: a file cannot be read.  ERR_TLS: the pair is not valid yet or no
- * longer.  ERR_INPUT: anything else.  The error names the file and what was
- * expected.  If files change while they are read (a half-swapped Secret), the
- * pair does not match: keep the old pair and try again later.
+ * ERR_SYSTEM: a file cannot be read.  ERR_TLS: the pair is not valid yet, or it
+ * has expired.  ERR_INPUT: anything else.  The error names the file and what
+ * was expected.  If files change while they are read (a half-swapped Secret),
+ * the pair does not match: keep the old pair and try again later.
  */
 int certs_load(const char *cert_file, const char *key_file, int64_t now_ms,
 	       struct certs_pair *out, struct err *e);

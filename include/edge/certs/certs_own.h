@@ -38,29 +38,30 @@ int certs_own_leaf(const char *ca_cert, const char *ca_key,
 
 /* certs_own_is_ca returns whether the texts are a CA and its key.
  * certs_own_is_leaf returns whether they are a serving pair that ca_cert has
- * signed and that is good for all these DNS names.  If so, *out says when the
- * certificate begins and ends; the functions do not judge that.  A text may be
- * NULL, and the result is then false. */
+ * signed and that is valid for all these DNS names.  If they return true, they
+ * set *out.  They do not check whether the certificate is valid now.  A text
+ * may be NULL; the result is then false. */
 bool certs_own_is_ca(const char *cert, const char *key,
 		     struct renewal_cert *out);
 bool certs_own_is_leaf(const char *cert, const char *key, const char *ca_cert,
 		       const struct certs_names *names,
 		       struct renewal_cert *out);
 
-/* Adds to the *n entries at `at`, which has room for RENEWAL_BUNDLE_MAX, the
- * certificates in this bundle that are not there yet.  If there is no room for
- * all, the youngest stay.  Returns false if some did not fit, or if the bundle
- * has a block that is no certificate, or the same certificate twice. */
+/* Adds the certificates in this bundle to the *n entries at `at`, unless they
+ * are there already.  `at` has room for RENEWAL_BUNDLE_MAX.  If there is no
+ * room for all, those with the oldest NotBefore are left out.  Returns false if
+ * some did not fit, if a block of the bundle is not a certificate, or if the
+ * bundle has a certificate twice. */
 bool certs_own_bundle_read(const char *pem, struct renewal_cert *at,
 			   unsigned *n);
 
-/* Returns whether a certificate in this bundle may have signed a certificate
- * with this `authority` (certs_load), because its key identifier is the same or
- * it has none. */
+/* Returns whether a certificate in this bundle may be the signer with this key
+ * identifier (certs_pair.authority): its own key identifier is the same, or it
+ * has none. */
 bool certs_own_signed_by(const char *pem, uint64_t authority);
 
 /* Appends to out, as PEM, the certificate in this bundle that has the id of
- * *which.  Returns whether it was there. */
+ * *which.  Returns false if the bundle does not have that certificate. */
 bool certs_own_bundle_pick(const char *pem, const struct renewal_cert *which,
 			   struct buf *out);
 

@@ -4,8 +4,8 @@
 
 #include "edge/kube/kube.h"
 
-/* Runs the credential plugin of a kubeconfig, for struct kube_options.  No
- * other room starts a process. */
+/* Runs the credential plugin of a kubeconfig, for struct kube_options.  Only
+ * edge/exec starts processes. */
 kube_plugin_new plugin_new;
 
 #endif

@@ -8,8 +8,8 @@
 #include "edge/kube/kube.h"
 
 /*
- * What an API server's answer means.  Every caller that acts on a status asks
- * answer_class, and maps the class to an outcome of its own step machine.
+ * Classifies the answers of an API server.  Every caller that acts on a status
+ * calls answer_class, and maps the class to an outcome of its own step machine.
  */
 enum answer_class {
 	/* There is no answer, or one that is not listed below, such as a 401 or
@@ -26,19 +26,21 @@ enum answer_class {
 	ANSWER_EXPIRED, /* 410: a version or a page that is too old */
 	ANSWER_INVALID, /* 422: a test of a JSON patch failed, or the object
 			   would be invalid */
-	ANSWER_BUSY,	/* 429, 503: not done; reply->retry_after_ms */
+	/* 429, 503: the API server did not execute the request.  See
+	 * reply->retry_after_ms. */
+	ANSWER_BUSY,
 	ANSWER_BLOCKED, /* 500 because somebody's admission webhook cannot be
 			   called and has failurePolicy Fail */
 	ANSWER_REFUSED, /* any other 4xx */
 };
 
 /* Returns the class of an answer.  A 404 that a proxy has sent is
- * ANSWER_FAILED, because it says nothing about what the API server has.  So is
- * r->status 0 (no answer). */
+ * ANSWER_FAILED, because it does not tell whether the object exists.  If there
+ * is no answer (r->status 0), the class is ANSWER_FAILED, too. */
 enum answer_class answer_class(const struct kube_reply *r);
 
-/* Writes a refusal for people, the Status' message or "HTTP 500", and returns
- * text. */
+/* Writes the reason of a refusal to text, for people: the Status' message, or
+ * else "HTTP 500" with the answer's status.  Returns text. */
 #define ANSWER_TEXT API_MESSAGE_BYTES
 const char *answer_text(const struct kube_reply *r, char text[ANSWER_TEXT]);
 

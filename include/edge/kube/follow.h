@@ -14,29 +14,29 @@
 
 /*
  * Keeps one resource listed and watched, as a client-go reflector does.
- * core/protocol/reflect decides what to do; this makes the calls, cuts the
- * answers into items and lines while they arrive, and hands them to the
- * functions of its owner.  It keeps nothing but the item or line that is not
- * yet complete.
+ * core/protocol/reflect decides what to do; struct follow makes the calls,
+ * splits the answers into items and lines while they arrive, and passes these
+ * to the functions of its owner.  It keeps only the item or line that is not
+ * complete yet.
  *
- * A follower belongs to one thread, which also runs the owner's functions;
- * the functions marked "any thread" are the exception.
+ * A follower belongs to one thread, which also runs the owner's functions.
+ * Only the functions marked "any thread" may be called by others.
  */
 struct follow;
 
 /* What a line of a watch says.  The owner's function fills it in. */
 struct follow_line {
 	enum watch_type type;
-	char rv[RV_BYTES]; /* the version of the object or bookmark; "":
-			      unknown */
-	int code;	   /* WATCH_ERROR: the Status' code */
+	/* resourceVersion of the object or bookmark, or "" if unknown. */
+	char rv[RV_BYTES];
+	int code; /* For WATCH_ERROR: the Status' code. */
 };
 
 /* Why a watch has ended. */
 enum follow_end {
 	FOLLOW_ENDED,	/* the API server ended it, as it does after a while */
 	FOLLOW_EXPIRED, /* 410: a new list follows */
-	FOLLOW_SILENT,	/* nothing came for too long */
+	FOLLOW_SILENT,	/* no complete line came for too long */
 	FOLLOW_FAILED,
 };
 
@@ -61,7 +61,8 @@ struct follow_calls {
 		    struct follow_line *out, struct err *e);
 	/* The watch call has ended.  It may never have been open. */
 	void (*closed)(void *ctx);
-	/* Says why the watch has ended, unless we cut it. */
+	/* Says why the watch has ended.  It is not called if follow_restart or
+	 * follow_cancel ended the watch. */
 	void (*ended)(void *ctx, enum follow_end why);
 	/* A list or watch failed, and is tried again.  what: "list failed", …;
 	 * status: HTTP's, or 0. */
@@ -83,15 +84,17 @@ struct follow_setup {
 struct follow *follow_new(const struct follow_setup *s, struct err *e);
 void follow_free(struct follow *f); /* NULL is allowed */
 
-/* Makes the next call, and returns 0 when it has ended.  If there is nothing to
- * do, it returns for how many milliseconds. */
+/* Makes the next call, and returns 0 when the call has ended.  If no call is
+ * due, it returns at once, with the number of milliseconds to wait. */
 int64_t follow_step(struct follow *f);
 
-/* Any thread: lists again at once; a call under way is cut. */
+/* Any thread: ends the call in flight, if there is one, and lists again at
+ * once. */
 void follow_restart(struct follow *f);
-/* Any thread: cuts the call under way and all later ones. */
+/* Any thread: ends the call in flight and all later ones. */
 void follow_cancel(struct follow *f);
-/* The stream of its calls, for its heartbeat.  It belongs to the follower. */
+/* Returns the stream of the follower's calls, for kube_stream_heartbeat_age_ms.
+ * The stream belongs to the follower. */
 const struct kube_stream *follow_stream(const struct follow *f);
 
 #endif

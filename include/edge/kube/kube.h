@@ -13,8 +13,9 @@
 #include "wire/kubeconfig/kubeconfig.h"
 
 /*
- * Calls to the API server by libcurl over HTTP/1.1 keep-alive connections.
- * (libcurl would go on using a hung HTTP/2 connection for later calls.)
+ * Makes calls to the API server with libcurl, over HTTP/1.1 keep-alive
+ * connections.  (libcurl would go on using a hung HTTP/2 connection for later
+ * calls.)
  *
  * `struct kube` is what all threads share: address, TLS and credentials.  A
  * `kube_stream` makes one blocking call at a time.  `kube_lanes` make many
@@ -46,15 +47,16 @@ struct kube_plugin {
 	 * true.  Any thread. */
 	int (*get)(struct kube_plugin *p, const atomic_bool *cancelled,
 		   char **text, unsigned *version, struct err *e);
-	/* Tells that a call with the token of this version got a 401.  It runs
-	 * the plugin if nobody has since, and returns true if there is another
-	 * token now.  Any thread. */
+	/* Reports that a call with the token of this version got a 401.  If no
+	 * thread has replaced that token yet, this runs the plugin.  Returns
+	 * true if there is another token now.  Any thread. */
 	bool (*refused)(struct kube_plugin *p, const atomic_bool *cancelled,
 			unsigned version);
 	void (*free)(struct kube_plugin *p);
 };
-/* Borrows access.  It runs the plugin for the first time, so that the start
- * fails if the plugin does: it returns NULL then, and *e says why. */
+/* Borrows access.  ms is the time limit of each run of the plugin.  It runs the
+ * plugin once, so that a plugin that fails makes the start fail.  Returns NULL
+ * on failure, and *e says why. */
 typedef struct kube_plugin *kube_plugin_new(const struct kubeconfig *access,
 					    int64_t ms, struct err *e);
 
@@ -63,10 +65,10 @@ struct kube_options {
 	 * ownership of the contents and zeroes this; otherwise they remain the
 	 * caller's. */
 	struct kubeconfig access;
-	struct clock *clock;	   /* gets the Date headers, or NULL if none;
-					   borrowed */
-	struct counters *counters; /* for rest_client_requests_total; NULL:
-					   none; borrowed */
+	/* Receives the Date headers.  Borrowed, may be NULL. */
+	struct clock *clock;
+	/* For rest_client_requests_total.  Borrowed, may be NULL. */
+	struct counters *counters;
 	/* Not "curl…", for which the API server pretty-prints. */
 	const char *user_agent;
 	/* Timeout for name resolution, TCP and TLS; 0: libcurl's. */
@@ -89,9 +91,9 @@ void kube_free(struct kube *k); /* NULL is allowed */
 
 /* The caller's function for the body of a 2xx answer.  It gets the body in
  * pieces as they arrive.  If it returns -1 with *e set, the call ends with that
- * error.  All other bodies, and those of calls without a sink, end up in
- * reply->body: 2xx up to answer_max, the rest up to ENVELOPE_BYTES_MAX.  A
- * longer body is ERR_LIMIT. */
+ * error.  The bodies of other answers, and all bodies if there is no sink, are
+ * kept in reply->body.  The limit is answer_max for a 2xx answer and
+ * ENVELOPE_BYTES_MAX for others; a longer body is ERR_LIMIT. */
 typedef int kube_sink(void *ctx, const char *bytes, size_t n, struct err *e);
 
 /* One call.  All strings are copied when the call starts. */
@@ -102,9 +104,10 @@ struct kube_request {
 	const char *content_type; /* needed with a body */
 	const char *body;	  /* NULL if none */
 	size_t body_bytes;
-	size_t answer_max;  /* of a body that is kept; 0 = ITEM_BYTES_MAX */
-	int64_t timeout_ms; /* for the whole call; 0 = no limit, as for a
-				   watch */
+	/* Limit of a body that is kept; 0: ITEM_BYTES_MAX. */
+	size_t answer_max;
+	/* Limit of the whole call; 0: no limit, as for a watch. */
+	int64_t timeout_ms;
 	/* The call ends if no byte comes for this long; 0: no limit. */
 	int64_t silent_ms;
 	/* Streams only: how long bytes may wait after a few bytes have come, so
@@ -126,8 +129,8 @@ struct kube_reply {
 	int status; /* HTTP status, or 0 if there is no answer */
 	/* From seconds or a date (RFC 9110), at most 5 minutes, or -1. */
 	int64_t retry_after_ms;
-	/* Never NULL, and NUL-terminated.  Valid until the next
-	 * kube_stream_run or kube_lanes_finished, or the free. */
+	/* Never NULL, and NUL-terminated.  Valid until the next kube_stream_run
+	 * or kube_lanes_finished, or until the stream or lanes are freed. */
 	const char *body;
 	size_t body_bytes;
 };
@@ -138,20 +141,21 @@ void kube_stream_free(struct kube_stream *s);
 
 /* Makes one call, and blocks until it has ended.
  *
- * 0: an HTTP answer came and ended whole; reply->status says which.  -1:
- * ERR_TIMEOUT (also after silent_ms), ERR_CUT, ERR_TLS, ERR_SYSTEM, ERR_LIMIT,
- * ERR_CANCELLED, or what the sink said; reply->status is set if a head came.
+ * Returns 0 if a complete HTTP answer came; reply->status is its status.
+ * Returns -1 with ERR_TIMEOUT (also after silent_ms), ERR_CUT, ERR_TLS,
+ * ERR_SYSTEM, ERR_LIMIT, ERR_CANCELLED, or the error of the sink; reply->status
+ * is set if the head of an answer came.
  *
- * `opened` (may be NULL) is called once when the head of a 2xx answer is there.
- * On 401 the token is read again and, if there is another one, the call is made
- * once more; this also holds for lanes.  Redirects are not followed. */
+ * `opened` (may be NULL) is called once, when the head of a 2xx answer has
+ * come.  After a 401 the token is read again.  If it is another token, the call
+ * is made once more.  Lanes do the same.  Redirects are not followed. */
 int kube_stream_run(struct kube_stream *s, const struct kube_request *q,
 		    kube_sink *sink, void (*opened)(void *ctx), void *ctx,
 		    struct kube_reply *reply, struct err *e);
 
-/* Any thread: end a call under way at once with ERR_CANCELLED.  After
- * kube_stream_cancel all later calls fail in the same way; kube_stream_nudge
- * ends only the call that runs now, if there is one. */
+/* Any thread: both end the call in flight at once, with ERR_CANCELLED.  After
+ * kube_stream_cancel, all later calls fail in the same way.  kube_stream_nudge
+ * has no effect on later calls. */
 void kube_stream_cancel(struct kube_stream *s);
 void kube_stream_nudge(struct kube_stream *s);
 
@@ -163,15 +167,16 @@ int64_t kube_stream_heartbeat_age_ms(const struct kube_stream *s);
 struct kube_lanes;
 /* Makes lanes with at most n connections, so n calls may be in flight. */
 struct kube_lanes *kube_lanes_new(struct kube *k, unsigned n, struct err *e);
-/* Cuts the calls in flight and frees p.  NULL is allowed. */
+/* Ends the calls in flight and frees p.  NULL is allowed. */
 void kube_lanes_free(struct kube_lanes *p);
 /* Returns how many more calls may be started now. */
 unsigned kube_lanes_room(const struct kube_lanes *p);
-/* Returns how many calls should be started now, out of kube_lanes_room.
- * Handshakes take processor time from the calls that are under way.  The lanes
- * therefore open one connection first, and one more with each answer.  When
- * they have been idle they close their connections, and this begins again.  If
- * no answer comes for LANES_PATIENCE_MS, it returns all of the room. */
+/* Returns how many of the kube_lanes_room calls should be started now.  TLS
+ * handshakes take processor time from the calls in flight.  The lanes therefore
+ * open one connection first, and one more with each answer.  Lanes that have
+ * been idle for rest_ms close their connections, and begin with one connection
+ * again.  If no answer comes for LANES_PATIENCE_MS, this returns all of the
+ * room. */
 unsigned kube_lanes_ready(struct kube_lanes *p);
 /* Starts a call; `tag` comes back with its answer.  ERR_LIMIT: there is no
  * room.  If a kept-alive connection ends before the first byte of the answer,
@@ -185,9 +190,10 @@ int kube_lanes_start(struct kube_lanes *p, const struct kube_request *q,
 void kube_lanes_wait(struct kube_lanes *p, int64_t wait_ms);
 void kube_lanes_wake(struct kube_lanes *p); /* any thread */
 
-/* Gets the next call that has ended, and its tag.  Returns false if there is
- * none.  *err_out is ERR_NONE if an HTTP answer came whole; otherwise it says
- * why not.  reply->body is valid until the next kube_lanes_finished. */
+/* Gets the reply and the tag of the next call that has ended.  Returns false if
+ * there is none.  err_out->code is ERR_NONE if a complete HTTP answer came;
+ * otherwise *err_out says why not.  reply->body is valid until the next
+ * kube_lanes_finished. */
 bool kube_lanes_finished(struct kube_lanes *p, uint64_t *tag,
 			 struct kube_reply *reply, struct err *err_out);
 

@@ -7,7 +7,7 @@
 
 /* Turns a step of core/protocol/lease into a call to the API server, and the
  * answer into an outcome.  The struct is the memory for one request.  It takes
- * some 400 KiB, so do not put it on the stack.  The functions keep no state;
+ * almost 500 KiB, so do not put it on the stack.  The functions keep no state;
  * any thread may call them. */
 struct lease_call {
 	char path[300 + 2 * NAME_BYTES];
@@ -22,9 +22,9 @@ void lease_call_make(struct lease_call *c, const char *namespace_name,
 
 /* Turns an answer into an outcome.  *no_answer says why there is no answer; its
  * code is ERR_NONE if there is one.  observes: read the state of the leader
- * that observes, not of the one that enforces.  *record is the caller's memory,
- * and the outcome points to it if its code is LEASE_OK.  If its code is
- * LEASE_FAILED, *why says why; otherwise why->code is ERR_NONE. */
+ * that observes, not of the one that enforces.  *record is the caller's memory;
+ * if o->code is LEASE_OK, *o points to it.  If o->code is LEASE_FAILED, *why
+ * says why; otherwise why->code is ERR_NONE. */
 void lease_call_answered(const struct kube_reply *r,
 			 const struct err *no_answer, bool observes,
 			 struct lease_record *record, struct lease_outcome *o,

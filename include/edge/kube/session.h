@@ -10,9 +10,10 @@
 
 /*
  * Makes the calls of a command, on one thread.  Every function that waits also
- * writes the output that stdout's reader has not taken yet.  Such a function
- * fails with ERR_TIMEOUT when until_ms has passed, and with ERR_CANCELLED on
- * SIGINT, SIGTERM or SIGHUP; a second one of these ends the process at once.
+ * writes output that is still in memory because stdout's reader was slow.  Such
+ * a function fails with ERR_TIMEOUT when until_ms has passed, and with
+ * ERR_CANCELLED on SIGINT, SIGTERM or SIGHUP; a second signal ends the process
+ * at once.
  */
 struct session_setup {
 	struct kube *kube;
@@ -33,7 +34,8 @@ struct session_setup {
 	void *ctx;
 };
 #define SESSION_OTHER UINT64_MAX
-#define SESSION_LOOK_MS 100 /* how often it looks for signals and until_ms */
+/* How often a wait checks for signals and until_ms. */
+#define SESSION_LOOK_MS 100
 
 struct session {
 	struct session_setup s;
@@ -49,8 +51,8 @@ int session_open(struct session *n, const struct session_setup *s,
 		 struct err *e);
 void session_close(struct session *n);
 
-/* These make calls as kube_lanes does.  A timeout_ms of 0 becomes that of the
- * method. */
+/* Starts a call as kube_lanes_start does.  If q->timeout_ms is 0, it becomes
+ * list_ms for a GET, and call_ms for other methods (struct timing). */
 int session_start(struct session *n, struct kube_request *q, uint64_t tag,
 		  struct err *e);
 /* Waits for the next call to end.  *no_answer says why there is no answer to
@@ -58,25 +60,27 @@ int session_start(struct session *n, struct kube_request *q, uint64_t tag,
  * a signal came. */
 int session_finished(struct session *n, uint64_t *tag, struct kube_reply *r,
 		     struct err *no_answer, struct err *e);
-/* Makes one turn of a wait, without checking the time.  Returns true if one of
- * the caller's calls has ended. */
+/* Makes one turn of a wait.  It checks neither for signals nor until_ms.
+ * Returns true if a call has ended that was not started with SESSION_OTHER. */
 bool session_turn(struct session *n, int64_t wait_ms, uint64_t *tag,
 		  struct kube_reply *r, struct err *no_answer);
 
-/* Makes one call and waits for the reply.  No other call may be in flight.  It
- * tries again if there is no reply or the API server is busy, and says so once.
+/* Makes one call and waits for the reply.  No other call may be in flight.  If
+ * there is no reply, or a 429 or 5xx, it tries again after a pause, and prints
+ * one line about it.  An answer that is too large (ERR_LIMIT) fails at once.
  * *r stays valid until the next call. */
 int session_ask(struct session *n, struct kube_request *q, struct kube_reply *r,
 		struct err *e);
-/* Waits for `ms`.  The reply of a call that ends meanwhile is lost, so the
- * caller should have no call in flight. */
+/* Waits for `ms` milliseconds.  The reply of a call that ends during the wait
+ * is lost, so the caller should have no call in flight. */
 int session_sleep(struct session *n, int64_t ms, struct err *e);
 
 /* The list that session_list reads, and the functions that it calls. */
 struct session_list {
-	const char *path, *accept; /* path ends where limit= may follow;
-					   accept NULL: application/json */
-	void (*begin)(void *ctx);  /* may be NULL */
+	/* path: without limit and continue, which session_list adds.  accept:
+	 * NULL stands for application/json. */
+	const char *path, *accept;
+	void (*begin)(void *ctx); /* may be NULL */
 	int (*item)(void *ctx, const char *bytes, size_t n,
 		    struct err *e); /* a split_item_fn: bytes is NULL for
 					   an item that is too large */

@@ -9,27 +9,28 @@
 #include "core/base/err.h"
 
 /*
- * An HTTP/1.1 server by libmicrohttpd, with TLS 1.2 and 1.3 by GnuTLS or
+ * An HTTP/1.1 server, built on libmicrohttpd, with TLS 1.2 and 1.3 by GnuTLS or
  * without TLS.  It runs a pool of epoll threads, and a reaper that closes
  * connections past their deadlines (MHD's own timeout is reset by every byte).
- * Handlers run on the pool's threads, several at once, and should be quick.
- * Those that may take longer run on a worker (server_route.busy).
+ * Handlers run on the pool's threads, several at once, and should be quick.  A
+ * handler that may take longer runs on a worker (server_route.busy).
  *
- * The server refuses some requests by itself, with one line of text/plain.  In
- * this order they are: 400 (a head that could be understood in two ways, such
- * as one with an ambiguous length), 421 (without TLS: a browser that asks by a
- * name which may be anybody's), 404, 405, 415 and 413, then 503 (bounds below),
- * and 500 (a handler that set no status).  Before it answers anything but 400,
- * it reads and drops the refused body, up to SERVER_DISCARD_MAX, because
- * otherwise the answer would be lost in a reset.  libmicrohttpd answers
- * requests that are not HTTP/1.1 at all, in its own words.
+ * The server refuses some requests by itself, with one line of text/plain.  If
+ * several apply, the first of these counts: 400 (a head that could be
+ * understood in two ways, such as one with an ambiguous length), 421 (without
+ * TLS: a browser that uses a domain name which may belong to an attacker, as in
+ * DNS rebinding), 404, 405, 415 and 413, then 503 (bounds below), and 500 (a
+ * handler that set no status).  Unless the answer is 400, the server first
+ * reads and discards the refused body, up to SERVER_DISCARD_MAX, because a
+ * reset of the connection would otherwise destroy the answer.  libmicrohttpd
+ * answers requests that are not HTTP/1.1 at all, in its own words.
  */
 
 /* A request, as a handler gets it.  All pointers are valid until the handler
  * returns. */
 
 struct server_request {
-	const char *method; /* the route's, so "GET" for a HEAD */
+	const char *method; /* The route's method, which is "GET" for a HEAD. */
 	const char *path;
 	const char *query;	  /* not decoded; "" if there is none */
 	const char *content_type; /* NULL if there is none */
@@ -38,7 +39,7 @@ struct server_request {
 	size_t body_bytes;
 };
 
-/* A field of a reply's head. */
+/* A header field of a reply. */
 struct server_field {
 	const char *name, *value;
 };
@@ -47,8 +48,8 @@ struct server_field {
 struct server_reply {
 	int status;		  /* 200 to 599; any other value becomes 500 */
 	const char *content_type; /* static */
-	/* More fields of the head.  The array is static and ends with one
-	 * without a name.  NULL: none. */
+	/* More header fields, or NULL.  The array is static, and the last
+	 * element has no name. */
 	const struct server_field *fields;
 	const char *body;
 	size_t body_bytes;
@@ -70,15 +71,15 @@ struct server_route {
 	const char *content_type;
 	size_t body_max; /* larger bodies get 413; 0: any body is refused */
 	server_handler *handler;
-	/* If it is not NULL, `handler` may take its time: it runs on the
-	 * server's worker, one request after another, and the thread that
-	 * serves the connections never waits for it.  At most
-	 * SERVER_WAITING_MAX requests wait for each such route; `busy` answers
-	 * further ones, on the serving thread. */
+	/* If it is not NULL, `handler` may be slow: it runs on the server's
+	 * worker, one request after another, and the thread that serves the
+	 * connections never waits for it.  At most SERVER_WAITING_MAX requests
+	 * wait for each such route; `busy` answers further ones, on the serving
+	 * thread. */
 	server_handler *busy;
 };
 
-/* Why the server answered by itself; for counters. */
+/* What the server did without a handler.  For counters. */
 enum server_event {
 	SERVER_REFUSED, /* 4xx by the server, or an overlong body */
 	SERVER_SHED,	/* 503: bodies took too much memory */
@@ -96,32 +97,34 @@ struct server_options {
 	/* May be NULL.  The threads of the pool and the reaper call it. */
 	void (*on_event)(void *ctx, enum server_event event);
 	unsigned threads;
-	/* When more than three quarters of these are open, each new connection
-	 * ends the connection that has waited longest for its client, if that
-	 * has waited for SERVER_FRESH_MS or if all places are taken. */
+	/* When more than three quarters of this number are open, each new
+	 * connection ends the connection that has waited longest for its
+	 * client, if that has waited for SERVER_FRESH_MS or if all places are
+	 * taken. */
 	unsigned connections_max;
 	/* Bytes of all bodies in memory.  Requests beyond it get 503. */
 	size_t bytes_max;
 	/* Bodies larger than big_bytes use at most half of bytes_max, and at
 	 * most big_max of them are handled at a time; others get 503.  If they
-	 * use more than a quarter, the server cuts the one with the largest
-	 * product of room and time.  0: no such limit. */
+	 * use more than a quarter, the server closes the connection whose body
+	 * has the largest product of bytes and time.  0: no such limit. */
 	size_t big_bytes;
 	unsigned big_max;
 	/* The server accepts a connection when its first bytes have come, or
-	 * after ten seconds (TCP_DEFER_ACCEPT).  Until then it takes no place,
-	 * so a client that sends a moment late does not lose its place to the
-	 * next one. */
+	 * after ten seconds (TCP_DEFER_ACCEPT).  Until then the connection does
+	 * not count, so it cannot be closed for a newer one while its client is
+	 * about to send. */
 	bool deferred;
-	/* The bytes that unread replies of the worker may take, at least as
-	 * many as the largest reply has.  To make room for one more, the server
-	 * cuts the replies that have been unread for longest. */
+	/* Limit for the bytes of all the worker's replies that clients have not
+	 * read yet, at least the size of the largest reply.  To make room for
+	 * another reply, the server closes the connections of those that have
+	 * been unread for longest. */
 	size_t unread_max;
-	/* Deadlines, whatever bytes arrive.  head_ms: from accept to the end of
-	 * the handshake (without TLS: of the head), and from the request line
-	 * to the complete head.  body_ms: from the head to the complete body.
-	 * reply_ms: until the reply is written.  idle_ms: from the handshake or
-	 * a reply to the next request's line. */
+	/* Deadlines; bytes that arrive do not extend them.  head_ms: from
+	 * accept to the end of the handshake (without TLS: to the end of the
+	 * head), and from the request line to the complete head.  body_ms: from
+	 * the head to the complete body.  reply_ms: until the reply is written.
+	 * idle_ms: from the handshake or a reply to the next request line. */
 	int64_t head_ms, body_ms, reply_ms, idle_ms;
 };
 
@@ -137,14 +140,14 @@ void server_free(struct server *s);
 uint16_t server_port(const struct server *s);
 
 /* Serves this PEM pair from the next handshake on (chain leaf first).  The pair
- * has passed certs_load.  Open connections keep theirs.  Any thread.  ERR_TLS:
- * GnuTLS cannot read it, and the old pair stays. */
+ * has passed certs_load.  Open connections keep the old pair.  Any thread.
+ * ERR_TLS: GnuTLS cannot read it, and the old pair stays. */
 int server_rotate(struct server *s, const char *cert_pem, size_t cert_bytes,
 		  const char *key_pem, size_t key_bytes, struct err *e);
 
 /* Changes two of the options.  connections_max must not exceed that of
  * server_new.  If more connections are open, those that have waited longest for
- * their client are closed.  Bodies that are held stay.  Any thread. */
+ * their client are closed.  Bodies that are in memory stay.  Any thread. */
 void server_bound(struct server *s, unsigned connections_max, size_t bytes_max);
 
 /* From now on every answer has "Connection: close".  Idle connections stay open

@@ -13,7 +13,7 @@
 
 /*
  * Decodes and encodes AdmissionReviews (admission.k8s.io/v1,
- * k8s.io/api/admission/v1 types.go).  It decides nothing; the caller puts
+ * k8s.io/api/admission/v1 types.go).  It decides nothing; the caller runs
  * core/rules/admit between the two:
  *
  *	admission_decode	what the request says
@@ -41,11 +41,13 @@ struct admission_request {
 
 /*
  * Reads one review.  `today` is the configuration's hold; out->review.hold says
- * whether the object has it.
- * 0 *out is filled in.  This includes objects that are malformed or not ours to
- *     hold, which also get an answer
- * -1  *out is untouched.  ERR_INPUT or ERR_LIMIT: the body is no review; send
- *     400 with e->text (one line).  Any other code is our own fault: send 500
+ * whether the object has this hold.
+ *
+ * Returns 0 with *out filled in, even for an object that is malformed or that
+ * we do not hold, because such a review needs an answer as well.  Returns -1
+ * with *out untouched on failure.  ERR_INPUT or ERR_LIMIT: the body is no
+ * review; send 400 with e->text (one line).  Any other code is an error of
+ * ours; send 500.
  */
 int admission_decode(const char *body, size_t n, const struct hold_key *today,
 		     struct admission_request *out, struct err *e);

@@ -10,10 +10,10 @@
 #include "wire/api/watch.h"
 
 /*
- * What Karpenter says when a NodeClaim replaces another
- * (docs/rules.md#consolidation-and-drift): a core/v1 Event on the new claim, at
- * each pass over a command until the claim is Initialized, at most every 2 min
- * (sigs.k8s.io/karpenter v1.14.1,
+ * Decodes the core/v1 Events by which Karpenter says that a NodeClaim replaces
+ * another (docs/rules.md#consolidation-and-drift).  They are about the new
+ * claim.  Karpenter writes them at each pass over a command until the claim is
+ * Initialized, at most every 2 min (sigs.k8s.io/karpenter v1.14.1,
  * pkg/controllers/disruption/{queue.go,events/events.go}, pkg/events):
  *
  *   DisruptionLaunching         "Launching NodeClaim: Underutilized"
@@ -26,7 +26,7 @@
 struct disruption_event {
 	char claim_uid[UID_BYTES];
 	char claim_name[NAME_BYTES]; /* for people; "" if it has none */
-	char rv[RV_BYTES];	     /* the Event's */
+	char rv[RV_BYTES];	     /* the resourceVersion of the Event */
 	char reason[32];	     /* "underutilized", "drifted", "empty", or
 				   another single word; "unknown" without one */
 	bool replacement; /* false: it is another Event, and only rv is
@@ -41,10 +41,10 @@ struct disruption_event {
  * a namespace to `default`, and only accounts that may write there can forge
  * one.
  *
- * A selector knows no "or", so naming both reasons would take two watches and
- * twice that work.  One watch of the Events on NodeClaims, without the reasons
- * that come again and again, catches both.  It sends no bookmarks, because
- * these come from the watch cache.
+ * A selector has no "or", so selecting both reasons would take two watches and
+ * make the API server do this work twice.  We use one watch of all Events on
+ * NodeClaims, without the reasons that repeat often.  The API server sends no
+ * bookmarks on this watch, because bookmarks come from the watch cache.
  */
 #define DISRUPTION_EVENTS_PATH "/api/v1/namespaces/default/events"
 #define DISRUPTION_EVENTS_SELECTOR                                             \
@@ -53,8 +53,9 @@ struct disruption_event {
 	"%2Creason%21%3DConsolidationCandidate"                                \
 	"%2Creason%21%3DConsolidationRejected"
 
-/* The cheapest selector that still decides: Karpenter says WaitingReadiness
- * only right after Launching, in the same pass. */
+/* A cheaper selector, which is enough to recognize replacements: Karpenter
+ * writes DisruptionWaitingReadiness only right after DisruptionLaunching, in
+ * the same pass. */
 #define DISRUPTION_EVENTS_SELECTOR_LAUNCHING                                   \
 	"fieldSelector=involvedObject.kind%3DNodeClaim"                        \
 	"%2Creason%3DDisruptionLaunching"

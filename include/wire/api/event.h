@@ -29,8 +29,9 @@ void event_create(struct buf *b, const struct event_series_event *v,
  * hex>. */
 void event_path(struct buf *b, const struct event_series_event *v);
 
-/* Writes the merge patch (RFC 7396) that makes a series of the Event, or
- * continues it.  count is at least 2, or Kubernetes refuses the patch. */
+/* Writes the merge patch (RFC 7396) that turns the Event into a series, or
+ * updates its series.  count must be at least 2; otherwise Kubernetes refuses
+ * the patch. */
 void event_series(struct buf *b, unsigned count, int64_t last_us);
 
 #endif

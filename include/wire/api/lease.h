@@ -35,7 +35,7 @@
 	OWN_PREFIX "history" /* either mode writes it; the
 						   text says which did */
 
-/* Either body fits, even if every byte came out as \u00XX. */
+/* Enough for either body, even if every byte is escaped as \u00XX. */
 #define LEASE_BODY_BYTES                                                       \
 	(6 * (LEASE_STATE_BYTES + LEASE_HISTORY_BYTES + LEASE_HOLDER_BYTES +   \
 	      2 * NAME_BYTES) +                                                \
@@ -44,8 +44,8 @@
 /* Decodes a Lease in an answer of the API server.  observes: read the state of
  * MODE_OBSERVE.  Missing and null fields become zero, as in client-go.
  * ERR_INPUT: it is no Lease, or a field has a wrong type, which the API server
- * never stores.  A state that cannot be read is no error; it sets
- * out->state_bad.  Nor is a history; it counts as "". */
+ * never stores.  A state that cannot be read is no error, but sets
+ * out->state_bad.  A history that cannot be read counts as "". */
 int lease_decode(const char *bytes, size_t n, bool observes,
 		 struct lease_record *out, struct err *e);
 
@@ -59,10 +59,11 @@ int lease_item_decode(const char *bytes, size_t n, char namespace_name[64],
 void lease_create(struct buf *b, const char *namespace_name, const char *name,
 		  const struct lease_record *r);
 
-/* Appends a merge patch (RFC 7396) at resourceVersion r->rv.  with_spec: it
- * contains the record.  with_state: it contains state and history, and removes
- * the annotation of each that is "", and that of the other mode if
- * r->state_other. */
+/* Appends a merge patch (RFC 7396) at resourceVersion r->rv.  with_spec: the
+ * patch contains the spec.  with_state: the patch contains state and history.
+ * If one of the two is "", the patch removes its annotation.  If r->state_other
+ * is set, the patch also removes the annotation with the state of the other
+ * mode. */
 void lease_update(struct buf *b, const struct lease_record *r, bool with_spec,
 		  bool with_state);
 

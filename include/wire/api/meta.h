@@ -22,8 +22,9 @@ int meta_text_copy(const struct json *map, const char *key, char *dst,
 int meta_text_need(const struct json *map, const char *key, char *dst,
 		   size_t cap, const char *what, struct err *e);
 
-/* Gets the member `key`, which has to be an object.  If it is missing or null,
- * *out is NULL or that null, both of which the json functions accept. */
+/* Gets the member `key`, which has to be an object.  If it is missing, *out is
+ * NULL; if it is null, *out is a value of type null.  The json functions accept
+ * both. */
 int meta_map_read(const struct json *object, const char *key, const char *what,
 		  const struct json **out, struct err *e);
 

@@ -26,9 +26,9 @@
  *
  * out->previous_key: a mark without a held-key stands for the default hold.  A
  * held-key that cannot be read (patch_held_key_parse) stands for a hold that is
- * not there, with previous_key.key "" and previous_hold HOLD_ABSENT.  Then only
- * the mark and the held-key are removed, and never a value that may be a
- * person's.
+ * not there, with previous_key.key "" and previous_hold HOLD_ABSENT.  A release
+ * then removes only the mark and the held-key, never a value that a person may
+ * have set.
  */
 int object_decode(const char *bytes, size_t n, enum kind kind,
 		  const struct hold_key *hold, struct object *out,
@@ -55,10 +55,10 @@ bool object_hold_is_unowned(const char *bytes, size_t n,
 			    const struct hold_key *k);
 
 /* These two are for wire/admission as well.  object_annotation_read gets one
- * string of a map of labels or annotations; *out is NULL if it is missing, and
- * belongs to the map.  object_hold_read finds out how the annotations have hold
- * k.  Both return -1 with ERR_INPUT if the value is no string.  map may be
- * NULL. */
+ * string of a map of labels or annotations.  *out belongs to the map, and is
+ * NULL if there is no such key.  object_hold_read finds out whether the
+ * annotations have hold k with its value, with another value, or not at all.
+ * Both return -1 with ERR_INPUT if the value is no string.  map may be NULL. */
 int object_annotation_read(const struct json *map, const char *key,
 			   const char **out, struct err *e);
 int object_hold_read(const struct json *annotations, const struct hold_key *k,

@@ -16,22 +16,23 @@
  *	       pager_begin, pager_feed …, pager_end, pager_turn
  *	       p->cont is not ""?  again
  *
- * pager_page does all four for an answer that was kept whole.  If the call
- * failed, the same page may be asked for again; one that was too large to be
- * kept is asked for with pager_streams.  If one of the four failed, the list
- * starts again with pager_init or pager_restart.  A pager is used by one
- * thread.
+ * pager_page calls all four functions for an answer that was kept whole.  After
+ * a call that failed, the caller may ask for the same page again; pager_streams
+ * says how if the answer was too large to be kept.  If one of the four
+ * functions failed, the list starts again with pager_init or pager_restart.  A
+ * pager is used by one thread.
  */
 struct pager {
-	unsigned limit; /* objects a page */
+	unsigned limit; /* maximum number of objects in a page */
 	/* Whether pages have to be fed while they arrive (pager_streams). */
 	bool streams;
 	unsigned pages; /* how many pages have come */
 	/* The token of the next page.  "" stands for the first page or, after
 	 * pager_turn, means that there is no other page. */
 	char cont[CONTINUE_BYTES];
-	char rv[RV_BYTES];   /* the list's version, after a turn */
-	struct split *split; /* splits the page under way; or NULL */
+	char rv[RV_BYTES]; /* The list's resourceVersion, after pager_turn. */
+	/* Splits the current page, or NULL if there is none. */
+	struct split *split;
 };
 
 /* Begins a list with `limit` objects a page.  It does not free an earlier page:
@@ -58,9 +59,9 @@ int pager_page(struct pager *p, const char *bytes, size_t n,
 
 /* Call this after a call has failed.  If its answer was too large to be kept
  * (ERR_LIMIT), this sets p->streams, clears *e and returns true: ask for the
- * same page again, and feed the answer as it arrives.  Then even the largest
- * object does not end the list.  Returns false if the error is another one,
- * or if the page streamed already. */
+ * same page again, and feed the answer as it arrives.  Then even an object that
+ * is too large does not make the list fail.  Returns false if the error is
+ * another one, or if p->streams was set already. */
 bool pager_streams(struct pager *p, struct err *e);
 /* Call this after a 410, when the continue token has expired.  The list starts
  * again with its first page.  This counts as a page, so it may fail with

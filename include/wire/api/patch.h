@@ -39,7 +39,7 @@ void patch_declassify(struct buf *b, const char *uid);
 /* The conditions that a clear tests before it removes anything. */
 struct patch_clear {
 	const char *uid;
-	const char *rv; /* tested unless mark_exact */
+	const char *rv; /* Tested unless mark_exact is set. */
 	/* Test the mark's own text (machines_entry_mark_exact). */
 	bool mark_exact;
 	int64_t mark_ms; /* the mark's time, if mark_exact */

@@ -10,9 +10,9 @@
 
 /*
  * Decodes a MutatingWebhookConfiguration (admissionregistration.k8s.io/v1), the
- * object because of which the API server calls our webhook.  A configuration is
- * ours if it contains a webhook named REGISTRATION_WEBHOOK; its own name does
- * not matter.  The function keeps no state; any thread may call it.
+ * object that makes the API server call our webhook.  A configuration is ours
+ * if it contains a webhook named REGISTRATION_WEBHOOK; its own name does not
+ * matter.  The function keeps no state; any thread may call it.
  */
 #define REGISTRATION_WEBHOOK "hold.karpenter-node-holder.io"
 #define REGISTRATION_PATH                                                      \

@@ -15,8 +15,8 @@
  *
  *	GET	SECRET_ITEM_PATH
  *	create	POST SECRET_PATH, application/json, secret_create
- *	update	PATCH SECRET_ITEM_PATH, PATCH_MERGE_TYPE, secret_update: what
- *		else is in it stays
+ *	update	PATCH SECRET_ITEM_PATH, PATCH_MERGE_TYPE, secret_update,
+ *		which keeps everything else in the Secret
  */
 #define SECRET_PATH "/api/v1/namespaces/%s/secrets"
 #define SECRET_ITEM_PATH SECRET_PATH "/%s" /* namespace, name */
@@ -24,8 +24,8 @@
 
 struct secret {
 	char rv[RV_BYTES]; /* "" if there is no Secret */
-	/* PEM, owned.  NULL if it is missing, over SECRET_PEM_MAX, or no base64
-	 * of text. */
+	/* PEM, owned.  A text is NULL if it is missing, longer than
+	 * SECRET_PEM_MAX, or not the base64 of a text. */
 	char *ca_cert, *ca_key, *cert, *key;
 };
 /* Wipes the keys and frees everything.  A zeroed struct is allowed. */
@@ -36,8 +36,8 @@ void secret_done(struct secret *s);
 int secret_decode(const char *bytes, size_t n, struct secret *out,
 		  struct err *e);
 
-/* One of the two pairs in it, and the names of its keys in the Secret's data:
- * "ca.crt" and "ca.key", or "tls.crt" and "tls.key". */
+/* One of the two pairs in a Secret, and its keys in the Secret's data: "ca.crt"
+ * and "ca.key", or "tls.crt" and "tls.key". */
 struct secret_pair {
 	const char *cert_name, *key_name;
 	const char *cert, *key; /* PEM */

@@ -32,8 +32,8 @@ enum split_mode {
 /* The caller's function for each item.  The bytes are valid during the call
  * only.  If it returns -1 with *e set, split_feed and split_end return that
  * error.  An item of more than item_max bytes is discarded while it streams;
- * when it has ended, the function is called with bytes = NULL and n = how many
- * bytes the item had. */
+ * when the item has ended, the function is called with bytes = NULL and n = the
+ * size of the item. */
 typedef int split_item_fn(void *ctx, const char *bytes, size_t n,
 			  struct err *e);
 
@@ -46,10 +46,10 @@ struct split *split_new_bounded(enum split_mode mode, size_t item_max,
 				split_item_fn *fn, void *ctx);
 void split_free(struct split *s);
 
-/* Takes the next bytes.  However the stream is cut, the items are the same.
- * ERR_LIMIT: an envelope is over ENVELOPE_BYTES_MAX.  ERR_INPUT: an item of the
- * list is missing beside a comma, or the list is not closed.  After an error
- * only split_free may follow. */
+/* Takes the next bytes.  The items do not depend on how the stream is divided
+ * into calls.  ERR_LIMIT: the envelope is larger than ENVELOPE_BYTES_MAX.
+ * ERR_INPUT: a comma of the list has no item before or after it, or the list is
+ * not closed.  After an error only split_free may follow. */
 int split_feed(struct split *s, const char *bytes, size_t n, struct err *e);
 
 /* Call this when the stream has ended.  It fails with ERR_CUT if the stream

@@ -23,12 +23,13 @@ enum watch_type {
 			   message, and the output stays untouched */
 };
 
-/* Decodes one line.  It calls `decode` with the line's object, unless the line
- * is a bookmark or an error, and fails if decode does.  It sets bookmark_rv for
- * WATCH_BOOKMARK only.  For WATCH_ERROR it returns 0, too, and sets
+/* Decodes one line.  Calls `decode` with the line's object, unless the line is
+ * a bookmark or an error, and fails if decode fails.  Sets bookmark_rv for
+ * WATCH_BOOKMARK only.  For WATCH_ERROR it also returns 0, and sets
  * *status_code to the Status' code and *e to its message.  `keep` names the
- * members that are read: WATCH_LINE_KEEP of a list with WATCH_STATUS_KEEP,
- * metadata with its resourceVersion, and the members that `decode` needs. */
+ * members that are read.  It is WATCH_LINE_KEEP(object), where `object` lists
+ * WATCH_STATUS_KEEP, metadata with its resourceVersion, and the members that
+ * `decode` needs. */
 #define WATCH_LINE_KEEP(object)                                                \
 	{"type", NULL},                                                        \
 	{                                                                      \
@@ -52,10 +53,10 @@ int watch_item_decode(const char *bytes, size_t n, const struct json_keep *keep,
 		      const struct json_bounds *bounds, watch_object_fn *decode,
 		      void *ctx, struct err *e);
 
-/* Decode a metav1.Status, from bytes or from JSON.  Members that it lacks
- * become 0 or "", and long texts are cut.  They return false, with *out
- * untouched, if it is no Status, such as the plain text "404 page not found"
- * for a CRD that is not served. */
+/* A metav1.Status.  watch_status_decode decodes it.  A missing member becomes 0
+ * or "", and long texts are cut.  It returns false, with *out untouched, if the
+ * bytes are no Status, such as the plain text "404 page not found" for a CRD
+ * that is not served. */
 struct status {
 	int code;
 	char reason[64];

@@ -23,8 +23,8 @@
 struct webhooks {
 	char rv[RV_BYTES]; /* "" if there is no such configuration */
 	unsigned n;
-	/* The caBundle of each webhook, decoded to PEM and owned.  NULL if it
-	 * is missing, over WEBHOOKS_BUNDLE_MAX, or no base64 of text. */
+	/* The caBundle of each webhook as PEM, owned.  NULL if it is missing,
+	 * longer than WEBHOOKS_BUNDLE_MAX, or not the base64 of a text. */
 	char *bundle[WEBHOOKS_MAX];
 };
 /* Frees the bundles.  A zeroed struct is allowed. */

@@ -16,9 +16,9 @@
  * config_defaults, applies the file, the environment and the flags in this
  * order, so that a later one wins, and ends with config_validate.  struct
  * config is a plain value without anything to free.  It does not change once
- * `serve` runs.  Each key stands once in the table in
- * src/wire/config/config_keys.c, which drives file, flags, help and
- * config_print.  The functions keep no state; any thread may call them.
+ * `serve` runs.  The table in src/wire/config/config_keys.c has each key once;
+ * the file, the flags, --help and config_print all use it.  The functions keep
+ * no state; any thread may call them.
  */
 #define CONFIG_PATH_BYTES 512
 #define CONFIG_ADDRESS_BYTES 300
@@ -102,7 +102,7 @@ bool config_pattern_can_match(const char *s);
 /* config_validate checks what must hold between keys, and fails with ERR_INPUT.
  * Its errors name the place of one of the keys, if places (which may be NULL)
  * has it: "FILE:LINE:COL: KEY: …" or "--FLAG: KEY: …".  config_advise warns of
- * settings that are allowed but work against each other. */
+ * settings that are allowed but conflict with each other. */
 int config_validate(const struct config *c, const struct config_places *places,
 		    struct err *e);
 void config_advise(const struct config *c, config_warn *warn, void *ctx);

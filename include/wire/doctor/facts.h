@@ -18,7 +18,7 @@
 
 /* Decodes a MutatingWebhookConfiguration.  Returns 1 if it has our webhook, 0
  * if it has not, and -1 on failure.  *bundle is its caBundle as PEM, which the
- * caller frees, or NULL if there is none that is base64 of text. */
+ * caller frees, or NULL if it is missing or not the base64 of a text. */
 int facts_webhook_decode(const char *bytes, size_t n, struct webhook_facts *out,
 			 char **bundle, struct err *e);
 
@@ -30,8 +30,8 @@ int facts_nodepool_decode(const char *bytes, size_t n,
 int facts_deployment_decode(const char *bytes, size_t n,
 			    struct deployment_facts *out, struct err *e);
 
-/* Sets all but nodepool and grace.  Returns 1 if the pod has ended or is being
- * deleted. */
+/* Sets all members of *out but nodepool and grace.  Returns 1 if the pod has
+ * ended or is being deleted. */
 int facts_pod_decode(const char *bytes, size_t n, struct pod_facts *out,
 		     struct err *e);
 
@@ -90,7 +90,7 @@ void facts_access_body(struct buf *b, const struct right *r,
 int facts_access_decode(const char *bytes, size_t n, bool *allowed,
 			struct err *e);
 
-/* Writes a Node or NodeClaim to create as a dry run at dry_run_paths.
+/* Writes a Node or NodeClaim, for a POST to dry_run_paths as a dry run.
  * DRY_RUN_BYTES are enough.  The NodeClaim has the node class of n. */
 extern const char *const dry_run_paths[KIND_COUNT];
 #define DRY_RUN_BYTES 4096

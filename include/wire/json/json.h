@@ -8,12 +8,12 @@
 #include "core/base/err.h"
 
 /*
- * Reading JSON (RFC 8259).  A pass over the bytes bounds depth and number of
- * values and checks the grammar.  It refuses bytes that are no UTF-8, \u0000,
- * lone surrogates, control bytes, a BOM, and anything after the document.  The
- * same pass copies only what the caller wants, which is little of a Node.  A
- * tree is built from that copy.  The strings of the tree lie in the copy, and
- * cJSON decodes the strings that have escapes.
+ * Reads JSON (RFC 8259).  A pass over the bytes checks the grammar, and limits
+ * the depth and the number of values.  It refuses bytes that are no UTF-8,
+ * \u0000, lone surrogates, control bytes, a BOM, and anything after the
+ * document.  The same pass copies only the members that the caller wants, which
+ * are a small part of a Node.  A tree is built from that copy.  The strings of
+ * the tree lie in the copy, and cJSON decodes the strings that have escapes.
  *
  * An error is ERR_INPUT ("not JSON: … at byte N"), ERR_LIMIT if the text is
  * beyond the bounds, or ERR_SYSTEM.  Keys compare case-sensitively; of
@@ -25,15 +25,15 @@
 struct json;
 
 struct json_bounds {
-	unsigned depth_max;  /* of arrays and objects */
+	unsigned depth_max;  /* nesting of arrays and objects */
 	unsigned values_max; /* of any kind; keys do not count */
 	bool nul_ok; /* \u0000 is allowed, and the string ends before it */
 	unsigned kept_values_max; /* values that json_pick keeps */
 	size_t kept_bytes_max;	  /* bytes of text that json_pick keeps */
 };
 extern const struct json_bounds json_bounds_default; /* limits.h */
-/* For objects that the API server stores.  Any annotation or message may hold
- * \u0000, and its object has to be read all the same. */
+/* For objects that the API server stores.  Any annotation or message may
+ * contain \u0000, and we have to read such objects, too. */
 extern const struct json_bounds json_bounds_stored;
 /* The same, but no more than JSON_SMALL_BYTES_MAX of text is kept. */
 extern const struct json_bounds json_bounds_small;
@@ -70,8 +70,9 @@ const struct json *json_path(const struct json *object, const char *const *keys,
 			     size_t n);
 const struct json *json_first(const struct json *array_or_object);
 const struct json *json_next(const struct json *value);
-const char *json_key(const struct json *member); /* of json_first/next */
-const char *json_string(const struct json *v);	 /* NULL unless a string */
+/* of a value from json_first or json_next */
+const char *json_key(const struct json *member);
+const char *json_string(const struct json *v); /* NULL unless a string */
 /* Returns whether the member `key` is the string `text`. */
 bool json_says(const struct json *object, const char *key, const char *text);
 bool json_is_object(const struct json *v);

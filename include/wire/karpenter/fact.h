@@ -45,7 +45,7 @@ enum fact_maker {
 	MAKER_COUNT,
 };
 
-/* One machine of a decision.  One of the two may be "". */
+/* One machine of a decision.  One of the two names may be "". */
 struct fact_node {
 	const char *node, *claim;
 };
@@ -56,7 +56,8 @@ struct fact {
 	enum fact_maker maker;
 	const char *claim, *node, *pool;
 
-	/* Only FACT_DECIDED has these; action and reason are on others, too. */
+	/* FACT_DECIDED has all of the following members.  Other kinds have at
+	 * most action and reason. */
 	const char *action; /* "delete", "replace", from 1.15 on "reboot" and
 				   "terminate-first" */
 	const char *reason; /* "drifted", "empty", "underutilized",
@@ -83,21 +84,23 @@ size_t fact_bytes(const struct fact *f);
  * the same. */
 int fact_compare(const struct fact *a, const struct fact *b);
 
-/* Returns the record's word for it: "created", "launched", ….  Static. */
+/* Returns the name of the kind in the record: "created", "launched", ….
+ * Static. */
 const char *fact_name(enum fact_kind kind);
 /* Returns "provisioner", "disruption", "static", or "" for MAKER_UNKNOWN.
  * Static. */
 const char *fact_maker_name(enum fact_maker maker);
 
-/* Returns whether the fact names all that its kind needs. */
+/* Returns whether the fact has all the names that its kind needs. */
 bool fact_whole(const struct fact *f);
 
 /* Returns whether a hold stops this decision.  Karpenter repairs an unhealthy
  * Node even if it has karpenter.sh/do-not-disrupt. */
 bool fact_heeds_hold(const struct fact *f);
 
-/* Parses dollars such as "0.11" or "-1.5" into millionths, cut.  Returns -1,
- * with *out untouched, if s is not in that form. */
+/* Parses dollars such as "0.11" or "-1.5" into millionths, and truncates
+ * smaller fractions.  Returns -1, with *out untouched, if s is not in that
+ * form. */
 int fact_dollars_parse(const char *s, size_t n, int64_t *out);
 
 #endif

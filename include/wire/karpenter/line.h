@@ -20,8 +20,8 @@
  * thread-safe.
  */
 enum line_what {
-	LINE_FACT,	 /* it tells one fact or, in an audit log, several:
-			    line_more */
+	/* A fact.  A line of an audit log may have more facts: line_more. */
+	LINE_FACT,
 	LINE_NOTHING,	 /* the line is empty, the head of a record, or a piece
 			    of a line that goes on in the next one */
 	LINE_OTHER,	 /* a message that we do not read; it is in *message */

@@ -12,14 +12,15 @@
 /*
  * Makes facts of Karpenter's metrics in Prometheus's answer to a range query
  * (docs/what-if.md#prometheus).  The series come one by one, and the facts are
- * known when all have come.  A gauge with the age of each Node tells which
- * Nodes there were, and from when to when.  Counters tell how many NodeClaims
- * of a NodePool were created and disrupted, and why, but not which; the Nodes
- * that came or went next are assigned to them.  A NodeClaim gets the name of
- * its Node.  The cost of a NodePool is divided by the number of its Nodes.
+ * known when all series have come.  A gauge with the age of each Node tells
+ * which Nodes existed, and when each of them came and went.  Counters tell how
+ * many NodeClaims of a NodePool were created and disrupted, and why, but not
+ * which; the Nodes that came or went next are assigned to them.  A NodeClaim
+ * gets the name of its Node.  The cost of a NodePool is divided by the number
+ * of its Nodes.
  *
- * One answer may not cover the whole time.  Several answers count as one if
- * they come in order of time; a sample that comes twice counts once.  Not
+ * One answer may not cover the whole time.  Pass several answers in order of
+ * time; they count as one, and a sample that comes twice counts once.  Not
  * thread-safe.
  */
 struct matrix;
@@ -44,7 +45,7 @@ struct matrix_sums {
 int matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
 	       struct matrix_sums *out, struct err *e);
 
-/* What an answer has besides its series. */
+/* The parts of an answer besides its series. */
 #define MATRIX_TEXT_BYTES 160
 struct matrix_answer {
 	bool matrix;	   /* the answer is that of a range query, and no

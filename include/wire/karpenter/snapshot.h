@@ -21,7 +21,7 @@ typedef int snapshot_fn(void *ctx, const struct fact *f, struct err *e);
 
 enum snapshot_what {
 	SNAPSHOT_TAKEN,
-	SNAPSHOT_OTHER,	 /* there is no fact in it */
+	SNAPSHOT_OTHER,	 /* the item has no fact */
 	SNAPSHOT_BROKEN, /* not JSON, or beyond the bounds of limits.h */
 	SNAPSHOT_FAILED, /* fn has failed, and set *e */
 };

@@ -25,14 +25,16 @@ struct told_claim {
 	uint32_t list;
 	uint32_t next;	    /* in a free place: the next free place, or NO_ID */
 	int64_t created_ms; /* STAMP_NONE if not told */
-	int64_t last_ms;    /* the time of the latest of these facts */
+	int64_t last_ms;    /* the time of the latest fact about the claim */
 };
 
 struct told {
 	struct told_claim *at;
 	uint32_t max, top, list;
-	uint32_t free;	/* the first free place below top, or NO_ID if none */
-	uint32_t *gone; /* a ring of the claims that went last; NO_ID: none */
+	uint32_t free; /* the first free place below top, or NO_ID if none */
+	/* A ring of the latest claims that are gone.  NO_ID: the place is free.
+	 */
+	uint32_t *gone;
 	uint32_t gone_next;
 	struct index index;
 };
@@ -41,12 +43,12 @@ struct told {
 int told_init(struct told *t, uint32_t max);
 void told_done(struct told *t);
 void told_begin(struct told *t); /* call it first, and when a list begins */
-/* Returns whether the fact comes from an Event: a decision, or who made a
- * claim. */
+/* Returns whether the fact comes from an Event.  Such a fact is a decision, or
+ * says who created a claim. */
 bool told_of_event(const struct fact *f);
 /* Returns the name of the claim that the fact is about. */
 const char *told_name(const struct fact *f);
-/* Returns the claim's place, or NO_ID.  It may be gone. */
+/* Returns the claim's place, or NO_ID.  The claim may be gone already. */
 uint32_t told_find(const struct told *t, const char *name);
 /* Returns whether there is no room for another claim. */
 bool told_full(const struct told *t);
@@ -58,8 +60,9 @@ bool told_news(struct told *t, const struct fact *f);
 /* Finds the next claim from *i on that is gone.  Call it after a complete list.
  * Returns false at the end. */
 bool told_gone(const struct told *t, uint32_t *i);
-/* Notes that the claim went at now_ms, or as late as the latest fact about it,
- * and makes *f that fact.  Its texts are valid until the next call. */
+/* Notes that the claim is gone, and makes *f the FACT_GONE of the claim.  Its
+ * time is now_ms, or the time of the latest fact about the claim if that is
+ * later.  Its texts are valid until the next call. */
 void told_going(struct told *t, uint32_t i, int64_t now_ms, struct fact *f);
 /* Forgets the claim of this name, which is gone and about which no Event comes
  * later.  An unknown name is ignored. */

@@ -27,14 +27,15 @@ struct exec {			 /* strings are owned (malloc) */
 	char *args[EXEC_ARGS_MAX + 1]; /* without the command; ends with NULL */
 	char *env[EXEC_ENV_MAX + 1];   /* "NAME=VALUE", NULL at the end */
 	char *install_hint;	       /* on one line, or NULL if none */
-	char *place;	   /* "FILE:LINE:COL: user NAME", for messages; NULL: it
-			   is not from a file */
+	/* "FILE:LINE:COL: user NAME", for messages.  NULL if it does not come
+	 * from a file. */
+	char *place;
 	bool cluster_info; /* Whether EXEC_INFO has to contain the cluster. */
 };
 /* Frees x and its strings.  NULL is allowed. */
 void exec_free(struct exec *x);
 
-/* The cluster, as EXEC_INFO tells it to the plugin.  ca_pem and tls_server_name
+/* The cluster, as the plugin gets it in EXEC_INFO.  ca_pem and tls_server_name
  * may be NULL. */
 struct exec_cluster {
 	const char *server, *tls_server_name, *ca_pem;

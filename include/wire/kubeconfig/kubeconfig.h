@@ -16,7 +16,7 @@
  * says so.  The functions keep no state; any thread may call them.
  */
 struct kubeconfig {   /* strings are owned (malloc) or NULL */
-	char *server; /* http(s)://host[:port][/path], no last '/' */
+	char *server; /* http(s)://host[:port][/path] without '/' at the end */
 	char *tls_server_name;
 	/* At most one of PEM and file is set.  If the kubeconfig has both, the
 	 * PEM counts. */

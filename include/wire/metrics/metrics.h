@@ -22,8 +22,8 @@ struct metrics_process {
 
 struct metrics_gauges {
 	struct controller_report controller;
-	/* Objects that are held because of a hold-until.  With MODE_OBSERVE:
-	 * that would be held. */
+	/* Number of objects that are held because of a hold-until.  With
+	 * MODE_OBSERVE, the number that would be held. */
 	uint32_t by_hand[KIND_COUNT];
 	int64_t cert_not_after_ms; /* 0 if no certificate */
 	bool leads;

@@ -13,7 +13,7 @@
  * for.  The functions keep no state; any thread may call them.
  */
 
-/* A parameter that the path knows. */
+/* A parameter that the path accepts. */
 struct query_param {
 	const char *key;
 	char *out; /* its value, decoded; the caller's storage */
@@ -21,8 +21,8 @@ struct query_param {
 	bool found;
 };
 
-/* Reads a query, "a=1&b=2" without its '?', into the parameters that are known.
- * %XX is decoded, and '+' stands for itself.  The parameter `timeout`, which
+/* Reads a query such as "a=1&b=2", without its '?', into the n parameters.  %XX
+ * is decoded, and '+' stands for itself.  The parameter `timeout`, which
  * kubectl may add, is ignored.  Returns -1 with a sentence that says what was
  * expected if the query has another parameter, a parameter twice, one without a
  * value, one whose value is too long, or a bad %XX. */
@@ -30,9 +30,9 @@ int query_read(const char *query, struct query_param *params, size_t n,
 	       struct err *e);
 
 /* Returns the format that the Accept field asks for (RFC 9110 §12.5.1): the one
- * with the highest weight or, of equal ones, the one that is named most
- * exactly.  It is text if the field names none of the three, or accept is
- * NULL. */
+ * with the highest weight.  Of formats with the same weight it is the one that
+ * the field names most exactly.  Returns text if the field names none of the
+ * three formats, or if accept is NULL. */
 enum status_format query_accept(const char *accept);
 /* Sets *f by its name: "text", "json" or "html".  Returns -1 and a sentence for
  * any other. */

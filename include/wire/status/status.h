@@ -28,9 +28,9 @@ extern const char status_policy[];
 
 /* Who leads. */
 struct status_lead {
-	bool electing; /* there is an election; without one each
-				   replica leads */
-	bool here;     /* this replica leads */
+	/* Whether leader election is enabled.  If not, each replica leads. */
+	bool electing;
+	bool here; /* this replica leads */
 	/* Nobody leads: the Lease still names the earlier container of this
 	 * pod. */
 	bool restarted;
@@ -46,7 +46,8 @@ struct status_lead {
 	": its own pod led before it restarted, and nobody leads until that "  \
 	"Lease has run out"
 
-/* The reviews of the last minute, or since the start if that is later. */
+/* Counts of the reviews in the last minute, or since the start if that is
+ * later. */
 struct status_admissions {
 	unsigned seconds;
 	uint64_t held;
@@ -65,8 +66,8 @@ struct status_head {
 	int64_t now_ms; /* the API server's time */
 	const char *version;
 	char replica[NAME_BYTES]; /* the identity of the replica that answers */
-	bool observe; /* MODE_OBSERVE: each hold is one that would be
-				   there */
+	/* MODE_OBSERVE: the holds are those that would be made. */
+	bool observe;
 	struct status_lead lead;
 	int64_t cert_not_after_ms; /* when the certificate expires; 0: none is
 				      served */
@@ -95,7 +96,7 @@ void status_write(struct buf *b, enum status_format f,
 		  const struct status_head *h,
 		  const struct status_items *items);
 
-/* Appends the answer about the machine that was asked for as `name`.  scope is
+/* Appends the answer about the machine that the request calls `name`.  scope is
  * the machine's, or NULL if it has none. */
 void status_write_machine(struct buf *b, enum status_format f,
 			  const struct status_head *h, const char *name,
@@ -112,7 +113,7 @@ struct status_machines {
 };
 
 /* Appends the list, with the machines that need attention first.  It writes as
- * many as have room, and says how many were left out. */
+ * many as fit, and how many were left out. */
 void status_write_machines(struct buf *b, enum status_format f,
 			   const struct status_head *h,
 			   const struct status_machines *list);

@@ -8,8 +8,8 @@
 #include "core/base/err.h"
 
 /*
- * Reading YAML 1.1 (and JSON, which is nearly a subset) by libyaml's event
- * parser, as a tree that knows the place of each value.  It reads one document.
+ * Reads YAML 1.1 (and JSON, which is nearly a subset) with libyaml's event
+ * parser, into a tree that has the place of each value.  It reads one document.
  * Aliases, anchors, tags and duplicate keys are errors.  The bounds are in
  * limits.h.  Errors read "FILE:LINE:COL: …".  No state; any thread.
  *

@@ -16,9 +16,9 @@
  * pair (--inspect), or renews the pair in the cluster (--renew, which is
  * serve_renew in src/daemon).
  *
- * read_request collects the flags and checks which of them go together, so that
- * nothing is written before all input is good.  The pair is then read back as
- * serve would read it.  The work is done by edge/certs.
+ * read_request collects the flags and checks their combination, so that nothing
+ * is written if the input is wrong.  mint reads the new pair back as serve
+ * would read it.  edge/certs does the work.
  */
 
 #define SERVICE "karpenter-node-holder.karpenter-node-holder.svc"
@@ -47,7 +47,7 @@ static const char usage[] =
 	"    -h, --help:\n        this text\n";
 
 /* What the command line asks for.  The names point into `lists`, which owns the
- * copies that were split at commas. */
+ * copies of the flag values that add_names has split at commas. */
 struct certs_request {
 	const char *out, *cert, *key;
 	struct certs_names names;
@@ -217,8 +217,9 @@ mint(const struct certs_request *r, struct err *e)
 	return 0;
 }
 
-/* A pair that serve would refuse is an answer and no wrong input, so the exit
- * code is 1.  A file that does not exist is wrong input. */
+/* Describes the pair.  The exit code is 1 if serve would refuse the pair,
+ * because the input was right and this is the answer.  It is 2 if no
+ * certificate could be read from the file, because the input was wrong. */
 static int
 inspect(const struct certs_request *r)
 {
@@ -260,7 +261,7 @@ cmd_certs(int argc, char **argv, const struct timing *t)
 	struct err e;
 	int code;
 
-	/* It shares its flags with serve. */
+	/* `certs --renew` takes the flags of serve. */
 	if (argc > 1 && strcmp(argv[1], "--renew") == 0) {
 		argv[1] = "certs --renew";
 		return cmd_renew(argc - 1, argv + 1, t);

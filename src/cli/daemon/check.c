@@ -16,8 +16,9 @@ static const char usage[] =
 	"and prints\nwhat counts, as a file that --config reads.  Nothing is "
 	"started.\n'holderctl check' looks at a cluster.\n";
 
-/* Warns of an unusable pair.  It is no error, because serve starts without a
- * pair and takes one as soon as there is one. */
+/* Prints what the certificate pair is good for, or warns that the pair cannot
+ * be used.  This is no error, because serve starts without a pair and loads a
+ * pair as soon as there is one. */
 static void
 report_pair(const struct config *c)
 {
@@ -44,8 +45,8 @@ report_pair(const struct config *c)
 	certs_pair_done(&pair);
 }
 
-/* Prints how many machines and connections the memory limit has room for while
- * there are few machines. */
+/* Prints how many machines and connections the memory limit has room for.  The
+ * number of connections is the one for an empty table of machines. */
 static void
 report_room(const struct config *c)
 {

@@ -13,7 +13,8 @@ int cmd_serve(int argc, char **argv, const struct timing *t);
 int cmd_certs(int argc, char **argv, const struct timing *t);
 int cmd_check(int argc, char **argv, const struct timing *t);
 
-/* Runs `certs --renew`; argv[0] stands for both words. */
+/* Runs `certs --renew`.  argv[0] is "certs --renew", both words in one
+ * string. */
 int cmd_renew(int argc, char **argv, const struct timing *t);
 
 #endif

@@ -44,7 +44,7 @@ run_daemon(struct options *o, run_command *run, const struct timing *t)
 int
 cmd_renew(int argc, char **argv, const struct timing *t)
 {
-	static struct options o; /* too large for a stack */
+	static struct options o; /* Too large for the stack. */
 	struct err e;
 	int rc = options_parse(argc, argv, usage_renew, &o, &e);
 
@@ -59,7 +59,7 @@ cmd_renew(int argc, char **argv, const struct timing *t)
 int
 cmd_serve(int argc, char **argv, const struct timing *t)
 {
-	static struct options o; /* too large for a stack */
+	static struct options o; /* Too large for the stack. */
 	struct err e;
 	int rc = options_parse(argc, argv, usage, &o, &e);
 

@@ -80,7 +80,7 @@ print_report(const struct findings *f, bool json)
 int
 cmd_check(int argc, char **argv, const struct timing *t)
 {
-	static struct cluster_request r; /* too large for a stack */
+	static struct cluster_request r; /* Too large for the stack. */
 	static struct findings findings;
 	struct kubeconfig access = {0};
 	struct err e = {0};
@@ -101,7 +101,9 @@ cmd_check(int argc, char **argv, const struct timing *t)
 		access_in_cluster(r.options.kubeconfig, r.options.context);
 	findings_init(&findings);
 	rc = doctor_run(&r.setup, &access, t, &findings, &e);
-	if (rc != 0) /* does not wait for a reader, even after a signal */
+	/* output_tell does not wait for a reader of stderr, even after a
+	 * signal. */
+	if (rc != 0)
 		output_tell("%s: %s", say_program(), e.text);
 	output_tell_end();
 	return rc != 0 ? CMD_FAILED : print_report(&findings, r.json);

@@ -11,14 +11,15 @@
 #define RECOMMEND_HOLDS "1m,2m,5m,10m,20m"
 #define RECOMMEND_SCOPES "cluster,nodepool,node"
 
-/* The limits of a recommendation without flags.  `asked` is false. */
+/* The limits of a recommendation if no flag sets them.  Its `asked` is
+ * false. */
 extern const struct advice_setup recommend_flags_defaults;
 
-/* Takes a flag and its value, and notes in *a that a recommendation is asked
- * for.  Returns 1, or 0 if it is another flag, or -1 with *e set.  If value is
- * NULL, it only returns whether it is one of these flags. */
+/* Stores the value of a flag, and sets a->asked.  Returns 1 on success, 0 if
+ * `name` is none of these flags, and -1 with *e set on failure.  If value is
+ * NULL, it checks only the name. */
 int recommend_flags_take(struct advice_setup *a, const char *name,
 			 const char *value, struct err *e);
-void recommend_flags_help(void); /* prints them */
+void recommend_flags_help(void); /* Prints the help of these flags. */
 
 #endif

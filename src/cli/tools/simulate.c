@@ -20,14 +20,14 @@
 #include "recommend_flags.h"
 
 /*
- * The command `simulate`: its flags, and the settings that are compared.  Each
- * flag of a setting takes several values, and a configuration file may be given
- * several times.  make_settings makes a setting of each combination and a label
- * that shows in what it differs.
+ * The command `simulate`: its flags, and the settings that it compares.  Each
+ * flag in `keys` takes several values, and --config may be given several times.
+ * make_settings makes one setting of each combination.  The label of a setting
+ * shows how it differs from the others.
  *
- * Everything is checked before anything is read: the values by wire/config, the
- * files to write against the files to read.  The work is done by
- * src/tools/simulate.
+ * Everything is checked before any log is read.  wire/config checks the values,
+ * and check_places compares the files to write with the files to read.
+ * src/tools/simulate does the work.
  */
 
 static const char usage[] =
@@ -58,11 +58,11 @@ static const struct {
 };
 #define KEYS_N (sizeof(keys) / sizeof(keys[0]))
 #define VALUE_ROOM 64
-#define FILE_SHOWN 60 /* bytes of a configuration file's name in a label */
+#define FILE_SHOWN 60 /* Bytes of a file's name that a label shows. */
 
 struct values {
 	char at[SIMULATE_SETTINGS_MAX][VALUE_ROOM];
-	size_t n; /* 0: the flag is not given */
+	size_t n; /* 0 if the flag was not given. */
 };
 
 struct request {
@@ -204,7 +204,7 @@ is_flag(const char *name)
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (strcmp(name, others[i]) == 0)
 			return true;
-	/* These calls only ask whether it is one of their flags. */
+	/* Without a value, these calls only check the name. */
 	return prometheus_flags_take(&(struct prometheus_flags){NULL}, name,
 				     NULL) ||
 	       recommend_flags_take(&(struct advice_setup){0}, name, NULL,
@@ -252,7 +252,8 @@ take_file(struct request *q, const char *file, struct err *e)
 	return 0;
 }
 
-/* Takes -o VALUE, which no other command has. */
+/* Takes -o and its value as two arguments.  flags_next takes the other forms,
+ * such as -ojson. */
 static int
 take_short(struct request *q, struct flags *f, struct err *e)
 {
@@ -324,8 +325,8 @@ read_config(const char *file, struct config *c, struct config_places *places,
 	return rc;
 }
 
-/* Writes a file's name for tables and pictures.  Of a long name it keeps the
- * end, which says more than the beginning. */
+/* Writes a file's name for tables and pictures.  A long name loses its
+ * beginning, because the end says more about the file. */
 static void
 put_file(struct buf *b, const char *file)
 {
@@ -370,7 +371,7 @@ static int
 add_setting(struct request *q, const char *file, const size_t chosen[KEYS_N],
 	    struct err *e)
 {
-	static struct config c; /* too large for a stack */
+	static struct config c; /* Too large for the stack. */
 	struct config_places places = {.file = NULL};
 	bool known;
 
@@ -386,13 +387,15 @@ add_setting(struct request *q, const char *file, const size_t chosen[KEYS_N],
 			return -1;
 	if (config_validate(&c, &places, e))
 		return -1;
-	c.rules.mode = MODE_ENFORCE; /* replay as if the holder wrote */
+	/* The replay acts as if the holder wrote, whatever the mode in the file
+	 * is. */
+	c.rules.mode = MODE_ENFORCE;
 	describe(&q->settings[q->setup.settings_n++], q, &c, file, chosen);
 	return 0;
 }
 
 /* Chooses the next combination of one value for each key.  Returns false after
- * the last one. */
+ * the last combination. */
 static bool
 choose(const struct request *q, size_t chosen[KEYS_N])
 {
@@ -449,7 +452,8 @@ find_input(struct request *q, const struct timing *t, struct err *e)
 	return 0;
 }
 
-/* Checks that a picture does not take the place of a file that is read. */
+/* Checks that the file for --svg or --html would not overwrite a file that is
+ * read. */
 static int
 check_place(const struct request *q, const char *flag, const char *file,
 	    struct err *e)
@@ -490,7 +494,7 @@ check_places(const struct request *q, struct err *e)
 int
 cmd_simulate(int argc, char **argv, const struct timing *t)
 {
-	static struct request q; /* too large for a stack */
+	static struct request q; /* Too large for the stack. */
 	struct flags f = {.argc = argc, .argv = argv};
 	struct err e = {0};
 	int rc;

@@ -57,7 +57,7 @@ own_flag(void *ctx, struct flags *f, struct err *e)
 int
 cmd_uninstall(int argc, char **argv, const struct timing *t)
 {
-	static struct uninstall_request r; /* too large for a stack */
+	static struct uninstall_request r; /* Too large for the stack. */
 	struct kubeconfig access = {0};
 	struct err e = {0};
 	int rc;

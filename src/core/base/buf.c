@@ -65,7 +65,8 @@ buf_printf(struct buf *b, const char *fmt, ...)
 	b->len += (size_t)n;
 }
 
-/* Appends the character at s, and returns its length. */
+/* Appends the JSON form of the character at s.  Returns the length of the
+ * character in bytes. */
 static size_t
 json_character(struct buf *b, const char *s)
 {

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Reads a unit: "h", "m", "s" or "ms".  Returns its length in ms, or 0 if there
- * is none. */
+/* Reads a unit ("h", "m", "s" or "ms") and advances *s past it.  Returns the
+ * length of the unit in ms, or 0 if *s does not begin with a unit. */
 static int64_t
 unit_ms(const char **s)
 {
@@ -28,8 +28,8 @@ unit_ms(const char **s)
 	}
 }
 
-/* Reads one term such as "1.5h" and adds it to *ms.  Decimals after the ninth
- * do not count. */
+/* Reads one term such as "1.5h" and adds it to *ms.  Ignores decimals after the
+ * ninth. */
 static int
 duration_term(const char **s, int64_t *ms)
 {

@@ -8,8 +8,8 @@
 int
 heap_init(struct heap *h, uint32_t cap)
 {
-	/* Pages that are never used stay untouched.  calloc may clear small
-	 * arrays. */
+	/* malloc leaves pages untouched until they are used.  calloc may clear
+	 * small arrays. */
 	*h = (struct heap){.cap = cap};
 	h->ids = malloc(cap * sizeof(*h->ids));
 	h->pos = malloc(cap * sizeof(*h->pos));
@@ -38,7 +38,7 @@ place(struct heap *h, uint32_t at, uint32_t id, int64_t key)
 	h->pos[id] = at + 1;
 }
 
-/* Moves the id to where its key belongs, from a place that is free. */
+/* Puts the id where its key belongs, at or above the free place `at`. */
 static void
 sift_up(struct heap *h, uint32_t at, uint32_t id, int64_t key)
 {

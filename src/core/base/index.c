@@ -7,15 +7,16 @@
 
 #define USED_MIN 256u
 
-/* Returns whether seven eighths of the slots in use are taken. */
+/* Returns whether n ids take more than seven eighths of the `used` slots. */
 static bool
 is_full(uint32_t n, uint32_t used)
 {
 	return n > used / 8 * 7;
 }
 
-/* Multiplies and folds the product.  One factor has to be secret, so that
- * nobody can foresee how a change of the other factor changes the result. */
+/* Multiplies a by b and folds the product to 64 bits.  One factor has to be
+ * secret, so that nobody can predict how a change of the other factor changes
+ * the result. */
 static uint64_t
 mix(uint64_t a, uint64_t b)
 {
@@ -24,8 +25,8 @@ mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Takes eight bytes at a time, because every watch line leads to several
- * lookups. */
+/* Hashes eight bytes at a time.  Speed matters, because every watch line leads
+ * to several lookups. */
 uint32_t
 index_hash(const char *text, uint64_t seed)
 {
@@ -66,8 +67,8 @@ index_init(struct index *x, uint32_t ids_max, uint32_t ids_end,
 			    .hash = hash,
 			    .same = same,
 			    .ctx = ctx};
-	/* The other slots are cleared when they come into use.  calloc might
-	 * clear, and so touch, all of them now. */
+	/* Slots beyond USED_MIN are cleared when they come into use.  calloc
+	 * might clear all slots now, and so touch their pages. */
 	x->slots = malloc(cap * sizeof(*x->slots));
 	if (x->slots == NULL) {
 		index_done(x);
@@ -106,12 +107,12 @@ insert(struct index *x, uint32_t id)
 	x->slots[i] = (hash & ~x->id_mask) | (id + 1);
 }
 
-/* Doubles the number of slots in use.  Each id is taken out and inserted again,
- * in probe order, beginning behind a free slot.  An id's new home is its old
- * one or lies as far behind it as there were slots, so the id comes to lie no
- * further from it than before, and never behind an id that is still to be
- * moved.  So no gap opens between an id and its home.  Ids with the same key
- * keep their order. */
+/* Doubles the number of slots in use.  Each id is taken out and inserted again.
+ * The slots are visited in probe order, starting after a free slot.  An id's
+ * new home is either its old home or exactly as many slots after its old home
+ * as there were slots.  So an id ends up no further from its home than before,
+ * and never after an id that has yet to be moved.  Therefore no gap opens
+ * between an id and its home.  Ids with the same key keep their order. */
 static void
 grow(struct index *x)
 {
@@ -142,8 +143,8 @@ index_add(struct index *x, uint32_t id)
 	x->n++;
 }
 
-/* Returns whether a search would still find the id at `from` if it moved back
- * to `hole`, that is, whether its home lies at or before `hole`. */
+/* Returns whether a search would still find the id at `from` if the id moved
+ * back to `hole`.  That is so if the id's home is at or before `hole`. */
 static bool
 may_move(const struct index *x, uint32_t from, uint32_t hole)
 {

@@ -28,14 +28,17 @@ four(const char *text)
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Reads eight digits at once, four at `a` and four at `b`, as every watch line
- * brings several uids.  Returns false if one is no lower-case digit. */
+/* Reads eight hexadecimal digits at once, four at `a` and four at `b`.  Speed
+ * matters, because every watch line has several uids.  Returns false if a
+ * character is not a lower-case hexadecimal digit. */
 static bool
 digits_read(const char *a, const char *b, uint64_t *out)
 {
 	uint64_t c = four(a) << 32 | four(b), v, letters;
 
-	/* The value of each character as a digit, and back to a character. */
+	/* Convert each character to the value of a digit.  The test below
+	 * converts the values back.  If a character is not a lower-case digit,
+	 * the result differs from the text. */
 	v = (c & EACH(0x0f)) + (c >> 6 & EACH(1)) * 9;
 	letters = (v + EACH(0x80 - 10)) >> 7 & EACH(1);
 	if ((v & EACH(0xf0)) != 0 ||
@@ -47,8 +50,9 @@ digits_read(const char *a, const char *b, uint64_t *out)
 	return true;
 }
 
-/* Reads a UUID in lower case.  A UUID that begins like a reference is kept as a
- * text. */
+/* Reads a UUID in lower case.  Returns false for any other text, and for a UUID
+ * whose high half is that of UID_NONE, because that half marks a reference.
+ * The caller then keeps the text as a string. */
 static bool
 uuid_read(const char *text, struct uid *out)
 {
@@ -136,8 +140,8 @@ packed_uid_compare(const struct strings *s, struct uid a, struct uid b)
 
 	if (packed_uid_equals(a, b))
 		return 0;
-	/* The digits of both UUIDs are in the same places, so numbers compare
-	 * as their texts do. */
+	/* The digits of both UUIDs are in the same places, so the numbers have
+	 * the same order as the texts. */
 	if (a.high != UID_NONE.high && b.high != UID_NONE.high)
 		return a.high < b.high || (a.high == b.high && a.low < b.low)
 			       ? -1
@@ -151,8 +155,9 @@ packed_uid_compare(const struct strings *s, struct uid a, struct uid b)
 
 #define NUMBER_LENGTH 18 /* 10^18 < VERSION_TEXT */
 
-/* Reads a number without leading zeros.  A number that is too long is kept as a
- * text. */
+/* Reads a decimal number.  Returns false for any other text, and for a number
+ * that has a leading zero or more than NUMBER_LENGTH digits.  The caller then
+ * keeps the text as a string. */
 static bool
 number_read(const char *text, uint64_t *out)
 {

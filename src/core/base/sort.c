@@ -3,8 +3,8 @@
 
 typedef bool before_fn(const void *ctx, uint32_t a, uint32_t b);
 
-/* Sifts down the id at `at`, so that the top of each subtree is the id that
- * sorts last in it. */
+/* Moves the id at `at` down until the root of each subtree is the id that sorts
+ * last in that subtree. */
 static void
 sift(uint32_t *ids, uint32_t at, uint32_t n, before_fn *before, const void *ctx)
 {

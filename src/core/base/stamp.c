@@ -131,8 +131,8 @@ stamp_parse(const char *s, int64_t *ms)
 		return -1;
 	if (to_ms(y, mo, d, h, mi, sec, &t))
 		return -1;
-	/* An offset or a leap second may lead out of the years 0 to 9999 in
-	 * UTC, and stamp_format could not write such a time. */
+	/* An offset or a leap second may move the time out of the years 0 to
+	 * 9999 in UTC.  stamp_format could not write such a time. */
 	t += frac - off;
 	if (t < FIRST_MS || t > LAST_MS)
 		return -1;
@@ -140,8 +140,8 @@ stamp_parse(const char *s, int64_t *ms)
 	return 0;
 }
 
-/* Writes v with n digits.  A stamp is written for each review, and printf would
- * be a twentieth of its instructions. */
+/* Writes v with n digits.  Each review writes a stamp, and printf would take a
+ * twentieth of the review's instructions. */
 static void
 digits_put(char *out, int n, unsigned v)
 {
@@ -162,7 +162,8 @@ stamp_format(int64_t ms, char out[STAMP_BYTES])
 	}
 	civil_from_days(days, &y, &m, &d);
 	if (y < 0 || y > 9999) {
-		/* RFC 3339 has no such year.  Our clock never shows one. */
+		/* RFC 3339 has only the years 0 to 9999.  Our clock never shows
+		 * another year. */
 		y = y < 0 ? 0 : 9999;
 	}
 	s = (int)(rest / 1000);

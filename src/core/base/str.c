@@ -23,8 +23,8 @@ str_copy(char *dst, size_t cap, const char *s)
 	return 0;
 }
 
-/* Copies the first n bytes of s, or as many whole characters as there is room
- * for.  Returns the number of bytes copied. */
+/* Copies the first n bytes of s.  If they do not fit, copies as many whole
+ * characters as fit.  Returns the number of bytes copied. */
 static size_t
 copy_whole(char *dst, size_t cap, const char *s, size_t n)
 {

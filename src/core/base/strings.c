@@ -5,28 +5,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of the arena for each string that there may be. */
+/* The arena may have at most one string for this many of its bytes. */
 #define STRING_BYTES_LEAST 32
 
 /*
- * The first unit of the arena stays zeroed and is the empty string.  From there
- * to `top` lies one place behind the other, each a string or free.  No two free
- * places adjoin, and none ends at `top`.  A string begins with a unit and goes
- * on over those behind it.  A free place that is more than one unit has its
- * size in the second and in the last of them.
+ * The arena is an array of units.  The first unit stays zeroed and is the empty
+ * string.  The units after it, up to `top`, are divided into places, each of
+ * which has a string or is free.  Two free places are never next to each other,
+ * and the last place before `top` is never free.  A string begins in the first
+ * unit of its place and continues in the units after it.  A free place of more
+ * than one unit has its size, in units, in its second unit and in its last
+ * unit.
  */
 struct string_unit {
-	/* A string's users, the next free place of the same class (0: none),
-	 * or a size, together with the bits below. */
+	/* In a string, the number of its users.  In the first unit of a free
+	 * place, the next free place of the same class, or 0.  In its second
+	 * and last units, its size.  The bits below are part of the same
+	 * word. */
 	uint32_t word;
-#define FREE (1u << 31)	       /* a free place begins here … */
-#define ALONE (1u << 30)       /* … and has no other unit */
-#define BEHIND_FREE (1u << 29) /* a string begins here, behind a free place */
+#define FREE (1u << 31)	       /* A free place begins here. */
+#define ALONE (1u << 30)       /* The free place has only this unit. */
+#define BEHIND_FREE (1u << 29) /* The place before this string is free. */
 #define NUMBER (BEHIND_FREE - 1)
 	union {
-		char text[4];	 /* the string's beginning */
-		uint32_t before; /* the free place that is followed by
-					   this one in its class; 0: none */
+		char text[4]; /* The beginning of the string. */
+		/* In a free place, the previous free place of the same class,
+		 * or 0. */
+		uint32_t before;
 	};
 };
 
@@ -113,8 +118,8 @@ free_units(const struct strings *s, uint32_t at)
 	return s->at[at].word & ALONE ? 1 : number(s, at + 1);
 }
 
-/* Returns the class of a size.  All places larger than any string are one
- * class. */
+/* Returns where the first free place of a size is stored.  All sizes larger
+ * than any string share one class. */
 static uint32_t *
 class_of(struct strings *s, uint32_t units)
 {
@@ -173,8 +178,9 @@ place_free(struct strings *s, uint32_t at, uint32_t units)
 		free_add(s, at, end - at);
 }
 
-/* Returns a place of that size, or 0 if there is none.  It takes a free place,
- * or the beginning of a larger one, or else a place that was never used. */
+/* Returns a place of this size, or 0 if there is no room.  It takes a free
+ * place, or the beginning of a larger free place, or else units that were never
+ * used. */
 static uint32_t
 place_take(struct strings *s, uint32_t units)
 {

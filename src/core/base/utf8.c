@@ -50,7 +50,7 @@ utf8_code(const char *s, size_t n)
 	return c;
 }
 
-/* Characters that a terminal obeys instead of showing them. */
+/* Characters that a terminal does not show but obeys as commands. */
 static const struct {
 	uint32_t first, last;
 } obeyed[] = {
@@ -65,7 +65,8 @@ static const struct {
 size_t
 utf8_shown(const char *s, bool *shows)
 {
-	/* The NUL ends a character that is cut. */
+	/* The text may end within these 4 bytes.  utf8_len does not read past
+	 * the NUL, because no character contains a NUL after its first byte. */
 	size_t n = utf8_len(s, 4);
 	uint32_t c = utf8_code(s, n);
 

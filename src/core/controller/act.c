@@ -6,12 +6,12 @@
 #include "controller_parts.h"
 
 /*
- * This file finds the next action for one machine.  controller_goal says what
- * ought to be: the machine is held, cleared or left alone.  controller_act_on
- * describes the two halves of the machine, its NodeClaim and its Node, as they
- * are, asks core/rules/decide what to write, and describes the action.  A
- * machine that has to be released waits for the fresh lists (release.h), which
- * controller_start_fresh begins.
+ * This file finds the next action for one machine.  controller_goal returns the
+ * goal: the machine is to be held, cleared or left alone.  controller_act_on
+ * describes the present state of the machine's two halves, its NodeClaim and
+ * its Node.  It asks core/rules/decide what to write, and describes the action.
+ * A machine that has to be released waits for the fresh lists (release.h),
+ * which controller_start_fresh begins.
  */
 
 bool
@@ -49,15 +49,16 @@ controller_goal(const struct controller *s, uint32_t head, struct now now,
 	if (terms.until_ms == STAMP_NONE &&
 	    !timers_scope_held(&s->timers, head))
 		return GOAL_CLEAR;
-	/* A person's hold-until holds it. */
+	/* A drifted machine is cleared although its scope is held.  It stays
+	 * held if a person has set hold-until. */
 	if (terms.until_ms == STAMP_NONE && controller_drifts(s, head)) {
 		*why = "drifted";
 		return GOAL_CLEAR;
 	}
 	*why = terms.until_ms != STAMP_NONE ? "hold-until" : "scale-up";
-	/* Karpenter disrupts no Node without a NodeClaim.  So the hold need not
-	 * spread to such a Node, and nothing need be removed from it while
-	 * other machines are held. */
+	/* Karpenter does not disrupt a Node without a NodeClaim.  So such a
+	 * Node needs no hold, and nothing has to be removed from it while other
+	 * machines are held. */
 	return claim != NULL || views_claimless(&s->views) ? GOAL_HOLD
 							   : GOAL_LEAVE;
 }
@@ -82,8 +83,10 @@ half_of(const struct controller *s, const struct entry *e)
 	return h;
 }
 
-/* Returns the half of the claim.  A claim without room in the table counts too
- * if it was read and its own hold may be on the Node beside our mark. */
+/* Returns the half of the claim.  The table may have no room for the claim.  If
+ * a read of the claim has then found a hold like ours, the half describes what
+ * that read has shown, because the hold beside our mark on the Node may be the
+ * claim's own. */
 static struct half
 claim_half(const struct controller *s, const struct entry *claim,
 	   const struct entry *node)
@@ -104,9 +107,10 @@ claim_half(const struct controller *s, const struct entry *claim,
 			     .registered = true};
 }
 
-/* Returns whether something may be removed.  Nothing is removed while part of
- * the cluster is not seen.  A release also needs fresh lists that were made
- * after it fell due and after the last list that left out a NodeClaim. */
+/* Returns whether holds and marks may be removed from the machine now.  Nothing
+ * is removed while part of the cluster is not seen.  A release also needs fresh
+ * lists.  They must have been made after the release became due, and after the
+ * last list that left out a NodeClaim. */
 static bool
 may_remove(struct controller *s, uint32_t head, bool release)
 {
@@ -116,8 +120,9 @@ may_remove(struct controller *s, uint32_t head, bool release)
 	       (views_complete(&s->views) && release_may(&s->release, head));
 }
 
-/* Returns whether the Node names a claim that is not seen and was not looked
- * for.  A second Node of a claim that is seen asks nothing. */
+/* Returns whether the Node names a claim that is not in the table and has not
+ * been read yet.  If the claim is in the table but has another Node as its
+ * peer, no read is needed. */
 static bool
 owner_unseen(const struct controller *s, const struct entry *e)
 {
@@ -127,8 +132,8 @@ owner_unseen(const struct controller *s, const struct entry *e)
 	       !write_of(s, e)->owner_gone;
 }
 
-/* Notes for hold_latency_seconds whether the machine still has to be held.  A
- * write that backs off counts as one that could be made now. */
+/* Records for hold_latency_seconds whether a hold still has to be written for
+ * the machine.  A write that is backing off counts as still to be made. */
 static void
 watch_latency(struct controller *s, uint32_t head, struct half c, struct half n,
 	      enum goal goal)
@@ -145,8 +150,9 @@ watch_latency(struct controller *s, uint32_t head, struct half c, struct half n,
 	writes_want_hold(&s->writes, head, d.act == ACT_HOLD);
 }
 
-/* A machine's period ends when it has to be cleared.  The next one begins when
- * it has to be held. */
+/* Ends the hold period of a machine that has to be cleared, and marks its
+ * release as due.  The next period begins when the machine has to be held
+ * again. */
 static void
 mark_period(struct controller *s, uint32_t head, enum goal goal, struct now now)
 {
@@ -207,8 +213,10 @@ content(struct controller *s, const struct half *h, const struct entry *e)
 		writes_content(&s->writes, machines_id(&s->machines, e));
 }
 
-/* Writes the class of the claim, as long as the class matters.  Classes are
- * written last, because holds must not wait for them. */
+/* Describes the action that writes the claim's class.  Returns false if nothing
+ * has to be written now, for example because the claim's own quiet time is
+ * over, so that its class no longer matters.  Classes are written last, because
+ * holds must not wait for them. */
 static bool
 classify(struct controller *s, const struct entry *claim, const struct half *c,
 	 struct now now, struct action *out)
@@ -249,9 +257,9 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 		return false;
 	}
 	e = d.on == KIND_NODE ? node : claim;
-	/* A Node waits until the claims are listed, because a person's hold may
-	 * stand on its claim.  If the list left out something, that may be its
-	 * claim. */
+	/* A Node is not held before the claims are listed, because a person's
+	 * hold may be on its claim.  If the list has left out a claim, that may
+	 * be the claim of this Node. */
 	if (d.act == ACT_HOLD && e->kind == KIND_NODE &&
 	    (!s->views.at[KIND_NODECLAIM].listed ||
 	     (claim == NULL && s->views.settle_boot_ms != 0)))

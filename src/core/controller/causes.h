@@ -5,19 +5,20 @@
 #include <stdbool.h>
 
 /*
- * Why something has to be done again for all machines or for all scopes.  Any
- * file that learns of a cause adds it.  controller_advance alone takes it and
- * does the work.
+ * Causes for which something has to be done again for all machines or for all
+ * scopes.  Any file that learns of a cause adds it.  Only controller_advance
+ * takes a cause out and does the work.
  */
 enum cause {
-	/* Every deadline may have moved. */
-	CAUSE_CLOCK = 1 << 0,  /* the API server's clock was set */
-	CAUSE_LISTED = 1 << 1, /* objects of a kind are known from now on */
-	/* The deadlines of boots that failed may have moved. */
-	CAUSE_NODEPOOL = 1 << 2, /* a NodePool's terms have changed */
-	/* All scopes have to be told their caps and released-at. */
-	CAUSE_LEAD = 1 << 3,  /* a lead has begun or ended */
-	CAUSE_DEBTS = 1 << 4, /* an earlier leader's debts were taken over */
+	/* Causes that may have moved every deadline. */
+	CAUSE_CLOCK = 1 << 0,  /* The API server's clock was set. */
+	CAUSE_LISTED = 1 << 1, /* All objects of a kind are known now. */
+	/* A cause that may have moved the deadlines of failed boots. */
+	CAUSE_NODEPOOL = 1 << 2, /* A NodePool's terms have changed. */
+	/* Causes for which the cap and the released-at of all scopes have to be
+	 * set again. */
+	CAUSE_LEAD = 1 << 3,  /* A lead has begun or ended. */
+	CAUSE_DEBTS = 1 << 4, /* An earlier leader's debts were restored. */
 };
 
 struct causes {
@@ -30,7 +31,7 @@ causes_add(struct causes *c, enum cause why)
 	c->bits |= why;
 }
 
-/* Takes these causes out.  Returns whether any of them was there. */
+/* Removes these causes.  Returns whether any of them was present. */
 static inline bool
 causes_take(struct causes *c, unsigned which)
 {

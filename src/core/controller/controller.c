@@ -9,11 +9,11 @@
 #include "controller_parts.h"
 
 /*
- * Everything that may change what has to be done puts the machine's head into
- * the queue.  controller_next takes heads out and gives out one action at a
- * time.  If nothing can be done for a machine now (something is not seen, a
- * write backs off or is in flight), the machine stays out of the queue until
- * the event that it waits for puts it back.
+ * Whatever may change what has to be done for a machine puts the machine's head
+ * into the queue.  controller_next takes heads out of the queue and returns one
+ * action at a time.  Sometimes nothing can be done for a machine now, because
+ * something is not seen, or because a write is in flight or backing off.  Such
+ * a machine leaves the queue until the event that it waits for puts it back.
  */
 
 struct controller *
@@ -67,8 +67,8 @@ controller_free(struct controller *s)
 	free(s);
 }
 
-/* Returns whether the state is consistent.  In LEAD_NONE the table is empty but
- * for NodePools, and the timer table knows when everything was seen. */
+/* Returns whether the state is consistent.  timers.seen is true in LEAD_SEEN
+ * only.  In LEAD_NONE there are no Nodes, NodeClaims, deadlines or scopes. */
 static bool
 controller_check(const struct controller *s)
 {
@@ -91,8 +91,8 @@ is_caught_up(const struct controller *s)
 	       t->moved_n == 0;
 }
 
-/* Reports what still carries our marks, because with MODE_OBSERVE nobody
- * removes them. */
+/* With MODE_OBSERVE, reports how many objects still carry our hold and mark,
+ * because nobody removes them. */
 static void
 tell_left(struct controller *s)
 {
@@ -136,14 +136,16 @@ take_action(struct controller *s, struct now now, struct action *out)
 		if (!controller_act_on(s, id, now, out))
 			continue;
 		queue_acted(&s->queue);
-		controller_queue(s, id); /* for its other half */
+		/* The other half of the machine may need an action too. */
+		controller_queue(s, id);
 		return true;
 	}
 	return controller_start_fresh(s, now, out);
 }
 
-/* Returns how long a replica that does not lead has nothing to do.  It may only
- * have to ask for a list of the NodePools again. */
+/* Returns for how many milliseconds a replica that does not lead has nothing to
+ * do.  Its only task is to request a new list of the NodePools if one is
+ * needed. */
 static int64_t
 idle_ms(const struct controller *s, struct now now)
 {
@@ -233,8 +235,8 @@ keep_write(struct controller *s, const struct action *a,
 		journal_write(&s->journal, now_ms, a->uid, a->act, came);
 }
 
-/* Takes a write that MODE_OBSERVE has reported as if it had been made.  Returns
- * its outcome. */
+/* Treats a write that MODE_OBSERVE has only reported as if it had been made.
+ * Returns the outcome of the write. */
 static enum controller_code
 assume(struct controller *s, const struct action *a)
 {
@@ -242,12 +244,13 @@ assume(struct controller *s, const struct action *a)
 		replacements_classed(&s->replacements, a->id);
 	else if (!machines_assume(&s->machines, a->id, a->act, a->mark_ms,
 				  &s->rules.hold))
-		return CONTROLLER_CONFLICT; /* the object has changed since */
+		/* The object has changed since the decision. */
+		return CONTROLLER_CONFLICT;
 	return CONTROLLER_OK;
 }
 
-/* Reads an unread claim after a write, because no watch line will show the
- * write. */
+/* Call this after a write to an unread claim.  The claim is then read, because
+ * no watch line will show the write. */
 static void
 written_unread(struct controller *s, uint32_t id, enum act act)
 {
@@ -282,7 +285,7 @@ controller_done(struct controller *s, const struct controller_outcome *o,
 	}
 	e = machines_at(&s->machines, a->id);
 	if (!writes_awaits(&s->writes, a) || !e->used)
-		return; /* the object has gone meanwhile */
+		return; /* The object has gone since the action began. */
 	controller_queue(s, a->id);
 	machines_rv(&s->machines, e, rv);
 	if (a->act == ACT_READ_CLAIM)
@@ -290,7 +293,8 @@ controller_done(struct controller *s, const struct controller_outcome *o,
 				  s->views.at[KIND_NODECLAIM].full,
 				  e->peer != NO_ID, now.boot_ms);
 	else if (writes_done(&s->writes, a, o, rv, now.boot_ms))
-		controller_drop(s, a->id, now); /* a late line is harmless */
+		/* A late watch line is harmless. */
+		controller_drop(s, a->id, now);
 	else if (act_writes(a->act) && !a->observed &&
 		 o->code == CONTROLLER_OK && unread_has(&s->unread, a->id))
 		written_unread(s, a->id, a->act);

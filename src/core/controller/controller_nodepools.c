@@ -7,12 +7,12 @@
 #include "core/base/str.h"
 
 /*
- * What people say in the annotations of a NodePool takes effect on its
- * machines, and so does its spec.  A NodePool comes whole from the list and the
- * watch (controller_nodepool), and as metadata from a fresh list
- * (controller_fresh_nodepool).  If its terms have changed, its machines are
- * refreshed, and the scopes are taught their caps and their released-at again
- * (controller_nodepools_teach).
+ * This file applies the annotations and the spec of each NodePool to its
+ * machines.  The list and the watch show a whole NodePool
+ * (controller_nodepool).  A fresh list shows only its metadata
+ * (controller_fresh_nodepool).  If the NodePool's terms have changed, its
+ * machines are refreshed, and the cap and the released-at of each affected
+ * scope are set again (controller_nodepools_teach).
  */
 
 static void
@@ -54,7 +54,7 @@ ahead(const struct nodepool *p, struct now now)
 	return p->released_at_ms > now.server_ms + CLOCK_SHIFT_MS;
 }
 
-/* Reports what is new in the NodePool, once. */
+/* Reports what has changed in the NodePool.  Each change is reported once. */
 static void
 tell_nodepool(struct controller *s, const struct nodepool *old,
 	      const struct nodepool *p, struct now now)
@@ -103,8 +103,8 @@ controller_nodepool(struct controller *s, const struct nodepool *shown,
 	changed = known == NULL || !same(known, &p);
 	said = changed || strcmp(known->reason, p.reason) != 0;
 	nodepool_init(&old);
-	/* A NodePool that was made anew under the same name is reported in
-	 * full.  So is every NodePool when a replica comes to lead. */
+	/* A NodePool that was deleted and created again under the same name is
+	 * reported in full.  A new leader reports every NodePool in full. */
 	first = known == NULL || strcmp(known->uid, p.uid) != 0 ||
 		!controller_was_shown(s, known);
 	if (!first)
@@ -117,8 +117,8 @@ controller_nodepool(struct controller *s, const struct nodepool *shown,
 	}
 	if (views_leads(&s->views))
 		tell_nodepool(s, &old, &p, now);
-	/* Finding a NodePool's turns takes a walk through all turns, so it is
-	 * done only if it may matter. */
+	/* controller_turn_by_hand scans all turns of the history, so it is
+	 * called only if the NodePool's turns may change. */
 	if (views_leads(&s->views) &&
 	    (first || (said && (by_hand(&old) || by_hand(&p)))))
 		controller_turn_by_hand(s, &p, first, now);
@@ -158,8 +158,8 @@ controller_nodepools_listed(struct controller *s, struct now now)
 	timers_unteach_all(&s->timers);
 }
 
-/* Returns the earliest released-at of those NodePools of the scope that may be
- * held, or STAMP_NONE if one of them has none. */
+/* Returns the earliest released-at of the scope's NodePools that may be held,
+ * or STAMP_NONE if one of these NodePools has no released-at. */
 static int64_t
 released_since(const struct controller *s, const struct nodepool_terms *scope)
 {
@@ -168,8 +168,8 @@ released_since(const struct controller *s, const struct nodepool_terms *scope)
 	return scope->uncounted ? STAMP_NONE : scope->released_ms;
 }
 
-/* Looks again at the machines of NodePools whose hold-until or released-at has
- * come since the last call. */
+/* Refreshes the machines of each NodePool whose hold-until or released-at has
+ * passed since the last call. */
 void
 controller_nodepools_turn(struct controller *s, struct now now)
 {
@@ -192,8 +192,8 @@ controller_nodepools_teach(struct controller *s, struct now now)
 		struct nodepool_terms t =
 			nodepools_terms(&s->nodepools, name, now.server_ms);
 
-		/* A debt that was restored waits for the cap that it is
-		 * measured against. */
+		/* Set no cap before the NodePool is known.  A restored debt
+		 * must not be measured against the wrong cap. */
 		if (s->views.at[KIND_NODEPOOL].listed ||
 		    nodepools_find(&s->nodepools, name) != NULL)
 			timers_cap(&s->timers, scope, t.max_ms, now.boot_ms);
@@ -201,8 +201,8 @@ controller_nodepools_teach(struct controller *s, struct now now)
 	}
 }
 
-/* Returns whether metadata shows that the spec has changed since the table took
- * it. */
+/* Returns whether the metadata shows that the spec has changed since the table
+ * took the spec. */
 static bool
 spec_changed(const struct nodepool *known, const struct nodepool *p)
 {
@@ -239,18 +239,20 @@ controller_fresh_nodepool(struct controller *s, const struct nodepool *metadata,
 	if (!respecified && same(known != NULL ? known : &none, &p))
 		return;
 	release_unknown(&s->release);
-	/* The watch may have left the change out, and then nothing else shows
-	 * it.  But if the watch has shown a NodePool since the list began, the
-	 * watch may be newer than the list, and the next list decides. */
+	/* Take the metadata only if the watch has left something out, because
+	 * then nothing else may show the change.  If the watch has shown a
+	 * NodePool since the list began, the watch may be newer than the list.
+	 * The next fresh list decides then. */
 	if (!s->views.at[KIND_NODEPOOL].skipped ||
 	    s->nodepool_lines != s->nodepool_lines_then)
 		return;
-	/* The watch is about to show the new spec, or the next list leaves the
-	 * NodePool out.  Until then the table is behind. */
+	/* The table has the old spec until the watch shows the new one, or
+	 * until the next list leaves out the NodePool. */
 	if (respecified && was_shown(s, known))
 		p.generation = NODEPOOL_BEHIND;
 	controller_nodepool(s, &p, now);
-	controller_fresh_nodepools(s); /* The watch has shown nothing. */
+	/* Do not count this NodePool as shown by the watch. */
+	controller_fresh_nodepools(s);
 }
 
 bool

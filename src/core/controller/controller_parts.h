@@ -12,9 +12,9 @@
  * `now` and now_ms below are already steady.
  */
 
-/* steady.c: returns the time by which the controller decides.  The server time
- * does not go back by small steps.  If the API server's clock was set, it
- * shifts the moments in memory. */
+/* steady.c.  Returns the time that the controller uses for its decisions.  Its
+ * server time does not go back by small steps.  If the API server's clock was
+ * set, the function shifts the times in memory. */
 struct now controller_steady(struct controller *s, struct now now);
 /* Forgets the last reading of the clock.  Call it when there is nothing in
  * memory that a shift would have to move. */
@@ -27,26 +27,27 @@ void controller_queue_all(struct controller *s);
 /* Call this when the facts of the entry have changed.  It sets its machine's
  * timer and queues the machine. */
 void controller_refresh(struct controller *s, uint32_t id, int64_t now_ms);
-/* Removes an object that is gone, with everything known of it. */
+/* Removes an object that is gone, and everything that is known about it. */
 void controller_drop(struct controller *s, uint32_t id, struct now now);
 
-/* turns.c keeps the history, on which no decision depends.
- * controller_scope_turned notes that the scope has turned, and returns for how
- * long it had been held, or -1 if that is unknown.  controller_turn_by_hand
- * notes what a person has said of the NodePool since.  `first` means that this
- * lead has not been shown the NodePool before. */
+/* turns.c keeps the history.  No decision depends on it.
+ * controller_scope_turned records that the scope has turned.  It returns for
+ * how many milliseconds the scope had been held, or -1 if that is unknown.
+ * controller_turn_by_hand records what has changed in the NodePool's hold-until
+ * and released-at.  `first` means that this lead has not been shown the
+ * NodePool before. */
 int64_t controller_scope_turned(struct controller *s, uint32_t scope,
 				struct now now);
 void controller_turn_by_hand(struct controller *s, const struct nodepool *p,
 			     bool first, struct now now);
-/* Returns whether this lead has been shown the NodePool, which belongs to the
- * table. */
+/* Returns whether a list or a watch has shown the NodePool during this lead.
+ * `known` points into the table of NodePools. */
 bool controller_was_shown(const struct controller *s,
 			  const struct nodepool *known);
-/* controller_turns_init begins an empty history.  controller_turns_lead is for
- * when a lead begins.  controller_turns_settle is for when everything is seen:
- * it notes as released what the leader before us left held and what is not held
- * any more. */
+/* controller_turns_init begins an empty history.  Call controller_turns_lead
+ * when a lead begins.  Call controller_turns_settle when everything is seen: it
+ * records the release of each scope that the previous leader left held and that
+ * is no longer held. */
 void controller_turns_init(struct controller *s);
 void controller_turns_lead(struct controller *s, struct now now);
 void controller_turns_settle(struct controller *s, struct now now);
@@ -62,38 +63,42 @@ const char *controller_machine_name(const struct controller *s, uint32_t id);
 void controller_tell_turn(struct controller *s, uint32_t scope, struct now now);
 void controller_tell_news(struct controller *s, struct now now);
 int64_t controller_news_next_boot_ms(const struct controller *s);
-/* Observes hold_latency_seconds of each held scope, once no object has to be
- * held any more. */
+/* Observes hold_latency_seconds of each held scope.  It does so only when no
+ * object is left that still has to be held. */
 void controller_latency(struct controller *s, struct now now);
 
 /* controller_nodepools.c.  controller_nodepools_listed drops the NodePools that
- * the complete list did not show.  controller_nodepools_turn follows what time
- * alone changes in their annotations.  controller_nodepools_teach tells the
- * scopes that timers_untaught names their caps and released-at. */
+ * the complete list did not show.  controller_nodepools_turn applies each
+ * hold-until and released-at whose time has come.  controller_nodepools_teach
+ * sets the cap and the released-at of each scope that timers_untaught
+ * returns. */
 void controller_nodepools_listed(struct controller *s, struct now now);
 void controller_nodepools_turn(struct controller *s, struct now now);
 void controller_nodepools_teach(struct controller *s, struct now now);
-/* Call this when a fresh list begins: what the watch shows from now on may be
- * newer. */
+/* Call this when a fresh list begins.  What the watch shows from now on may be
+ * newer than the list. */
 void controller_fresh_nodepools(struct controller *s);
 
 /* seen.c.  Call controller_claims_known when all NodeClaims are known.
- * controller_count_skipped counts an object that was left out. */
+ * controller_count_skipped counts an object that a list or a watch has left
+ * out. */
 void controller_claims_known(struct controller *s, struct now now);
 void controller_count_skipped(struct controller *s, enum kind kind);
 
-/* fresh.c.  Takes the end of a fresh list. */
+/* fresh.c.  Call this when a fresh list has ended. */
 void controller_fresh_done(struct controller *s, enum kind kind,
 			   const struct controller_outcome *o, struct now now);
 
-/* advance.c: does everything that is due by now: deadlines, scopes that turn,
- * backoffs that end. */
+/* advance.c.  Does everything that is due by now: deadlines, scopes that turn,
+ * and backoffs that end. */
 void controller_advance(struct controller *s, struct now now);
 
-/* act.c: returns what ought to become of the machine, and why in one word. */
+/* act.c.  Returns the goal for the machine, and sets *why to the reason in one
+ * word. */
 enum goal controller_goal(const struct controller *s, uint32_t head,
 			  struct now now, const char **why);
-/* Returns whether the machine has drifted and its scope does not hold it. */
+/* Returns whether the machine has drifted and may therefore not be held for its
+ * scope. */
 bool controller_drifts(const struct controller *s, uint32_t head);
 /* These two return true if they found an action that may be done now. */
 bool controller_act_on(struct controller *s, uint32_t head, struct now now,
@@ -101,9 +106,9 @@ bool controller_act_on(struct controller *s, uint32_t head, struct now now,
 bool controller_start_fresh(struct controller *s, struct now now,
 			    struct action *out);
 
-/* wait.c: returns true while a lead has only begun, so that it is too early for
- * any action.  If time alone ends that, it lowers *wait_ms, which the caller
- * has set, to the milliseconds until then. */
+/* wait.c.  Returns true while it is too early in a lead for any action.  If
+ * time alone ends this state, the function lowers *wait_ms, which the caller
+ * has set, to the number of milliseconds until then. */
 bool controller_begins(struct controller *s, struct now now, int64_t *wait_ms);
 /* Returns after how many milliseconds controller_next has to be called again,
  * or INT64_MAX. */

@@ -24,22 +24,23 @@ struct controller {
 	struct rules rules;
 	struct counters *counters;
 	struct pace pace;
-	struct causes causes; /* why controller_advance does something again */
+	struct causes causes; /* What controller_advance has to do again. */
 
 	/* The tables of machines, deadlines and NodePools. */
 	struct machines machines;
 	struct timers timers;
 	struct nodepools nodepools;
-	/* Lists of NodePools up to this generation were made before this lead,
-	 * so NodePools that they showed were not reported. */
+	/* Lists of NodePools up to this generation were made before this lead.
+	 * The NodePools that they showed were not reported. */
 	uint32_t nodepools_before;
 	/* How many NodePools the list and the watch have shown, and how many
 	 * they had shown when the latest fresh list of NodePools began. */
 	uint64_t nodepool_lines, nodepool_lines_then;
 
 	/* The parts, each with a header of its own. */
-	struct queue queue; /* heads of machines to decide about, exposed ones
-				   first */
+	/* Heads of the machines to decide about.  Exposed machines come
+	 * first. */
+	struct queue queue;
 	struct views views;
 	struct release release;
 	struct unread unread;
@@ -47,33 +48,37 @@ struct controller {
 	struct writes writes;
 	struct notes notes;
 	struct news news;
-	/* How many scopes had no room in the soft state, as last reported. */
+	/* Number of scopes that had no room in the soft state, as last
+	 * reported. */
 	uint32_t soft_told;
-	uint32_t soft_scopes[SCOPES_MAX]; /* scratch space of soft.c */
+	uint32_t soft_scopes[SCOPES_MAX]; /* Scratch space of soft.c. */
 
 	/* The history for /status, on which no decision depends (turns.c). */
 	struct journal journal;
-	/* An earlier lead told the journal's turns before this one. */
+	/* Number of turns in the journal that earlier leads recorded.  The
+	 * turns of this lead follow them. */
 	uint64_t turns_before;
 	/* How many turns the journal had when its text was last written. */
 	uint64_t turns_written;
-	/* Whether no turn is missing between the earlier lead's turns and our
-	 * own. */
+	/* Whether the earlier lead's turns and our own are a history without a
+	 * gap. */
 	bool carried;
-	/* Whether the scopes that are held after the earlier lead's turns still
-	 * have to be checked. */
+	/* Whether controller_turns_settle still has to check the scopes that
+	 * were held at the end of the earlier lead's turns. */
 	bool unsettled;
-	/* Whether holds by hand may be in force whose turns are lost. */
+	/* Whether the turns of holds by hand that are still in force may be
+	 * missing from the history. */
 	bool history_cut;
 
 	/* The clock: see steady.c. */
-	/* The server time that was last returned; STAMP_NONE if this lead has
-	 * returned none. */
+	/* The server time that controller_steady last returned, or STAMP_NONE
+	 * if it has returned none in this lead. */
 	int64_t last_ms;
-	/* How far server time is ahead of boot time.  It follows small
-	 * differences slowly. */
+	/* How many ms server time is ahead of boot time.  Small differences are
+	 * followed slowly. */
 	int64_t ahead_ms;
-	int64_t slewed_boot_ms; /* when ahead_ms was last adjusted */
+	/* Boot time of the last adjustment of ahead_ms. */
+	int64_t slewed_boot_ms;
 };
 
 #endif

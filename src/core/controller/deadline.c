@@ -2,8 +2,8 @@
 #include "deadline.h"
 
 /* The cap limits each deadline, so that one machine alone never fills the cap's
- * bucket.  A NodePool's own cap counts only where no other NodePool shares its
- * scope. */
+ * bucket.  A NodePool's own cap applies only if the NodePool is a scope of its
+ * own. */
 int64_t
 deadline_ms(const struct rules *rules, int64_t created_ms, int64_t active_ms,
 	    const struct nodepool_terms *t)

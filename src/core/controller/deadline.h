@@ -9,14 +9,14 @@
 #include "core/table/nodepools.h"
 
 /* counts_ms is the server time from which a machine counts for its scope.
- * These two values of it are not times.  Nor is STAMP_NONE, which means that
- * the machine never counts. */
+ * Three of its values are not times: these two, and STAMP_NONE, which means
+ * that the machine never counts. */
 #define COUNTS_ALWAYS (STAMP_NONE + 1)
-#define COUNTS_LATER INT64_MAX /* unknown until more is seen */
+#define COUNTS_LATER INT64_MAX /* It is unknown until more is listed. */
 
 /* Returns a machine's deadline, the server time at which its own quiet time
- * ends.  active_ms is when it became ready, or when it is taken to become
- * ready.  The configuration or the NodePool may cap the result. */
+ * ends.  active_ms is when the machine became ready, or when it is assumed to
+ * become ready.  The configuration or the NodePool may cap the result. */
 int64_t deadline_ms(const struct rules *rules, int64_t created_ms,
 		    int64_t active_ms, const struct nodepool_terms *terms);
 

@@ -47,8 +47,8 @@ goes_before(const struct deletion *a, const struct deletion *b)
 	return a->began_ms < b->began_ms;
 }
 
-/* Returns a free place, or else that of a spent deletion, or else that of the
- * oldest one. */
+/* Returns a free place.  If there is none, returns the place of a spent
+ * deletion, or else that of the oldest deletion. */
 static struct deletion *
 place(struct deletions *d)
 {
@@ -102,9 +102,9 @@ deletions_spend(struct deletions *d, const char *uid)
 }
 
 /* Returns whether a claim created at created_ms may be the substitute for this
- * deletion.  That is so if the deletion began shortly before, if its node was
- * still draining, or if the claims that came for it earlier were not launched.
- */
+ * deletion.  That is so if the deletion began shortly before created_ms, if the
+ * deleted node was still draining at that time, or if earlier claims for the
+ * deletion were deleted before their launch, which moves until_ms. */
 static bool
 made_room(const struct deletion *it, int64_t created_ms)
 {
@@ -130,10 +130,10 @@ is_better(const struct deletion *a, const struct deletion *b,
 	return strcmp(a->uid, b->uid) < 0;
 }
 
-/* Finds the deletion for which the claim may be the substitute and which is the
- * best match.  If `failed` is true, it leaves out a deletion that another claim
- * has extended already, unless that claim was deleted before this one was
- * created. */
+/* Returns the best match among the deletions for which the claim may be the
+ * substitute, or NULL.  If `failed` is true, a deletion that another claim has
+ * already extended is left out, unless that other claim was deleted before this
+ * claim was created. */
 static struct deletion *
 find_best(const struct deletions *d, enum scope_kind scope,
 	  const char *nodepool, int64_t created_ms, bool failed)

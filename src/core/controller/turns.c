@@ -8,11 +8,12 @@
 #include "controller_parts.h"
 
 /*
- * This file keeps the history for /status, and hands it from one leader to the
- * next.  The journal is all that it remembers: what it has told of a scope or a
- * NodePool last is the journal's last turn of it, even if an earlier leader has
- * told it.  Where leaders without a text were in between (`carried` is false),
- * only the turns of this lead count.
+ * This file keeps the history for /status, and hands the history from one
+ * leader to the next.  It remembers nothing but the journal.  What it last
+ * reported of a scope or a NodePool is the last turn of that scope or NodePool
+ * in the journal, even if an earlier leader added that turn.  If a leader that
+ * wrote no text of the journal led in between (`carried` is false), only the
+ * turns of this lead count.
  */
 
 static uint64_t
@@ -35,8 +36,8 @@ controller_machine_name(const struct controller *s, uint32_t id)
 	return machines_name(&s->machines, machines_at(&s->machines, id));
 }
 
-/* Returns the name of the machine that the last report named, or "" if it is
- * gone or there was no report. */
+/* Returns the name of the machine that the last report named, or "" if that
+ * machine is gone or nothing was reported. */
 static const char *
 told_name(const struct controller *s, const struct scope_news *w)
 {
@@ -51,7 +52,8 @@ told_name(const struct controller *s, const struct scope_news *w)
 }
 
 /* Returns whether a person has released the scope: a released-at came into
- * effect while the scope was held, and it is quiet before the reported time. */
+ * effect while the scope was held, and the scope is quiet before the reported
+ * time. */
 static bool
 was_released(const struct scope *sc, const struct scope_news *w,
 	     int64_t held_ms, struct now now)
@@ -86,7 +88,7 @@ controller_scope_turned(struct controller *s, uint32_t scope, struct now now)
 	uint64_t n = last_of(s, sc->name, false, &last);
 
 	if (n > 0 && n <= s->turns_before && last.what == what) {
-		w->turned_ms = last.at_ms; /* it goes on */
+		w->turned_ms = last.at_ms; /* The last turn still applies. */
 		return last.held_ms;
 	}
 	if (n > 0 && last.what == TURN_HELD)
@@ -157,7 +159,8 @@ is_held_by_hand(const struct controller *s, const struct nodepool *p,
 }
 
 /* Returns whether the released-at has come into effect since the beginning of
- * the history and has not been noted yet.  Stamps have whole seconds. */
+ * the history and has not been noted yet.  A stamp has whole seconds, so it may
+ * be up to a second before the beginning of the history. */
 static bool
 is_released(const struct controller *s, const struct nodepool *p,
 	    int64_t now_ms)
@@ -191,8 +194,9 @@ add_by_hand(struct controller *s, const char *name, const struct turn *what,
 	str_cut(t->reason, sizeof(t->reason), what->reason);
 }
 
-/* Returns since when the NodePool has been held by hand without a break.  There
- * may have been several hold-untils in a row; `last` is the last of them. */
+/* Returns the server time since which the NodePool has been held by hand
+ * without a break.  Several hold-untils may have followed one another; `last`
+ * is the turn of the last one. */
 static int64_t
 held_since_ms(const struct controller *s, const char *name,
 	      const struct turn *last)
@@ -211,8 +215,8 @@ held_since_ms(const struct controller *s, const char *name,
 	return since_ms;
 }
 
-/* Adds the end of a hold by hand, or of a release by hand.  `how` says how it
- * ended, and `was` is the turn with which it began. */
+/* Adds the turn that ends a hold or a release by hand.  `how` says how the hold
+ * or release ended, and `was` is the turn with which it began. */
 static void
 end_by_hand(struct controller *s, const struct nodepool *p,
 	    const struct turn *was, enum turn_cause how, int64_t now_ms)
@@ -318,7 +322,8 @@ controller_history(struct controller *s, struct buf *b, int32_t term,
 	return true;
 }
 
-/* Tells again what this lead has told before the text came. */
+/* Adds again the turns that this lead had added before the text was read,
+ * because the text has replaced them. */
 static void
 tell_again(struct controller *s, struct now now)
 {

@@ -28,7 +28,8 @@ unread_put(struct unread *u, uint32_t id)
 void
 unread_end(struct unread *u, uint32_t id)
 {
-	if (u->at[id] == 0) /* a page that is only read takes no memory */
+	/* Writing 0 here would touch a page that may never have been used. */
+	if (u->at[id] == 0)
 		return;
 	u->at[id] = 0;
 	u->n--;

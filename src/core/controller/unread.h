@@ -6,11 +6,12 @@
 #include <stdint.h>
 
 /*
- * Which NodeClaims are unread: those that lists and watches leave out, because
- * they are too large or cannot be decoded.  Only the metadata-only lists before
- * a release show them (docs/rules.md#objects-that-are-too-large).  Such a list
- * also shows which of them are gone: those that were unread before it began and
- * that it does not show.  Not thread-safe.
+ * Keeps which NodeClaims are unread.  Lists and watches leave out an unread
+ * NodeClaim, because it is too large or cannot be decoded.  Only the
+ * metadata-only lists before a release show unread NodeClaims
+ * (docs/rules.md#objects-that-are-too-large).  Such a list also shows which of
+ * them are gone: those that were unread before the list began and that the list
+ * does not show.  Not thread-safe.
  *
  *              a list left something out and did not show it, or
  *              only its metadata could be had (unread_put)
@@ -23,12 +24,13 @@ struct unread {
 	/* By id: the number of the latest list that had begun when the claim
 	 * was last known to exist, or 0 if the claim is not unread. */
 	uint32_t *at;
-	uint32_t n;	 /* how many claims are unread */
+	uint32_t n;	 /* number of unread claims */
 	uint32_t list;	 /* the number of the latest list, from 1 on */
-	bool incomplete; /* the latest list has left something out as well */
+	bool incomplete; /* the latest list has left out an item */
 };
 
-int unread_init(struct unread *u, uint32_t ids); /* -1 if no memory */
+/* Returns -1 if there is no memory. */
+int unread_init(struct unread *u, uint32_t ids);
 void unread_free(struct unread *u);
 
 void unread_put(struct unread *u, uint32_t id);

@@ -15,7 +15,7 @@ views_lead(struct views *v, bool leads)
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		struct view *w = &v->at[k];
 
-		/* A GET that was sent before must not count. */
+		/* The answer to a GET that was sent earlier must not count. */
 		*w = (struct view){.generation = w->generation,
 				   .forgotten = w->forgotten + 1};
 	}
@@ -28,13 +28,13 @@ views_listing(struct views *v, enum kind kind, bool counts)
 
 	w->listing = counts;
 	w->generation++;
-	w->forgotten++; /* for what the list does not show */
+	w->forgotten++; /* The list may show that objects are gone. */
 	w->full = w->skipped = w->behind = false;
 	if (kind == KIND_NODECLAIM)
 		v->settle_boot_ms = 0;
 	/* A resource that is not served keeps counting as an empty list while
-	 * it is listed again.  The fresh list before a release shows what has
-	 * changed until then. */
+	 * it is listed again.  If the resource is served by then, the fresh
+	 * list before a release shows its objects. */
 	if (w->served || !w->listed)
 		w->up = false;
 }
@@ -112,8 +112,9 @@ views_take_request(struct views *v, enum kind kind)
 	return wants;
 }
 
-/* Requests a list of each kind for which a full table has room again, or of
- * which a line was left out, at most once in RELIST_LEFT_OUT_MS. */
+/* Requests a new list of each kind for which a full table has room again, or
+ * whose watch left out a line.  It requests a list of the same kind at most
+ * once in RELIST_LEFT_OUT_MS. */
 void
 views_ask_for_rest(struct views *v, int64_t boot_ms)
 {
@@ -184,10 +185,10 @@ needs(const struct views *v, enum kind kind, bool events)
 	return kind == KIND_NODEPOOL || (kind == KIND_EVENT && events);
 }
 
-/* A lead waits for NodePools, because a person may have said something in their
- * annotations, and for Karpenter's Events, because without them replacements
- * count as scale-ups.  The wait is bounded, because holding must not depend on
- * either. */
+/* A lead waits for the list of NodePools, because a person may have set
+ * annotations on them.  It also waits for the list of Karpenter's Events,
+ * because without Events replacements count as scale-ups.  The wait is bounded,
+ * because holding must not depend on either list. */
 bool
 views_begin(struct views *v, bool events, int64_t boot_ms, struct notes *notes)
 {

@@ -9,25 +9,24 @@
 #include "core/controller/notes.h"
 
 /*
- * What is known of each resource as a whole: whether it is listed, whether its
- * watch is open, and whether a lead may begin with what is known.  All moments
- * are boot time.  Anybody may read the fields.  Only these functions write
- * them.  Not thread-safe.
+ * Keeps the state of each kind's list and watch, and decides whether a lead may
+ * begin with what is known.  All times are boot time.  Other code may read the
+ * members, but only these functions write them.  Not thread-safe.
  */
 struct view {
-	bool listing; /* a list is under way that began in this lead */
+	bool listing; /* A list that began in this lead is under way. */
 	/* Whether a list was complete, whether the watch is open, and whether
 	 * the API server serves the kind. */
 	bool listed, up, served;
-	bool full;    /* the table had no room for something */
-	bool room;    /* full, and there is room again */
-	bool skipped; /* something was left out since the last list began */
-	/* A watch left something out, so what is known may be out of date. */
+	bool full;    /* The table had no room for an object. */
+	bool room;    /* The table was full and has room again. */
+	bool skipped; /* An object was left out since the last list began. */
+	/* The watch left out an object, so the table may be out of date. */
 	bool behind;
 	bool wants_list;     /* see views_want_list */
-	uint32_t generation; /* counts the lists */
-	/* The kind is not listed again before then because of what was left
-	 * out. */
+	uint32_t generation; /* number of lists that have begun */
+	/* Earliest time of the next list that is requested because an object
+	 * was left out. */
 	int64_t ask_boot_ms;
 	/* Grows whenever an object of the kind may have left the table. */
 	uint64_t forgotten;
@@ -45,24 +44,28 @@ struct view {
 enum lead {
 	LEAD_NONE, /* Only NodePools are followed, and nothing is written. */
 	LEAD_BEGINS,
-	LEAD_ACTS, /* the earlier leader's holds stay */
-	LEAD_SEEN, /* everything was seen once, so those holds may end */
+	LEAD_ACTS, /* The previous leader's holds stay. */
+	/* Everything was seen once, so the previous leader's holds may end. */
+	LEAD_SEEN,
 };
 
 struct views {
 	struct view at[VIEW_COUNT];
 	enum lead lead;
-	bool blocked; /* Whether it was reported that marks stay. */
-	/* If the list of NodeClaims has left something out, NodeClaims count as
-	 * known from this moment on, or from the fresh list that shows the
-	 * others.  0 if they count as known now. */
+	bool blocked; /* A note has reported that holds cannot be released. */
+	/* If the list of NodeClaims has left out an object: the time from which
+	 * on NodeClaims count as known.  A fresh list that shows the missing
+	 * NodeClaims ends the wait earlier.  0 if there is nothing to wait
+	 * for. */
 	int64_t settle_boot_ms;
 	/* When the wait for the first lists ends; 0 if it has not begun. */
 	int64_t begin_boot_ms;
-	int64_t blocked_boot_ms; /* when `blocked` is reported next, or 0 */
+	/* When the next note about `blocked` is due, or 0. */
+	int64_t blocked_boot_ms;
 };
 
-/* Call this when a lead begins or ends: nothing is known any more. */
+/* Call this when a lead begins or ends.  It forgets what all lists and watches
+ * have shown. */
 void views_lead(struct views *v, bool leads);
 
 static inline bool
@@ -73,30 +76,31 @@ views_leads(const struct views *v)
 
 /* --- the lists and watches ------------------------------------------------ */
 
-/* A list goes through three calls.  Call views_listing when it begins; `counts`
- * is false if this replica does not follow the kind now, so that the list means
- * nothing.  Call views_list_end when its last item has come.  Call views_listed
- * when the table has dropped what the list did not show, so that the kind is
- * known; has_room says whether the table has room for more objects of this
- * kind. */
+/* A list goes through three calls.  Call views_listing when the list begins;
+ * `counts` is false if this replica does not follow the kind now, so that the
+ * list is ignored.  Call views_list_end after the last item of the list.  Call
+ * views_listed when the table has dropped the objects that the list did not
+ * show; the kind is then known.  has_room says whether the table has room for
+ * more objects of this kind. */
 void views_listing(struct views *v, enum kind kind, bool counts);
 void views_list_end(struct views *v, enum kind kind);
 void views_listed(struct views *v, enum kind kind, bool served, bool has_room);
-/* Tells whether the watch is open.  Returns true if it has opened just now, on
- * a kind that is listed. */
+/* Records whether the watch is open.  Returns true if the watch has just opened
+ * and the kind is listed. */
 bool views_watch(struct views *v, enum kind kind, bool up);
-/* Tell that an object of this kind may have gone, that the table had no room
- * for one, and that it has room again. */
+/* Record that an object of this kind may have left the table, that the table
+ * had no room for an object, and that the table has room again. */
 void views_gone(struct views *v, enum kind kind);
 void views_full(struct views *v, enum kind kind);
 void views_room(struct views *v, enum kind kind);
 
-/* Tells that the list or the watch of this kind has left out an object. */
+/* Records that the list or the watch of this kind has left out an object. */
 void views_skipped(struct views *v, enum kind kind);
 
-/* Asks for a list that the watch itself does not need.  views_ask_for_rest asks
- * for those objects for which the table had no room, and for those of which a
- * line was left out, at most once in RELIST_LEFT_OUT_MS. */
+/* Requests a list that the watch itself does not need.  views_ask_for_rest
+ * requests a list of each kind of which the table had no room for an object but
+ * has room now, or of which the watch left out a line.  It does so at most once
+ * in RELIST_LEFT_OUT_MS for each kind. */
 void views_want_list(struct views *v, enum kind kind);
 /* Returns true once for each request. */
 bool views_take_request(struct views *v, enum kind kind);
@@ -109,15 +113,16 @@ void views_ask_for_rest(struct views *v, int64_t boot_ms);
  * everything is seen. */
 const char *views_unseen(const struct views *v);
 bool views_all_synced(const struct views *v);
-/* Call this when everything is seen.  Returns whether it is so for the first
- * time since we lead. */
+/* Call this when everything is seen.  Returns whether this is the first time in
+ * this lead. */
 bool views_whole(struct views *v);
 
-/* Returns whether all NodeClaims are known.  They are not while a list is under
- * way, nor after one that has left something out.  That ends with views_settle
- * or, because holding must not depend on it, BEGIN_WAIT_MS later (twice that if
- * the lead has not begun): views_settle_due says when.  Both return true if
- * they are known from now on. */
+/* Returns whether all NodeClaims are known.  They are not known while a list is
+ * under way, nor after a list that has left out an object (views_unsettle).
+ * The second state ends with views_settle.  Because holding must not depend on
+ * that call, the state also ends after BEGIN_WAIT_MS, or after twice that time
+ * if the lead did not act yet; views_settle_due then ends it.  Both functions
+ * return true if all NodeClaims are known from now on. */
 static inline bool
 views_settled(const struct views *v)
 {
@@ -128,16 +133,17 @@ void views_unsettle(struct views *v, int64_t boot_ms);
 bool views_settle(struct views *v);
 bool views_settle_due(struct views *v, int64_t boot_ms);
 
-/* Returns whether everything is seen, NodeClaims that lists leave out
- * included. */
+/* Returns whether everything is seen, including the NodeClaims that lists leave
+ * out. */
 static inline bool
 views_complete(const struct views *v)
 {
 	return views_all_synced(v) && v->settle_boot_ms == 0;
 }
 
-/* Returns whether fresh lists may be made: when everything is seen, or to show
- * which NodeClaims the list has left out. */
+/* Returns whether fresh lists may be made.  They may be made when everything is
+ * seen.  They may also be made when the list of NodeClaims has left out an
+ * object, because a fresh list shows which NodeClaims are missing. */
 static inline bool
 views_may_list(const struct views *v)
 {
@@ -153,8 +159,8 @@ views_claimless(const struct views *v)
 	return v->at[KIND_NODECLAIM].listed && !v->at[KIND_NODECLAIM].served;
 }
 
-/* Returns whether all machines are known: NodeClaims, or Nodes if these are the
- * machines. */
+/* Returns whether all machines are known.  The machines are the NodeClaims, or
+ * the Nodes if the API server does not serve NodeClaims. */
 static inline bool
 views_machines_known(const struct views *v)
 {
@@ -163,16 +169,17 @@ views_machines_known(const struct views *v)
 }
 
 /* Returns whether a lead may act yet.  It waits for the list of NodePools and,
- * if `events` is set, for that of Events, but no longer than BEGIN_WAIT_MS.  A
- * note names what is missing then. */
+ * if `events` is set, for that of Events, but no longer than BEGIN_WAIT_MS.  If
+ * a list is still missing after that time, a note names its kind. */
 bool views_begin(struct views *v, bool events, int64_t boot_ms,
 		 struct notes *notes);
-/* Tells that `marked` holds cannot be released because the kind `unseen` is not
- * seen; unseen is NULL if everything is seen.  A note reports it after
+/* Records that `marked` holds cannot be released because the kind `unseen` is
+ * not seen; unseen is NULL if everything is seen.  A note reports it after
  * BLOCKED_MS and then every BLOCKED_EVERY_MS. */
 void views_block(struct views *v, const char *unseen, uint32_t marked,
 		 int64_t boot_ms, struct notes *notes);
-/* Returns when a view has to be looked at again, or STAMP_NONE if never. */
+/* Returns the boot time at which time alone next changes a view, or
+ * STAMP_NONE. */
 int64_t views_next_boot_ms(const struct views *v);
 
 #endif

@@ -11,9 +11,9 @@
 /*
  * writes.h draws the states of an object's write.  Every object has a struct
  * write.  An object that is not idle, or whose writes have failed, also has a
- * struct pending in the array writes.pending.  Its place is free again
- * afterwards, and free places are used first.  The heap `later` says when each
- * of these objects has to be looked at again.
+ * struct pending in the array writes.pending.  When the struct is no longer
+ * needed, its place becomes free, and free places are reused first.  The heap
+ * `later` says when each of these objects has to be decided again.
  */
 _Static_assert(2 * MACHINES_MAX < 1 << 20, "struct write: pending");
 _Static_assert(REHOLDS_MAX < 1 << 2, "struct write: reholds");
@@ -90,7 +90,7 @@ set_later(struct writes *ws, uint32_t id, int64_t boot_ms)
 	heap_set(&ws->later, ws->at[id].pending - 1, boot_ms);
 }
 
-/* Drops what is pending if nothing of it matters any more. */
+/* Drops the struct pending if nothing in it matters any more. */
 static void
 let_go(struct writes *ws, uint32_t id)
 {
@@ -130,7 +130,7 @@ write_check(const struct writes *ws, uint32_t id)
 	if (w->id != id)
 		return false;
 	switch (w->state) {
-	case WRITE_IDLE: /* it may wait for its class */
+	case WRITE_IDLE: /* The object may be waiting to write its class. */
 		return true;
 	case WRITE_IN_FLIGHT:
 	case WRITE_SHOWN:
@@ -181,8 +181,8 @@ writes_observe(struct writes *ws, uint32_t id, const struct entry *e,
 		return;
 	if (w->state == WRITE_IN_FLIGHT && shows(e, w->act))
 		w->state = WRITE_SHOWN;
-	/* If the answer had no version, the line has to show what was
-	 * written. */
+	/* If the answer had no resourceVersion, the watch line has to show the
+	 * effect of the write. */
 	else if (w->state == WRITE_EXPECTED &&
 		 (w->rv == 0 ? shows(e, w->act)
 			     : w->rv == packed_version_key(rv)))
@@ -195,7 +195,8 @@ writes_observe(struct writes *ws, uint32_t id, const struct entry *e,
 void
 writes_drop(struct writes *ws, uint32_t id)
 {
-	/* A reply under way finds nothing pending with its seq. */
+	/* The reply to a write in flight then finds no pending write with its
+	 * seq, so the reply is ignored. */
 	pending_drop(ws, id);
 	writes_want_hold(ws, id, false);
 	ws->at[id] = (struct write){0};
@@ -299,7 +300,8 @@ writes_hold_or_clear(struct writes *ws, uint32_t id, enum act act)
 
 	if (act == ACT_CLEAR)
 		w->was_ours = false;
-	/* This is noted now, because the line may come before the reply. */
+	/* `again` is set now, because the watch line may come before the reply
+	 * and set was_ours. */
 	pending_make(ws, id)->again = w->was_ours;
 }
 
@@ -375,7 +377,8 @@ writes_answered(struct writes *ws, const struct controller_outcome *o,
 {
 	assert(ws->in_flight > 0);
 	ws->in_flight--;
-	if (o->code == CONTROLLER_BUSY) /* even if the object is gone */
+	/* The pause applies even if the object is gone. */
+	if (o->code == CONTROLLER_BUSY)
 		pause(ws, o, boot_ms);
 }
 
@@ -402,7 +405,8 @@ written(struct writes *ws, const struct action *a,
 			of->reholds++;
 		of->was_ours = true;
 	}
-	/* The line came before the answer, perhaps with others behind it. */
+	/* The watch line of this write came before the answer, perhaps with
+	 * later lines.  Nothing more is expected. */
 	if (strcmp(rv, o->rv) == 0 || shown)
 		return;
 	w->rv = packed_version_key(o->rv);
@@ -420,8 +424,8 @@ tell_refused(struct writes *ws, const struct action *a, const char *why)
 		why != NULL ? why : "");
 }
 
-/* Backs off for long, because trying the write again soon is of no use, and
- * reports the first refusal. */
+/* Backs off for a long time, because an early retry is of no use.  Reports only
+ * the first refusal. */
 static void
 refused(struct writes *ws, const struct action *a, const char *why,
 	int64_t boot_ms)
@@ -444,7 +448,7 @@ moved_on(struct writes *ws, const struct action *a, bool look, const char *rv,
 	struct pending *w = pending_of(ws, a->id);
 
 	if (strcmp(rv, a->rv) != 0)
-		return; /* that line is here already */
+		return; /* The watch line has already come. */
 	w->reread = look || w->failures > 0;
 	w->failures++;
 	if (look) {
@@ -488,8 +492,9 @@ patch_done(struct writes *ws, const struct action *a,
 	}
 }
 
-/* Handles the answer to ACT_CLASSIFY.  A class that cannot be written backs off
- * by itself, so that holds and releases of the object go on. */
+/* Handles the answer to ACT_CLASSIFY.  A class that cannot be written has a
+ * backoff of its own, so that it does not delay holds and releases of the
+ * object. */
 static void
 class_done(struct writes *ws, const struct action *a,
 	   const struct controller_outcome *o, const char *rv, bool shown,
@@ -563,8 +568,9 @@ writes_owner_done(struct writes *ws, const struct action *a,
 	if (o->code == CONTROLLER_GONE) {
 		w->owner_gone = true;
 	} else if (o->code == CONTROLLER_OK) {
-		/* The claim was tracked, so the Node has a peer now.  If the
-		 * table is full it has none, and the Node stands for itself. */
+		/* The claim was put into the table, so it is the Node's peer
+		 * now.  If the table is full, the Node has no peer and is a
+		 * machine of its own. */
 		w->owner_gone = full;
 		if (!full && !has_peer)
 			back_off_failed(ws, a->id, boot_ms);

@@ -14,7 +14,7 @@
 
 /*
  * Keeps for each object whether a write is under way, and until when the next
- * one has to wait.  A read of the object, or of the claim that a Node names,
+ * write has to wait.  A read of the object, or of the claim that a Node names,
  * counts as a write.
  *
  *     IDLE ── start ─▶ IN_FLIGHT ── a line shows it ─▶ SHOWN
@@ -30,74 +30,85 @@
  *     BACKING_OFF ── a while ────────────────────▶ IDLE
  *     any ── the object goes ────────────────────▶ IDLE; its answer is ignored
  *
- * The controller starts a write and brings its answer, the watch brings lines,
- * and writes_due brings time.  All moments are boot time.  Not thread-safe.
+ * The controller starts a write and passes on its answer.  It calls
+ * writes_observe for watch lines, and writes_due when time has passed.  All
+ * times are boot time.  Not thread-safe.
  */
 enum write_state {
 	WRITE_IDLE,
 	WRITE_IN_FLIGHT,
-	WRITE_SHOWN, /* in flight, and a line has shown its effect */
+	WRITE_SHOWN, /* In flight, and a watch line has shown the effect. */
 	WRITE_EXPECTED,
 	WRITE_STALE,
 	WRITE_BACKING_OFF,
 };
 
-/* What is kept of every object. */
+/* The state that every object has. */
 struct write {
-	uint32_t pending : 20; /* its place in writes.pending + 1; 0: none, as
-				  with most objects */
-	/* These last for a period, which ends when the machine is to be
-	 * cleared. */
-	bool was_ours : 1;    /* it was seen held */
-	uint32_t reholds : 2; /* how often it was held again, up to
-				 REHOLDS_MAX */
-	bool wants_hold : 1;  /* its hold latency is being measured */
-	/* For a Node only.  owner_gone: the claim that it names was looked for,
-	 * and does not exist or has no room in the table.  The other two are
-	 * the claim's own holds, with today's key and with the default key. */
+	/* Place of its struct pending in writes.pending, plus 1.  0 if it has
+	 * none, as most objects. */
+	uint32_t pending : 20;
+	/* was_ours and reholds last for one period, which ends when the machine
+	 * is to be cleared. */
+	bool was_ours : 1; /* The object was seen with our hold. */
+	/* How often the object was held again, up to REHOLDS_MAX. */
+	uint32_t reholds : 2;
+	bool wants_hold : 1; /* The object's hold latency is being measured. */
+	/* For a Node only.  owner_gone: the claim that the Node names was read,
+	 * and it does not exist or has no room in the table.  owner_hold and
+	 * owner_default are the claim's own holds, with today's key and with
+	 * the default key. */
 	bool owner_gone : 1;
 	enum hold owner_hold : 2, owner_default : 2;
 };
 
-/* What is kept of an object that is not idle, or whose writes have failed. */
+/* The state of an object that is not idle, or whose writes have failed. */
 struct pending {
-	uint32_t id; /* the object's; free: the next free place + 1 */
+	/* The object's id.  In a free place: the next free place + 1. */
+	uint32_t id;
 	enum write_state state : 3;
-	enum act act : 4; /* the one in flight, or the last one */
-	bool reread : 1;  /* read the object before deciding */
-	bool again : 1;	  /* the hold in flight is not the first */
-	uint64_t seq;	  /* of that write; it tells late replies apart */
+	enum act act : 4; /* the action in flight, or the last one */
+	bool reread : 1;  /* The object has to be read before it is decided. */
+	/* The hold in flight is not the first in this period. */
+	bool again : 1;
+	/* Number of that action.  The reply to an earlier action has another
+	 * number. */
+	uint64_t seq;
 	/* The packed_version_key of the version that was written (EXPECTED), or
 	 * of the version that is out of date (STALE). */
 	uint64_t rv;
 	/* The version at which a clear failed its test, or 0. */
 	uint64_t tried_rv;
-	/* Failures since the last success, or since nothing had to be done. */
+	/* Number of failures since the last success, or since nothing had to be
+	 * done. */
 	unsigned failures;
-	unsigned refusals; /* of the same write, in a row */
+	unsigned refusals; /* number of refusals of the same write in a row */
 	unsigned class_failures;
-	int64_t class_boot_ms; /* the class is not written before then */
+	/* Earliest time of the next write of the class. */
+	int64_t class_boot_ms;
 };
 
 struct writes {
 	struct pace *pace;
 	struct notes *notes;
-	struct write *at;	 /* by id */
-	struct pending *pending; /* there is room for all objects, but pages
-				    that are never used stay untouched */
-	uint32_t top, free;	 /* places from top on were never used; free:
-				    the first free place + 1, or 0 */
-	struct heap later;	 /* by place in pending: when each is looked at
-			      again */
+	struct write *at; /* by id */
+	/* There is room for all objects, but pages that were never used stay
+	 * untouched. */
+	struct pending *pending;
+	/* Places from `top` on were never used.  `free` is the first free place
+	 * + 1, or 0. */
+	uint32_t top, free;
+	/* By place in `pending`: when its object is decided again. */
+	struct heap later;
 	uint64_t seq;
 	uint32_t in_flight, wanting_hold; /* in_flight counts lists as well */
-	int64_t paused_boot_ms;		  /* after a 429 or 503 nobody writes
-					     before then */
+	/* After a 429 or 503: nothing is written before this time. */
+	int64_t paused_boot_ms;
 };
 
-/* Initializes *ws, which is zeroed but for the pointers pace and notes.  Ids
- * are below `ids`, which is at most 2 MACHINES_MAX.  Returns -1 if there is no
- * memory; call writes_free in either case. */
+/* Initializes *ws.  The caller has set the pointers pace and notes, and has
+ * zeroed the rest.  Ids are below `ids`, which is at most 2 MACHINES_MAX.
+ * Returns -1 if there is no memory; call writes_free in either case. */
 int writes_init(struct writes *ws, uint32_t ids);
 void writes_free(struct writes *ws);
 
@@ -126,20 +137,20 @@ bool writes_must_read(const struct writes *ws, uint32_t id);
 /* --- what is seen, and time ----------------------------------------------- */
 
 /* Call this after a watch line has changed entry *e, whose id is `id`.  rv is
- * its version now. */
+ * the object's resourceVersion now. */
 void writes_observe(struct writes *ws, uint32_t id, const struct entry *e,
 		    const char *rv);
 /* Call this when the object is gone.  A late answer is then ignored. */
 void writes_drop(struct writes *ws, uint32_t id);
 /* Call this when the Node names another owner than before. */
 void writes_owner_changed(struct writes *ws, uint32_t id);
-/* Call this when the claim that the Node names was read.  claim: it, if it has
- * no room in the table and no mark, so that its hold may be a person's; else
- * NULL. */
+/* Call this when the claim that the Node names was read.  `claim` is that claim
+ * if it is not in the table and has no mark, so that its hold may be a
+ * person's.  Otherwise `claim` is NULL. */
 void writes_owner_found(struct writes *ws, uint32_t id,
 			const struct object *claim);
-/* Finds an object that has to be looked at again by now.  Returns false if
- * there is none. */
+/* Finds an object whose wait is over, so that it has to be decided again.
+ * Returns false if there is none. */
 bool writes_due(struct writes *ws, int64_t boot_ms, uint32_t *id);
 
 /* --- before a write ------------------------------------------------------- */
@@ -152,7 +163,8 @@ bool writes_class_waits(struct writes *ws, uint32_t id, int64_t boot_ms);
 /* Call this when nothing has to be done for the object.  Earlier failures no
  * longer count. */
 void writes_content(struct writes *ws, uint32_t id);
-/* Tells whether the object still has to be held, for hold_latency_seconds. */
+/* Records whether the object still has to be held.  hold_latency_seconds is
+ * measured by this. */
 void writes_want_hold(struct writes *ws, uint32_t id, bool wants);
 /* Call this when the machine is to be cleared: the next period begins. */
 void writes_period_ends(struct writes *ws, uint32_t id);
@@ -168,10 +180,11 @@ uint64_t writes_start_list(struct writes *ws);
 /* Call this first with the answer to any action, including a list. */
 void writes_answered(struct writes *ws, const struct controller_outcome *o,
 		     int64_t boot_ms);
-/* Returns whether the action is the object's write that is under way.  It is
- * not if the object has gone meanwhile; the answer then means nothing more. */
+/* Returns whether the action is the object's write in flight.  It is not if the
+ * object has gone since the action began; the caller then ignores the
+ * answer. */
 bool writes_awaits(const struct writes *ws, const struct action *a);
-/* Takes the answer of the write that is under way.  rv is the object's version
+/* Takes the answer to the write in flight.  rv is the object's resourceVersion
  * in the table.  Returns true if the object is gone and the caller has to drop
  * it. */
 bool writes_done(struct writes *ws, const struct action *a,
@@ -180,8 +193,9 @@ bool writes_done(struct writes *ws, const struct action *a,
 /* Call this after writes_done if no line will show what was written: the object
  * is read before anything else is decided about it. */
 void writes_reread(struct writes *ws, uint32_t id);
-/* Call this instead for ACT_READ_CLAIM.  full: the table has no room for the
- * claim.  has_peer: the Node is matched with its claim now. */
+/* Call this instead of writes_done for ACT_READ_CLAIM.  `full` says whether the
+ * table has no room for the claim, and has_peer whether the Node is matched
+ * with its claim now. */
 void writes_owner_done(struct writes *ws, const struct action *a,
 		       const struct controller_outcome *o, bool full,
 		       bool has_peer, int64_t boot_ms);

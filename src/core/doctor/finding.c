@@ -8,8 +8,8 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 
-/* Formats one line.  Quoted text comes from the cluster, so it is kept on the
- * line, cannot control a terminal, and is cut at a whole character. */
+/* Formats one line.  The text may quote the cluster, so it is kept on one line,
+ * cannot control a terminal, and is cut after a whole character. */
 static void
 one_line_of(char *dst, size_t cap, const char *fmt, va_list ap)
 {
@@ -48,8 +48,9 @@ findings_partly(struct findings *f, enum doctor_check c, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Returns the place for the finding in f->spare.  An error takes the place of a
- * warning. */
+/* Returns where to store the finding that is in f->spare.  If all places are
+ * taken, an error replaces the last warning.  Any other finding stays in
+ * f->spare, and is lost with the next one. */
 static struct finding *
 place_for(struct findings *f, enum finding_level level)
 {

@@ -10,20 +10,20 @@
  * the policy that takes its place, the CA in caBundle against the certificate
  * that is served, and the dry run of a creation.
  *
- * Each section begins with its table of findings: the check, the level, the id
- * for programs, and why it matters.  The function below it adds a finding for
- * each fact that is wrong, with the command that mends it.  mend_hook and
- * mend_bundle write those commands.
+ * Each section begins with its table of findings.  A finding has its check, its
+ * level, an id for programs, and the reason why it matters.  The function below
+ * the table adds a finding for each fact that is wrong, with the command that
+ * mends it.  mend_hook and mend_bundle write those commands.
  */
 
-/* The matchCondition of deploy/base/webhook.yaml.  tests/e2e/test_check.py has
- * an API server with those manifests in which nothing is wrong. */
+/* The matchCondition of deploy/base/webhook.yaml.  tests/e2e/test_check.py
+ * expects no finding for an API server with those manifests. */
 static const char shipped_condition[] =
 	"request.resource.resource != 'nodes' || 'karpenter.sh/nodepool' in "
 	"object.metadata.?labels.orValue({}) || "
 	"object.?spec.?taints.orValue([]).exists(t, t.key == "
 	"'karpenter.sh/unregistered')";
-#define SLOW_S 10 /* deploy/base has 2 */
+#define SLOW_S 10 /* the longest timeout without a finding; deploy/base has 2 */
 
 static const struct finding_kind
 	missing = {DOCTOR_ADMISSION, FINDING_ERROR, "webhook-missing",
@@ -56,10 +56,11 @@ static const struct finding_kind
 		    "others let machines pass without a hold."};
 
 struct setting {
-	const char *key, *value; /* as JSON */
+	const char *key, *value; /* The value is JSON. */
 };
 
-/* Sets these fields of the webhook, up to the first without a key. */
+/* Makes the mend a command that sets these fields of the webhook.  A NULL key
+ * ends the fields. */
 static void
 mend_hook(struct finding *x, const struct webhook_facts *w,
 	  const struct setting *at)

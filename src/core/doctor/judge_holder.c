@@ -49,7 +49,7 @@ judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 	bool runs = h->available > 0 || h->lease_live;
 
 	if (!h->deployments_known && !h->lease_known)
-		return; /* both were reported */
+		return; /* Both have been reported as unknown. */
 	if (h->lease_live)
 		findings_looked(f, DOCTOR_HOLDER, "%s leads", h->leader);
 	else

@@ -12,10 +12,11 @@
  * other installations in the cluster, and the lists of NodePools in the
  * configuration.
  *
- * Each section begins with its table of findings: the check, the level, the id
- * for programs, and why it matters.  The function below it adds a finding for
- * each fact that is wrong, with the command that mends it.  src/tools/doctor
- * calls each function once in a look, after it has read the facts.
+ * Each section begins with its table of findings.  A finding has its check, its
+ * level, an id for programs, and the reason why it matters.  The function below
+ * the table adds a finding for each fact that is wrong, with the command that
+ * mends it.  src/tools/doctor calls each function once per check, after it has
+ * read the facts.
  */
 
 #define UNHELD                                                                  \
@@ -41,8 +42,8 @@ static const struct finding_kind
 		   "the certificate ends, the API server cannot call the "
 		   "webhook."};
 
-/* Returns the first pod of this component with trouble, or else the first that
- * is not ready, or NULL. */
+/* Returns the first pod of this component that is not ready and has a trouble,
+ * or else the first that is not ready, or else NULL. */
 static const struct pod_facts *
 worst_pod(const struct pod_facts *at, unsigned n, const char *component)
 {
@@ -77,8 +78,8 @@ mend_pods(struct finding *x, const struct deployment_facts *d,
 			     finding_name(worst->name));
 }
 
-/* Returns the words of a finding before the pod's trouble or name, or instead
- * of them. */
+/* Returns the words of a finding that come before the pod's name or trouble.
+ * If there is no pod, the words say so. */
 static const char *
 pod_says(const struct pod_facts *worst)
 {
@@ -209,7 +210,8 @@ void
 judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 	     const struct doctor_place *p, int64_t now_ms, struct findings *f)
 {
-	if (w != NULL) /* a policy needs no certificate */
+	/* w is NULL with a policy, which needs no certificate. */
+	if (w != NULL)
 		judge_certificate(l, w, p, now_ms, f);
 	if (l->waiting > 0)
 		finding_mend(findings_add(f, &waiting,

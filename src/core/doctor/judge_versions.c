@@ -99,7 +99,7 @@ minor_of(const unsigned v[3])
 	return 1000 * v[0] + v[1];
 }
 
-/* Returns the newest that was tested if the version is of a later minor, else
+/* Returns the newest tested version if *v has a later minor version, or else
  * NULL. */
 static const unsigned *
 beyond(const struct version *v, bool kubernetes)
@@ -161,8 +161,9 @@ judge_served_group(const struct karpenter_facts *k, struct findings *f)
 			CRDS);
 }
 
-/* Judges whether Karpenter runs.  If the provider runs it, there is neither a
- * Deployment nor a Lease, except for one that an earlier Karpenter has left. */
+/* Judges whether Karpenter runs.  If the provider runs Karpenter, there is
+ * neither a Deployment nor a Lease, except for one that an earlier Karpenter
+ * has left. */
 static void
 judge_running(const struct karpenter_facts *k, struct findings *f)
 {

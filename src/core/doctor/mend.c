@@ -4,10 +4,11 @@
 
 #include "core/doctor/judge.h"
 
-/* What is built, and which parts of it are applied.  `auth reconcile` applies
- * only roles and their bindings. */
+/* By part: the kubectl command that builds the manifests, and the kubectl
+ * command that applies them.  `auth reconcile` applies only roles and their
+ * bindings. */
 static const struct {
-	const char *from; /* NULL: the overlay */
+	const char *from; /* NULL for the installation's overlay */
 	const char *apply;
 } parts[] = {
 	[MEND_WEBHOOK] = {NULL, "apply -l app.kubernetes.io/component=webhook"},
@@ -39,7 +40,8 @@ mend_apply(struct finding *x, const struct doctor_place *p, enum mend_part part)
 			     finding_name(p->release));
 		return;
 	}
-	/* In a trial its roles have no right to write. */
+	/* The roles of a trial have no right to write, so they are built from
+	 * the overlay. */
 	if (parts[part].from == NULL || (part == MEND_RBAC && p->observes))
 		(void)snprintf(from, sizeof(from),
 			       "kustomize deploy/overlays/%s", overlay(p));

@@ -19,14 +19,14 @@
  * A round goes over the table in passes.  Within a pass any number of writes
  * may be under way, and each object has a slot that says which write it has and
  * whether one has failed.  A round in which some write succeeded leads to a new
- * list at once.  A round in which none did leads to a growing pause, or to the
- * end if a further round would be of no use.  cleanup_check holds the counts of
- * the round against the step.
+ * list at once.  A round in which no write succeeded leads to a pause that
+ * grows from round to round, or to the end if another round would be of no use.
+ * cleanup_check checks that the counts of the round fit the step.
  */
 
 /* The writes of a round, in this order.  A pass begins when all writes of the
  * pass before it are answered, because what is done about a Node depends on its
- * claim.  Classes go last, because the holds do not wait for them. */
+ * claim.  Classes are removed last, so that no release waits for them. */
 static const struct {
 	enum kind kind;
 	bool classes;
@@ -38,7 +38,7 @@ static const struct {
 };
 #define PASSES (sizeof(passes) / sizeof(passes[0]))
 
-/* One for each id of the table. */
+/* The state of one entry of the table. */
 struct slot {
 	/* The enum cleanup_act of the write in flight, or CLEANUP_KEEP. */
 	uint8_t act;
@@ -60,9 +60,9 @@ struct cleanup {
 	enum kind listing;
 	struct cleanup_list list; /* the current list */
 	unsigned clean; /* number of lists in a row without any mark */
-	/* CLEANUP_WAIT: boot time at which the wait ends. */
+	/* In CLEANUP_WAIT: the boot time at which the wait ends. */
 	int64_t not_before_ms;
-	/* CLEANUP_WAIT: whether trying_again still has to be reported. */
+	/* In CLEANUP_WAIT: whether trying_again still has to be reported. */
 	bool tells;
 
 	/* The round under way. */
@@ -70,7 +70,8 @@ struct cleanup {
 	uint32_t at; /* the next id to look at */
 	unsigned under_way;
 	unsigned done, changed, refused, unanswered;
-	unsigned in_a_row; /* rounds in which no write succeeded */
+	/* number of rounds in a row in which no write succeeded */
+	unsigned in_a_row;
 };
 
 struct cleanup *
@@ -109,7 +110,7 @@ cleanup_report(const struct cleanup *x)
 }
 
 /* Returns whether the state is consistent.  A list that leads to a round sets
- * the count of clean lists to 0, so it is 0 while a round runs. */
+ * the count of clean lists to 0, so that count is 0 while a round runs. */
 static bool
 cleanup_check(const struct cleanup *x)
 {
@@ -172,7 +173,8 @@ marked(const struct cleanup_list *l)
 	return l->left[KIND_NODE] + l->left[KIND_NODECLAIM];
 }
 
-/* Counts one more in count[], and keeps its name if it is among the first. */
+/* Counts one more object in count[], and keeps the object's name if it is among
+ * the first CLEANUP_NAMED. */
 static void
 name_it(const struct cleanup *x, unsigned count[KIND_COUNT],
 	char named[CLEANUP_NAMED][NAME_BYTES + 16], const char *name)
@@ -199,8 +201,9 @@ cleanup_unowned(struct cleanup *x, const char *name)
 	name_it(x, x->list.unowned, x->list.named_unowned, name);
 }
 
-/* Takes an object of the list.  A hold without a mark is kept as well, because
- * it may show who owns the hold on the machine's other half. */
+/* Takes an object of the list.  An object with a hold but no mark is kept as
+ * well, because its hold may show who owns the hold on the machine's other
+ * half. */
 void
 cleanup_seen(struct cleanup *x, const struct object *o, struct now now)
 {
@@ -216,7 +219,8 @@ cleanup_seen(struct cleanup *x, const struct object *o, struct now now)
 	if (o->mark != MARK_ABSENT || o->hold != HOLD_ABSENT ||
 	    o->default_hold != HOLD_ABSENT || o->has_class)
 		id = machines_put(&x->table, o, INT64_MAX, &t);
-	if (id != NO_ID) /* a full table has room in a later round */
+	/* If the table is full, the object gets a place in a later round. */
+	if (id != NO_ID)
 		x->table.at[id].classed = o->has_class;
 }
 
@@ -251,8 +255,8 @@ listed(struct cleanup *x, bool led, struct now now)
 	}
 }
 
-/* Where NodeClaims are not served there may still be Nodes that are held.
- * Every cluster serves Nodes, so it is an error if they are not served. */
+/* If NodeClaims are not served, there may still be Nodes that are held.  Every
+ * cluster serves Nodes, so it is an error if they are not served. */
 static void
 list_done(struct cleanup *x, const struct cleanup_outcome *o, struct now now)
 {
@@ -260,8 +264,9 @@ list_done(struct cleanup *x, const struct cleanup_outcome *o, struct now now)
 	    (o->code == CLEANUP_UNSERVED && x->listing == KIND_NODE)) {
 		end(x, CLEANUP_BROKEN);
 	} else if (x->listing == KIND_NODE) {
-		/* A claim exists before its Node does.  If the second list does
-		 * not show the claim, the claim is gone. */
+		/* Nodes are listed first, because a claim exists before its
+		 * Node does.  If the later list does not show a Node's claim,
+		 * the claim is gone. */
 		x->listing = KIND_NODECLAIM;
 		go(x, CLEANUP_LIST);
 	} else {
@@ -280,7 +285,7 @@ half_of(const struct cleanup *x, const struct entry *e)
 	return h;
 }
 
-/* Returns what this pass does about that object. */
+/* Returns what this pass does about the object with this id. */
 static enum cleanup_act
 act_on(const struct cleanup *x, uint32_t id)
 {
@@ -386,8 +391,8 @@ write_done(struct cleanup *x, const struct cleanup_outcome *o)
 	if (o->code == CLEANUP_GONE)
 		return;
 	/* The report gives the first reason why a write was refused or not
-	 * answered.  It gives the reason of a mere change only if there is no
-	 * other. */
+	 * answered.  It gives the reason for CLEANUP_CHANGED only if there is
+	 * no other reason. */
 	if (x->refused + x->unanswered == 0 && o->why != NULL)
 		(void)snprintf(x->report.why, sizeof(x->report.why), "%s",
 			       o->why);
@@ -399,8 +404,8 @@ write_done(struct cleanup *x, const struct cleanup_outcome *o)
 		x->unanswered++;
 }
 
-/* Ends a round, whose writes are all answered.  If no write succeeded, it
- * decides whether another round is of any use. */
+/* Ends a round when all its writes are answered.  If no write succeeded,
+ * decides whether another round would be of any use. */
 static void
 round_done(struct cleanup *x, struct now now)
 {
@@ -482,8 +487,8 @@ cleanup_next(struct cleanup *x, struct now now)
 	return x->asked ? wait_until(x, INT64_MAX, now) : ask(x);
 }
 
-/* Takes what is registered.  The last look at it comes after the second clean
- * list. */
+/* Takes n, the number of registrations that still exist.  They are counted for
+ * the last time after the second clean list. */
 static void
 registered_done(struct cleanup *x, unsigned n)
 {
@@ -501,7 +506,7 @@ registered_done(struct cleanup *x, unsigned n)
 void
 cleanup_done(struct cleanup *x, const struct cleanup_outcome *o, struct now now)
 {
-	if (x->under_way > 0) { /* answers come even after a timeout */
+	if (x->under_way > 0) { /* Answers come even after CLEANUP_LATE. */
 		write_done(x, o);
 		assert(cleanup_check(x));
 		return;

@@ -14,9 +14,9 @@
  * A new Event becomes an entry, which is written at once.  If the Event occurs
  * again, the entry only counts, and a patch writes the count from time to time
  * and at the end of the series.  If there is no free entry, the oldest one that
- * has nothing to write is dropped, or else the oldest.  The Event that is being
- * written is a copy (`sent`), so the entry may go on counting meanwhile.  The
- * caller is daemon/event_recorder, under its lock.
+ * has nothing to write is dropped, or else the oldest one.  The Event that is
+ * being written is a copy (`sent`), so the entry may count further Events
+ * during the write.  The caller is daemon/event_recorder, under its lock.
  */
 
 #define COUNT_MAX 2147483647u /* series.count is an int32 */
@@ -80,9 +80,8 @@ event_series_init(struct event_series *s, uint64_t seed)
 
 /* --- entries -------------------------------------------------------------- */
 
-/* Returns whether something is left to write.  Only a series has an end to
- * write; a single Event has not, nor has a series whose count is already
- * written. */
+/* Returns whether the API server does not have the entry's count yet.  A single
+ * Event has no count to write. */
 static bool
 has_unwritten(const struct event_series_entry *e)
 {
@@ -203,10 +202,10 @@ event_make(const struct event_series_what *w, struct event_series_event *v)
 		       : 0;
 }
 
-/* Returns a stamp for a new Event.  It is part of the Event's name, so it must
- * be unique.  If the clock is set back by a second or more, stamps go back too,
- * and the same millisecond may come again; therefore the microseconds are the
- * entry's number. */
+/* Returns a stamp for a new Event, in microseconds.  The stamp is part of the
+ * Event's name, so it must be unique.  If the clock is set back by a second or
+ * more, stamps go back too, and the same millisecond may come again.  Therefore
+ * the last three digits are taken from the entry's number. */
 static int64_t
 stamp_new(struct event_series *s, int64_t server_ms)
 {

@@ -25,8 +25,8 @@ since(const struct foreign_marks *f, const struct object *o)
 {
 	int64_t start_ms = f->start_ms - CLOCK_MS;
 
-	/* For a while, API servers go on calling a webhook that is gone, and it
-	 * marks what is created. */
+	/* For a while, API servers still call a webhook whose configuration is
+	 * gone, and the webhook marks new objects. */
 	if (o->created_ms >= start_ms)
 		return f->start_ms + f->slack_ms;
 	return start_ms;
@@ -39,9 +39,9 @@ is_foreign(const struct foreign_marks *f, const struct object *o,
 	if (o->mark == MARK_TIME)
 		return o->mark_ms >= since(f, o) && o->mark_ms > f->newest_ms &&
 		       o->mark_ms <= server_ms + AHEAD_MS;
-	/* A mark without a time, such as a policy writes, counts from the
-	 * creation of its object.  On a registered Node it may be a copy from
-	 * the claim. */
+	/* A mark without a time, such as a policy writes, counts as made when
+	 * its object was created.  On a registered Node, such a mark may be a
+	 * copy of the claim's. */
 	return o->mark == MARK_ODD &&
 	       o->created_ms > f->start_ms + f->slack_ms &&
 	       !(o->kind == KIND_NODE && o->registered);

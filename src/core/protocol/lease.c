@@ -8,32 +8,33 @@
 
 /*
  * An attempt is a chain of calls without a pause between them.  `plan` is the
- * next call of the chain, `busy` is the one under way, and not_before_ms says
- * when the next attempt begins.  A follower reads the Lease, and takes it if
- * nobody holds it.  A leader writes, and reads first only if what it knows may
- * be out of date (`fresh`).
+ * next call of the chain, `busy` is the call under way, and not_before_ms says
+ * when the next attempt begins.  A follower reads the Lease, and acquires it if
+ * nobody holds it.  A leader writes at once.  It reads first only if what it
+ * knows of the Lease may be out of date (`fresh` is false).
  *
  * The role changes in three places: wrote() makes a leader, lose() ends the
  * lead, and lease_stop() ends everything.  Without leader election the role is
- * LEASE_LEADS from the start, and kept() does no more than keep the state in
- * the record.
+ * LEASE_LEADS from the start, and kept() only maintains the state in the
+ * record.
  *
- * The callers are daemon/state_lease, under the mutex of the table, and the one
- * thread of a command (tools/uninstall/lease_session).
+ * The callers are daemon/state_lease, under the mutex of the table, and the
+ * only thread of a command (tools/uninstall/lease_session).
  */
 
-/* How many steps one attempt takes without a pause between them: UPDATE, GET,
- * UPDATE or CREATE, GET.  The limit keeps us from spinning if a server
+/* Maximum number of steps in one attempt, which has no pauses: UPDATE, GET,
+ * UPDATE or CREATE, GET.  The limit prevents a busy loop if a server
  * contradicts itself. */
 #define STEPS_MAX 4
-#define BACKOFF_TIMES 8 /* times retry_ms; without leader election */
-/* A replica that waits for another looks at the Lease at least this often.
- * With client-go's 2 s it would notice only after 4.4 s that a Lease was given
- * up. */
+/* Longest backoff without leader election, in multiples of retry_ms. */
+#define BACKOFF_TIMES 8
+/* Longest pause, before jitter, between two reads of a Lease that another
+ * replica holds.  With client-go's 2 s and its jitter, a replica might notice
+ * only after 4.4 s that the Lease was released. */
 #define LOOK_MS 600
 /* Our reading of the server's time may go back by up to this.  The renewTime
- * must not go back with it, because an unchanged renewTime would be no sign of
- * life. */
+ * that we write grows all the same, because other replicas see no sign of life
+ * in an unchanged renewTime. */
 #define JITTER_US 3000000
 
 static bool
@@ -43,9 +44,9 @@ is_ours(const struct lease *l)
 	       strcmp(l->seen.holder, l->config.identity) == 0;
 }
 
-/* Returns whether another replica holds the Lease.  That depends on when we saw
- * the record change.  Its renewTime does not count, because the holder has
- * another clock. */
+/* Returns whether another replica holds the Lease.  leaseDuration counts from
+ * when we saw the record change.  The record's renewTime does not count,
+ * because the holder has another clock. */
 static bool
 is_held(const struct lease *l, int64_t boot_ms)
 {
@@ -142,7 +143,7 @@ lease_check(const struct lease *l)
 		return false;
 	if (!l->config.enabled)
 		return l->role != LEASE_FOLLOWS && l->sent_ms == LEASE_NEVER;
-	/* A leader has sent a write, and only it has read the state. */
+	/* A leader has sent a write, and only a leader has read the state. */
 	if (l->role == LEASE_LEADS)
 		return l->read && l->sent_ms != LEASE_NEVER;
 	return stops || !l->read;
@@ -174,7 +175,7 @@ lease_note(struct lease *l, struct lease_note *out)
 }
 
 /* Takes over the state in the server's record.  From now on this process
- * maintains it. */
+ * maintains the state. */
 static void
 state_adopt(struct lease *l)
 {
@@ -252,7 +253,8 @@ retry(struct lease *l, int64_t retry_after_ms, int64_t boot_ms)
 		l->not_before_ms = boot_ms + retry_after_ms;
 }
 
-/* Goes on with the same attempt. */
+/* Plans the next step of the same attempt, or ends the attempt after STEPS_MAX
+ * steps. */
 static void
 go_on(struct lease *l, enum lease_step step, int64_t boot_ms)
 {
@@ -290,7 +292,8 @@ lease_stop(struct lease *l)
 		return;
 	l->role = LEASE_STOPS;
 	l->steps = 0;
-	l->plan = last_step(l); /* the answer to a call under way changes it */
+	/* The answer to a call under way replaces this plan. */
+	l->plan = last_step(l);
 	assert(lease_check(l));
 }
 
@@ -309,7 +312,8 @@ fill(struct lease *l, struct now now)
 
 	w->holder[0] = '\0';
 	w->duration_s = 0;
-	if (!l->config.enabled) /* Nobody leads by the spec; it stays empty. */
+	/* Nobody leads by the spec, so the spec stays empty. */
+	if (!l->config.enabled)
 		w->acquire_us = w->renew_us = STAMP_NONE;
 	if (l->role == LEASE_STOPS)
 		w->duration_s = 1;
@@ -317,7 +321,8 @@ fill(struct lease *l, struct now now)
 		return;
 
 	memcpy(w->holder, l->config.identity, sizeof(w->holder));
-	/* Rounded up, so that nobody's wait ends before our fence. */
+	/* The duration is rounded up, so that no replica stops waiting before
+	 * our fence. */
 	w->duration_s = (int32_t)((l->config.duration_ms + 999) / 1000);
 
 	if (is_ours(l)) {
@@ -368,7 +373,8 @@ is_early(struct lease *l, int64_t boot_ms)
 	return boot_ms < l->free_ms + l->config.patience_ms;
 }
 
-/* Goes on with the step that is planned. */
+/* Returns the planned step, unless a command has to wait or continues without
+ * the Lease. */
 static struct lease_todo
 go(struct lease *l, struct now now)
 {
@@ -389,8 +395,8 @@ lease_next(struct lease *l, struct now now)
 	if (l->role == LEASE_LEADS && now.boot_ms >= end_ms(l))
 		lose(l, LEASE_NOTE_LATE);
 
-	/* A loss of the lead has to be reported in time, whatever else is
-	 * waited for. */
+	/* The caller has to call again when the lead ends, even if no step is
+	 * due then. */
 	if (l->role == LEASE_LEADS && l->config.enabled)
 		wait.wait_ms = end_ms(l) - now.boot_ms;
 
@@ -421,8 +427,8 @@ static void
 got(struct lease *l, const struct lease_outcome *o, int64_t boot_ms)
 {
 	if (o->code == LEASE_NOT_FOUND) {
-		/* The holder of a Lease that is gone may still lead, so it is
-		 * given its time. */
+		/* The holder of a deleted Lease may still lead, so the Lease is
+		 * created only when that holder's time is over. */
 		if (!is_held(l, boot_ms)) {
 			lease_record_copy(&l->seen, NULL);
 			go_on(l, LEASE_CREATE, boot_ms);
@@ -480,7 +486,8 @@ kept(struct lease *l, enum lease_step was, const struct lease_outcome *o,
 	}
 }
 
-/* The stop takes one try, and one more GET if the try met a conflict. */
+/* Handles an answer after lease_stop.  The Lease is released in one try.  If
+ * the try met a conflict, there is a GET and a second try. */
 static void
 stopped(struct lease *l, enum lease_step was, const struct lease_outcome *o)
 {
@@ -529,8 +536,8 @@ lease_state_ms(const struct lease *l)
 	return l->state_us / 1000;
 }
 
-/* Copies only what is used of the record, because its 80 KiB are mostly empty
- * and it is copied every two seconds. */
+/* Copies only the bytes in use.  The 80 KiB of a record are mostly empty, and a
+ * record is copied every two seconds. */
 void
 lease_record_copy(struct lease_record *to, const struct lease_record *from)
 {

@@ -81,8 +81,8 @@ failed(struct reflect *r, int64_t retry_after_ms, int64_t boot_ms)
 	r->not_before_ms =
 		boot_ms + pace_backoff(&r->pace, r->failures, BACKOFF_MIN_MS,
 				       BACKOFF_MAX_MS);
-	/* A server that says 0 does not ask us to loop, so the backoff
-	 * stays. */
+	/* A Retry-After of 0 does not end the backoff, because tries without a
+	 * pause would be a busy loop. */
 	if (retry_after_ms > 0)
 		r->not_before_ms = boot_ms + retry_after_ms;
 }
@@ -94,7 +94,7 @@ took_page(struct reflect *r, const struct reflect_outcome *o, int64_t boot_ms)
 
 	if (str_copy(r->rv, sizeof(r->rv), o->rv) ||
 	    str_copy(r->cont, sizeof(r->cont), cont)) {
-		reflect_restart(r); /* it cannot be completed */
+		reflect_restart(r); /* The list cannot be completed. */
 		failed(r, -1, boot_ms);
 		return;
 	}
@@ -125,15 +125,17 @@ reflect_done(struct reflect *r, const struct reflect_outcome *o, struct now now)
 	case REFLECT_EXPIRED:
 		reflect_restart(r);
 		failed(r, -1, now.boot_ms);
-		/* The first 410 in a while is answered by a list at once, even
-		 * if it took many tries to hear it: the server is back. */
+		/* After the first 410 in BACKOFF_RESET_MS, the list begins at
+		 * once.  This holds even if many tries failed before, because
+		 * the answer shows that the server is back. */
 		if (!listing && now.boot_ms - r->expired_ms > BACKOFF_RESET_MS)
 			r->not_before_ms = now.boot_ms;
 		r->expired_ms = now.boot_ms;
 		break;
 	case REFLECT_FAILED:
-		/* A list that broke in the middle starts again, because its
-		 * token may have gone with the server that gave it. */
+		/* A list that failed in the middle starts again, because its
+		 * continue token may have gone with the server that issued
+		 * it. */
 		if (listing)
 			reflect_restart(r);
 		failed(r, o->retry_after_ms, now.boot_ms);

@@ -70,8 +70,8 @@ same(const struct renewal_cert *a, const struct renewal_cert *b)
 	return memcmp(a->id, b->id, sizeof(a->id)) == 0;
 }
 
-/* Returns when we made the certificate.  A certificate of others was made at
- * that time or earlier. */
+/* Returns when we made the certificate.  A certificate that somebody else made
+ * is as old as that or older. */
 static int64_t
 born_ms(const struct renewal_cert *c)
 {
@@ -86,9 +86,10 @@ valid(const struct renewal_cert *c, int64_t server_ms)
 	return c->not_before_ms <= server_ms && server_ms < c->not_after_ms;
 }
 
-/* Returns whether the certificate becomes valid soon.  It is then waited for
- * and not overwritten, because the clock of its maker may be ahead of the API
- * server's, and because the Date header has only whole seconds. */
+/* Returns whether the certificate becomes valid soon.  The caller then waits
+ * and does not replace the certificate, because the clock of its maker may be
+ * ahead of the API server's, and because the Date header has only whole
+ * seconds. */
 static bool
 soon(bool there, const struct renewal_cert *c, int64_t server_ms,
      struct renewal_todo *t)
@@ -101,7 +102,7 @@ soon(bool there, const struct renewal_cert *c, int64_t server_ms,
 	return true;
 }
 
-/* Returns why the certificate has to be replaced, or NULL if it will do. */
+/* Returns why the certificate has to be replaced, or NULL if it need not be. */
 static const char *
 fault_of(bool there, const struct renewal_cert *c, int64_t server_ms)
 {
@@ -128,8 +129,8 @@ cert_find(const struct renewal_view *v, const struct renewal_cert *c)
 	return i;
 }
 
-/* Returns the oldest certificate of those that are kept, or bundle_n if none
- * is. */
+/* Returns the place of the oldest certificate that is kept, or bundle_n if none
+ * is kept. */
 static unsigned
 oldest(const struct renewal_view *v, const bool *keep)
 {
@@ -144,7 +145,7 @@ oldest(const struct renewal_view *v, const bool *keep)
 }
 
 /* Returns whether no certificate of an earlier CA is served any more.  A CA
- * that a person put into the Secret may be older than its time there.  So it
+ * that a person put into the Secret may have existed long before.  Therefore it
  * also matters how long the CA has been seen in caBundle, and how old its
  * serving certificate is. */
 static bool
@@ -199,8 +200,8 @@ bundle_fault(const struct renewal *r, struct now now, bool *keep)
 	return gone > 0 ? "retired" : NULL;
 }
 
-/* Asks for a write, unless the same write was done a moment ago.  If somebody
- * undoes it each time, we do not race with them. */
+/* Asks for a write, unless the same kind of write was done less than settle_ms
+ * ago.  If somebody undoes each write, we do not race with them. */
 static bool
 ask(const struct renewal *r, enum renewal_step step, const char *reason,
     int64_t life_ms, struct now now, struct renewal_todo *t)
@@ -218,7 +219,7 @@ ask(const struct renewal *r, enum renewal_step step, const char *reason,
 }
 
 /* Returns the boot time from which on a certificate of this CA may be written,
- * or INT64_MAX if we do not know of one. */
+ * or INT64_MAX if that time is not known. */
 static int64_t
 settled_ms(const struct renewal *r, int64_t boot_ms)
 {
@@ -226,8 +227,9 @@ settled_ms(const struct renewal *r, int64_t boot_ms)
 	bool known = r->trusted && memcmp(r->trusted_id, v->ca.id,
 					  sizeof(r->trusted_id)) == 0;
 
-	/* An API server that trusts the certificate that is there trusts the
-	 * next one as well.  Without a webhook nobody asks who signed it. */
+	/* With a partial view: an API server that trusts the present
+	 * certificate trusts the next one as well.  Without a webhook: no API
+	 * server verifies who signed the certificate. */
 	if (r->partly ? v->has_leaf : !v->has_webhooks)
 		return boot_ms;
 	return known ? r->trusted_ms + r->config.settle_ms : INT64_MAX;
@@ -298,8 +300,7 @@ renewal_next(struct renewal *r, struct now now)
 
 /* --- the outcome of a step ------------------------------------------------ */
 
-/* Notes since when the API server has been told of this CA, as far as we
- * saw. */
+/* Records since when caBundle has contained this CA, as far as we have seen. */
 static void
 trust(struct renewal *r, int64_t boot_ms)
 {

@@ -7,8 +7,9 @@ left_alone(enum reason reason)
 	return (struct verdict){.reason = reason};
 }
 
-/* Returns whether the object is Karpenter's.  Every NodeClaim is.  A Node is if
- * it has the label, or the taint that it carries until it is registered. */
+/* Returns whether the object is Karpenter's.  Every NodeClaim is Karpenter's.
+ * A Node is Karpenter's if it has the label, or the taint that a Node carries
+ * until it is registered. */
 static bool
 is_karpenter(const struct review *v)
 {
@@ -22,8 +23,9 @@ hold_that_counts(const struct review *v)
 							  : v->hold;
 }
 
-/* Kubernetes limits keys and values together.  If ours pushed an object's
- * annotations over that limit, the API server would refuse the whole object. */
+/* Kubernetes limits the total size of an object's annotations, keys and values
+ * together.  If our annotations exceeded that limit, the API server would
+ * refuse the whole object. */
 static bool
 is_full(const struct review *v)
 {

@@ -69,7 +69,7 @@ cap_step(struct cap *c, const struct cap_rules *r, bool busy, bool was_held,
 		c->window_ms = r->window_ms;
 		c->debt_ms = r->window_ms > 0 ? r->max_ms : 0;
 	}
-	if (!held) /* a lowered cap */
+	if (!held) /* The cap may have been lowered. */
 		c->debt_ms = least(c->debt_ms, r->max_ms);
 	c->held = held || (opens && r->window_ms == 0);
 	c->grows = grows || c->held;

@@ -75,10 +75,11 @@ decide_clear(const struct half *claim, const struct half *node)
 	return nothing;
 }
 
-/* Finds what has to go although the machine is held: a previous hold, which
- * today's then replaces; our mark on a person's hold; or our hold on a Node
- * from whose claim a person has taken it.  A mark without its hold stays,
- * because it tells until the release that a person has taken the hold. */
+/* Finds what has to be removed although the machine is held.  That is a
+ * previous hold, which today's hold then replaces.  It is also our mark on a
+ * person's hold, and our hold on a Node if a person has taken the hold from its
+ * claim.  A mark without its hold stays, because until the release the mark
+ * shows that a person has taken the hold. */
 static struct decision
 decide_mend(enum kind on, const struct half *mine, const struct half *other)
 {

@@ -14,10 +14,10 @@
  * else, and relink finds the entry's peer.  Each step adds to *t what it has
  * changed in other entries, so that the caller looks at their machines again.
  *
- * A free entry is in a list that goes through `peer`.  Texts are references to
- * m->strings, which counts their users, so whatever replaces a text gives the
- * old one back.  If there is no room for a text, the entry is out of date, and
- * the caller drops it.
+ * Free entries form a list through `peer`.  Texts are references to m->strings,
+ * which counts the users of each text, so code that replaces a text releases
+ * the old one.  If there is no room for a text, the entry is out of date, and
+ * the caller drops the entry.
  */
 
 int
@@ -187,8 +187,8 @@ former_leave(struct machines *m, struct entry *e)
 	e->has_previous = false;
 }
 
-/* If all slots are taken, the entry counts as a person's.  It is left alone
- * until a slot is free and the object is seen again. */
+/* If all slots are taken, the hold counts as a person's.  The object is left
+ * alone until a slot is free and the object is seen again. */
 static void
 former_join(struct machines *m, struct entry *e, const struct object *o)
 {
@@ -283,9 +283,9 @@ no_later(int64_t ms, int64_t limit)
 	return ms > limit ? limit : ms;
 }
 
-/* Returns whether the machine had been ready before it was rebooted.  Once it
- * is ready again the object no longer shows this, but the table may have seen
- * it. */
+/* Returns whether the machine had been ready before it was rebooted.  Once the
+ * machine is ready again, the object no longer shows this, but the table may
+ * know the earlier time. */
 static bool
 ready_before_reboot(const struct entry *e, const struct object *o)
 {
@@ -294,7 +294,7 @@ ready_before_reboot(const struct entry *e, const struct object *o)
 				e->ready_stamp_ms != o->ready_ms));
 }
 
-/* Takes over what only claims have. */
+/* Copies the facts that only claims have. */
 static void
 take_claim(struct entry *e, const struct object *o, int64_t seen_ms)
 {
@@ -336,7 +336,8 @@ is_assumable(enum act act, enum tenure tenure)
 	}
 }
 
-/* Changes the entry as the write of hold *k would change its object. */
+/* Changes the entry as a write that adds or removes the hold *k would change
+ * the object. */
 static void
 assume_hold(struct entry *e, enum hold hold, const struct hold_key *k,
 	    const struct hold_key *today)
@@ -367,8 +368,8 @@ machines_assume(struct machines *m, uint32_t id, enum act act, int64_t mark_ms,
 	if (act == ACT_HOLD)
 		e->mark_ms = mark_ms;
 	former_leave(m, e);
-	/* Once the assumed hold is removed again, the entry is as its object
-	 * shows it. */
+	/* Once the assumed hold is removed again, the entry is the same as its
+	 * object. */
 	e->assumed = act != ACT_HOLD && e->assumed == ACT_HOLD ? 0 : act & 3;
 	count_marks(m, e, 1);
 	return true;
@@ -454,8 +455,8 @@ same_owner(const struct machines *m, const struct entry *e,
 	       machines_owner_uid_is(m, e, o->owner_uid);
 }
 
-/* Takes over all texts of the object.  Returns -1 if there is no room for one
- * of them; some may then be those of before. */
+/* Copies all texts of the object.  Returns -1 if there is no room for one of
+ * them; some texts may then still be the old ones. */
 static int
 take_texts(struct machines *m, uint32_t id, const struct object *o, bool is_new,
 	   struct touched *t)
@@ -515,7 +516,7 @@ entry_make(struct machines *m, const struct object *o, int64_t seen_ms,
 	return id;
 }
 
-/* Puts the object as machines_put_at does, but adds to *t. */
+/* The same as machines_put_at, but adds to *t instead of resetting *t. */
 static uint32_t
 put(struct machines *m, uint32_t id, const struct object *o, int64_t seen_ms,
     struct touched *t)
@@ -601,7 +602,7 @@ machines_drop(struct machines *m, uint32_t id, struct touched *t)
 	unlink_peer(m, id, t);
 	machines_keys_remove(m, id);
 	if (peer != NO_ID)
-		relink(m, peer, t); /* A second Node may take its place. */
+		relink(m, peer, t); /* A second Node may match the claim. */
 	count_marks(m, e, -1);
 	former_leave(m, e);
 	entry_free(m, id);

@@ -210,6 +210,6 @@ machines_node_of(const struct machines *m, const struct entry *claim)
 		return id;
 	id = find_ref(&m->node_by_name, claim->other_name);
 	if (id != NO_ID && machines_entry_has_owner(&m->at[id]))
-		return NO_ID; /* it is another claim's Node */
+		return NO_ID; /* The Node names another claim. */
 	return id;
 }

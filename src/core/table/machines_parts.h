@@ -18,7 +18,7 @@ void machines_keys_done(struct machines *m);
 void machines_keys_add(struct machines *m, uint32_t id);
 void machines_keys_remove(struct machines *m, uint32_t id);
 /* Return the id of the claim that a Node belongs to, or of the Node that
- * belongs to a claim, as far as we see it, or NO_ID. */
+ * belongs to a claim, or NO_ID if the table does not have it. */
 uint32_t machines_claim_of(const struct machines *m, const struct entry *node);
 uint32_t machines_node_of(const struct machines *m, const struct entry *claim);
 

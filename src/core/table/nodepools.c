@@ -5,12 +5,12 @@
 #include <string.h>
 
 /*
- * The NodePools are in places of an array; an index finds them by name, and the
- * free places are in a list that goes through `generation`.  Two heaps avoid
- * looking at all NodePools: `moments` has the next moment at which time alone
- * changes a NodePool's terms, and `released` has the released-at of each
- * NodePool that counts; NodePools without a released-at come first.  sort_in
- * enters a NodePool into both, as of p->ms, the latest time that the table was
+ * The NodePools are in places of an array.  An index finds them by name, and
+ * the free places form a list through `generation`.  Two heaps avoid scans of
+ * all NodePools.  `moments` has the next time at which time alone changes a
+ * NodePool's terms.  `released` has the released-at of each NodePool that
+ * counts; NodePools without a released-at come first.  sort_in enters a
+ * NodePool into both heaps, as of p->ms, the latest time that the table was
  * told.
  */
 
@@ -90,8 +90,8 @@ nodepools_out_name(enum nodepool_out out)
 	return names[out];
 }
 
-/* Returns why the NodePool's machines belong to no scope.  nodepool is the one
- * of that name, or NULL if it has not been seen. */
+/* Returns why the NodePool's machines belong to no scope.  `nodepool` is the
+ * NodePool with that name, or NULL if it has not been seen. */
 static enum nodepool_out
 uncounted(const struct rules *r, const char *name,
 	  const struct nodepool *nodepool)
@@ -112,7 +112,7 @@ released_ms(const struct nodepool *nodepool, int64_t now_ms)
 						  : STAMP_NONE;
 }
 
-/* Puts the NodePool in its places among the others, as of p->ms. */
+/* Enters the NodePool into both heaps, as of p->ms. */
 static void
 sort_in(struct nodepools *p, uint32_t i)
 {

@@ -10,15 +10,15 @@
 /*
  * This file keeps the timers of the machines; timers_scopes.c keeps the scopes,
  * and timers_places.c the places of the timers.  timers_put takes the facts of
- * a machine, tells its scope how many live and undecided machines it has, and
- * enters the next moment at which time alone changes the timer into the heap
- * `due`.  A put therefore costs no more than the heap does, however many
+ * a machine, updates the numbers of live and undecided machines of its scope,
+ * and enters the next moment at which time alone changes the timer into the
+ * heap `due`.  A put therefore costs no more than the heap does, however many
  * machines there are.
  *
  * There is one exception.  If minScaleUp may be more than one, a machine is
- * `enough` only together with its neighbours in time.  Then scope_changed marks
- * the scope, and recount looks at all machines of the marked scopes once,
- * before timers_turned looks at the scopes.
+ * `enough` only together with other machines that were created at about the
+ * same time.  Then scope_changed marks the scope, and recount looks at all
+ * machines of the marked scopes once, before timers_turned looks at the scopes.
  */
 
 _Static_assert(SCOPES_MAX < NO_SCOPE, "struct timer: scope");
@@ -77,8 +77,8 @@ next_id(const struct timers *ts, uint32_t id)
 
 /* --- those of one scope --------------------------------------------------- */
 
-/* Return the first timer of the scope and the one behind it, in no particular
- * order, or NULL. */
+/* Return the first timer of the scope, and the timer after *t, or NULL.  The
+ * timers are in no particular order. */
 static struct timer *
 scope_first(const struct timers *ts, uint32_t scope)
 {
@@ -121,8 +121,8 @@ scope_remove(struct timers *ts, const struct timer *t)
 	s->timers--;
 }
 
-/* Sorts the ids of a small scope.  Those of a large one are found in order by a
- * look at all. */
+/* Sorts the ids of a small scope.  For a large scope, a scan of all ids finds
+ * them in order. */
 const uint32_t *
 timers_of_scope(struct timers *ts, uint32_t scope, uint32_t *n)
 {
@@ -145,7 +145,7 @@ timers_of_scope(struct timers *ts, uint32_t scope, uint32_t *n)
 
 /* --- minScaleUp ----------------------------------------------------------- */
 
-/* May it take more than one machine to hold a scope? */
+/* Returns whether it may take more than one machine to hold a scope. */
 static bool
 takes_several(const struct timers *ts)
 {
@@ -183,10 +183,11 @@ set_live(struct timers *ts, struct timer *t, int64_t now_ms)
 	t->live = live;
 }
 
-/* Counts the machines with their places in ts->order that were created within
- * t's hold period, before or after t, with t itself.  The n places are sorted
- * by creation.  *first and *end only move forward if all hold periods are the
- * same, and move back a little if they are not. */
+/* Counts the machines that were created within t's hold period before or after
+ * t, including t itself.  ts->order has the places of all n counted machines,
+ * sorted by creation.  *first and *end are kept from call to call.  They only
+ * move forward if all hold periods are the same, and otherwise also move back a
+ * little. */
 static uint32_t
 neighbours(const struct timers *ts, const struct timer *t, uint32_t n,
 	   uint32_t *first, uint32_t *end)
@@ -225,7 +226,8 @@ is_near(int64_t a_ms, int64_t b_ms, int64_t within_ms)
 	return a_ms - b_ms <= within_ms && b_ms - a_ms <= within_ms;
 }
 
-/* Are they near each other only by the age of a first try? */
+/* Returns whether the machines are near each other only if the time of a first
+ * try counts instead of a machine's own creation. */
 static bool
 is_near_first(const struct timer *t, const struct timer *other)
 {
@@ -256,9 +258,10 @@ neighbours_first(const struct timers *ts, const struct timer *t, uint32_t n,
 	return near;
 }
 
-/* Finds out again which machines of the scope are `enough`.  Call it only if
- * takes_several.  How many machines it takes is fixed for each machine when it
- * comes to count, so that it does not change as others come and go. */
+/* Computes again which machines of the scope are `enough`.  Call it only if
+ * takes_several is true.  The size of the group that a machine needs (`least`)
+ * is fixed when the machine begins to count, so that the size does not change
+ * when other machines come and go. */
 static void
 recount(struct timers *ts, uint32_t scope, int64_t now_ms)
 {
@@ -289,8 +292,8 @@ recount(struct timers *ts, uint32_t scope, int64_t now_ms)
 
 /* --- timers --------------------------------------------------------------- */
 
-/* Notes that a machine that counts has come to the scope, left it, or changed
- * its deadline. */
+/* Records that a counted machine has joined the scope, left the scope, or
+ * changed its facts. */
 static void
 scope_changed(struct timers *ts, uint32_t scope)
 {
@@ -360,8 +363,7 @@ schedule(struct timers *ts, const struct timer *t, int64_t counts_ms,
 
 	if (t->deadline_ms > now_ms)
 		next = t->deadline_ms;
-	/* A machine counts towards minScaleUp even after its own time is
-	 * over. */
+	/* A machine counts towards minScaleUp even after its own deadline. */
 	if (counts_ms > now_ms && counts_ms < next)
 		next = counts_ms;
 	if (next == INT64_MAX)
@@ -492,8 +494,8 @@ timers_scope_held(const struct timers *ts, uint32_t id)
 	return t->used && t->scope != NO_SCOPE && ts->scopes[t->scope].held;
 }
 
-/* Does this timer keep its scope busy for longer than the one in *q?  Of two
- * equal ones, the one with the lower id counts. */
+/* Returns whether this timer keeps its scope busy for longer than the timer in
+ * *q.  If two timers have the same times, the one with the lower id counts. */
 static bool
 is_later(const struct timer *t, int64_t at_ms, const struct quiet *q)
 {

@@ -9,8 +9,8 @@
  * this header. */
 
 /* timers_places.c.  timers_place_make returns the timer of this id, and makes
- * an unused one if there is none.  timers_place_drop takes it away, and out of
- * timers.due. */
+ * an unused one if there is none.  timers_place_drop removes the timer, also
+ * from timers.due. */
 struct timer *timers_place_make(struct timers *ts, uint32_t id);
 void timers_place_drop(struct timers *ts, uint32_t id);
 
@@ -18,17 +18,18 @@ void timers_place_drop(struct timers *ts, uint32_t id);
  * names.  It returns -1 if there is no memory. */
 int timers_scopes_init(struct timers *ts);
 /* Returns the NodePool's scope, and makes it if there is none yet.  Returns
- * NO_ID if there are too many. */
+ * NO_ID if there are too many scopes. */
 uint32_t timers_scope_of(struct timers *ts, const char *nodepool);
 /* Add delta to the number of the scope's machines that are live
  * (timers_scope_count), or that are undecided (timers_scope_undecided). */
 void timers_scope_count(struct timers *ts, uint32_t scope, int delta);
 void timers_scope_undecided(struct timers *ts, uint32_t scope, int delta);
-/* Notes for timers_moved that the scope may have moved. */
+/* Records that the scope's quiet time may have moved, so that timers_moved
+ * returns the scope. */
 void timers_scope_moved(struct timers *ts, uint32_t scope);
-/* Marks the scopes whose caps have a moment that has come. */
+/* Marks the scopes whose caps change something by boot_ms. */
 void timers_scopes_due(struct timers *ts, int64_t boot_ms);
-/* Returns the next scope that turns, of those that were marked, or NO_ID. */
+/* Returns the next of the marked scopes that turns, or NO_ID. */
 uint32_t timers_scopes_turned(struct timers *ts, struct now now);
 
 #endif

@@ -7,16 +7,17 @@
 #include "timers_parts.h"
 
 /*
- * This file keeps the scopes: which of them are held, their caps, and what
- * outlives a leader.  timers.c counts the live and undecided machines of a
- * scope here, which marks the scope `dirty`.  timers_scopes_turned brings each
- * dirty scope and its cap up to now, and returns those that have become held or
- * quiet.  The heap `caps` marks a scope again when its cap has a moment to
- * come.  Nothing here looks at a single timer.
+ * This file keeps the scopes: which of them are held, their caps, and the state
+ * that a later leader takes over.  timers.c reports to this file how many live
+ * and undecided machines a scope has, which marks the scope `dirty`.
+ * timers_scopes_turned updates each dirty scope and its cap, and returns the
+ * scopes that have become held or quiet.  The heap `caps` has the time at which
+ * a scope's cap next changes something, so that the scope is marked again then.
+ * Nothing here looks at a single timer.
  *
- * A scope is found by the name of its NodePool.  Its place is used for another
- * scope once it has no timers, no debt, and nothing that is still to be
- * reported.
+ * A scope is found by the name of its NodePool.  The scope's place may be used
+ * for another scope once the scope has no timers, no debt, and nothing left to
+ * report.
  */
 
 #define NEVER_MS (INT64_MIN / 2)
@@ -27,8 +28,8 @@ rules_of(const struct timers *ts, const struct scope *s)
 	return (struct cap_rules){s->max_ms, ts->cap.window_ms};
 }
 
-/* Returns whether the slot may be used for another scope.  It may not while the
- * scope still has to be reported, or while its past still counts. */
+/* Returns whether the place may be used for another scope.  It may not be used
+ * while the scope still has to be reported, or while its past still counts. */
 static bool
 is_spare(const struct scope *s)
 {
@@ -105,8 +106,8 @@ mark_dirty(struct timers *ts, uint32_t scope)
 	ts->dirty[ts->dirty_n++] = scope;
 }
 
-/* Adds what the leader before us left.  Both caps were settled at the same
- * time.  The scope may be held already when this comes to be known. */
+/* Adds the state that the previous leader left.  Both caps were settled at the
+ * same time.  The scope may already be held when that state becomes known. */
 static void
 restore(struct timers *ts, uint32_t scope, const struct cap *left,
 	int64_t at_ms)
@@ -155,9 +156,9 @@ scope_make(struct timers *ts, uint32_t scope, const char *nodepool)
 	restore(ts, scope, &ts->left, ts->left_at_ms);
 }
 
-/* Returns a place for another scope, or NO_ID: one that is spare, or else one
- * that was never used.  After a search in vain the places may double before the
- * next one. */
+/* Returns a place for another scope, or NO_ID: a spare place, or else one that
+ * was never used.  After a search that found no spare place, the next search
+ * comes only when the number of places has doubled. */
 static uint32_t
 place_take(struct timers *ts)
 {
@@ -229,9 +230,9 @@ timers_id_before(const void *ctx, uint32_t a, uint32_t b)
 	return a < b;
 }
 
-/* Only marks the scope.  Whether it is still busy is found out in
- * timers_turned, so that a machine whose timer is taken out and put back does
- * not end the hold. */
+/* Only counts and marks the scope.  timers_turned finds out whether the scope
+ * is still busy, so that a machine whose timer is removed and put back does not
+ * end the hold. */
 void
 timers_scope_count(struct timers *ts, uint32_t scope, int delta)
 {
@@ -255,8 +256,9 @@ timers_scope_undecided(struct timers *ts, uint32_t scope, int delta)
 		mark_dirty(ts, scope);
 }
 
-/* Call this whenever a cap has changed.  The cap of a scope that is marked may
- * change elsewhere, because every marked scope comes here later. */
+/* Call this whenever a cap has changed.  If the scope is marked, no call is
+ * needed, because timers_scopes_turned makes the call for every marked
+ * scope. */
 static void
 cap_changed(struct timers *ts, uint32_t scope)
 {
@@ -276,7 +278,7 @@ timers_scopes_due(struct timers *ts, int64_t boot_ms)
 	int64_t at;
 
 	while (heap_top(&ts->caps, &scope, &at) && at <= boot_ms) {
-		heap_remove(&ts->caps, scope); /* until scope_step */
+		heap_remove(&ts->caps, scope); /* cap_changed adds it again. */
 		mark_dirty(ts, scope);
 	}
 	/* Scopes that turn at the same moment turn in the order of their
@@ -306,7 +308,7 @@ void
 timers_restore_all(struct timers *ts, const struct cap *cap, bool held,
 		   int64_t at_ms, struct now now)
 {
-	/* A spare place has no scope, only the name of its last one. */
+	/* A spare place has no scope, only the name of its last scope. */
 	for (uint32_t i = 0; i < ts->scopes_top; i++)
 		if (!is_spare(&ts->scopes[i])) {
 			timers_restore(ts, ts->scopes[i].name, cap,
@@ -377,8 +379,8 @@ timers_released(struct timers *ts, uint32_t scope, int64_t released_ms,
 		return;
 	since = now.server_ms - released_ms;
 	/* If this released-at had been known, the debt would have been too
-	 * small to open the window, so the window ends.  A released-at that has
-	 * had its effect has no other when a clock that was set back reaches it
+	 * small to open the window, so the window ends.  A released-at takes
+	 * effect only once, even if the clock is set back and reaches it
 	 * again. */
 	if (released_ms > s->released_ms &&
 	    released_ms > s->opened_ms - s->max_ms) {

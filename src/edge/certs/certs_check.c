@@ -14,15 +14,15 @@
 #include "edge/file.h"
 
 /*
- * Checks a pair of files before it is served, and describes one to people.  A
- * struct candidate owns what has been read of the files so far, and AUTO_PAIR
- * wipes and frees it on every way out.  certs_load hands the texts over only if
- * all checks have passed.
+ * Checks a certificate pair before it is served, and describes a pair for
+ * --inspect.  A struct candidate owns what has been read from the files.
+ * AUTO_PAIR wipes and frees it whenever a function returns.  certs_load gives
+ * the texts to its caller only if all checks have passed.
  *
- * Each check_… function looks at one property and returns -1 with a sentence
- * that names the file and what was expected.  check_times comes last, so that a
- * pair whose only fault is its time gives ERR_TLS, which means that it may
- * become good.
+ * Each check_… function looks at one property.  If the property is wrong, it
+ * returns -1 with a sentence that names the file and says what was expected.
+ * check_times comes last, so that ERR_TLS means that only the time is wrong.
+ * Such a pair may become valid later.
  */
 
 #define DAY_MS ((int64_t)86400000)
@@ -204,8 +204,8 @@ add_name(const GENERAL_NAME *name, struct buf *out)
 	return true;
 }
 
-/* Returns how many SANs a client could ask for, and writes those that fit to
- * out. */
+/* Returns the number of SANs that a client could ask for.  Writes as many of
+ * them to out as fit. */
 static int
 list_names(const X509 *leaf, struct buf *out)
 {
@@ -264,8 +264,9 @@ write_serial(X509 *x, char *out, size_t cap)
 	BN_free(n);
 }
 
-/* Returns who signed it.  A self-signed certificate need not name its signer.
- */
+/* Returns the key identifier of the CA that has signed x, or 0 if it is not
+ * known.  A self-signed certificate may lack the authority key identifier; its
+ * own subject key identifier is then taken. */
 static uint64_t
 authority_of(X509 *x)
 {
@@ -315,7 +316,8 @@ certs_pair_done(struct certs_pair *p)
 
 /* --- inspection ----------------------------------------------------------- */
 
-/* The RFC 2253 form escapes whatever could upset a terminal. */
+/* The RFC 2253 form escapes the characters that could change the state of a
+ * terminal. */
 static void
 describe_name(const char *what, const X509_NAME *name, struct buf *out)
 {

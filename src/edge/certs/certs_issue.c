@@ -66,7 +66,7 @@ add_extension(X509 *x, X509V3_CTX *ctx, int nid, const char *value)
 	return ok;
 }
 
-/* Adds the extensions.  If san is NULL, they are those of a CA. */
+/* Adds the extensions of a serving certificate or, if san is NULL, of a CA. */
 static int
 add_extensions(X509 *x, X509 *issuer, const char *san)
 {
@@ -80,8 +80,8 @@ add_extensions(X509 *x, X509 *issuer, const char *san)
 				     "critical,CA:TRUE,pathlen:0") &&
 		       add_extension(x, &ctx, NID_key_usage,
 				     "critical,keyCertSign,cRLSign");
-	/* A CA that others issued may have no subject key identifier to point
-	 * at. */
+	/* A CA that was not made by us may have no subject key identifier to
+	 * refer to. */
 	if (X509_get0_subject_key_id(issuer) != NULL &&
 	    !add_extension(x, &ctx, NID_authority_key_identifier, "keyid"))
 		return 0;
@@ -93,8 +93,8 @@ add_extensions(X509 *x, X509 *issuer, const char *san)
 	       add_extension(x, &ctx, NID_subject_alt_name, san);
 }
 
-/* Returns the digest for a signature, or NULL for Ed25519 and Ed448, which have
- * their own. */
+/* Returns the digest for a signature.  Returns NULL for Ed25519 and Ed448,
+ * which take no separate digest. */
 static const EVP_MD *
 digest_for(const EVP_PKEY *key)
 {
@@ -103,8 +103,6 @@ digest_for(const EVP_PKEY *key)
 		       : EVP_sha256();
 }
 
-/* Issues a certificate for a new key, signed by `by` or, if that is NULL, by
- * itself. */
 int
 certs_issue(const struct certs_signer *by, const char *cn, const char *san,
 	    int64_t now_ms, int64_t until_ms, struct certs_signer *out,

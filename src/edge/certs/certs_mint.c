@@ -93,8 +93,8 @@ check_signer(const struct certs_signer *s, int64_t now_ms, int days,
 		       until);
 }
 
-/* Reads the CA in dir, or issues a new one if there is none or new_ca is set
- * (*fresh). */
+/* Reads the CA in dir.  If dir has no CA or new_ca is set, it issues a new CA
+ * instead and sets *fresh to true. */
 static int
 get_signer(const char *dir, bool new_ca, int64_t now_ms, int days,
 	   struct certs_signer *out, bool *fresh, struct err *e)

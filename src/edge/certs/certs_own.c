@@ -11,15 +11,15 @@
 #include "certs_pem.h"
 
 /*
- * Makes the certificates of selfSigned, and reads the certificates in the
- * cluster.  Anybody may have written those, so every function accepts any text.
- * A text that is no certificate or no pair is not an error; the renewal then
- * makes a new one.
+ * Makes the certificates of selfSigned, and reads the certificates that are
+ * stored in the cluster.  Anybody may have written the latter, so every
+ * function accepts any text.  A text without a certificate or a pair is not an
+ * error: the renewal then makes a new one.
  *
- * A certificate is identified by its SHA-256 (renewal_cert.id).  Times are only
- * reported, and core/protocol/renewal judges them.  Memory that had keys is
- * wiped: by BIO_s_secmem while they are written, and by certs_own_done
- * afterwards.
+ * A certificate is identified by its SHA-256 (renewal_cert.id).  The functions
+ * here only report times; core/protocol/renewal judges them.  Memory that held
+ * keys is wiped: BIO_s_secmem wipes its buffer, and certs_own_done wipes the
+ * texts.
  */
 
 _Static_assert(RENEWAL_BACKDATE_MS == CERTS_BACKDATE_MS, "one and the same");
@@ -56,7 +56,8 @@ text_of(BIO *mem)
 	return n > 0 ? strndup(bytes, (size_t)n) : NULL;
 }
 
-/* BIO_s_secmem wipes its memory when it is freed. */
+/* Copies the certificate and its key to *out as PEM.  BIO_s_secmem wipes its
+ * memory when it is freed. */
 static int
 give(const struct certs_signer *s, struct certs_own *out, struct err *e)
 {
@@ -118,9 +119,10 @@ is_ca(X509 *x)
 	       (X509_get_key_usage(x) & X509v3_KU_KEY_CERT_SIGN);
 }
 
-/* Verifies the certificate like a client that trusts only this CA, but ignores
- * times, which the caller judges.  The CA may come from others and have
- * constraints that exclude our names.  Returns X509_V_OK or the reason. */
+/* Verifies the certificate as a client does that trusts only this CA, but
+ * ignores times, which the caller judges.  The check is needed because the CA
+ * may have been put there by people, with constraints that exclude our names.
+ * Returns X509_V_OK or the reason. */
 static int
 verify(X509 *x, X509 *ca)
 {
@@ -234,7 +236,8 @@ certs_own_leaf(const char *ca_cert, const char *ca_key,
 
 #define BEGIN "-----BEGIN CERTIFICATE-----"
 
-/* Returns where the next block begins, or the end of the text. */
+/* Returns where the next PEM certificate begins, from `at` on, or the end of
+ * the text. */
 static const char *
 block(const char *pem, const char *at)
 {
@@ -243,8 +246,8 @@ block(const char *pem, const char *at)
 	return at != NULL ? at : pem + strlen(pem);
 }
 
-/* Takes the certificate of the block at *at and moves *at on.  Returns NULL if
- * the block has none. */
+/* Reads the certificate of the PEM block at *at, and moves *at to the next
+ * block.  Returns NULL if the block has no readable certificate. */
 static X509 *
 take(const char *pem, const char **at)
 {
@@ -266,8 +269,8 @@ known(const struct renewal_cert *at, unsigned n, const struct renewal_cert *c)
 	return false;
 }
 
-/* Adds a certificate.  If there is no room, the oldest one is left out, and it
- * returns false. */
+/* Adds a certificate.  If the array is full, the oldest of all certificates is
+ * left out, and the function returns false. */
 static bool
 add(struct renewal_cert *at, unsigned *n, const struct renewal_cert *c)
 {

@@ -41,8 +41,8 @@ certs_pem_read_x509(BIO *in)
 	return PEM_read_bio_X509(in, NULL, no_passphrase, &asked);
 }
 
-/* Returns the next certificate.  It returns NULL at the end, with *bad false,
- * and for a broken certificate, with *bad true. */
+/* Returns the next certificate.  Returns NULL with *bad false at the end, and
+ * NULL with *bad true if the certificate is broken. */
 static X509 *
 next_certificate(BIO *in, bool *bad)
 {

@@ -43,26 +43,27 @@ certs_bio_freep(BIO **b)
 void certs_pem_wipe(char *bytes, size_t n);
 
 struct certs_chain {
-	X509 *at[CERTS_CHAIN_MAX]; /* leaf first */
+	X509 *at[CERTS_CHAIN_MAX]; /* The leaf comes first. */
 	int n;
 };
 void certs_pem_chain_done(struct certs_chain *c);
 
-/* These parse PEM that holds at least one certificate or one private key.
- * `file` is for error messages.  They return -1 on failure and leave *out
- * alone. */
+/* certs_pem_chain parses PEM with at least one certificate, and certs_pem_key
+ * PEM with a private key.  `file` is for error messages.  On failure both
+ * return -1 and do not change *out. */
 int certs_pem_chain(const char *file, const char *pem, size_t n,
 		    struct certs_chain *out, struct err *e);
 int certs_pem_key(const char *file, const char *pem, size_t n, EVP_PKEY **out,
 		  struct err *e);
 
-/* Reads the next certificate and never asks for a passphrase, which a PEM block
- * of any kind may need.  Returns NULL if there is none that can be read. */
+/* Reads the next certificate.  It never asks for a passphrase, although any PEM
+ * block may be encrypted.  Returns NULL if no certificate can be read. */
 X509 *certs_pem_read_x509(BIO *in);
 
 int64_t certs_pem_time_ms(const ASN1_TIME *t);
 
-/* The first eight bytes of a key identifier, or 0 if it is NULL or shorter. */
+/* Returns the first eight bytes of a key identifier, or 0 if the identifier is
+ * NULL or shorter. */
 uint64_t certs_pem_key_id(const ASN1_OCTET_STRING *id);
 
 #endif

@@ -8,13 +8,13 @@
 #include "core/base/err.h"
 
 /*
- * Files of one folder that change together.  Each is written under a temporary
- * name beside its place.  None is moved to its place before all are on the
- * disk.
+ * Files of one folder that change together.  Each file is first written under a
+ * temporary name in the same folder.  The files get their own names only when
+ * all of them are on the disk.
  */
 struct certs_file {
 	const char *name;
-	mode_t mode; /* exact, whatever the umask */
+	mode_t mode; /* The exact mode, not changed by the umask. */
 	const char *bytes;
 	size_t n;
 };

@@ -12,20 +12,24 @@
 
 /*
  * Keeps one credential for all threads.  The lock is held while the plugin
- * runs, so every thread that needs a token waits for it.  Without a token it
- * could send nothing anyway.  No other lock is taken under this one.
+ * runs, so every thread that needs a token waits until the plugin has ended.
+ * Without a token, these threads could send nothing anyway.  No other lock is
+ * taken while this lock is held.
  */
 
 struct plugin {
-	struct kube_plugin base; /* first, so that the pointers are the same */
+	/* The first member, so that a pointer to it can be cast. */
+	struct kube_plugin base;
 	const struct kubeconfig *access;
 	int64_t ms;
 	pthread_mutex_t lock;
-	char *token;		      /* NULL if there is none (see `why`) */
-	unsigned version;	      /* number of changes of the token */
-	int64_t expires_ms, renew_ms; /* Unix time of this machine's clock */
-	/* Boot time before which the plugin is not run again, because its last
-	 * run brought nothing new. */
+	/* NULL if there is no token; `why` then has the reason. */
+	char *token;
+	unsigned version; /* How often the token has changed. */
+	/* Unix time in ms by this machine's clock. */
+	int64_t expires_ms, renew_ms;
+	/* Boot time in ms before which the plugin is not run again, because its
+	 * last run failed or brought the same token. */
 	int64_t quiet_ms;
 	struct err why;
 };
@@ -48,7 +52,8 @@ take(struct plugin *p, struct exec_credential *c)
 	if (c->expires_ms != STAMP_NONE) {
 		p->expires_ms = c->expires_ms;
 		p->renew_ms = c->expires_ms - EXEC_EARLY_MS;
-		/* The token is this short-lived, or another clock dated it. */
+		/* Either the token is very short-lived, or another machine's
+		 * clock has set its expiry. */
 		if (p->renew_ms < now + EXEC_PAUSE_MS)
 			p->renew_ms = now + EXEC_PAUSE_MS;
 	}
@@ -68,8 +73,8 @@ renew(struct plugin *p, const atomic_bool *cancelled, struct err *e)
 	struct exec_credential c = {.token = NULL};
 
 	if (plugin_run(p->access, p->ms, cancelled, &c, e)) {
-		/* If the call that ran the plugin was cancelled, a thread that
-		 * waited behind it runs the plugin for itself. */
+		/* A cancelled run does not start the pause.  A thread that
+		 * waits for the lock may run the plugin again at once. */
 		if (e->code != ERR_CANCELLED) {
 			p->quiet_ms = clock_boot_ms() + EXEC_PAUSE_MS;
 			p->why = *e;
@@ -81,8 +86,8 @@ renew(struct plugin *p, const atomic_bool *cancelled, struct err *e)
 	return 0;
 }
 
-/* Runs the plugin if there is no token that may be sent now.  Returns 0 if
- * there is one in p->token.  Called under the lock. */
+/* Runs the plugin if there is no token or it is time to renew it.  Returns 0 if
+ * p->token may be sent.  The caller holds the lock. */
 static int
 refresh(struct plugin *p, const atomic_bool *cancelled, struct err *e)
 {
@@ -96,7 +101,8 @@ refresh(struct plugin *p, const atomic_bool *cancelled, struct err *e)
 	}
 	if (renew(p, cancelled, e) == 0)
 		return 0;
-	/* The new token was asked for early, so the old one is still good. */
+	/* The renewal begins before the old token expires, so the old token is
+	 * still good. */
 	if (p->token != NULL && wall < p->expires_ms)
 		return 0;
 	drop(p);
@@ -141,8 +147,9 @@ plugin_refused(struct kube_plugin *base, const atomic_bool *cancelled,
 	bool other;
 
 	(void)pthread_mutex_lock(&p->lock);
-	/* Another call may have renewed the token already.  If no token can be
-	 * had, the next call fails with the reason instead of another 401. */
+	/* Another thread may have renewed the token already.  If the renewal
+	 * fails, the refused token is dropped, so that the next call fails with
+	 * the reason instead of another 401. */
 	if (p->token != NULL && p->version == version &&
 	    clock_boot_ms() >= p->quiet_ms && renew(p, cancelled, &why) != 0 &&
 	    why.code != ERR_CANCELLED)

@@ -17,10 +17,10 @@
 #include "edge/signals.h"
 
 /*
- * The plugin is a process group of its own.  It has no signal blocked or
- * ignored, an empty input and none of our descriptors.  The run is over when
- * the plugin has exited, even if a helper that it left behind keeps the pipes
- * open.
+ * The plugin runs in a process group of its own.  It has no signal blocked or
+ * ignored, its standard input is empty, and it inherits none of our other
+ * descriptors.  The run is over when the plugin has exited, even if a process
+ * that it has started keeps the pipes open.
  */
 
 #define LOOK_MS 20
@@ -28,12 +28,12 @@
 
 struct run {
 	const struct exec *exec;
-	const atomic_bool *cancelled; /* as in plugin_run */
+	const atomic_bool *cancelled; /* Argument of plugin_run. */
 	pid_t pid;
-	int out[2], err[2]; /* pipes: read end, write end */
-	char *bytes;	    /* EXEC_OUT_MAX + 1 */
+	int out[2], err[2]; /* Pipes: the read end, the write end. */
+	char *bytes;	    /* EXEC_OUT_MAX + 1 bytes. */
 	size_t n;
-	char line[LINE_BYTES]; /* first line of stderr that is not blank */
+	char line[LINE_BYTES]; /* First line of stderr that is not blank. */
 	size_t line_n;
 	bool line_whole;
 	int status;
@@ -41,8 +41,8 @@ struct run {
 
 /* --- the environment of the plugin ---------------------------------------- */
 
-/* Returns whether the list, which ends with NULL, has the variable of `a`,
- * which is NAME=VALUE. */
+/* Returns whether the list sets the same variable as `a`, which is NAME=VALUE.
+ * The list ends with NULL. */
 static bool
 is_named(const char *a, char *const *list)
 {
@@ -54,8 +54,8 @@ is_named(const char *a, char *const *list)
 	return false;
 }
 
-/* Makes the environment: first ours, then the kubeconfig's, then the info.  A
- * later value of a name replaces an earlier one. */
+/* Makes the plugin's environment from ours, then the variables of the
+ * kubeconfig, then `info`.  If a name occurs twice, the later value counts. */
 static char **
 make_env(const struct exec *x, char *info)
 {
@@ -78,8 +78,8 @@ make_env(const struct exec *x, char *info)
 	return env;
 }
 
-/* Builds "KUBERNETES_EXEC_INFO={…}".  If the CA is a file, its contents go
- * in. */
+/* Builds "KUBERNETES_EXEC_INFO={…}".  If the kubeconfig names a CA file, the
+ * text contains what is in the file. */
 static char *
 make_info(const struct kubeconfig *a, struct err *e)
 {
@@ -200,7 +200,7 @@ keep_line(struct run *r, const char *s, size_t n)
 	}
 }
 
-/* Reads what is there now.  Closes *fd at the end of the stream. */
+/* Reads from the pipe without waiting.  Closes *fd at the end of the stream. */
 static int
 drain(struct run *r, int *fd, struct err *e)
 {
@@ -219,7 +219,8 @@ drain(struct run *r, int *fd, struct err *e)
 			(void)close(*fd);
 			*fd = -1;
 		} else if (!is_out) {
-			/* One read, because the plugin may print for ever. */
+			/* stderr is read only once per call, because the plugin
+			 * may print for ever. */
 			keep_line(r, some, (size_t)n);
 			return 0;
 		} else if ((r->n += (size_t)n) > EXEC_OUT_MAX) {
@@ -326,7 +327,8 @@ exec_run(struct run *r, const struct kubeconfig *access, int64_t ms,
 	return attend(r, ms, e);
 }
 
-/* Adds to the error which plugin it was, and where it was configured. */
+/* Adds the plugin's command to the error, and the place where it is
+ * configured. */
 static int
 blame(const struct exec *x, struct err *e)
 {
@@ -346,7 +348,8 @@ plugin_run(const struct kubeconfig *access, int64_t ms,
 	sigset_t ends, before;
 	int rc;
 
-	/* A signal that would end us has to end the plugin first. */
+	/* Block the signals that would end this process, so that the plugin can
+	 * be killed first. */
 	signals_fill(&ends);
 	(void)pthread_sigmask(SIG_BLOCK, &ends, &before);
 	rc = exec_run(&r, access, ms, e);

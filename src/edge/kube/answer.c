@@ -22,8 +22,9 @@ answer_text(const struct kube_reply *r, char text[ANSWER_TEXT])
 bool
 answer_unserved(const struct kube_reply *r)
 {
-	/* This is the text of k8s.io/apiserver/pkg/util/notfoundhandler.  A
-	 * proxy would send another one. */
+	/* The API server sends this text for a path that it does not serve
+	 * (k8s.io/apiserver/pkg/util/notfoundhandler).  A proxy's 404 has
+	 * another text. */
 	return r->status == 404 &&
 	       strncmp(r->body, "404 page not found", 18) == 0;
 }
@@ -34,7 +35,7 @@ read_status(const struct kube_reply *r, struct status *st)
 	return watch_status_decode(r->body, r->body_bytes, st);
 }
 
-/* The API server reports a failed webhook as an error of its own
+/* The API server reports a failed webhook as an internal error
  * (k8s.io/apiserver pkg/admission/plugin/webhook/errors). */
 static bool
 webhook_failed(const struct kube_reply *r)

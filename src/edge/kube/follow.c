@@ -11,16 +11,16 @@
 #include "wire/api/resource.h"
 
 /*
- * follow_step does what core/protocol/reflect says next: a list, page by page,
- * or a watch, which lasts until somebody ends it.  What arrives is cut into
- * items or lines (wire/api/split) and handed to the caller's functions; nothing
- * of it is kept.  Every end of a list or watch is reported to reflect once,
- * except that of a call which we cut ourselves.
+ * follow_step does the next step that core/protocol/reflect asks for: one page
+ * of a list, or a watch until its end.  A reply is split into items or lines
+ * (wire/api/split), which go to the caller's functions.  Nothing of the reply
+ * is kept.  Each end of a page or of a watch is reported to reflect once,
+ * unless we have cut the call ourselves.
  *
  * One thread calls follow_step.  Other threads may call follow_restart and
  * follow_cancel, which set a flag and wake the stream.  A watch is `in_doubt`
- * if the one before it ended at once and without a line: it counts as open only
- * when a line has come.
+ * if the previous watch ended at once and without a line.  Such a watch counts
+ * as open only after its first line.
  */
 
 struct follow {
@@ -29,13 +29,15 @@ struct follow {
 	struct kube_stream *stream;
 	struct reflect reflect;
 	_Atomic bool restart;
-	struct pager pager;  /* of the current list */
-	struct split *split; /* of the current watch */
-	bool listing;	     /* the pages of a list are being taken */
-	bool expired;	     /* 410 in the stream */
+	struct pager pager;  /* The pages of the current list. */
+	struct split *split; /* Splits the current watch into lines. */
+	bool listing;	     /* Whether a list has begun and is not complete. */
+	/* Whether the watch has delivered an error event with code 410. */
+	bool expired;
 	bool brought;  /* Whether the current watch has delivered a line. */
-	bool in_doubt; /* Whether the watch before it ended at once. */
-	/* Time of the last line, and how long the watch may be silent. */
+	bool in_doubt; /* Whether the previous watch ended at once. */
+	/* Boot time in ms of the last line, and for how many ms the watch may
+	 * be silent after it. */
 	int64_t line_ms, silent_ms;
 };
 
@@ -49,9 +51,9 @@ line_came(void *ctx, const char *bytes, size_t n, struct err *e)
 	f->line_ms = clock_boot_ms();
 	rc = f->calls->line(f->setup.ctx, bytes, n, &line, e);
 	if (rc != 0) {
-		/* A skipped line has no readable resourceVersion.  Until the
-		 * next line, a new watch would show it again, which is
-		 * harmless. */
+		/* A line that is left out, such as one that is too large, has
+		 * no readable resourceVersion.  Until the next line, a new
+		 * watch would deliver it again, which is harmless. */
 		f->brought = f->brought || bytes == NULL;
 		return rc < 0 ? -1 : 0;
 	}
@@ -189,7 +191,8 @@ watch_opened(void *ctx)
 {
 	struct follow *f = ctx;
 
-	/* A restart may have been requested just before this call began. */
+	/* follow_restart may have been called just before this call began.  Its
+	 * nudge was then lost, so it is repeated here. */
 	if (atomic_load(&f->restart))
 		kube_stream_nudge(f->stream);
 	f->calls->watching(f->setup.ctx, !f->in_doubt);
@@ -215,7 +218,8 @@ watch_done(struct follow *f, int rc, const struct kube_reply *r,
 					    rc == 0 ? r->retry_after_ms : -1};
 	char text[ANSWER_TEXT];
 
-	if (e->code == ERR_CANCELLED) /* We cut the call, so do not wait. */
+	/* We have cut the call, so there is no failure to back off from. */
+	if (e->code == ERR_CANCELLED)
 		return;
 	f->in_doubt = r->status == 200 && !f->brought &&
 		      reflect_short(&f->reflect, clock_now(f->setup.clock));
@@ -249,12 +253,13 @@ watch(struct follow *f, const char *rv, int timeout_s)
 
 	buf_init(&b, path, sizeof(path));
 	resource_watch_path(&b, kind, timeout_s, rv);
-	/* Nodes have many statuses, which change nothing.  A NodeClaim's line
-	 * may begin a hold. */
+	/* Most events of Nodes are status updates that change nothing for us,
+	 * so they may wait and be read together.  A NodeClaim's event is read
+	 * at once, because it may begin a hold. */
 	if (kind == KIND_NODE)
 		q.gather_ms = WATCH_GATHER_MS;
-	/* The API server has no watch cache for Events and so sends no
-	 * bookmarks. */
+	/* The API server has no watch cache for Events and sends no bookmarks
+	 * for them.  A watch of Events may thus be silent until its timeout. */
 	if (kind == KIND_EVENT)
 		q.silent_ms += 1000 * (int64_t)timeout_s;
 	f->silent_ms = q.silent_ms;

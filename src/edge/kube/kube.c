@@ -16,15 +16,16 @@
 #include "kube_call.h"
 
 /*
- * This is the one file that knows libcurl.  Each call makes an easy handle and
- * frees it afterwards.  That takes 10 µs, and an idle handle would keep 20 KiB.
- * Connections live in the lane's multi handle.  All deadlines but the one for
- * connecting are ours, on CLOCK_BOOTTIME, because libcurl counts silence in
- * whole seconds and stands still while the machine sleeps.
+ * This is the only file that uses libcurl.  Each call makes an easy handle and
+ * frees it at its end.  This takes 10 µs, whereas an idle handle would keep 20
+ * KiB.  The connections belong to the lane's multi handle.  All deadlines
+ * except the one for connecting are kept by our own code, on CLOCK_BOOTTIME.
+ * libcurl counts silence in whole seconds, and its clock stops while the
+ * machine sleeps.
  */
 
-#define BUFFER_BYTES 16384L /* one TLS record */
-#define SOCKETS 64	    /* sockets whose events are taken at a time */
+#define BUFFER_BYTES 16384L /* Size of one TLS record. */
+#define SOCKETS 64	    /* Most sockets that one epoll_wait returns. */
 
 static_assert(sizeof(((struct kube_call *)0)->detail) >= CURL_ERROR_SIZE,
 	      "libcurl writes that much");
@@ -57,9 +58,9 @@ on_body(char *bytes, size_t size, size_t n, void *ctx)
 	return kube_call_take_body(ctx, bytes, size * n) == 0 ? size * n : 0;
 }
 
-/* A peer that is gone is noticed within idle + 3 probes.  That holds even while
- * bytes of ours wait for an acknowledgement, when the kernel sends no keepalive
- * probes. */
+/* Makes the kernel notice a peer that is gone within the idle time plus three
+ * probes.  TCP_USER_TIMEOUT is needed for this because the kernel sends no
+ * keepalive probes while bytes of ours wait for an acknowledgement. */
 static int
 on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
@@ -237,15 +238,16 @@ set_headers(struct kube_call *c)
 
 /* --- failures ------------------------------------------------------------- */
 
-/* Judges by libcurl's text because CURLINFO_SSL_VERIFYRESULT is not set for a
+/* Decides by libcurl's text, because CURLINFO_SSL_VERIFYRESULT is not set for a
  * wrong name. */
 static enum kube_fault
 verify_fault(const struct kube_call *c)
 {
 	if (strstr(c->detail, "subject name") != NULL)
 		return FAULT_NAME;
-	/* This text is the server's alert that our certificate has expired.  In
-	 * all other cases libcurl's text has the word "problem". */
+	/* libcurl uses exactly this text for the server's alert that our
+	 * certificate has expired.  In all other cases its text has the word
+	 * "problem". */
 	if (strcmp(c->detail, "SSL certificate verification failed") == 0)
 		return FAULT_HANDSHAKE;
 	return strstr(c->detail, "expired") != NULL ||
@@ -254,7 +256,8 @@ verify_fault(const struct kube_call *c)
 		       : FAULT_CA;
 }
 
-/* A TLS 1.3 server refuses a client certificate after the handshake. */
+/* A TLS 1.3 server refuses a client certificate only after the handshake, so
+ * its alert ends the transfer. */
 static enum kube_fault
 transfer_fault(const struct kube_call *c)
 {
@@ -302,10 +305,10 @@ ended(struct kube_call *c, CURLcode code)
 	long os = 0;
 
 	c->ended = true;
-	/* If a callback of ours has refused something, it has set the error. */
+	/* A callback of ours that has refused something has set c->err. */
 	if ((code == CURLE_OK && c->head.whole) || c->err.code != ERR_NONE)
 		return;
-	/* libcurl takes a connection that closes inside the head for a complete
+	/* If the connection closes inside the head, libcurl reports a complete
 	 * reply. */
 	if (code == CURLE_OK)
 		code = CURLE_GOT_NOTHING;
@@ -320,12 +323,12 @@ ended(struct kube_call *c, CURLcode code)
 
 /* --- a lane --------------------------------------------------------------- */
 
-/* libcurl tells which sockets it waits for, and until when.  So the work of a
- * lane depends on the number of events.  curl_multi_perform and curl_multi_poll
- * would look at every call in flight each time. */
+/* libcurl tells us which sockets it waits for, and until when.  The work of a
+ * lane thus depends on the number of events.  curl_multi_perform and
+ * curl_multi_poll would look at every call in flight each time. */
 
-/* Adds or modifies the socket in the epoll, whichever it takes.  A socket that
- * was closed has left the epoll by itself. */
+/* Adds the socket to the epoll, or changes its events if it is there already.
+ * The kernel removes a socket from the epoll when it is closed. */
 static int
 watch_socket(struct kube_lane *l, struct epoll_event *ev)
 {
@@ -437,7 +440,7 @@ pass_on(struct kube_lane *l)
 					       &running);
 	}
 	if (l->due_ms <= clock_boot_ms()) {
-		l->due_ms = INT64_MAX; /* on_timer sets the next one */
+		l->due_ms = INT64_MAX; /* on_timer sets the next time. */
 		(void)curl_multi_socket_action(l->multi, CURL_SOCKET_TIMEOUT, 0,
 					       &running);
 	}

@@ -9,7 +9,8 @@
 #include "core/base/limits.h"
 #include "kube_call.h"
 
-/* What all threads share: the address of the API server and our credentials. */
+/* This file makes struct kube, which all threads share: the address of the API
+ * server and our credentials. */
 
 static int
 check(const struct kube_options *o, const struct kube_url *u, struct err *e)
@@ -25,7 +26,8 @@ check(const struct kube_options *o, const struct kube_url *u, struct err *e)
 	return 0;
 }
 
-/* As for kubectl, a token in the kubeconfig itself comes before the plugin. */
+/* Starts the credential plugin if it is needed.  As in kubectl, a token in the
+ * kubeconfig takes precedence over the plugin. */
 static int
 start_plugin(struct kube *k, const struct kube_options *o, struct err *e)
 {

@@ -9,21 +9,22 @@
 #include "core/base/limits.h"
 
 /*
- * The part of a call that needs no library: the head of the request, what
- * arrives of the answer, and the deadlines.  kube.c gives it each line of the
- * answer's head and each piece of the body, and asks it when the call is
- * overdue.
+ * The part of a call that does not use libcurl: the head of the request, the
+ * reply as it arrives, and the deadlines.  kube.c passes each line of the
+ * reply's head and each piece of the body to the functions here, and asks them
+ * whether the call is overdue.
  *
- * Whatever may hold a secret is wiped before it is freed: the line with the
- * token, and the body, which may be a Secret.  Bodies are bounded: by
- * answer_max for a 2xx answer, by ENVELOPE_BYTES_MAX for any other.  A call
- * belongs to the thread of its lane.
+ * Memory that may hold a secret is wiped before it is freed: the line with the
+ * token, and the body, which may be a Secret.  A body that is kept is bounded
+ * by answer_max for a 2xx reply, and by ENVELOPE_BYTES_MAX for any other.  A
+ * call belongs to the thread of its lane.
  */
 
-#define BODY_BYTES_MIN 2048 /* the reply to a patch of metadata: 1-4 KiB */
+/* The reply to a patch of metadata has 1 to 4 KiB. */
+#define BODY_BYTES_MIN 2048
 
-/* Adds "NAME: VALUE" as a line of the request's head.  Without a value it adds
- * no line. */
+/* Adds "NAME: VALUE" as a line of the request's head.  If value is NULL, it
+ * adds nothing. */
 static int
 line(struct kube_call *c, const char *name, const char *value)
 {
@@ -186,7 +187,8 @@ kube_call_take_head(struct kube_call *c, const char *line, size_t n)
 	return 0;
 }
 
-/* This does not call realloc, which may leave a copy of a Secret behind. */
+/* Makes room for `need` bytes of the body.  It does not call realloc, which may
+ * leave a copy of a Secret behind. */
 static int
 grow(struct kube_call *c, size_t need)
 {
@@ -240,8 +242,8 @@ kube_call_take_body(struct kube_call *c, const char *bytes, size_t n)
 	if (rc != 0 && c->err.code == ERR_NONE)
 		(void)err_set(&c->err, ERR_INPUT, "the body was refused");
 	c->fed = true;
-	/* Take the time after the sink, because a slow sink does not make the
-	 * peer silent. */
+	/* The time is taken after the sink, so that a slow sink does not count
+	 * as silence of the peer. */
 	c->last_ms = clock_boot_ms();
 	return rc;
 }
@@ -293,8 +295,8 @@ kube_call_overdue(struct kube_call *c, int64_t boot_ms)
 }
 
 /* Checks the deadline before the request is sent.  The machine may have slept
- * since the call was made, and libcurl would otherwise send the request first.
- */
+ * since the call was made, and libcurl would send the request before we look at
+ * the deadline again. */
 int
 kube_call_unsent(void *call, char *peer, char *own, int peer_port, int own_port)
 {

@@ -10,10 +10,10 @@
 #include "kube_parts.h"
 
 /*
- * The interface between the parts of edge/kube and kube.c, the one file that
- * knows libcurl.  A call is one request and its reply.  A lane is one thread's
- * event loop with its keep-alive connections.  This header is private to
- * edge/kube.
+ * The interface between the parts of edge/kube and kube.c, the only file that
+ * makes calls with libcurl.  A call is one request and its reply.  A lane is
+ * one thread's event loop with its keep-alive connections.  This header is
+ * private to edge/kube.
  */
 
 /* Constant after kube_new, so any thread may read it. */
@@ -21,7 +21,7 @@ struct kube {
 	struct kubeconfig access;
 	struct kube_url url;
 	struct kube_plugin
-		*plugin; /* has its own lock; NULL if there is none */
+		*plugin; /* Has its own lock.  NULL if there is no plugin. */
 	struct clock *clock;
 	struct counters *counters;
 	char *user_agent;
@@ -33,28 +33,30 @@ struct kube {
 
 struct kube_call {
 	const struct kube *kube;
-	void *easy; /* libcurl's handle; headers and connect_to are its lists */
+	/* The easy handle of libcurl.  headers and connect_to are its lists. */
+	void *easy;
 	void *headers, *connect_to;
-	char detail[256]; /* libcurl's text for what went wrong */
+	char detail[256]; /* libcurl's text about a failure. */
 	char *url;
-	char *lines[KUBE_LINES]; /* of the request's head */
+	char *lines[KUBE_LINES]; /* Lines of the request's head. */
 	unsigned lines_n, lines_fixed;
 	enum rest_method method;
-	uint64_t tag; /* the caller's */
+	uint64_t tag; /* The caller's mark. */
 
 	int64_t timeout_ms, silent_ms, gather_ms, fence_ms;
-	int64_t start_ms, last_ms; /* boot time of start and last byte */
+	/* Boot time in ms of the start and of the last byte. */
+	int64_t start_ms, last_ms;
 	unsigned token_version;
-	bool again;  /* Whether it was sent again after a 401. */
-	bool active; /* Whether it is in a lane. */
-	bool ended;  /* Whether it has ended; err says how. */
+	bool again;  /* Whether the call was sent again after a 401. */
+	bool active; /* Whether the call is in a lane. */
+	bool ended;  /* Whether the call has ended; err says how. */
 	struct err err;
 
 	struct kube_head head;
-	kube_sink *sink; /* gets a 2xx body; NULL: the body is kept */
+	kube_sink *sink; /* Gets a 2xx body.  If NULL, the body is kept. */
 	void (*opened)(void *ctx);
 	void *ctx;
-	bool fed;   /* bytes came since the stream last paused */
+	bool fed;   /* Whether bytes came since the last pause. */
 	char *body; /* NULL while empty */
 	size_t body_bytes, body_cap, answer_max;
 };
@@ -62,7 +64,7 @@ struct kube_call {
 /* These functions are in kube.c.  kube_call_new copies the request. */
 struct kube_call *kube_call_new(const struct kube *k,
 				const struct kube_request *q, struct err *e);
-void kube_call_free(struct kube_call *c); /* not while in a lane */
+void kube_call_free(struct kube_call *c); /* The call must be in no lane. */
 int kube_library_init(void);
 void kube_library_done(void);
 
@@ -71,16 +73,17 @@ int kube_call_init(struct kube_call *c, const struct kube *k,
 		   const struct kube_request *q);
 void kube_call_done(struct kube_call *c);
 int kube_call_authorize(struct kube_call *c, const char *token);
-void kube_call_reset(struct kube_call *c); /* for a new attempt */
+void kube_call_reset(struct kube_call *c); /* Prepares a new attempt. */
 
-/* These functions of kube_call.c take what arrives.  They return -1 to end the
- * call, with the reason in c->err. */
+/* These functions of kube_call.c take the reply as it arrives.  They return -1,
+ * with the reason in c->err, if the call has to end. */
 int kube_call_take_head(struct kube_call *c, const char *line, size_t n);
 int kube_call_take_body(struct kube_call *c, const char *bytes, size_t n);
 void kube_call_reply(const struct kube_call *c, struct kube_reply *out);
 
-/* These functions of kube_call.c return when the call must be over, and whether
- * it is overdue.  Times are boot time.  INT64_MAX: never. */
+/* kube_call_deadline returns when the call must be over, in ms of boot time, or
+ * INT64_MAX if it has no deadline.  kube_call_overdue returns whether the
+ * deadline has passed, and then sets c->err.  Both are in kube_call.c. */
 int64_t kube_call_deadline(const struct kube_call *c);
 bool kube_call_overdue(struct kube_call *c, int64_t boot_ms);
 /* A CURLOPT_PREREQFUNCTION.  It returns 1, which stops the call, if the
@@ -90,10 +93,13 @@ int kube_call_unsent(void *call, char *, char *, int, int);
 /* Counts a call that ended without a reply. */
 void kube_call_unanswered(const struct kube_call *c);
 
-/* Belongs to one thread, except for kube_lane_wake. */
+/* A lane belongs to one thread.  Other threads may only call kube_lane_wake. */
 struct kube_lane {
-	void *multi;	      /* libcurl's; NULL while resting */
-	int poll_fd, wake_fd; /* an epoll of its sockets and of the eventfd */
+	/* The multi handle of libcurl, or NULL while the lane rests. */
+	void *multi;
+	/* poll_fd is an epoll of the sockets and of wake_fd, which is an
+	 * eventfd. */
+	int poll_fd, wake_fd;
 	/* Boot time of libcurl's next timer, or INT64_MAX. */
 	int64_t due_ms;
 	/* The maximum number of connections, and the calls in flight. */
@@ -104,7 +110,7 @@ struct kube_lane {
 
 /* These functions are in kube_lane.c. */
 int kube_lane_init(struct kube_lane *l, unsigned connections, struct err *e);
-void kube_lane_done(struct kube_lane *l); /* no call may be in it */
+void kube_lane_done(struct kube_lane *l); /* The lane must have no call. */
 void kube_lane_wake(struct kube_lane *l); /* any thread */
 
 /* Sleeps until there is something to do, until a wake-up, or for wait_ms.
@@ -125,7 +131,8 @@ int kube_lane_start(struct kube_lane *l, struct kube_call *c,
 int kube_lane_add(struct kube_lane *l, struct kube_call *c);
 void kube_lane_drop(struct kube_lane *l, struct kube_call *c);
 
-/* Does everything that needs no waiting.  Returns how many calls have ended. */
+/* Moves all calls on as far as possible without waiting.  Returns how many
+ * calls have ended. */
 unsigned kube_lane_drive(struct kube_lane *l);
 
 /* Closes all connections.  The next call opens new ones. */

@@ -6,7 +6,7 @@
 
 #include "core/base/stamp.h"
 
-#define DATE_BYTES 30 /* IMF-fixdate: 29 */
+#define DATE_BYTES 30 /* An IMF-fixdate has 29 bytes. */
 
 void
 kube_head_init(struct kube_head *h)
@@ -36,8 +36,9 @@ status_of(const char *s, size_t n)
 	return status;
 }
 
-/* Copies the value of the header `name` without blanks around it.  It returns
- * false if the line is another header's or the value does not fit. */
+/* Copies the value of the header `name` without blanks around it.  Returns
+ * false if the line is of another header, or if the value is empty or does not
+ * fit. */
 static bool
 value_of(const char *name, const char *s, size_t n, char *out, size_t cap)
 {
@@ -60,7 +61,8 @@ value_of(const char *name, const char *s, size_t n, char *out, size_t cap)
 	return true;
 }
 
-/* RFC 9110 §10.2.3: delay-seconds or HTTP-date. */
+/* Reads Retry-After, which is delay-seconds or an HTTP-date (RFC 9110
+ * §10.2.3). */
 static void
 retry_after(struct kube_head *h, const char *s)
 {

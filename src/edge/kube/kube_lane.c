@@ -11,9 +11,9 @@
 #define SLEEP_MS 3600000
 
 /*
- * The part of a lane that needs no library.  The wake-up is an eventfd of our
- * own instead of curl_multi_wakeup.  So a lane may close its multi handle, and
- * with it all connections, while another thread wakes it.
+ * The part of a lane that does not use libcurl.  A wake-up uses an eventfd of
+ * our own instead of curl_multi_wakeup.  A lane may thus close its multi
+ * handle, and with it all connections, while another thread wakes the lane.
  */
 
 int
@@ -57,14 +57,15 @@ kube_lane_start(struct kube_lane *l, struct kube_call *c, struct kube_token *t,
 
 	if (kube_token_get(t, clock_boot_ms(), &token, e))
 		return -1;
-	now = clock_boot_ms(); /* a plugin may take seconds */
+	now = clock_boot_ms(); /* A plugin may take seconds. */
 	kube_call_reset(c);
 	c->token_version = t->version;
 	c->last_ms = now;
 	if (!c->again)
 		c->start_ms = now;
-	/* A client certificate belongs to a connection.  If its file has been
-	 * renewed, only a new connection presents it. */
+	/* After a 401 the connections are closed.  A client certificate belongs
+	 * to a connection, so a certificate that has been renewed in its file
+	 * is presented only on a new connection. */
 	if (l->refused && l->active == 0) {
 		kube_lane_rest(l);
 		l->refused = false;
@@ -74,7 +75,8 @@ kube_lane_start(struct kube_lane *l, struct kube_call *c, struct kube_token *t,
 	return 0;
 }
 
-/* Waits for fd, and takes a wake-up if there was one. */
+/* Waits until fd is readable, for wait_ms at most.  Takes a wake-up if there
+ * was one, and returns whether there was. */
 static bool
 await(const struct kube_lane *l, int fd, int64_t wait_ms)
 {

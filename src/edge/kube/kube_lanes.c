@@ -19,11 +19,14 @@ struct kube_lanes {
 	struct kube_token token;
 	unsigned n, busy;
 	unsigned warm; /* How many calls kube_lanes_ready allows at a time. */
-	/* When a call last ended, or when the first call of a run began. */
+	/* Boot time in ms when a call last ended, or when a call began while no
+	 * other was in flight. */
 	int64_t answered_ms;
-	int64_t used_ms;	   /* when a call was last in flight */
-	struct kube_call *last;	   /* the caller still uses its body */
-	struct kube_call *calls[]; /* n of them, or NULL if free */
+	/* Boot time in ms when a call was last in flight. */
+	int64_t used_ms;
+	/* The call that ended last.  The caller still uses its body. */
+	struct kube_call *last;
+	struct kube_call *calls[]; /* n slots, NULL if free. */
 };
 
 struct kube_lanes *
@@ -125,8 +128,8 @@ next_ms(const struct kube_lanes *p, int64_t at_ms)
 	return at_ms;
 }
 
-/* Closes idle connections and returns memory.  64 TLS connections take 4 MB of
- * heap, and hours may pass between bursts. */
+/* Closes idle connections and returns memory to the kernel.  64 TLS connections
+ * take 4 MB of heap, and hours may pass between bursts. */
 static void
 rest(struct kube_lanes *p)
 {
@@ -169,8 +172,8 @@ kube_lanes_wake(struct kube_lanes *p)
 	kube_lane_wake(&p->lane);
 }
 
-/* Returns whether the call has ended for good.  After a 401 it is sent again if
- * there is a new token. */
+/* Returns whether the call has ended for good.  After a 401 the call is sent
+ * again once if there is a new token. */
 static bool
 over(struct kube_lanes *p, struct kube_call *c, int64_t now)
 {

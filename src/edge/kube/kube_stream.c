@@ -15,12 +15,13 @@ struct kube_stream {
 	struct kube *kube;
 	struct kube_lane lane;
 	struct kube_token token;
-	struct kube_call *call; /* the last call; the caller uses its body */
+	/* The last call.  The caller may still use its body. */
+	struct kube_call *call;
 	atomic_bool cancelled, nudged;
 	_Atomic int64_t beat_ms;
 };
 
-#define BEAT_MS 1000 /* longest time between two beats */
+#define BEAT_MS 1000 /* Longest time between two beats. */
 
 struct kube_stream *
 kube_stream_new(struct kube *k, struct err *e)
@@ -58,7 +59,9 @@ stopped(struct kube_stream *s)
 	return atomic_load(&s->cancelled) || atomic_load(&s->nudged);
 }
 
-/* Waits for what comes next, for wait_ms at most. */
+/* Waits for bytes, a timer or a wake-up, for wait_ms at most.  If bytes have
+ * just come, it pauses for gather_ms, so that it can take more bytes at
+ * once. */
 static void
 await_more(struct kube_stream *s, struct kube_call *c, int64_t wait_ms)
 {

@@ -10,13 +10,15 @@
 struct pieces {
 	const char *host, *port, *prefix;
 	int host_len, port_len, prefix_len;
-	bool bracketed; /* an IPv6 address; host lacks the brackets */
+	/* Whether the host is an IPv6 address.  `host` lacks the brackets. */
+	bool bracketed;
 };
 
 static int
 bad(struct err *e, const char *server, const char *why)
 {
-	/* There may be a password before it. */
+	/* The text before the '@' is not shown, because it may have a
+	 * password. */
 	const char *at = strrchr(server, '@');
 
 	return err_set(e, ERR_INPUT, "server \"%s%.100s\": %s",
@@ -131,8 +133,8 @@ compose(struct kube_url *u, const struct pieces *p, const char *name)
 	return name == NULL || u->connect_to != NULL ? 0 : -1;
 }
 
-/* Without TLS there is nothing to verify; kubectl ignores the name in that
- * case, too. */
+/* Checks tls-server-name.  Without TLS the name is ignored, as in kubectl,
+ * because there is nothing to verify. */
 static int
 check_name(const char **name, bool tls, struct err *e)
 {

@@ -10,14 +10,15 @@
 #include "wire/api/resource.h"
 
 /*
- * The calls of a command on one thread.  Every wait of a command goes through
- * session_turn: it lets the caller do what is due (such as to renew the Lease),
- * moves output on, and takes the next answer.  It never sleeps longer than
- * SESSION_LOOK_MS, so a signal or the end of the time is noticed soon.
+ * The calls that a command makes on one thread.  Whenever a command waits, it
+ * calls session_turn, which lets the caller do what is due (such as renewing
+ * the Lease), writes waiting output, and takes the next reply.  session_turn
+ * never sleeps longer than SESSION_LOOK_MS, so that a signal or the end of the
+ * time is noticed soon.
  *
- * session_ask retries with growing pauses after failures that may be temporary.
- * session_list asks for page after page.  It starts the list over if a page has
- * expired or has come twice, so that each item counts once.
+ * session_ask retries after failures that may be temporary, with growing
+ * pauses.  session_list asks for page after page.  It starts the list over if a
+ * page has expired or has come twice, so that each item counts once.
  */
 
 #define ASK_TAG (UINT64_MAX - 1)
@@ -169,14 +170,15 @@ session_ask(struct session *n, struct kube_request *q, struct kube_reply *r,
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* The page of a list that is under way. */
+/* The page of a list that is being asked for. */
 struct page {
 	struct pager pager;
 	const struct session_list *list;
 	bool wanted; /* Whether there is another page to ask for. */
-	/* Whether an answer has begun, and whether a second one has. */
+	/* Whether a reply has begun, and whether a second reply has begun after
+	 * a retry. */
 	bool opened, again;
-	struct err bad; /* the error in the answer */
+	struct err bad; /* The first error in the reply. */
 };
 
 static void
@@ -192,7 +194,7 @@ static void
 page_opened(void *ctx)
 {
 	struct page *g = ctx;
-	struct err e; /* not used: pager_feed then fails too */
+	struct err e; /* Ignored: pager_feed then fails too. */
 
 	g->again = g->opened;
 	g->opened = true;
@@ -201,8 +203,9 @@ page_opened(void *ctx)
 }
 
 /* Takes a piece of a page.  If the page was requested again after a part of it
- * had come, the list starts over, so that no item counts twice.  A bad answer
- * is read to its end, because a call that is cut would be made again. */
+ * had come, the piece is ignored and the list starts over, so that no item
+ * counts twice.  The rest of a bad reply is read and ignored, because
+ * session_ask would retry a call that is cut. */
 static int
 page_feed(void *ctx, const char *bytes, size_t n, struct err *e)
 {

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * This is the one file that knows libmicrohttpd.  A request passes through
- * these callbacks, all on the thread that owns the connection:
+ * This file makes all calls to libmicrohttpd but one, which is in server_tls.c.
+ * A request passes through these callbacks, all on the thread that owns the
+ * connection:
  *
- *   on_uri        the request line: makes a struct request
- *   on_request    first call: the head; then the body, piece by piece; last
- *                 call: the whole request, with handler and reply
- *   on_completed  the reply is sent, or the request is given up
+ *   on_uri        Called with the request line.  Makes a struct request.
+ *   on_request    Called first with the head, then with each piece of the
+ *                 body.  The last call comes when the request is complete.  It
+ *                 runs the handler and queues the reply.
+ *   on_completed  Called when the reply is sent or the request is given up.
  *
  * A response that is queued in the first call ends the connection, so refusals
  * wait for the last call.  server_request, server_route and server_body decide
  * what is accepted or refused.  server_conn has the deadlines and the thread
  * that enforces them.  server_tls has the certificates.
  *
- * The connection of a request for the worker (server_work) is suspended in the
- * last call, which comes again when the worker has resumed it.
+ * If a request is for the worker (server_work), the last call suspends its
+ * connection.  When the worker has resumed the connection, libmicrohttpd makes
+ * the last call again.
  */
 #include "edge/server/server.h"
 
@@ -125,8 +128,9 @@ refuse_request(struct server *s, struct MHD_Connection *con,
 		.status = status,
 		.content_type = "text/plain; charset=utf-8",
 		.body = text,
-		/* 503 has no Retry-After: the API server would wait for that
-		 * long within the 2 s that it gives our webhook. */
+		/* A 503 has no Retry-After.  The API server would wait for that
+		 * time, and the wait counts against the 2 s that it gives our
+		 * webhook. */
 		.close = status == 503 || status == 400,
 	};
 
@@ -172,7 +176,7 @@ on_ready(void *ctx, struct request *r)
 	MHD_resume_connection(r->connection);
 }
 
-/* Returns false if the worker has no room. */
+/* Gives the request to the worker.  Returns false if the worker has no room. */
 static bool
 hand_over(struct server *s, struct MHD_Connection *con, struct request *r)
 {
@@ -204,9 +208,9 @@ on_uri(void *cls, const char *uri, struct MHD_Connection *con)
 	struct conn *c = conn_of(con);
 
 	if (c == NULL)
-		return NULL; /* There was no place; the socket is shut down. */
+		return NULL; /* No place was free.  The socket is shut down. */
 	conn_head_begun(c);
-	/* libmicrohttpd calls no on_completed if a head has two faults. */
+	/* libmicrohttpd does not call on_completed if a head has two faults. */
 	forget(s, c);
 	return c->request = request_new(uri, &s->budget);
 }
@@ -396,9 +400,9 @@ start(struct server *s, int fd)
 		MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_STRICT_FOR_CLIENT, 1,
 		/* libmicrohttpd gives each thread an equal part of this limit,
-		 * but one thread may have to serve all connections, and one
-		 * more: when a client is accepted beyond the bound, conns_add
-		 * closes another connection. */
+		 * but one thread may have to serve all connections.  It may
+		 * even get one more, because conns_add closes another
+		 * connection only after the new one is accepted. */
 		MHD_OPTION_CONNECTION_LIMIT,
 		s->o.connections_max * (s->o.threads + 1),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT,
@@ -456,8 +460,8 @@ server_new(const struct server_options *o, struct err *e)
 
 	s->daemon = start(s, fd);
 	if (s->daemon == NULL) {
-		/* We cannot tell whether libmicrohttpd has closed fd, so it is
-		 * left alone. */
+		/* We cannot tell whether libmicrohttpd has closed fd, so fd is
+		 * not closed here. */
 		(void)err_set(e, ERR_SYSTEM, "start the HTTP server on \"%s\"",
 			      o->address);
 		work_stop(&s->work);
@@ -510,7 +514,8 @@ server_connections(const struct server *s)
 int64_t
 server_unused_ms(const struct server *s)
 {
-	/* conn_drop writes these two in the opposite order. */
+	/* conn_drop writes closed_ms before `open`, so closed_ms is up to date
+	 * if `open` is 0. */
 	if (atomic_load(&s->conns.open) > 0)
 		return 0;
 	return clock_boot_ms() - atomic_load(&s->conns.closed_ms);

@@ -17,14 +17,15 @@ share_take(_Atomic size_t *held, size_t n, size_t max)
 	return false;
 }
 
-/* Returns how much of the big bodies' half a body with this room uses. */
+/* Returns how many bytes of the big bodies' share a body with this room
+ * uses. */
 static size_t
 big_share(const struct budget *g, size_t cap)
 {
 	return g->big_bytes > 0 && cap > g->big_bytes ? cap : 0;
 }
 
-/* Takes the bytes by which a body's room grows from the budget. */
+/* Takes to - from bytes from the budget for a body that grows. */
 static bool
 budget_take(struct budget *g, size_t from, size_t to)
 {

@@ -8,43 +8,46 @@
 #include <stdint.h>
 
 /*
- * Collects request bodies as they arrive, within bounds on all of them
- * together.  A body belongs to one thread, and all threads share the budget.  A
- * zeroed struct body is empty; of a budget the owner sets the two maxima.
+ * Collects request bodies as they arrive.  The budget bounds the memory of all
+ * bodies together.  A body belongs to one thread, and all threads share the
+ * budget.  A zeroed struct body is empty.  The owner of a budget sets max,
+ * big_bytes and big_max.
  */
 
 struct budget {
-	_Atomic size_t max; /* bytes allocated for bodies at once */
-	/* Bodies with more room than this are big.  Together they use at most
-	 * half of max, so that small bodies always find room.  0: no limit. */
+	_Atomic size_t max; /* Most bytes that all bodies together may take. */
+	/* Bodies with more room than big_bytes are big.  Together they take at
+	 * most half of max, so that small bodies always find room.  If
+	 * big_bytes is 0, no body is big. */
 	size_t big_bytes;
-	unsigned big_max;	 /* how many big bodies are handled at once */
-	_Atomic size_t held;	 /* bytes allocated now */
-	_Atomic size_t big_held; /* bytes among them of big bodies */
-	_Atomic unsigned big;	 /* big bodies that are being handled */
+	unsigned big_max;	 /* Most big bodies that are handled at once. */
+	_Atomic size_t held;	 /* Bytes that are taken now. */
+	_Atomic size_t big_held; /* Bytes of `held` that big bodies take. */
+	/* Number of big bodies that are being handled. */
+	_Atomic unsigned big;
 };
 
-/* Takes one of the places for big bodies.  It returns false, and takes none, if
- * there is no room. */
+/* Takes one of the big_max places for big bodies.  Returns false if no place is
+ * free. */
 bool body_big_take(struct budget *g);
 void body_big_give(struct budget *g);
 
 struct body {
 	char *data;
 	size_t bytes, cap;
-	uint64_t seen; /* bytes that came, kept or not */
+	uint64_t seen; /* Bytes that have arrived, kept or not. */
 };
 
 /* Appends n bytes.  `size` is the length of the whole body if it is known, else
- * 0.  It returns -1 if the budget or memory is used up; the body is then
- * dropped.  Memory grows with the bytes that have come (at most four times as
- * much, at least 4 KiB), and not with the Content-Length. */
+ * 0.  Returns -1 if the budget or memory is used up; the body is then dropped.
+ * The memory that a body takes depends on the bytes that have arrived (at most
+ * four times as much, at least 4 KiB), and not on the Content-Length. */
 int body_add(struct body *b, struct budget *g, const char *bytes, size_t n,
 	     size_t size);
-/* Returns a size; bodies with more room than that have to make room for this
- * body.  SIZE_MAX means that none has to.  Big bodies have to if this body is
- * big and more than half of the big bodies' share is used.  All bodies have to
- * if three quarters of the budget are used. */
+/* Returns how much room other bodies may have without having to make room for
+ * this body.  It is big_bytes if this body is big and more than half of the big
+ * bodies' share is taken.  It is 0 if more than three quarters of the budget
+ * are taken.  Otherwise it is SIZE_MAX: no body has to make room. */
 size_t body_needs_room(const struct body *b, const struct budget *g);
 /* Frees the body and gives its bytes back to the budget. */
 void body_drop(struct body *b, struct budget *g);

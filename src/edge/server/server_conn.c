@@ -2,12 +2,13 @@
 /*
  * Every byte restarts libmicrohttpd's timeout, so a client that sends single
  * bytes would hold a connection for ever.  Here each connection has one
- * deadline for what it waits for, whatever bytes arrive.
+ * deadline for what it waits for (enum conn_wait), and arriving bytes do not
+ * extend it.
  *
  * The serving threads set the deadline with an atomic store, so a request takes
  * no lock for it.  The reaper thread looks at all connections every tick and
  * shuts down the sockets that are late.  The thread that serves such a socket
- * then reads its end and closes it in its own time.
+ * then reads the end of the stream and closes the socket.
  */
 #include "server_conn.h"
 
@@ -25,7 +26,7 @@
 #include "edge/log.h"
 
 #define TICK_MS 500
-#define SHED_A_TICK 256 /* connections in a tick */
+#define SHED_A_TICK 256 /* Most connections that one tick sheds. */
 
 static const char *const wait_names[CONN_WAITS] = {
 	[CONN_HEAD] = "head",	     [CONN_FIRST] = "first head",
@@ -46,7 +47,7 @@ deadline(const struct conn *c)
 }
 
 /* Notes that HTTP has made progress.  The TLS library passes on data only
- * between TLS messages, so it keeps none of the bytes that came before. */
+ * between TLS messages, so it no longer keeps any byte that came earlier. */
 static void
 progress(struct conn *c)
 {
@@ -70,10 +71,11 @@ conn_expect(struct conn *c, enum conn_wait wait)
 	set_deadline(c, ms > 0 ? now_us / 1000 + ms : INT64_MAX);
 }
 
-/* Returns whether the connection may begin one more TLS record.  The records
- * before it are complete, but HTTP has got nothing of them, so the TLS library
- * keeps them.  No connection may have more of them than there are free places,
- * so that a few connections cannot take all places. */
+/* Returns whether the connection may begin one more TLS record.  Its earlier
+ * records are complete but have given HTTP nothing, so the TLS library keeps
+ * them.  All connections share SERVER_RECORDS_MAX places for such records.  No
+ * connection may have more of them than there are free places, so that a few
+ * connections cannot take all places. */
 static bool
 has_place(struct conn *c)
 {
@@ -152,7 +154,8 @@ body_room(const struct conn *c)
 	return atomic_load_explicit(&c->room, memory_order_relaxed);
 }
 
-/* Called under the lock.  The thread that serves c closes it. */
+/* Shuts down the socket of c.  The thread that serves c closes the socket
+ * later.  Called under the lock. */
 static void
 shut(struct conn *c, int64_t now_ms)
 {
@@ -164,8 +167,8 @@ shut(struct conn *c, int64_t now_ms)
 	c->table->shut_bodies += c->shut_body;
 }
 
-/* Called under the lock.  Returns the number of places that are taken, without
- * those about to be free. */
+/* Returns the number of connections that are open and not shut down.  Called
+ * under the lock. */
 static unsigned
 taken(const struct conns *t)
 {
@@ -184,9 +187,9 @@ waits_for_client(const struct conn *c)
 	return c != NULL && c->shut_ms == 0 && waits_for(c) != CONN_HANDLER;
 }
 
-/* Called under the lock.  Shuts down the connection that has waited longest for
- * its client, if it has waited for at least least_ms.  So clients that keep
- * many connections open do not keep others out. */
+/* Shuts down the connection that has waited longest for its client, if it has
+ * waited for at least least_ms.  Clients that keep many connections open thus
+ * do not keep others out.  Called under the lock. */
 static void
 shut_oldest(struct conns *t, int64_t least_ms)
 {
@@ -204,10 +207,11 @@ shut_oldest(struct conns *t, int64_t least_ms)
 		shut(oldest, now_us / 1000);
 }
 
-/* Called under the lock.  Of the bodies with more room than `above`, it takes
- * the one with the largest product of room and time, and shuts down its
- * connection.  So a client that sends megabytes slowly is cut before a client
- * that is nearly done, however often the first one connects again. */
+/* Shuts down the connection whose body has the largest product of room and
+ * time.  Only bodies with more room than `above` count, and that of `newcomer`
+ * does not.  A client that sends megabytes slowly is thus cut before a client
+ * that is nearly done, however often the slow client connects again.  Called
+ * under the lock. */
 static void
 shut_biggest(struct conns *t, const struct conn *newcomer, size_t above)
 {
@@ -243,7 +247,9 @@ conn_body(struct conn *c, size_t room, size_t above)
 	if (above == SIZE_MAX)
 		return;
 	pthread_mutex_lock(&t->lock);
-	if (t->shut_bodies == 0) /* otherwise room will soon be free */
+	/* If a connection with a body is shut down already, its room will soon
+	 * be free. */
+	if (t->shut_bodies == 0)
 		shut_biggest(t, c, above);
 	pthread_mutex_unlock(&t->lock);
 }
@@ -266,7 +272,8 @@ conns_cut_unread(struct conns *t)
 		if (c == NULL ||
 		    !atomic_load_explicit(&c->unread, memory_order_relaxed))
 			continue;
-		/* One that is shut already will soon free its room. */
+		/* A connection that is shut down already will soon free the
+		 * memory of its reply. */
 		if (oldest == NULL || c->shut_ms != 0 ||
 		    (oldest->shut_ms == 0 && since_us(c) < since_us(oldest)))
 			oldest = c;
@@ -289,7 +296,7 @@ conns_add(struct conns *t, int fd)
 	conn_expect(c, CONN_HEAD);
 	pthread_mutex_lock(&t->lock);
 	/* In a burst, even the oldest connection may be too young to have been
-	 * served. */
+	 * served.  It is spared while places are free. */
 	if (is_crowded(t))
 		shut_oldest(t, taken(t) < atomic_load(&t->max) ? SERVER_FRESH_MS
 							       : 0);
@@ -306,8 +313,9 @@ conns_add(struct conns *t, int fd)
 	return c;
 }
 
-/* Gives up one use of p, which may be NULL.  Called under the lock.  Returns
- * what the caller frees once the lock is released, or NULL. */
+/* Drops one reference to p, which may be NULL.  If it was the last one, returns
+ * p, which the caller frees after it has released the lock.  Otherwise returns
+ * NULL.  Called under the lock. */
 static struct tls_credentials *
 unref(struct tls_credentials *p)
 {
@@ -360,8 +368,8 @@ conn_pair(struct conn *c)
 	struct tls_credentials *p;
 
 	pthread_mutex_lock(&t->lock);
-	/* A handshake may ask twice (HelloRetryRequest) and has to get the same
-	 * answer. */
+	/* A handshake may ask for the pair twice (HelloRetryRequest), and has
+	 * to get the same pair. */
 	if (c->pair == NULL && t->current != NULL) {
 		c->pair = t->current;
 		c->pair->refs++;
@@ -371,9 +379,9 @@ conn_pair(struct conn *c)
 	return p;
 }
 
-/* Sets by how much earlier a wait for a head ends.  Many silent connections
- * keep other clients out, so a head gets less time while most places are
- * taken. */
+/* Sets by how many ms the wait for a head is shortened.  Many silent
+ * connections keep other clients out, so a head gets less time while most
+ * places are taken. */
 static void
 hurry(const struct conns *t, int64_t sooner_ms[CONN_WAITS])
 {
@@ -394,8 +402,8 @@ is_late(const struct conn *c, int64_t now_ms,
 	return deadline(c) - sooner_ms[waits_for(c)] <= now_ms;
 }
 
-/* Returns since when the thread that serves c is late with something, or
- * INT64_MAX if it is not. */
+/* Returns the boot time in ms since which the thread that serves c has
+ * something to finish (see conns.owed_ms), or INT64_MAX if it has nothing. */
 static int64_t
 owed_since(const struct conn *c)
 {
@@ -427,8 +435,9 @@ reap(struct conns *t, int64_t now_ms, unsigned late[CONN_WAITS])
 	atomic_store(&t->owed_ms, owed_ms);
 }
 
-/* Shuts down the connections that exceed a lowered bound.  Called under the
- * lock, which it must not keep for long. */
+/* Shuts down connections if the bound on them has been lowered.  It takes a few
+ * in each tick, because it is called under the lock, which must not be held for
+ * long. */
 static void
 shed(struct conns *t)
 {
@@ -454,8 +463,8 @@ tell_late(const struct conns *t, const unsigned late[CONN_WAITS])
 		t->reaped(t->ctx, sum);
 }
 
-/* Returns the memory of thousands of closed connections to the kernel, which
- * takes about 15 ms. */
+/* Returns memory to the kernel after SERVER_TRIM or more connections have been
+ * closed.  This takes about 15 ms. */
 static void
 give_back(struct conns *t)
 {
@@ -490,8 +499,8 @@ reaper(void *arg)
 	return NULL;
 }
 
-/* Returns a tick short enough that the shortest deadline is an eighth late at
- * most. */
+/* Returns a tick that is short enough to enforce the shortest deadline with a
+ * delay of at most an eighth of it. */
 static int
 tick_of(const struct conns *t)
 {

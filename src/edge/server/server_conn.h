@@ -11,25 +11,26 @@
 
 /*
  * The server's open connections, their deadlines, the thread that enforces them
- * and the certificate pair of each handshake.  This unit knows sockets but
- * neither HTTP nor TLS.  It has one leaf lock.  Nothing is called under the
- * lock but realloc, for a longer array, and shutdown(2), which has to be: after
- * the lock is released, the descriptor may belong to another connection.
+ * and the certificate pair of each handshake.  This unit uses sockets but
+ * neither HTTP nor TLS.  It has one leaf lock.  While the lock is held, it
+ * calls only realloc (for a longer array) and shutdown(2).  shutdown needs the
+ * lock, because the descriptor may belong to another connection once the lock
+ * is released.
  */
 
 enum conn_wait {
-	CONN_HEAD,  /* handshake, request line, fields */
-	CONN_FIRST, /* handshake done; no byte of a head yet */
+	CONN_HEAD,  /* Handshake, request line and fields. */
+	CONN_FIRST, /* The handshake is done; no byte of a head has come. */
 	CONN_BODY,
-	CONN_HANDLER, /* in our handler: no deadline */
+	CONN_HANDLER, /* Our handler runs.  There is no deadline. */
 	CONN_REPLY,
-	CONN_IDLE, /* the next head */
+	CONN_IDLE, /* The next head. */
 	CONN_WAITS,
 };
 
 /* A certificate pair in use.  Whoever embeds this struct provides `free`. */
 struct tls_credentials {
-	unsigned refs; /* under the table's lock */
+	unsigned refs; /* Protected by the table's lock. */
 	void (*free)(struct tls_credentials *p);
 };
 
@@ -40,21 +41,21 @@ struct conn {
 	struct conns *table;
 	int fd;
 	_Atomic int wait;	     /* enum conn_wait */
-	_Atomic int64_t deadline_ms; /* boot time, or INT64_MAX if none */
-	/* The boot time since which it waits.  It is in microseconds because a
-	 * crowd comes within milliseconds, and its order matters. */
+	_Atomic int64_t deadline_ms; /* Boot time in ms, or INT64_MAX. */
+	/* Boot time in µs since which the connection waits.  Many connections
+	 * may come within one millisecond, and their order matters. */
 	_Atomic int64_t since_us;
-	/* These two are under the table's lock. */
-	int64_t shut_ms; /* boot time when it was shut down; 0: it was not */
-	bool shut_body;	 /* a body was arriving when it was shut down */
-	bool greeted;	 /* the handshake is done */
-	/* The bytes that have come, and the TLS records that have begun, since
-	 * HTTP last made progress or, before that, since the handshake
-	 * began. */
+	/* The table's lock protects shut_ms and shut_body. */
+	int64_t shut_ms; /* Boot time in ms of its shutdown, or 0. */
+	bool shut_body;	 /* Whether a body was arriving at that time. */
+	bool greeted;	 /* Whether the handshake is done. */
+	/* Number of bytes that have come, and of TLS records that have begun,
+	 * since HTTP last made progress.  Before HTTP's first progress, they
+	 * count from the beginning of the handshake. */
 	size_t silent;
 	unsigned records;
-	_Atomic size_t room; /* room of the arriving body, or 0 */
-	/* Whether the client has not read a reply that may be cut. */
+	_Atomic size_t room; /* Room of the arriving body, or 0. */
+	/* Whether a reply is being sent that conns_cut_unread may cut. */
 	_Atomic bool unread;
 	struct tls_credentials *pair; /* NULL before the handshake */
 	struct request *request;      /* the current request, or NULL */
@@ -64,24 +65,28 @@ struct conns {
 	pthread_mutex_t lock;
 	pthread_t reaper;
 	int stop_fd;	  /* eventfd */
-	struct conn **at; /* by descriptor */
+	struct conn **at; /* Indexed by descriptor. */
 	int slots;
 	struct tls_credentials *current;
 	int64_t allowed_ms[CONN_WAITS]; /* 0 if no deadline */
 	int tick_ms;
 	_Atomic unsigned max;
-	unsigned shut; /* shut down and not yet dropped; under the lock */
-	unsigned shut_bodies; /* how many of these had an arriving body */
+	/* Number of connections that are shut down and not yet dropped.  The
+	 * lock protects it and shut_bodies. */
+	unsigned shut;
+	unsigned shut_bodies; /* Number of these that had an arriving body. */
 	/* The most connections open at once since memory was last returned to
 	 * the kernel. */
 	unsigned most;
 	void (*reaped)(void *ctx, unsigned n);
 	void *ctx;
 	_Atomic unsigned open;
-	_Atomic unsigned records;  /* the sum of all records, without the
-					   first of each connection */
-	_Atomic int64_t closed_ms; /* boot time of the last close */
-	_Atomic int64_t beat_ms;   /* boot time of the reaper's last round */
+	/* Sum of the records of all connections, without the first record of
+	 * each. */
+	_Atomic unsigned records;
+	_Atomic int64_t closed_ms; /* Boot time in ms of the last close. */
+	/* Boot time in ms of the reaper's last round. */
+	_Atomic int64_t beat_ms;
 	/* The boot time since which a serving thread has something to finish: a
 	 * handler runs, or a connection that was shut down must be closed.  The
 	 * reaper sets it in each round; INT64_MAX if there is nothing. */
@@ -107,31 +112,31 @@ void conn_drop(struct conn *c);
 /* Sets what c waits for from now on, and its deadline.  Only the thread that
  * serves c calls these four functions. */
 void conn_expect(struct conn *c, enum conn_wait wait);
-/* The handshake is done.  From now on c has the time of an idle connection
- * until its first request line comes.  An API server opens more connections
- * than it needs at once and keeps the spare ones for later, so it should be the
- * one that closes them. */
+/* Call this when the handshake is done.  From then on c has the time of an idle
+ * connection until its first request line comes.  An API server opens more
+ * connections than it needs at once and keeps the spare ones for later, so the
+ * API server and not we should close them. */
 void conn_greeted(struct conn *c);
-/* Counts n more bytes that have come; `begins` says that they begin a TLS
- * record.  Returns false if c has to end, because more has come than the TLS
- * library may keep for it.  The count starts at the handshake, and starts again
- * whenever another of these functions, or conn_body, tells of progress. */
+/* Counts n more bytes that have come.  `begins` is true if they begin a TLS
+ * record.  Returns false if c has to end, because more bytes have come than the
+ * TLS library may keep for c.  The count starts at the handshake.  It starts
+ * again when conn_body or another of these four functions reports progress. */
 bool conn_pulled(struct conn *c, size_t n, bool begins);
-/* The request line has come.  A head that has begun does not get the time of an
- * idle wait, and the first head gets no more time than is left. */
+/* Call this when the request line has come.  The head then gets the time of a
+ * head instead of an idle connection's.  A deadline that is earlier stays. */
 void conn_head_begun(struct conn *c);
 
-/* Tells that a body is arriving on c and has `room` bytes now.  If there are
- * other bodies with more room than `above`, it shuts down the connection of the
- * one that has kept the most for the longest time.  With SIZE_MAX it shuts down
- * none. */
+/* Call this when a piece of a body has come on c.  `room` is the room of the
+ * body.  If other bodies have more room than `above`, it shuts down the
+ * connection of the body that has kept the most room for the longest time.
+ * With SIZE_MAX it shuts down none. */
 void conn_body(struct conn *c, size_t room, size_t above);
 
 /* Sets whether c is being sent a reply that conns_cut_unread may cut.  Only the
  * thread that serves c calls it. */
 void conn_unread(struct conn *c, bool unread);
-/* Shuts down the connection that has left such a reply unread for longest,
- * unless one is about to be closed already. */
+/* Shuts down the connection that has left such a reply unread for longest.  It
+ * does nothing if a connection with such a reply is shut down already. */
 void conns_cut_unread(struct conns *t);
 
 /* Takes ownership of p as the pair for new handshakes. */

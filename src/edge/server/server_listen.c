@@ -52,7 +52,7 @@ bound_port(int fd, uint16_t *port)
 	return 0;
 }
 
-/* Returns the descriptor, or -1 with errno. */
+/* Opens one address.  Returns the descriptor, or -1 with errno. */
 static int
 open_one(const struct addrinfo *a, uint16_t *port)
 {
@@ -69,7 +69,7 @@ open_one(const struct addrinfo *a, uint16_t *port)
 	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) ==
 		     0) &&
 	    bind(fd, a->ai_addr, a->ai_addrlen) == 0 &&
-	    /* The connections inherit these. */
+	    /* The connections inherit the sizes of the buffers. */
 	    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &in, sizeof(in)) == 0 &&
 	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &out, sizeof(out)) == 0 &&
 	    listen(fd, SOMAXCONN) == 0 && bound_port(fd, port) == 0)
@@ -92,9 +92,10 @@ open_family(const struct addrinfo *a, int family, uint16_t *port)
 	return fd;
 }
 
-/* For ":port" one IPv6 socket takes IPv4 as well.  If the kernel has no IPv6,
- * an IPv4 socket is used.  A name that has both ("localhost") means IPv4, as in
- * Go.  A port in use is no reason to try the other family. */
+/* Opens one socket.  For ":port" this is an IPv6 socket, which takes IPv4 as
+ * well, or an IPv4 socket if the kernel has no IPv6.  A name that has addresses
+ * of both families ("localhost") means IPv4, as in Go.  A port in use is no
+ * reason to try the other family. */
 static int
 open_any(const struct addrinfo *list, bool named, uint16_t *port)
 {

@@ -19,17 +19,18 @@ struct request {
 	struct body body;
 	size_t promised; /* Content-Length, or 0 if none */
 	int refusal;	 /* the status of our refusal, or 0 if not refused */
-	const char *why; /* the reason for a 400, a constant, or NULL */
+	const char *why; /* Constant reason for a 400, or NULL. */
 	/* The request's head, without the query.  The strings are borrowed. */
 	const char *path, *content_type, *accept;
 	struct server_reply reply; /* valid until it is sent */
 	struct request *next;	   /* the next in the worker's queue */
-	size_t unread; /* bytes of a reply that the worker has made */
+	size_t unread; /* Bytes of the reply, if the worker has made it. */
 	/* libmicrohttpd's connection, while the worker has the request. */
 	void *connection;
 	bool handled; /* Whether the worker has made a reply or a refusal. */
 	bool begun;   /* Whether the head has come. */
-	bool nul;     /* Whether the path has a %00, which would end it in C. */
+	/* Whether the path has a %00, which ends a string in C. */
+	bool nul;
 	char query[];
 };
 
@@ -39,21 +40,21 @@ struct request *request_new(const char *uri, struct budget *g);
 void request_free(struct request *r);
 
 /*
- * Takes the head.  It returns true if the request has to be refused at once.
- * Other refusals wait until the body has been read and discarded, because a
- * reset would lose them.  There is no waiting if the end of the body is
- * ambiguous, if the client asks first, or if the body is longer than we
- * discard.
+ * Takes the head.  Returns true if the request has to be refused at once.  Most
+ * refusals are sent only after the body has been read and discarded, because a
+ * TCP reset could otherwise destroy the reply.  A refusal is sent at once if
+ * the end of the body is ambiguous, if the client has sent "Expect:
+ * 100-continue", or if the body is longer than SERVER_DISCARD_MAX.
  */
 bool request_begin(struct request *r, const struct server_options *o,
 		   const struct head *h);
 
-/* Takes body bytes.  It returns -1 if there are too many to discard: give up
- * the connection. */
+/* Takes a piece of the body.  Returns -1 if a refused body is too long to be
+ * discarded.  The caller then gives up the connection. */
 int request_piece(struct request *r, const char *bytes, size_t n);
 
-/* The message is complete: runs the handler unless the request is already
- * refused.  It fills in r->reply or sets r->refusal. */
+/* Call this when the request is complete.  It runs the handler unless the
+ * request is already refused.  It fills in r->reply or sets r->refusal. */
 void request_handle(struct request *r, const struct server_options *o);
 /* Like request_handle, but runs route->busy, because the worker has no room. */
 void request_busy(struct request *r, const struct server_options *o);

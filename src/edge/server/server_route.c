@@ -11,8 +11,8 @@
 #define HOST_BYTES 256
 
 /* Returns whether s is a token (RFC 9110 §5.6.2).  libmicrohttpd keeps blanks
- * before the colon as a part of the name, so "Transfer-Encoding :" would be
- * hidden from us, but perhaps not from others. */
+ * before the colon as a part of the name, so we would not recognize
+ * "Transfer-Encoding :", but a proxy might. */
 static bool
 is_token(const char *s)
 {
@@ -64,8 +64,8 @@ route_head_fault(const struct head *h)
 	return NULL;
 }
 
-/* The last label decides: that of an IPv4 address is a number, as no domain's
- * is, and a name of one label has no other. */
+/* The last label decides.  In an IPv4 address it is a number, which it never is
+ * in a domain.  A name with only one label has no dot and is safe. */
 bool
 route_head_is_rebound(const struct head *h)
 {

@@ -17,16 +17,16 @@
 struct head {
 	const char *path, *method;
 	const char *content_type;		 /* NULL if none */
-	unsigned lengths, codings, types, hosts; /* number of such fields */
+	unsigned lengths, codings, types, hosts; /* Number of such fields. */
 	uint64_t length;			 /* the last Content-Length */
 	bool chunked;	  /* Whether the last Transfer-Encoding is "chunked". */
-	bool expects;	  /* Whether it has "Expect: 100-continue". */
+	bool expects;	  /* Whether the head has "Expect: 100-continue". */
 	const char *host; /* the last Host, or NULL if none */
-	/* Whether it has Accept-Language, which browsers send, and which no
-	 * script can suppress. */
+	/* Whether the head has Accept-Language, which browsers send, and which
+	 * no script can suppress. */
 	bool browser;
-	/* Whether it has Sec-Fetch-Site, which browsers send only to localhost
-	 * and over TLS, and which no script can set. */
+	/* Whether the head has Sec-Fetch-Site, which browsers send only to
+	 * localhost and over TLS, and which no script can set. */
 	bool trusted;
 	/* Whether a field's name is no token (RFC 9110 §5.6.2). */
 	bool no_token;
@@ -34,19 +34,20 @@ struct head {
 };
 
 /* Takes one field of the head.  Call it for each field in order, after *h was
- * zeroed.  content_type keeps pointing to the caller's string. */
+ * zeroed.  h->content_type and h->host point to the caller's strings. */
 void route_head_field(struct head *h, const char *name, const char *value);
 
-/* Returns why the message cannot be trusted, as a constant, or NULL.  Its end
- * may be ambiguous (RFC 9112 §6.3: request smuggling), it may have a coding
- * that we do not know, or a field may mean something else to others than to
- * us. */
+/* Returns why the message cannot be trusted, as a constant, or NULL.  The end
+ * of the message may be ambiguous (RFC 9112 §6.3: request smuggling), the
+ * message may have a coding that we do not know, or a proxy may understand a
+ * field in another way. */
 const char *route_head_fault(const struct head *h);
 
-/* Returns whether a browser asks by a name that may be anybody's.  The name's
- * owner may have served a page under it and then pointed it at us, so that the
- * page's script could read our answers (DNS rebinding).  Addresses, names of
- * one label and localhost are nobody's. */
+/* Returns whether a browser asks by a domain name that may belong to an
+ * attacker.  The owner of a domain may have served a page under it and then
+ * pointed the name at us, so that the page's script could read our replies (DNS
+ * rebinding).  Addresses, names of one label and localhost are safe, because
+ * nobody can register them. */
 bool route_head_is_rebound(const struct head *h);
 
 /* Returns the first matching route of the table, or NULL with *status 404 or
@@ -55,7 +56,7 @@ const struct server_route *route_find(const struct server_route *routes,
 				      size_t n, const struct head *h,
 				      int *status);
 
-/* Returns whether the route takes this content type and length: 0, 415 or
+/* Returns 0 if the route takes this content type and length, else 415 or
  * 413. */
 int route_check(const struct server_route *r, const struct head *h);
 
@@ -65,8 +66,8 @@ void route_allow(const struct server_route *routes, size_t n, const char *path,
 		 char out[ALLOW_BYTES]);
 
 #define REFUSAL_BYTES 160
-/* Writes one line for people, with its newline.  r may be NULL (404, 405).
- * `why` is route_head_fault's, or NULL. */
+/* Writes the body of a refusal: one line for people, with its newline.  r may
+ * be NULL (404, 405).  `why` is the reason from route_head_fault, or NULL. */
 void route_refusal(int status, const struct server_route *r, const char *why,
 		   char out[REFUSAL_BYTES]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* This is the one file that knows GnuTLS, which does TLS for libmicrohttpd. */
+/* This is the only file that uses GnuTLS, which does TLS for libmicrohttpd. */
 #include "server_tls.h"
 
 #include <errno.h>
@@ -104,11 +104,12 @@ pair_of(gnutls_session_t session)
 	return c == NULL ? NULL : (struct tls_pair *)conn_pair(c);
 }
 
-/* A handshake hook of GnuTLS.  The key for tickets has to be there before the
- * ClientHello is looked into, which may carry one.  The client's Finished
- * message is the last that we wait for, so it ends the handshake.  After a
- * KeyUpdate, libmicrohttpd would wait for more bytes although a request may
- * have come with it.  If it is told of an interruption, it reads on. */
+/* A handshake hook of GnuTLS.  The key for tickets has to be set before GnuTLS
+ * reads the ClientHello, which may contain a ticket.  The client's Finished
+ * message is the last message that we wait for, so it ends the handshake.
+ * After a KeyUpdate, libmicrohttpd would wait for more bytes, although a
+ * request may have come together with the KeyUpdate.  GNUTLS_E_INTERRUPTED
+ * makes libmicrohttpd read on. */
 static int
 on_message(gnutls_session_t session, unsigned type, unsigned when,
 	   unsigned incoming, const gnutls_datum_t *message)
@@ -132,8 +133,8 @@ on_message(gnutls_session_t session, unsigned type, unsigned when,
 	return 0;
 }
 
-/* GnuTLS uses the pair until the session ends, and the connection keeps it for
- * as long. */
+/* Gives GnuTLS the pair of the connection.  GnuTLS uses the pair until the
+ * session ends, and the connection keeps the pair until then. */
 static int
 on_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
 	       gnutls_pcert_st **chain, unsigned *chain_n,
@@ -160,11 +161,12 @@ tls_certificate_callback(void)
 	return (void *)on_certificate;
 }
 
-/* A pull function of GnuTLS, which asks for the five bytes that begin a record
- * and then for the rest.  GnuTLS keeps the parts of a message until it is
- * whole, up to 180 KiB for a ClientHello and 16 MiB for what comes after the
- * handshake of TLS 1.3, and each empty part in a buffer for a whole record.  It
- * has a bound for whole messages only. */
+/* A pull function of GnuTLS.  GnuTLS asks for the five bytes that begin a
+ * record, and then for the rest of the record.  It keeps the parts of a message
+ * until the message is whole: up to 180 KiB for a ClientHello, and up to 16 MiB
+ * for a message after the handshake of TLS 1.3.  Each empty part takes a buffer
+ * for a whole record.  GnuTLS bounds only whole messages, so this function
+ * bounds the bytes. */
 static ssize_t
 pull(gnutls_transport_ptr_t ptr, void *bytes, size_t n)
 {

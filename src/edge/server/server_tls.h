@@ -12,13 +12,13 @@
  * pair a connection gets and how long it is kept.
  */
 
-/* This removes from GnuTLS's NORMAL what is weak: TLS 1.0 and 1.1, CBC,
- * signatures with SHA-1, and key exchange by RSA, which has no forward secrecy.
- * X25519 is the first group because Go's clients send a key share for it; any
- * other group would cost them a second ClientHello.  AES-128 is the first
- * cipher because its suite hashes with SHA-256, which processors have
- * instructions for.  The suite of AES-256 uses SHA-384, which GnuTLS computes
- * without such instructions. */
+/* Removes the weak parts of GnuTLS's NORMAL: TLS 1.0 and 1.1, CBC, signatures
+ * with SHA-1, and key exchange by RSA, which has no forward secrecy.  X25519 is
+ * the first group because Go's clients send a key share for it; any other group
+ * would cost them a second ClientHello.  AES-128 is the first cipher because
+ * its suite hashes with SHA-256, for which processors have instructions.  The
+ * suite of AES-256 uses SHA-384, which GnuTLS computes without such
+ * instructions. */
 #define TLS_PRIORITIES                                                         \
 	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:"                          \
 	"-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"                                     \
@@ -36,11 +36,11 @@ struct tls_credentials *tls_pair_new(const char *cert_pem, size_t cert_bytes,
 /* Returns a gnutls_certificate_retrieve_function3. */
 void *tls_certificate_callback(void);
 
-/* Call this when c is new; `session` is GnuTLS's.  It ends c if its client
- * sends more than conn_pulled allows, tells when the handshake is done
- * (conn_greeted), and lets the client resume later.  For that the client gets a
- * ticket, and the server keeps nothing.  A ticket is good for as long as its
- * pair is served. */
+/* Call this when c is new.  `session` is a gnutls_session_t.  From then on c
+ * ends if its client sends more than conn_pulled allows, and conn_greeted is
+ * called when the handshake is done.  The client gets a ticket with which it
+ * can resume the session later, and the server keeps nothing for this.  A
+ * ticket is good for as long as its pair is served. */
 void tls_begin(void *session, struct conn *c);
 
 #endif

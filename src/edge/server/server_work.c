@@ -42,7 +42,8 @@ work_put(struct work *w, struct request *r)
 		refuse(w, r);
 }
 
-/* Waits for a request.  Returns NULL at the stop, when none waits any more. */
+/* Takes the next request of the queue, and waits for one if there is none.
+ * Returns NULL if the worker has to stop and the queue is empty. */
 static struct request *
 next(struct work *w, bool *stop)
 {
@@ -61,10 +62,11 @@ next(struct work *w, bool *stop)
 	return r;
 }
 
-/* Cuts one connection.  Call it under the lock, which it releases while it
- * waits.  The serving thread closes a connection that was cut, and calls
- * work_forget.  A connection whose reply has not been sent can be cut only
- * after work_sends. */
+/* Cuts one connection with an unread reply, and waits for a change.  Call it
+ * under the lock, which it releases while it waits.  The change comes from
+ * work_forget, when the serving thread closes the connection that was cut.  It
+ * may also come from work_sends: a reply that is not being sent yet cannot be
+ * cut. */
 static void
 cut_one(struct work *w)
 {
@@ -108,8 +110,9 @@ work_sends(struct work *w, struct conn *c, const struct request *r)
 	change(w, 0);
 }
 
-/* c must no longer be among those to cut when the worker is told of the change,
- * because cutting c would cause no further change. */
+/* The order matters.  After the change the worker may cut another connection
+ * and wait for the next change.  It must not choose c then, because cutting c
+ * would cause no further change. */
 void
 work_forget(struct work *w, struct conn *c, const struct request *r)
 {

@@ -15,14 +15,15 @@
  * on with other requests.  A request belongs to the serving thread, except from
  * work_put until calls.ready:
  *
- *	WAITING → RUNNING → FULL → ready
+ *      WAITING → RUNNING → FULL → ready
  *
- * The serving thread puts it into the queue (WAITING).  The worker runs its
- * handler (RUNNING) and, while the replies that clients have not read leave no
- * room for this one, cuts those that have been unread for longest (FULL).
+ * The serving thread puts the request into the queue (WAITING).  The worker
+ * runs the request's handler (RUNNING).  While unread replies leave no room for
+ * the new reply, the worker cuts the connections whose replies have been unread
+ * for longest (FULL).
  *
- * This unit knows no HTTP library.  It has one leaf lock, under which nothing
- * is called.
+ * This unit uses no HTTP library.  It has one leaf lock, and calls no other
+ * unit while it holds the lock.
  */
 struct work_calls {
 	void (*run)(void *ctx, struct request *r); /* sets r->reply */
@@ -37,19 +38,19 @@ struct work {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t turn; /* signals a request, a change, or the stop */
-	struct request *first, **last; /* the queue of those that wait */
-	size_t unread;		       /* bytes of unread replies */
-	unsigned changes;	       /* counts the changes of unread */
+	struct request *first, **last; /* Queue of the waiting requests. */
+	size_t unread;		       /* Bytes of unread replies. */
+	unsigned changes;	       /* Number of calls of change. */
 	bool runs, stop;
 };
 
-/* Starts the worker.  Without this call, on a zeroed struct, only work_stop,
- * work_done and work_forget may be called.  It returns -1 on failure, and *e
- * says why. */
+/* Starts the worker.  Returns -1 on failure, and *e says why.  Without this
+ * call, only work_stop, work_done and work_forget may be called, and on a
+ * zeroed struct. */
 int work_init(struct work *w, struct conns *conns, size_t unread_max,
 	      const struct work_calls *calls, struct err *e);
-/* Ends the worker after the request that it runs.  Those that wait, and those
- * that are put from now on, become ready at once, refused with 503. */
+/* Ends the worker after the request that it runs.  The requests that wait, and
+ * those that are put later, become ready at once, refused with 503. */
 void work_stop(struct work *w);
 /* Call this when the serving threads have ended. */
 void work_done(struct work *w);
@@ -57,10 +58,11 @@ void work_done(struct work *w);
 /* Returns whether there is room for one more request of this route. */
 bool work_has_room(struct work *w, const struct server_route *route);
 void work_put(struct work *w, struct request *r);
-/* The serving thread sends the reply of r, which the worker has made, on c. */
+/* Call this when the serving thread sends the reply of r on c.  It does nothing
+ * if the worker has not made the reply. */
 void work_sends(struct work *w, struct conn *c, const struct request *r);
-/* Call this before r of c is freed.  If the worker has made its reply, the
- * reply no longer counts as unread. */
+/* Call this before the request r of c is freed.  If the worker has made the
+ * reply of r, the reply no longer counts as unread. */
 void work_forget(struct work *w, struct conn *c, const struct request *r);
 
 #endif
