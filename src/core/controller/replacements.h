@@ -89,8 +89,8 @@ void replacements_deleted(struct replacements *r, uint32_t id,
 /* --- what a claim is ------------------------------------------------------ */
 
 /* If the claim has come to count, finds out once whether it is a substitute, or
- * another try of a boot that failed, and sets its `replaces` or tried_before_ms.  Call
- * it whenever the claim may have come to count. */
+ * another try of a boot that failed, and sets its `replaces` or
+ * tried_before_ms.  Call it whenever the claim may have come to count. */
 void replacements_judge(struct replacements *r, struct entry *claim,
 			int64_t now_ms);
 /* Judges all claims, the oldest first.  Call it when a list of the NodeClaims
