@@ -327,6 +327,7 @@ truth_sees_act(const struct truth *t, const struct thing *o, enum act act)
 	const struct machine_truth *x = &t->machines[o->machine];
 	int64_t late = h == NULL ? 0 : holder_lag_ms(h) + LAG_MS;
 	int claim = w->machines[o->machine].claim;
+	int scope = truth_scope_of(t, &w->machines[o->machine]);
 
 	if (h == NULL || !is_known(t, h, &w->machines[o->machine], late) ||
 	    w->now - x->goal_since <= late)
@@ -336,6 +337,10 @@ truth_sees_act(const struct truth *t, const struct thing *o, enum act act)
 		return false;
 	if (act == ACT_CLEAR)
 		return x->goal == DUE_HELD && !is_as_stamped(h, o);
+	/* The leader may hear of new machines before it hears that their
+	 * NodePool is left alone. */
+	if (scope >= 0 && truth_missed_a_nodepool(t, scope))
+		return false;
 	/* So does a Node whose claim is yet to be listed. */
 	return x->goal == DUE_CLEAR && claim >= 0 && h->sights[claim].at >= 0 &&
 	       w->now - h->sights[claim].at > LAG_MS;

@@ -139,6 +139,13 @@ released(const struct pool_state *p, const struct thing *head, int64_t clock)
 }
 
 bool
+truth_release_unheard(const struct truth *t, int nodepool)
+{
+	return !t->calm &&
+	       t->w->nodepools[nodepool].changed + LAG_MS >= t->trouble_began;
+}
+
+bool
 truth_released(const struct truth *t, int machine)
 {
 	const struct machine *m = &t->w->machines[machine];
@@ -632,6 +639,18 @@ near_each_other(int64_t a, int64_t b)
 	return a >= 0 && b >= 0 && a - b <= LAG_MS && b - a <= LAG_MS;
 }
 
+/* Does the leader decide on the two at about the same moment?  It decides on
+ * claims that are never launched by when it first saw them. */
+static bool
+decided_together(const struct truth *t, const struct thing *a,
+		 const struct thing *b)
+{
+	if (a->launched || b->launched || t->leader == NULL)
+		return near_each_other(a->launched_at, b->launched_at);
+	return near_each_other(t->leader->sights[a->index].at,
+			       t->leader->sights[b->index].at);
+}
+
 static void
 judge(struct truth *t, const struct past *p, int machine)
 {
@@ -666,7 +685,7 @@ judge(struct truth *t, const struct past *p, int machine)
 		       t->machines[i].judged_at > best->deleted_at;
 		odd |= c != NULL && c != claim && truth_may_match(t, c, best) &&
 		       follows(t, p, c, SUSPECT_MS).hi &&
-		       near_each_other(c->launched_at, claim->launched_at);
+		       decided_together(t, c, claim);
 	}
 	if (best != NULL) {
 		x->judged = JUDGED_SUBSTITUTE;
@@ -678,6 +697,28 @@ judge(struct truth *t, const struct past *p, int machine)
 		tell(t->w, "truth      %s is %s", claim->name,
 		     odd ? "a substitute or a scale-up, who knows"
 			 : "a substitute");
+}
+
+/* The Event came in the moment in which the claim was judged, so the leader may
+ * have seen it first.  Then another claim took what this one seemed to stand in
+ * for. */
+static void
+unjudge(struct truth *t, int machine)
+{
+	struct machine_truth *x = &t->machines[machine];
+
+	for (int i = 0; x->judged == JUDGED_SUBSTITUTE && i < t->w->machines_n;
+	     i++) {
+		struct machine_truth *y = &t->machines[i];
+		int claim = t->w->machines[i].claim;
+
+		if (claim >= 0 && y->judged == JUDGED_SCALE_UP &&
+		    y->judged_at >= x->judged_at &&
+		    truth_may_match(t, &t->w->things[claim],
+				    &t->w->things[x->substitute]))
+			y->judged = JUDGED_EITHER;
+	}
+	x->judged = JUDGED_EITHER;
 }
 
 /* A claim went without a launch.  What it came for may still come. */
@@ -819,6 +860,9 @@ set_counts(struct truth *t, const struct past *p, int machine)
 		   !x->replaced.lo && t->leader != NULL) {
 		judge(t, p, machine);
 	}
+	if (x->judged != JUDGED_NOT && event.hi &&
+	    near_each_other(m->said_at, x->judged_at))
+		unjudge(t, machine);
 	x->replaced.lo |= x->judged == JUDGED_SUBSTITUTE;
 	x->replaced.hi |= x->judged >= JUDGED_SUBSTITUTE;
 	x->counts.lo &= !x->replaced.hi;
@@ -1015,8 +1059,10 @@ counts_at_all(struct truth *t, int i, bool hi)
 	const struct thing *claim =
 		m->claim < 0 ? NULL : &t->w->things[m->claim];
 
-	if (claim == NULL || truth_uncounted(t->w, &t->rules, m) ||
-	    released(&t->w->nodepools[m->pool_id], claim, t->clock))
+	if (claim == NULL || truth_uncounted(t->w, &t->rules, m))
+		return false;
+	if (released(&t->w->nodepools[m->pool_id], claim, t->clock) &&
+	    !(hi && truth_release_unheard(t, m->pool_id)))
 		return false;
 	if (claim->deleting || !claim->used)
 		return hi ? x->ongoing.hi || is_unheard(t, claim, x)

@@ -42,6 +42,8 @@ bool truth_inert(const struct world *w, const struct machine *m);
 bool truth_uncounted(const struct world *w, const struct rules *r,
 		     const struct machine *m);
 void truth_machines(struct truth *t);
+/* In trouble: may the leader not have heard of the NodePool's released-at? */
+bool truth_release_unheard(const struct truth *t, int nodepool);
 /* Has a released-at ended what its claim began? */
 bool truth_released(const struct truth *t, int machine);
 /* truth_retry.c: which failed boot a claim tries again.  truth_retry settles
@@ -89,6 +91,11 @@ bool truth_sees_act(const struct truth *t, const struct thing *o, enum act act);
 void truth_pass_time(struct truth *t);
 void truth_scopes(struct truth *t);
 bool truth_may_be_open(const struct truth *t, int scope);
+/* The moment up to which the leader has heard of NodePools. */
+int64_t truth_heard_nodepools(const struct truth *t);
+/* Has it not heard yet what was changed in a NodePool of the scope?  Then it may
+ * take other machines for some of the scope. */
+bool truth_missed_a_nodepool(const struct truth *t, int scope);
 /* Counts the scopes with a cap, and those of which the cap is judged. */
 void truth_meter(struct truth *t);
 /* The scope is seen to be released although it is busy, just now or for long. */

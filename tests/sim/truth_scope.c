@@ -155,6 +155,27 @@ truth_pass_time(struct truth *t)
 		run_scope(t, i, dt);
 }
 
+int64_t
+truth_heard_nodepools(const struct truth *t)
+{
+	return t->leader == NULL
+		       ? t->w->now
+		       : holder_behind_since(t->leader, KIND_NODEPOOL);
+}
+
+bool
+truth_missed_a_nodepool(const struct truth *t, int scope)
+{
+	int64_t since = truth_heard_nodepools(t);
+
+	for (int i = 0; since + LAG_MS < t->w->now && i < t->w->pools_n; i++)
+		if (in_scope(t, scope, i) &&
+		    (t->w->nodepools[i].respecified >= since ||
+		     t->w->nodepools[i].changed >= since))
+			return true;
+	return false;
+}
+
 /* --- released by hand ----------------------------------------------------- */
 
 /* Returns the earliest released-at of the scope's NodePools that are not left
@@ -179,6 +200,16 @@ released_since(struct truth *t, int scope)
 	return since == INT64_MAX ? STAMP_NONE : since;
 }
 
+/* May the leader not have heard of a released-at of the scope? */
+static bool
+is_unheard(const struct truth *t, int scope)
+{
+	for (int i = 0; i < t->w->pools_n; i++)
+		if (in_scope(t, scope, i) && truth_release_unheard(t, i))
+			return true;
+	return false;
+}
+
 static void
 limit_debt(struct truth *t, int scope)
 {
@@ -197,6 +228,10 @@ limit_debt(struct truth *t, int scope)
 		s->limited_at = t->w->now - (t->clock - since);
 		s->limited_from = t->w->now;
 	}
+	/* The clock may be set before the leader hears of it. */
+	if (is_unheard(t, scope) &&
+	    s->limited_at > t->w->now - (t->clock - since))
+		s->limited_at = t->w->now - (t->clock - since);
 	most = (double)(t->w->now - s->limited_at);
 	if (advanced)
 		s->released = since;
@@ -341,9 +376,7 @@ hears_pools(const struct truth *t)
 static bool
 missed_a_spec(const struct truth *t, int scope)
 {
-	int64_t since = t->leader == NULL ? t->w->now
-					  : holder_behind_since(
-						    t->leader, KIND_NODEPOOL);
+	int64_t since = truth_heard_nodepools(t);
 
 	for (int i = 0; since + LAG_MS < t->w->now && i < t->w->pools_n; i++)
 		if (in_scope(t, scope, i) &&
@@ -566,11 +599,15 @@ has_machines(const struct truth *t, int scope)
 {
 	const struct world *w = t->w;
 
-	for (int i = 0; i < w->machines_n; i++)
-		if (in_scope(t, scope, w->machines[i].pool_id) &&
-		    thing_alive(w, w->machines[i].claim) != NULL &&
+	for (int i = 0; i < w->machines_n; i++) {
+		const struct thing *claim =
+			thing_alive(w, w->machines[i].claim);
+
+		if (claim != NULL && !claim->deleting &&
+		    in_scope(t, scope, w->machines[i].pool_id) &&
 		    !truth_uncounted(w, &t->rules, &w->machines[i]))
 			return true;
+	}
 	return false;
 }
 
@@ -635,7 +672,8 @@ truth_leads(struct holder *h)
 		struct kept k = most;
 
 		restore_scope(t, &k, i, renewed);
-		/* … if it has a machine by the time when all are listed. */
+		/* … if it has a machine by the time when all are listed, and one
+		 * that is not being deleted. */
 		if (!has_machines(t, i)) {
 			t->scopes[i].late = (struct bucket){0};
 			t->scopes[i].gap_over = true;
