@@ -1465,7 +1465,7 @@ def test_memory(run, tmp_path):  # noqa: F811
      ["more than 32"]),
     (("a", "--hold-duration=1m,2m,3m,4m,5m,6m", "--scope=cluster,node",
       "--min-scale-up=1,2,3"), ["more than 32 settings"]),
-    (("a", "-o", "xml"), ["table, json, csv"]), (("a", "-o"), ["-o: missing"]),
+    (("a", "-o", "xml"), ["table, json, csv"]), (("a", "-o"), ["--output: missing"]),
     (("a", "--price-per-node-hour=cheap"), ["dollars such as 0.192"]),
     (("a", "--price-per-node-hour=-1"), ["dollars such as 0.192"]),
     (("a", "-o", "record", "--svg=p"), ["--svg and --html: not with"]),

@@ -252,17 +252,6 @@ take_file(struct request *q, const char *file, struct err *e)
 	return 0;
 }
 
-/* Takes -o and its value as two arguments.  flags_next takes the other forms,
- * such as -ojson. */
-static int
-take_short(struct request *q, struct flags *f, struct err *e)
-{
-	f->at++;
-	if (f->at + 1 >= f->argc)
-		return err_set(e, ERR_INPUT, "-o: missing, expected a value");
-	return take_output(q, f->argv[++f->at], e);
-}
-
 /* Returns 1 for --help. */
 static int
 parse(struct request *q, struct flags *f, struct err *e)
@@ -271,11 +260,6 @@ parse(struct request *q, struct flags *f, struct err *e)
 		const char *arg = f->argv[f->at + 1], *value;
 		int rc;
 
-		if (strcmp(arg, "-o") == 0) {
-			if (take_short(q, f, e))
-				return -1;
-			continue;
-		}
 		if (arg[0] != '-' || strcmp(arg, "-") == 0) {
 			f->at++;
 			if (take_file(q, arg, e))
