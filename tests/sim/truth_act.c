@@ -346,6 +346,15 @@ truth_sees_act(const struct truth *t, const struct thing *o, enum act act)
 	       w->now - h->sights[claim].at > LAG_MS;
 }
 
+/* Has the machine become ready just now?  Its own time ended with that if
+ * another clock wrote its stamp, however long ago the stamp says. */
+static bool
+is_ready_now(const struct world *w, const struct machine *m)
+{
+	return m->claim >= 0 && w->things[m->claim].ready_at >= 0 &&
+	       w->now - w->things[m->claim].ready_at <= SLACK_MS;
+}
+
 /* The machine was cleared although its scope is busy and its own time is not
  * over.  So a window has to be open, and it must be possible that one is. */
 static void
@@ -380,7 +389,8 @@ look_for_window(struct truth *t, const struct action *a, const struct thing *o)
 	else
 		truth_seen_open(t, scope,
 				t->clock - over > SLACK_MS && o->denied == 0 &&
-					!alone && !t->waits);
+					!alone && !t->waits &&
+					!is_ready_now(t->w, m));
 }
 
 /* Is one of its objects being deleted, so that a leader can see it?  Of a claim

@@ -982,9 +982,11 @@ set_failed(struct truth *t, const struct past *p, int machine)
 				(gone_at < 0 || t->w->now <= gone_at +
 							FAILED_MS + LAG_MS);
 	}
+	/* While its NodePool was disabled or left alone, it was forgotten. */
 	if ((t->leader != NULL &&
 	     t->leader->sights[claim->index].at > claim->deleted_at) ||
-	    respecified_since(t->w, m, claim->deleted_at))
+	    respecified_since(t->w, m, claim->deleted_at) ||
+	    t->w->nodepools[m->pool_id].changed >= claim->deleted_at)
 		x->ongoing.lo = false;
 }
 
