@@ -74,8 +74,8 @@ PINNED = tuple(versions.pinned(name, of[0])[1:] for name, of in (
 PAIRS = (
     Pair("1.0.8", "1.30.14"),
     Pair("1.3.3", "1.32.13", impossible="Kubernetes 1.32.13 cannot be built "
-         "from Go modules: its module k8s.io/endpointslice v0.32.13 cannot be "
-         "had"),
+         "from Go modules: its module k8s.io/endpointslice v0.32.13 is not "
+         "available"),
     Pair("1.6.4", "1.34.4"),
     Pair("1.9.0", "1.35.4"),
     Pair("1.13.0", "1.36.3", before=("1.13.0", "1.35.4")),
@@ -169,13 +169,13 @@ NOTES = (
     "replace, so the holder cannot tell a replacement from a scale-up: set "
     "`replacements: count` ([why](rules.md#replacements)).",
     "Karpenter 1.15 has a feature gate `NodeRepair`. A repair ignores "
-    "`karpenter.sh/do-not-disrupt`, so a hold does not stop it. "
+    "`karpenter.sh/do-not-disrupt`, so a hold does not stop it. The annotation "
     "`karpenter.sh/do-not-repair` does. A machine that was never ready is [tried "
     "again](rules.md#boots-that-are-tried-again).",
     "Karpenter 1.15 has feature gates `TerminateFirstDrift` and "
-    "`TerminateFirstRepair`. With them a node of reserved capacity goes before "
-    "another comes, and the holder takes that one for [its "
-    "substitute](rules.md#substitutes).",
+    "`TerminateFirstRepair`. With them Karpenter deletes a node of reserved "
+    "capacity before it creates another. The holder takes the new node for the "
+    "[substitute](rules.md#substitutes) of the deleted node.",
     "Karpenter's own compatibility table does not have Kubernetes 1.37 for "
     "Karpenter 1.15 yet. The holder's tests pass on this pair.",
     "Kubernetes before 1.36 does not serve MutatingAdmissionPolicy in `v1`, so "
@@ -287,9 +287,9 @@ def page():
             " ".join(f"`{g}`" for g in p.gates.split(",") if g), p.result["date"] if p.result else "", said(p)))
     lines += [
         "", "Versions between two that passed are expected to work. The "
-        "holder reads little of Karpenter: labels, conditions and Events,",
-        "of its API `karpenter.sh/v1`. Kubernetes before 1.30 and Karpenter "
-        "before 1.0 are not supported.",
+        "holder depends on little of Karpenter: its Events, and the labels and",
+        "conditions of its API `karpenter.sh/v1`. Kubernetes before 1.30 and "
+        "Karpenter before 1.0 are not supported.",
         "", "[`simulate`](what-if.md) is tested with logs of Karpenter "
         + listed(sorted((log.stem[1:] for log in LOGS.glob("v*.log")),
                         key=number)) + ".",
