@@ -83,7 +83,7 @@ base64_decode(const char *s, char **out)
 	return 0;
 }
 
-/* Encodes the first three of n bytes. */
+/* Encodes the first three of n bytes, or all if there are fewer. */
 static void
 encode_three(const char *bytes, size_t n, char out[4])
 {

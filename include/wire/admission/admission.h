@@ -13,14 +13,14 @@
 
 /*
  * Decodes and encodes AdmissionReviews (admission.k8s.io/v1,
- * k8s.io/api/admission/v1 types.go).  It decides nothing; the caller runs
- * core/rules/admit between the two:
+ * k8s.io/api/admission/v1 types.go).  It decides nothing.  The caller runs
+ * core/rules/admit between decoding and encoding:
  *
  *	admission_decode	what the request says
  *	admit_decide		what to answer
  *	admission_encode	the reply
  *
- * Stateless; any thread.
+ * The functions keep no state; any thread may call them.
  */
 /* Enough for any reply: the largest patch (PATCH_BYTES) in base64, a uid of
  * which every byte is escaped, and the rest of the AdmissionReview. */
@@ -33,29 +33,31 @@ struct admission_request {
 	char name[NAME_BYTES]; /* request.name or object.metadata.name; "" for
 				   generateName */
 	bool dry_run;
-	/* What the patch depends on: metadata.annotations is a map (neither
-	 * missing nor null), and the held-key is in it. */
+	/* What the patch depends on: whether metadata.annotations is a map
+	 * (neither missing nor null), and whether the held-key is in that
+	 * map. */
 	bool has_annotations, has_held_key;
 	struct review review; /* `disabled` is false: the caller sets it */
 };
 
 /*
- * Reads one review.  `today` is the configuration's hold; out->review.hold says
- * whether the object has this hold.
+ * Reads one review.  `today` is the hold in the configuration; out->review.hold
+ * says whether the object has this hold.
  *
- * Returns 0 with *out filled in, even for an object that is malformed or that
- * we do not hold, because such a review needs an answer as well.  Returns -1
- * with *out untouched on failure.  ERR_INPUT or ERR_LIMIT: the body is no
- * review; send 400 with e->text (one line).  Any other code is an error of
- * ours; send 500.
+ * Returns 0 with *out filled in, even if the object is malformed or one that we
+ * do not hold, because such a review needs an answer as well.  Returns -1 with
+ * *out untouched on failure.  ERR_INPUT or ERR_LIMIT: the body is no review;
+ * send 400 with e->text (one line).  Any other code is an error of ours; send
+ * 500.
  */
 int admission_decode(const char *body, size_t n, const struct hold_key *today,
 		     struct admission_request *out, struct err *e);
 
 /*
- * Appends to b the AdmissionReview to send with 200.  If v->patch is set, its
- * patch adds `hold` and a mark with the time mark_ms (server time).  If b is
- * too small, it returns -1 with ERR_SYSTEM and leaves b as it was.
+ * Appends to b the AdmissionReview to send with 200.  If v->patch is set, the
+ * answer has a patch that adds `hold` and a mark with the time mark_ms (server
+ * time).  If b is too small, returns -1 with ERR_SYSTEM.  b then has its
+ * earlier text, and b->full is set.
  */
 int admission_encode(struct buf *b, const struct admission_request *q,
 		     const struct verdict *v, const struct hold_key *hold,

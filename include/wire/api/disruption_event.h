@@ -11,35 +11,38 @@
 
 /*
  * Decodes the core/v1 Events by which Karpenter says that a NodeClaim replaces
- * another (docs/rules.md#consolidation-and-drift).  They are about the new
- * claim.  Karpenter writes them at each pass over a command until the claim is
- * Initialized, at most every 2 min (sigs.k8s.io/karpenter v1.14.1,
+ * another (docs/rules.md#consolidation-and-drift).  Each Event is about the new
+ * claim.  Karpenter checks a disruption again and again until the new claim is
+ * Initialized.  At each check it writes both of these Events, but each at most
+ * every 2 min (sigs.k8s.io/karpenter v1.14.1,
  * pkg/controllers/disruption/{queue.go,events/events.go}, pkg/events):
  *
  *   DisruptionLaunching         "Launching NodeClaim: Underutilized"
  *   DisruptionWaitingReadiness  "Waiting on readiness to continue disruption"
  *
- * Both are Normal.  involvedObject has kind NodeClaim, apiVersion
- * karpenter.sh/v1, and the claim's name and uid without a namespace.  The Event
- * is in namespace default.  Stateless; any thread.
+ * Both are of type Normal and in the namespace default.  involvedObject has
+ * kind NodeClaim, apiVersion karpenter.sh/v1, and the claim's name and uid
+ * without a namespace.  The functions keep no state; any thread may call them.
  */
 struct disruption_event {
 	char claim_uid[UID_BYTES];
 	char claim_name[NAME_BYTES]; /* for people; "" if it has none */
 	char rv[RV_BYTES];	     /* the resourceVersion of the Event */
-	char reason[32];	     /* "underutilized", "drifted", "empty", or
-				   another single word; "unknown" without one */
-	bool replacement; /* false: it is another Event, and only rv is
-				   set */
+	/* Why the other claim is disrupted, in one word of lower case such as
+	 * "underutilized", "drifted" or "empty".  "unknown" if the message does
+	 * not say it. */
+	char reason[32];
+	/* Whether this is one of the two Events.  If not, only rv is set. */
+	bool replacement;
 };
 
 /*
  * Where to list and watch Karpenter's Events.  The API server keeps no watch
- * cache of Events (DefaultWatchCacheSizes): each watch reads them from etcd and
- * decodes every Event under its path before it applies the selector.  A narrow
- * path therefore saves the most.  client-go writes Events about objects without
- * a namespace to `default`, and only accounts that may write there can forge
- * one.
+ * cache of Events (DefaultWatchCacheSizes).  Each watch therefore reads them
+ * from etcd, and decodes every Event under its path before it applies the
+ * selector.  So a narrow path saves the most.  client-go writes Events about
+ * objects without a namespace to `default`.  Only accounts that may write
+ * Events there can forge one.
  *
  * A selector has no "or", so selecting both reasons would take two watches and
  * make the API server do this work twice.  We use one watch of all Events on
@@ -53,21 +56,21 @@ struct disruption_event {
 	"%2Creason%21%3DConsolidationCandidate"                                \
 	"%2Creason%21%3DConsolidationRejected"
 
-/* A cheaper selector, which is enough to recognize replacements: Karpenter
- * writes DisruptionWaitingReadiness only right after DisruptionLaunching, in
- * the same pass. */
+/* A selector of fewer Events.  It is enough to recognize replacements, because
+ * Karpenter writes DisruptionWaitingReadiness only right after
+ * DisruptionLaunching, at the same check. */
 #define DISRUPTION_EVENTS_SELECTOR_LAUNCHING                                   \
 	"fieldSelector=involvedObject.kind%3DNodeClaim"                        \
 	"%2Creason%3DDisruptionLaunching"
 
-/* Decodes one item of a list.  ERR_INPUT: it is no JSON, or an Event without a
+/* Decodes one item of a list.  ERR_INPUT: the item is not JSON, or has no
  * resourceVersion. */
 int disruption_event_decode(const char *bytes, size_t n,
 			    struct disruption_event *out, struct err *e);
 
-/* Decodes one watch line, like object_watch_decode.  Returns 0 also for
- * WATCH_ERROR, where *status_code and e are set and out is untouched.  Of a
- * BOOKMARK only out->rv is set.  DELETED only means that the Event has
+/* Decodes one watch line, as object_watch_decode does.  For WATCH_BOOKMARK only
+ * out->rv is set.  For WATCH_ERROR it also returns 0; it sets *status_code and
+ * *e, and leaves *out untouched.  WATCH_DELETED only means that the Event has
  * expired. */
 int disruption_event_watch_decode(const char *bytes, size_t n,
 				  enum watch_type *type,

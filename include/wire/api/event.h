@@ -18,15 +18,15 @@
 #define EVENT_PATH "/apis/events.k8s.io/v1/namespaces/default/events"
 #define EVENT_PATH_BYTES 384 /* EVENT_PATH, '/', and a name of 253 */
 #define EVENT_CONTROLLER "karpenter-node-holder.io/karpenter-node-holder"
-#define EVENT_INSTANCE_BYTES 129 /* Kubernetes: 128 bytes */
+#define EVENT_INSTANCE_BYTES 129 /* Kubernetes allows 128 bytes */
 
-/* Writes the body of a POST to EVENT_PATH.  instance: this replica's name; it
- * is cut if it is longer than Kubernetes accepts. */
+/* Writes the body of a POST to EVENT_PATH.  `instance` is this replica's name,
+ * which is cut if it is longer than Kubernetes accepts. */
 void event_create(struct buf *b, const struct event_series_event *v,
 		  const char *instance);
 
-/* Writes the path of event_create's Event: EVENT_PATH/<nodepool>.<first_us in
- * hex>. */
+/* Writes the path of the Event that event_create creates:
+ * EVENT_PATH/<nodepool>.<first_us in hex>. */
 void event_path(struct buf *b, const struct event_series_event *v);
 
 /* Writes the merge patch (RFC 7396) that turns the Event into a series, or

@@ -20,10 +20,11 @@
  *	CREATE	POST LEASE_PATH, LEASE_CREATE_TYPE, lease_create
  *	UPDATE	PATCH LEASE_ITEM_PATH, LEASE_UPDATE_TYPE, lease_update
  *
- * Each is answered with the whole object, for lease_decode.  client-go updates
- * the whole object that it has read; we patch it at its resourceVersion.  The
- * API server answers 409 to both if the object has changed, and both keep the
- * fields of others.  The rights needed are get, create and patch on leases.
+ * The answer to each of these is the whole object, which lease_decode reads.
+ * client-go replaces the whole object with a PUT; we PATCH the object at its
+ * resourceVersion.  In both cases the API server answers 409 if the object has
+ * changed, and the fields of other writers are kept.  The rights needed are
+ * get, create and patch on leases.
  */
 #define LEASE_PATH "/apis/coordination.k8s.io/v1/namespaces/%s/leases"
 #define LEASE_ITEM_PATH LEASE_PATH "/%s" /* namespace, name */
@@ -32,38 +33,42 @@
 #define LEASE_STATE_KEY OWN_PREFIX "state"
 #define LEASE_OBSERVED_KEY OWN_PREFIX "observed-state"
 #define LEASE_HISTORY_KEY                                                      \
-	OWN_PREFIX "history" /* either mode writes it; the
-						   text says which did */
+	OWN_PREFIX "history" /* of both modes; the text says
+						   which mode wrote it */
 
-/* Enough for either body, even if every byte is escaped as \u00XX. */
+/* Enough for the body of lease_create or lease_update, even if every byte is
+ * escaped as \u00XX. */
 #define LEASE_BODY_BYTES                                                       \
 	(6 * (LEASE_STATE_BYTES + LEASE_HISTORY_BYTES + LEASE_HOLDER_BYTES +   \
 	      2 * NAME_BYTES) +                                                \
 	 1024)
 
-/* Decodes a Lease in an answer of the API server.  observes: read the state of
- * MODE_OBSERVE.  Missing and null fields become zero, as in client-go.
- * ERR_INPUT: it is no Lease, or a field has a wrong type, which the API server
- * never stores.  A state that cannot be read is no error, but sets
- * out->state_bad.  A history that cannot be read counts as "". */
+/* Decodes a Lease in an answer of the API server.  `observes` says which state
+ * is read: that of leaders with MODE_OBSERVE, or that of leaders that enforce.
+ * A missing or null field becomes 0 or "", as in client-go, and a missing or
+ * null time becomes STAMP_NONE.  ERR_INPUT: the object is no Lease, has no
+ * resourceVersion, or has a field of a wrong type, which the API server never
+ * stores.  A state that cannot be read is no error, but sets out->state_bad.  A
+ * history that cannot be read counts as "". */
 int lease_decode(const char *bytes, size_t n, bool observes,
 		 struct lease_record *out, struct err *e);
 
 /* Decodes one item of a list, which has no `kind`, and copies its namespace (""
- * if it has none).  Otherwise like lease_decode for a leader that enforces. */
+ * if it has none).  Apart from that it works like lease_decode with `observes`
+ * false. */
 int lease_item_decode(const char *bytes, size_t n, char namespace_name[64],
 		      struct lease_record *out, struct err *e);
 
-/* Appends the whole object as JSON.  It has "spec":{} if r has no holder and no
- * times. */
+/* Appends the whole object as JSON.  The spec is {} if r has neither a holder
+ * nor a renewTime. */
 void lease_create(struct buf *b, const char *namespace_name, const char *name,
 		  const struct lease_record *r);
 
 /* Appends a merge patch (RFC 7396) at resourceVersion r->rv.  with_spec: the
  * patch contains the spec.  with_state: the patch contains state and history.
- * If one of the two is "", the patch removes its annotation.  If r->state_other
- * is set, the patch also removes the annotation with the state of the other
- * mode. */
+ * If one of these two is "", the patch removes its annotation.  If
+ * r->state_other is set as well, the patch also removes the annotation with the
+ * state of the other mode. */
 void lease_update(struct buf *b, const struct lease_record *r, bool with_spec,
 		  bool with_state);
 

@@ -10,21 +10,23 @@
 #include "wire/json/json.h"
 
 /*
- * How the decoders of API objects read the strings and maps of the metadata
- * (metav1.ObjectMeta).  The functions keep no state; any thread may call them.
+ * The decoders of API objects read strings and maps, mostly of the metadata
+ * (metav1.ObjectMeta), by these functions.  They keep no state; any thread may
+ * call them.
  */
 
-/* Copy the string `key` of map to dst[cap].  If it is missing or null,
- * meta_text_copy copies "" and meta_text_need fails.  Both fail with ERR_INPUT
- * if it is no string or too long; `what` names it in the error. */
+/* Copy the string under `key` in map to dst[cap].  If it is missing, null or
+ * "", meta_text_copy copies "" and meta_text_need fails.  Both fail with
+ * ERR_INPUT if the value is no string or too long.  `what` names the value in
+ * the error. */
 int meta_text_copy(const struct json *map, const char *key, char *dst,
 		   size_t cap, const char *what, struct err *e);
 int meta_text_need(const struct json *map, const char *key, char *dst,
 		   size_t cap, const char *what, struct err *e);
 
-/* Gets the member `key`, which has to be an object.  If it is missing, *out is
- * NULL; if it is null, *out is a value of type null.  The json functions accept
- * both. */
+/* Gets the member `key`, which has to be an object, null or missing.  If it is
+ * missing, *out is NULL; if it is null, *out is a value of type null.  The json
+ * functions accept both.  Any other value is ERR_INPUT. */
 int meta_map_read(const struct json *object, const char *key, const char *what,
 		  const struct json **out, struct err *e);
 
@@ -33,7 +35,8 @@ int meta_map_read(const struct json *object, const char *key, const char *what,
 bool meta_reference_is_claim(const struct json *ref);
 
 /* Copies the resourceVersion of an object that we will write.  It fails if
- * there is none, because a write without it would overwrite any change. */
+ * there is none, because a write without a resourceVersion would overwrite any
+ * change of others. */
 int meta_version_read(const struct json *meta, char rv[RV_BYTES],
 		      struct err *e);
 

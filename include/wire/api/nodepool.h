@@ -22,9 +22,9 @@
 int nodepool_decode(const char *bytes, size_t n, struct nodepool *out,
 		    struct err *e);
 
-/* Decodes one watch line, like object_watch_decode.  Returns 0 also for
- * WATCH_ERROR, where *status_code and e are set and out is untouched.  Of a
- * BOOKMARK only out->rv is set. */
+/* Decodes one watch line, as object_watch_decode does.  For WATCH_BOOKMARK only
+ * out->rv is set.  For WATCH_ERROR it also returns 0; it sets *status_code and
+ * *e, and leaves *out untouched. */
 int nodepool_watch_decode(const char *bytes, size_t n, enum watch_type *type,
 			  struct nodepool *out, int *status_code,
 			  struct err *e);

@@ -21,44 +21,48 @@
  * the one in the configuration.  ERR_INPUT names what is wrong, such as a
  * missing uid or a name over its bound.
  *
- * out->deleted_ms: a deletionTimestamp that is no time counts as missing, but
- * the object is being deleted all the same.
+ * If the deletionTimestamp is no time, out->deleted_ms is STAMP_NONE, but
+ * out->deleting is true all the same.
  *
- * out->previous_key: a mark without a held-key stands for the default hold.  A
- * held-key that cannot be read (patch_held_key_parse) stands for a hold that is
- * not there, with previous_key.key "" and previous_hold HOLD_ABSENT.  A release
- * then removes only the mark and the held-key, never a value that a person may
- * have set.
+ * If the mark belongs to another hold than today's, out->previous_key is that
+ * hold.  The held-key names it; a mark without a held-key belongs to the
+ * default hold.  If the held-key cannot be read (patch_held_key_parse), the
+ * hold counts as absent: previous_key.key is "" and previous_hold is
+ * HOLD_ABSENT.  A release then removes only the mark and the held-key, never a
+ * value that a person may have set.
  */
 int object_decode(const char *bytes, size_t n, enum kind kind,
 		  const struct hold_key *hold, struct object *out,
 		  struct err *e);
 
-/* Decodes one watch line (metav1.WatchEvent).  Of a BOOKMARK only out->rv is
- * set.  Returns 0 also for WATCH_ERROR, which leaves *out untouched and sets
- * *status_code and *e (watch_line_decode). */
+/* Decodes one watch line (metav1.WatchEvent).  For WATCH_BOOKMARK only
+ * out->kind and out->rv are set.  For WATCH_ERROR it also returns 0; it sets
+ * *status_code and *e (watch_line_decode), and leaves *out untouched. */
 int object_watch_decode(const char *bytes, size_t n, enum kind kind,
 			const struct hold_key *hold, enum watch_type *type,
 			struct object *out, int *status_code, struct err *e);
 
-/* Reads metadata.resourceVersion and metadata.continue ("" if missing) of a
- * list's envelope (metav1.ListMeta).  ERR_INPUT also if "items" is neither a
- * list nor null; Go writes an empty list as null. */
+/* Reads metadata.resourceVersion and metadata.continue of a list's envelope
+ * (metav1.ListMeta).  If the latter is missing, cont becomes "".  ERR_INPUT:
+ * there is no resourceVersion, or "items" is neither a list nor null.  (Go
+ * writes an empty list as null.) */
 int object_list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 			    char cont[CONTINUE_BYTES], struct err *e);
 
 /* Returns whether managedFields show no person as the writer of the object's
- * hold k.  The writer was then this program, Karpenter (which copies from
- * NodeClaims), or an unknown one: its entry was merged, or an admission webhook
- * has set the hold.  managedFields that cannot be decoded count as empty. */
+ * hold k.  The writer is then this program, Karpenter (which copies from
+ * NodeClaims), or unknown.  It is unknown if an admission webhook has set the
+ * hold, or if the API server has merged the writer's entry with others.
+ * managedFields that cannot be decoded count as empty. */
 bool object_hold_is_unowned(const char *bytes, size_t n,
 			    const struct hold_key *k);
 
-/* These two are for wire/admission as well.  object_annotation_read gets one
+/* wire/admission uses these two as well.  object_annotation_read gets one
  * string of a map of labels or annotations.  *out belongs to the map, and is
  * NULL if there is no such key.  object_hold_read finds out whether the
  * annotations have hold k with its value, with another value, or not at all.
- * Both return -1 with ERR_INPUT if the value is no string.  map may be NULL. */
+ * Both return -1 with ERR_INPUT if the value is no string.  The map may be
+ * NULL. */
 int object_annotation_read(const struct json *map, const char *key,
 			   const char **out, struct err *e);
 int object_hold_read(const struct json *annotations, const struct hold_key *k,

@@ -8,25 +8,26 @@
 #include "wire/api/split.h"
 
 /*
- * Reads a list in pages.  The caller makes the calls.  The pager passes on the
- * items of each answer and says where the next page begins.
+ * Reads a list in pages.  The caller makes the calls to the API server.  The
+ * pager passes on the items of each answer and says where the next page begins.
  *
  *	pager_init
  *	again: GET …?limit=p->limit&continue=p->cont (resource_list_query)
  *	       pager_begin, pager_feed …, pager_end, pager_turn
  *	       p->cont is not ""?  again
  *
- * pager_page calls all four functions for an answer that was kept whole.  After
- * a call that failed, the caller may ask for the same page again; pager_streams
- * says how if the answer was too large to be kept.  If one of the four
- * functions failed, the list starts again with pager_init or pager_restart.  A
- * pager is used by one thread.
+ * For an answer that was kept whole, pager_page does the work of the four
+ * functions from pager_begin to pager_turn.  If a call fails, the caller may
+ * ask for the same page again.  If the answer was too large to be kept,
+ * pager_streams says how.  If one of the four functions fails, the list begins
+ * again with pager_init or pager_restart.  A pager is used by one thread.
  */
 struct pager {
 	unsigned limit; /* maximum number of objects in a page */
 	/* Whether pages have to be fed while they arrive (pager_streams). */
 	bool streams;
-	unsigned pages; /* how many pages have come */
+	/* Number of pages before the current one.  A restart counts as one. */
+	unsigned pages;
 	/* The token of the next page.  "" stands for the first page or, after
 	 * pager_turn, means that there is no other page. */
 	char cont[CONTINUE_BYTES];
@@ -45,27 +46,30 @@ void pager_drop(struct pager *p);
 /* Begins the answer of a page.  item and ctx are those of split_new.
  * ERR_SYSTEM: there is no memory. */
 int pager_begin(struct pager *p, split_item_fn *item, void *ctx, struct err *e);
-/* ERR_SYSTEM also if pager_begin had no memory. */
+/* Takes the next bytes of the answer (split_feed).  It fails with ERR_SYSTEM if
+ * pager_begin had no memory. */
 int pager_feed(struct pager *p, const char *bytes, size_t n, struct err *e);
-/* Call this when the answer has ended.  ERR_CUT: the list in it is incomplete.
- */
+/* Call this when the answer has ended.  ERR_CUT: there was no list in the
+ * answer, or only a part of one. */
 int pager_end(struct pager *p, struct err *e);
 /* Sets p->cont and p->rv from the page, and frees it.  ERR_INPUT: the answer
  * was no list.  ERR_LIMIT: the list has more than LIST_PAGES_MAX pages. */
 int pager_turn(struct pager *p, struct err *e);
 
+/* Takes an answer that was kept whole.  It fails as the four functions do. */
 int pager_page(struct pager *p, const char *bytes, size_t n,
 	       split_item_fn *item, void *ctx, struct err *e);
 
-/* Call this after a call has failed.  If its answer was too large to be kept
- * (ERR_LIMIT), this sets p->streams, clears *e and returns true: ask for the
- * same page again, and feed the answer as it arrives.  Then even an object that
- * is too large does not make the list fail.  Returns false if the error is
- * another one, or if p->streams was set already. */
+/* Call this with the error of a call to the API server that has failed.  If the
+ * answer was too large to be kept (ERR_LIMIT), it sets p->streams, clears *e
+ * and returns true.  Then ask for the same page again, and feed the answer as
+ * it arrives.  In this way even an object that is too large does not make the
+ * list fail.  Returns false if the error is another one, or if p->streams was
+ * set already. */
 bool pager_streams(struct pager *p, struct err *e);
-/* Call this after a 410, when the continue token has expired.  The list starts
- * again with its first page.  This counts as a page, so it may fail with
- * ERR_LIMIT. */
+/* Call this after a 410, which says that the continue token has expired.  The
+ * list begins again with its first page.  The restart counts as a page, so it
+ * may fail with ERR_LIMIT. */
 int pager_restart(struct pager *p, struct err *e);
 
 #endif

@@ -10,7 +10,7 @@
 
 /*
  * Encodes the bodies of our writes to Nodes and NodeClaims
- * (docs/rules.md#writes).  They contain nothing but annotations.  Keys and
+ * (docs/rules.md#writes).  They change nothing but annotations.  Keys and
  * values may contain any byte; they are escaped (RFC 6901, RFC 8259).  The
  * functions append to b, keep no state, and may be called by any thread.
  */
@@ -32,19 +32,19 @@ void patch_classify(struct buf *b, const char *replaces, const char *uid,
 		    const char *rv);
 
 /* Writes a merge patch that removes CLASS_KEY and CLASS_UID_KEY if they are
- * there.  If the object has another uid, the API server answers 409 or 422 and
- * does nothing. */
+ * there.  If the object with this name has another uid, the API server answers
+ * 409 or 422 and does nothing. */
 void patch_declassify(struct buf *b, const char *uid);
 
-/* The conditions that a clear tests before it removes anything. */
+/* What patch_clear tests, and what it removes besides the mark. */
 struct patch_clear {
 	const char *uid;
 	const char *rv; /* Tested unless mark_exact is set. */
 	/* Test the mark's own text (machines_entry_mark_exact). */
 	bool mark_exact;
 	int64_t mark_ms; /* the mark's time, if mark_exact */
-	/* The hold that the mark stands for, or NULL to remove only the
-	 * mark. */
+	/* The hold that the mark stands for, or NULL to leave all holds on the
+	 * object. */
 	const struct hold_key *hold;
 	bool has_held_key; /* the held-key annotation is removed as well */
 };
@@ -56,14 +56,14 @@ void patch_clear(struct buf *b, const struct patch_clear *c);
 
 /* Writes a JSON Patch for the object in an AdmissionReview.  It adds hold and
  * mark, and adds or removes the held-key as patch_hold does.  has_annotations:
- * the object has a map of annotations; if it has none, the patch adds the
- * map. */
+ * the object has a map of annotations; if it has none, the patch adds the map.
+ * has_held_key: the map has a held-key. */
 void patch_admit(struct buf *b, const struct hold_key *hold, int64_t mark_ms,
 		 bool has_annotations, bool has_held_key);
 
 /* Parses the held-key annotation's text, KEY=VALUE, with KEY up to the first
- * '='. Returns -1, with *out untouched, if it is not in that form or too
- * long. */
+ * '='.  Returns -1, with *out untouched, if the text is not in that form or too
+ * long, or if KEY is one of our own keys, which cannot be a hold. */
 int patch_held_key_parse(const char *text, struct hold_key *out);
 
 #endif

@@ -6,13 +6,13 @@
 #include "core/base/counters.h"
 #include "core/base/object.h"
 
-/* Where and in which form we ask the API server for each kind.  All of this is
- * constant or pure; any thread may use it. */
+/* Says for each kind where the API server has the objects, and in which form we
+ * ask for them.  All of this is constant or pure; any thread may use it. */
 struct resource {
 	const char *name; /* for logs and metrics */
 	const char *path;
-	/* The Accept field for a list and for a watch or an object.  NULL:
-	 * whole objects as JSON. */
+	/* The Accept field for a list, and that for a watch or a single object.
+	 * NULL: whole objects as JSON. */
 	const char *list_accept, *item_accept;
 	/* The first of the four counters of watch_restarts_total:
 	 * COUNTER_WATCH_…_END. */
@@ -20,14 +20,14 @@ struct resource {
 	const char *selector; /* such as "fieldSelector=…", or NULL for all */
 };
 
-/* Writes the path of one page of a list; cont: "" for the first.  PATH_BYTES
- * are enough. */
+/* Writes the path of one page of a list.  `cont` is the continue token, or ""
+ * for the first page.  PATH_BYTES are enough. */
 void resource_list_path(struct buf *b, enum kind kind, unsigned limit,
 			const char *cont);
 /* Writes only the end of the path of a list, from "limit=" on. */
 void resource_list_query(struct buf *b, unsigned limit, const char *cont);
-/* Appends text.  Characters that are not allowed in a query are escaped (RFC
- * 3986 §2.3). */
+/* Appends text to a query.  All bytes but the unreserved characters of RFC 3986
+ * §2.3 are escaped as %XX. */
 void resource_query_text(struct buf *b, const char *text);
 /* Writes the path of a watch that begins after the resourceVersion rv.
  * WATCH_PATH_BYTES are enough. */

@@ -24,7 +24,7 @@
 
 struct secret {
 	char rv[RV_BYTES]; /* "" if there is no Secret */
-	/* PEM, owned.  A text is NULL if it is missing, longer than
+	/* PEM texts, owned.  A text is NULL if it is missing, longer than
 	 * SECRET_PEM_MAX, or not the base64 of a text. */
 	char *ca_cert, *ca_key, *cert, *key;
 };

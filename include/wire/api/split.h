@@ -15,8 +15,8 @@
  *                an item, and the rest is the envelope (also metadata that
  *                comes after items, because keys of CRD lists are sorted)
  *   SPLIT_LINES  a watch: one document a line
- *   SPLIT_MATRIX a range query's answer of Prometheus: like a list, whose
- *                items are those of "result" in "data"
+ *   SPLIT_MATRIX Prometheus' answer to a range query: split like a list, but
+ *                the items are the elements of "result" in "data"
  *
  * A body that is no list (a Status, plain text) ends up whole in the envelope,
  * and so does an "items" that is no array.  The splitter does not parse.  Items
@@ -30,10 +30,10 @@ enum split_mode {
 };
 
 /* The caller's function for each item.  The bytes are valid during the call
- * only.  If it returns -1 with *e set, split_feed and split_end return that
- * error.  An item of more than item_max bytes is discarded while it streams;
- * when the item has ended, the function is called with bytes = NULL and n = the
- * size of the item. */
+ * only.  If it returns -1 with *e set, split_feed returns that error.  An item
+ * of more than item_max bytes is discarded while it streams.  When such an item
+ * has ended, the function is called with bytes = NULL and n = the size of the
+ * item. */
 typedef int split_item_fn(void *ctx, const char *bytes, size_t n,
 			  struct err *e);
 
@@ -48,16 +48,17 @@ void split_free(struct split *s);
 
 /* Takes the next bytes.  The items do not depend on how the stream is divided
  * into calls.  ERR_LIMIT: the envelope is larger than ENVELOPE_BYTES_MAX.
- * ERR_INPUT: a comma of the list has no item before or after it, or the list is
- * not closed.  After an error only split_free may follow. */
+ * ERR_INPUT: a comma of the list has no item before or after it, or a '}' comes
+ * where the list should end.  After an error only split_free may follow. */
 int split_feed(struct split *s, const char *bytes, size_t n, struct err *e);
 
 /* Call this when the stream has ended.  It fails with ERR_CUT if the stream
- * ended inside an item, a line or a list, or before a list had begun. */
+ * ended inside an item, a line or a list, or if a list was expected and no byte
+ * came. */
 int split_end(struct split *s, struct err *e);
 
-/* Returns the list without its items, as if "items" were [], and its length in
- * *n.  It belongs to s and ends with a NUL. */
+/* Returns the list without its items, as if "items" were [], and sets *n to the
+ * length.  The text belongs to s and ends with a NUL. */
 const char *split_envelope(const struct split *s, size_t *n);
 
 #endif

@@ -18,50 +18,55 @@ enum watch_type {
 	WATCH_ADDED,
 	WATCH_MODIFIED,
 	WATCH_DELETED,
-	WATCH_BOOKMARK, /* only its version is set */
+	WATCH_BOOKMARK, /* only its resourceVersion is set */
 	WATCH_ERROR,	/* status_code is the Status' code (0: none), e has its
 			   message, and the output stays untouched */
 };
 
-/* Decodes one line.  Calls `decode` with the line's object, unless the line is
- * a bookmark or an error, and fails if decode fails.  Sets bookmark_rv for
- * WATCH_BOOKMARK only.  For WATCH_ERROR it also returns 0, and sets
- * *status_code to the Status' code and *e to its message.  `keep` names the
- * members that are read.  It is WATCH_LINE_KEEP(object), where `object` lists
- * WATCH_STATUS_KEEP, metadata with its resourceVersion, and the members that
+/* The members of a line that are read, for `keep` of watch_line_decode.
+ * `object` is the table of the members of the line's object.  It has
+ * WATCH_STATUS_KEEP, metadata with its resourceVersion, and whatever else
  * `decode` needs. */
 #define WATCH_LINE_KEEP(object)                                                \
 	{"type", NULL},                                                        \
 	{                                                                      \
 		"object", object                                               \
 	}
+/* The members of a Status, which is the object of a line that reports an
+ * error. */
 #define WATCH_STATUS_KEEP                                                      \
 	{"kind", NULL}, {"code", NULL}, {"reason", NULL},                      \
 	{                                                                      \
 		"message", NULL                                                \
 	}
+/* The caller's function, which decodes the object of a line, or an item.  It
+ * returns -1 with *e set on failure. */
 typedef int watch_object_fn(void *ctx, const struct json *object,
 			    struct err *e);
+/* Decodes one line.  Calls `decode` with the line's object, unless the line is
+ * a bookmark or an error, and fails if `decode` fails.  Sets bookmark_rv for
+ * WATCH_BOOKMARK only.  For WATCH_ERROR it also returns 0; it sets *status_code
+ * to the Status' code and *e to its message. */
 int watch_line_decode(const char *bytes, size_t n, const struct json_keep *keep,
 		      const struct json_bounds *bounds, enum watch_type *type,
 		      int *status_code, char bookmark_rv[RV_BYTES],
 		      watch_object_fn *decode, void *ctx, struct err *e);
 
-/* Decodes an item of a list with the same function.  It reads the members that
- * `keep` names. */
+/* Decodes an item of a list: calls `decode` with the item, of which only the
+ * members that `keep` names are read. */
 int watch_item_decode(const char *bytes, size_t n, const struct json_keep *keep,
 		      const struct json_bounds *bounds, watch_object_fn *decode,
 		      void *ctx, struct err *e);
 
-/* A metav1.Status.  watch_status_decode decodes it.  A missing member becomes 0
- * or "", and long texts are cut.  It returns false, with *out untouched, if the
- * bytes are no Status, such as the plain text "404 page not found" for a CRD
- * that is not served. */
+/* A metav1.Status. */
 struct status {
 	int code;
 	char reason[64];
 	char message[API_MESSAGE_BYTES];
 };
+/* Decodes a Status.  A missing member becomes 0 or "", and long texts are cut.
+ * Returns false, with *out untouched, if the bytes are no Status, such as the
+ * plain text "404 page not found" for a CRD that is not served. */
 bool watch_status_decode(const char *bytes, size_t n, struct status *out);
 
 #endif

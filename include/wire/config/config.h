@@ -54,8 +54,9 @@ struct config {
 void config_defaults(struct config *c);
 
 /* Where each key was set, for the messages of config_validate.  In a zeroed
- * struct no key was set.  The strings are borrowed from the callers of
- * config_file and config_flag, which may pass NULL instead of such a struct. */
+ * struct no key was set.  `file` is the string that was passed to config_file,
+ * and has to outlive the struct.  Callers of config_file and config_flag that
+ * need no places pass NULL. */
 #define CONFIG_KEY_ROOM 40
 struct config_places {
 	const char *file; /* NULL if none */
@@ -65,7 +66,7 @@ struct config_places {
 	} key[CONFIG_KEY_ROOM];
 };
 
-/* Reads YAML into *c; keys that the file does not have stay as they are.
+/* Reads YAML into *c; keys that the YAML does not have stay as they are.
  * Errors read "FILE:LINE:COL: KEY: …, expected …", and *c is then untouched. */
 int config_file(struct config *c, const char *file, const char *bytes, size_t n,
 		struct config_places *places, struct err *e);
@@ -74,9 +75,10 @@ int config_file(struct config *c, const char *file, const char *bytes, size_t n,
  * during the call only. */
 typedef void config_warn(void *ctx, const char *sentence);
 
-/* Reads the variables HOLD_DURATION, HOLD_ANNOTATION, INITIAL_DELAY and
- * MEMORY_LIMIT into *c.  `get` is getenv or, in tests, a function like it.  An
- * empty variable counts as not set.  warn may be NULL. */
+/* Reads the variables HOLD_DURATION, HOLD_ANNOTATION and MEMORY_LIMIT into *c,
+ * and warns if INITIAL_DELAY is set, which has no effect.  `get` is getenv or,
+ * in tests, a function like it.  An empty variable counts as not set.  On
+ * failure *c is untouched.  warn may be NULL. */
 int config_env(struct config *c, char *(*get)(const char *), config_warn *warn,
 	       void *ctx, struct err *e);
 
@@ -94,15 +96,14 @@ bool config_flag_help(size_t i, const char **name, const char **help,
 /* Returns whether s is an RFC 1123 label, such as the name of a namespace. */
 bool syntax_label(const char *s);
 
-/* Returns whether some DNS subdomain, and so the name of some NodePool, matches
- * the shell pattern s (fnmatch without flags).  If it cannot be sure, it
- * returns true. */
+/* Returns whether the shell pattern s (fnmatch without flags) can match the
+ * name of a NodePool, which is a DNS subdomain.  In doubt it returns true. */
 bool config_pattern_can_match(const char *s);
 
 /* config_validate checks what must hold between keys, and fails with ERR_INPUT.
- * Its errors name the place of one of the keys, if places (which may be NULL)
- * has it: "FILE:LINE:COL: KEY: …" or "--FLAG: KEY: …".  config_advise warns of
- * settings that are allowed but conflict with each other. */
+ * If `places` (which may be NULL) has the place of one of the keys, the error
+ * begins with it: "FILE:LINE:COL: KEY: …" or "--FLAG: KEY: …".  config_advise
+ * warns of settings that are allowed, but have no effect or an unwanted one. */
 int config_validate(const struct config *c, const struct config_places *places,
 		    struct err *e);
 void config_advise(const struct config *c, config_warn *warn, void *ctx);

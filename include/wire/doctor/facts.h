@@ -17,8 +17,9 @@
  */
 
 /* Decodes a MutatingWebhookConfiguration.  Returns 1 if it has our webhook, 0
- * if it has not, and -1 on failure.  *bundle is its caBundle as PEM, which the
- * caller frees, or NULL if it is missing or not the base64 of a text. */
+ * if it has not, and -1 on failure.  *bundle is the webhook's caBundle as PEM,
+ * which the caller frees, or NULL if it is missing, too long or not the base64
+ * of a text. */
 int facts_webhook_decode(const char *bytes, size_t n, struct webhook_facts *out,
 			 char **bundle, struct err *e);
 
@@ -35,9 +36,10 @@ int facts_deployment_decode(const char *bytes, size_t n,
 int facts_pod_decode(const char *bytes, size_t n, struct pod_facts *out,
 		     struct err *e);
 
-/* Decodes an answer of /status in JSON.  told_flags are names of wire/config's
- * flags. */
+/* out->told[i] of facts_leader_decode is the value of this flag of
+ * wire/config. */
 extern const char *const told_flags[TOLD_N];
+/* Decodes an answer of /status in JSON. */
 int facts_leader_decode(const char *bytes, size_t n, struct leader_facts *out,
 			struct err *e);
 
@@ -49,7 +51,9 @@ int facts_service_decode(const char *bytes, size_t n,
 int facts_slice_decode(const char *bytes, size_t n, unsigned *ready,
 		       struct err *e);
 
-/* Decode a ValidatingAdmissionPolicy and its binding. */
+/* Decode a ValidatingAdmissionPolicy and its binding.  Each sets only those
+ * members of *out that its object tells.  namespace_name is the namespace of
+ * the holder, and hold_key is the key of its hold annotation. */
 int facts_policy_decode(const char *bytes, size_t n, const char *namespace_name,
 			const char *hold_key, struct policy_facts *out,
 			struct err *e);
@@ -60,7 +64,7 @@ int facts_policy_binding_decode(const char *bytes, size_t n,
  * holder's pods. */
 int facts_budget_decode(const char *bytes, size_t n, bool *ours, struct err *e);
 
-/* The annotations that a Node or NodeClaim carries; left[] is set for Nodes. */
+/* What a Node or NodeClaim carries.  left[] has a meaning for Nodes only. */
 struct carried {
 	char name[NAME_BYTES], nodepool[NODEPOOL_BYTES];
 	bool marked;
@@ -90,8 +94,9 @@ void facts_access_body(struct buf *b, const struct right *r,
 int facts_access_decode(const char *bytes, size_t n, bool *allowed,
 			struct err *e);
 
-/* Writes a Node or NodeClaim, for a POST to dry_run_paths as a dry run.
- * DRY_RUN_BYTES are enough.  The NodeClaim has the node class of n. */
+/* Writes a Node or NodeClaim of NodePool n.  It is the body of a dry run: of a
+ * POST to dry_run_paths[kind], which creates nothing.  DRY_RUN_BYTES are
+ * enough. */
 extern const char *const dry_run_paths[KIND_COUNT];
 #define DRY_RUN_BYTES 4096
 void facts_dry_run_body(struct buf *b, enum kind kind,

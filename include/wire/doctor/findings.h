@@ -5,8 +5,8 @@
 #include "core/base/buf.h"
 #include "core/doctor/finding.h"
 
-/* Appends all findings, as lines for people or as one JSON object
- * (docs/check.md).  REPORT_BYTES are enough.  Any thread. */
+/* Append all findings, as lines for people or as one JSON object
+ * (docs/check.md).  REPORT_BYTES are enough.  Any thread may call them. */
 #define REPORT_BYTES                                                           \
 	(FINDINGS_MAX * 3 * (FINDING_WHAT_BYTES + FINDING_MEND_BYTES + 600) +  \
 	 DOCTOR_CHECKS * 3 * (FINDING_NOTE_BYTES + 200) + 1024)

@@ -11,9 +11,9 @@
  * Reads JSON (RFC 8259).  A pass over the bytes checks the grammar, and limits
  * the depth and the number of values.  It refuses bytes that are no UTF-8,
  * \u0000, lone surrogates, control bytes, a BOM, and anything after the
- * document.  The same pass copies only the members that the caller wants, which
- * are a small part of a Node.  A tree is built from that copy.  The strings of
- * the tree lie in the copy, and cJSON decodes the strings that have escapes.
+ * document.  The same pass copies what the caller wants, which is a small part
+ * of a Node.  A tree is built from that copy.  The strings of the tree lie in
+ * the copy, and cJSON decodes the strings that have escapes.
  *
  * An error is ERR_INPUT ("not JSON: … at byte N"), ERR_LIMIT if the text is
  * beyond the bounds, or ERR_SYSTEM.  Keys compare case-sensitively; of
@@ -31,11 +31,12 @@ struct json_bounds {
 	unsigned kept_values_max; /* values that json_pick keeps */
 	size_t kept_bytes_max;	  /* bytes of text that json_pick keeps */
 };
-extern const struct json_bounds json_bounds_default; /* limits.h */
+extern const struct json_bounds json_bounds_default; /* those of limits.h */
 /* For objects that the API server stores.  Any annotation or message may
  * contain \u0000, and we have to read such objects, too. */
 extern const struct json_bounds json_bounds_stored;
-/* The same, but no more than JSON_SMALL_BYTES_MAX of text is kept. */
+/* The same, but less is kept: at most JSON_SMALL_VALUES_MAX values and
+ * JSON_SMALL_BYTES_MAX of text. */
 extern const struct json_bounds json_bounds_small;
 
 /* Returns the root, which the caller frees with json_free, or NULL with *e set.
@@ -43,16 +44,19 @@ extern const struct json_bounds json_bounds_small;
 struct json *json_parse(const char *bytes, size_t n,
 			const struct json_bounds *bounds, struct err *e);
 
-/* Names a wanted member of an object.  An array of these structs ends with a
- * key of NULL.  Where the value is an array, they apply to each element.  A
- * value that is neither object nor array is kept. */
+/* Names a member of an object that the caller wants.  A list of these structs
+ * ends with a key of NULL.  `members` lists what is wanted of the member's
+ * value.  If that value is a JSON array, `members` applies to each of its
+ * elements.  If it is neither an object nor an array, it is kept in any
+ * case. */
 struct json_keep {
 	const char *key;
 	const struct json_keep *members; /* NULL: the whole value */
 };
 
-/* Like json_parse, but only for the members in `keep`.  All of the text is
- * checked.  A member whose key is written with an escape is kept as well. */
+/* Like json_parse, but the tree has only the members that `keep` names.  All of
+ * the text is checked.  A member whose key is written with an escape is kept as
+ * well, because it may be one of those members. */
 struct json *json_pick(const char *bytes, size_t n,
 		       const struct json_keep *keep,
 		       const struct json_bounds *bounds, struct err *e);
@@ -60,17 +64,17 @@ void json_free(struct json *root);
 void json_freep(struct json **root);
 #define AUTO_JSON __attribute__((cleanup(json_freep))) struct json *
 
-/* All of these accept NULL for a value and then return NULL, false (true for
- * json_is_unset) or -1.  So a path through several objects needs no check at
- * each step.  What they return belongs to the root.  json_member finds a key of
- * an object, json_path a chain of n keys, and json_first and json_next walk the
- * values of an array or object. */
+/* All functions below accept NULL for a value and then return NULL, false (true
+ * for json_is_unset) or -1.  So a path through several objects needs no check
+ * at each step.  What they return belongs to the root.  json_member finds a key
+ * of an object, json_path follows a chain of n keys, and json_first and
+ * json_next walk the values of an array or object. */
 const struct json *json_member(const struct json *object, const char *key);
 const struct json *json_path(const struct json *object, const char *const *keys,
 			     size_t n);
 const struct json *json_first(const struct json *array_or_object);
 const struct json *json_next(const struct json *value);
-/* of a value from json_first or json_next */
+/* Returns the key of a member of an object, or NULL for any other value. */
 const char *json_key(const struct json *member);
 const char *json_string(const struct json *v); /* NULL unless a string */
 /* Returns whether the member `key` is the string `text`. */
@@ -81,8 +85,8 @@ bool json_is_null(const struct json *v);  /* the value null, not
 						   absence */
 bool json_is_unset(const struct json *v); /* missing or null */
 bool json_is_true(const struct json *v);
-/* Returns -1, with *out untouched, unless v is a whole number between -2^53 and
- * 2^53. */
+/* Returns -1, with *out untouched, unless v is a whole number greater than
+ * -2^53 and less than 2^53. */
 int json_integer(const struct json *v, long long *out);
 /* Returns -1, with *out untouched, unless v is a number. */
 int json_number(const struct json *v, double *out);

@@ -8,20 +8,21 @@
 #include "wire/json/json.h"
 
 /*
- * The pass over the bytes that json_parse and json_pick make before a tree is
- * built.  It checks the bounds, the bytes and the grammar, copies what is kept,
- * and counts the kept values, so that the memory of the tree can be allocated
- * in one piece.  Keeps no state; any thread.
+ * json_scan is the pass over the bytes that json_parse and json_pick make
+ * before a tree is built.  It checks the bounds, the bytes and the grammar,
+ * copies what is kept, and counts the kept values, so that the memory of the
+ * tree can be allocated in one piece.  It keeps no state; any thread may call
+ * it.
  */
 struct json_tally {
 	size_t values; /* how many values were kept */
 	size_t bytes;  /* how many bytes were written to `out` */
 };
 
-/* Writes what `keep` names, or everything if it is NULL, to `out`.  That takes
- * at most n bytes, and at most bounds->kept_bytes_max.  Returns 0 with *kept
- * filled in, or -1: ERR_INPUT "not JSON: … at byte N", or ERR_LIMIT if the text
- * is beyond the bounds. */
+/* Writes to `out` what `keep` names, or everything if `keep` is NULL.  That
+ * takes at most n bytes, and at most bounds->kept_bytes_max.  Returns 0 with
+ * *kept filled in, or -1: ERR_INPUT "not JSON: … at byte N", or ERR_LIMIT if
+ * the text is beyond the bounds. */
 int json_scan(const char *bytes, size_t n, const struct json_bounds *bounds,
 	      const struct json_keep *keep, char *out, struct json_tally *kept,
 	      struct err *e);

@@ -17,10 +17,10 @@ json_is_space(char c)
 	       (c == ' ' || c == '\t' || c == '\n' || c == '\r');
 }
 
-/* Returns how many of these eight bytes come before the first '"', '\\',
- * control byte or non-ASCII byte.  Each term sets the top bit of the bytes that
- * it finds.  A borrow may also set the bit of a later byte, but never that of
- * an earlier one. */
+/* Returns how many of the eight bytes at p come before the first '"', '\\',
+ * control byte or non-ASCII byte among them.  Each term sets the top bit of the
+ * bytes that it finds.  A borrow may also set the bit of a later byte, but
+ * never that of an earlier one. */
 static inline int
 json_plain8(const char *p)
 {
@@ -35,8 +35,8 @@ json_plain8(const char *p)
 	return t == 0 ? 8 : __builtin_ctzll(t) / 8;
 }
 
-/* Returns the place of the first such byte from p on, or `end`.  The bytes
- * before it need no decoding. */
+/* Returns the place of the first '"', '\\', control byte or non-ASCII byte from
+ * p on, or `end`.  The bytes before that place need no decoding. */
 static inline const char *
 json_plain_end(const char *p, const char *end)
 {
@@ -47,7 +47,7 @@ json_plain_end(const char *p, const char *end)
 		if (n < 8)
 			return p;
 	}
-	/* Up to seven last bytes of the text. */
+	/* The last bytes of the text, at most seven. */
 	while (p < end && (unsigned char)*p >= 0x20 &&
 	       (unsigned char)*p < 0x80 && *p != '"' && *p != '\\')
 		p++;

@@ -12,8 +12,12 @@
  * (docs/what-if.md#the-record), and the replay knows nothing else.
  *
  * The texts of a fact are never NULL; "" means that the input did not say.
- * They belong to the maker of the fact.  That is fact_copy, or a reader
- * (wire/karpenter/line), whose texts are valid until its next line.
+ * They belong to whoever made the fact.  Those from fact_copy are in one piece
+ * of memory with the fact.  Those from a reader (wire/karpenter/line) are valid
+ * until its next line.
+ *
+ * After a colon, the comment on a kind names the members that such a fact
+ * has.
  */
 enum fact_kind {
 	FACT_CREATED,	 /* a NodeClaim was created: claim, pool, maker */
@@ -27,10 +31,11 @@ enum fact_kind {
 	/* What a holder did (docs/what-if.md#what-a-holder-did): */
 	/* A holder held a scope: pool, perhaps claim and reason. */
 	FACT_HELD,
-	/* A holder released a scope: the same, with action "cap" if the cap did
-	 * it. */
+	/* A holder released a scope: the same members, with action "cap" if the
+	 * cap did it. */
 	FACT_RELEASED,
-	/* All turns are known between the first FACT_WATCHED and the last. */
+	/* Every hold and release between the first FACT_WATCHED and the last is
+	 * known.  The fact has no members. */
 	FACT_WATCHED,
 	FACT_COUNT,
 };
@@ -56,8 +61,8 @@ struct fact {
 	enum fact_maker maker;
 	const char *claim, *node, *pool;
 
-	/* FACT_DECIDED has all of the following members.  Other kinds have at
-	 * most action and reason. */
+	/* A FACT_DECIDED has all of the following members.  A FACT_HELD or
+	 * FACT_RELEASED may have action and reason.  Other kinds have none. */
 	const char *action; /* "delete", "replace", from 1.15 on "reboot" and
 				   "terminate-first" */
 	const char *reason; /* "drifted", "empty", "underutilized",
@@ -70,7 +75,7 @@ struct fact {
 	size_t nodes_n;
 };
 
-/* Makes *f a fact without texts. */
+/* Makes *f a fact whose texts are "" and whose numbers are unknown. */
 void fact_init(struct fact *f, enum fact_kind kind, int64_t at_ms);
 
 /* Returns the fact and all that it points to in one piece of memory, which the
@@ -79,9 +84,9 @@ struct fact *fact_copy(const struct fact *f);
 /* Returns the size of that memory. */
 size_t fact_bytes(const struct fact *f);
 
-/* Puts facts in order: by time, then by kind as the kinds of one machine follow
- * each other, then by what they say.  Returns 0 only for two facts that say
- * the same. */
+/* Compares facts for sorting: by time, then by kind, in the order in which the
+ * kinds happen to one machine, then by what they say.  Returns 0 only for two
+ * facts that say the same. */
 int fact_compare(const struct fact *a, const struct fact *b);
 
 /* Returns the name of the kind in the record: "created", "launched", ….
@@ -98,9 +103,9 @@ bool fact_whole(const struct fact *f);
  * Node even if it has karpenter.sh/do-not-disrupt. */
 bool fact_heeds_hold(const struct fact *f);
 
-/* Parses dollars such as "0.11" or "-1.5" into millionths, and truncates
- * smaller fractions.  Returns -1, with *out untouched, if s is not in that
- * form. */
+/* Parses the n bytes at s, which are dollars such as "0.11" or "-1.5", into
+ * millionths, and truncates smaller fractions.  Returns -1, with *out
+ * untouched, if s is not in that form or the amount is too large. */
 int fact_dollars_parse(const char *s, size_t n, int64_t *out);
 
 #endif

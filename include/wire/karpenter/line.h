@@ -20,7 +20,8 @@
  * thread-safe.
  */
 enum line_what {
-	/* A fact.  A line of an audit log may have more facts: line_more. */
+	/* A fact.  A line of an audit log or of /status may have more facts:
+	 * line_more. */
 	LINE_FACT,
 	LINE_NOTHING,	 /* the line is empty, the head of a record, or a piece
 			    of a line that goes on in the next one */
@@ -28,9 +29,12 @@ enum line_what {
 	LINE_INCOMPLETE, /* a message that we read, but a part that we need
 				   is missing or odd; the message is in
 				   *message */
-	LINE_BARE,    /* an audit event without its object, due to its level */
-	LINE_TEXT,    /* zap's text format */
-	LINE_BROKEN,  /* not JSON, or beyond the bounds of limits.h */
+	/* An audit event without its object: at its level objects are not
+	 * logged, or the object was too large. */
+	LINE_BARE,
+	LINE_TEXT, /* zap's text format */
+	/* Not JSON, or beyond the bounds of limits.h, or memory is short. */
+	LINE_BROKEN,
 	LINE_UNTIL,   /* the end of a record */
 	LINE_REFUSED, /* an answer of /status that we cannot use; *message says
 			   why */
@@ -45,8 +49,8 @@ struct line *line_new(void);	/* NULL if no memory */
 void line_free(struct line *l); /* accepts NULL */
 
 /* Reads one line of n bytes, without its newline.  *f is set for LINE_FACT
- * only, and *message where the kind says so.  Both are valid until the next
- * call. */
+ * only, and *message where the comments above say so.  Both are valid until the
+ * next call. */
 enum line_what line_read(struct line *l, const char *bytes, size_t n,
 			 struct fact *f, const char **message);
 
@@ -54,9 +58,9 @@ enum line_what line_read(struct line *l, const char *bytes, size_t n,
  * valid until the next line_read.  Returns false if there is none. */
 bool line_more(struct line *l, struct fact *f);
 
-/* Returns the time of the latest line, or STAMP_NONE if it has none.  The
- * stream has then shown everything until this time, except for late lines.
- * Call it after LINE_FACT, LINE_OTHER, LINE_BARE or LINE_UNTIL. */
+/* Returns the time of the latest line, or STAMP_NONE if it has none.  Up to
+ * this time the stream has shown everything, except for late lines.  Call it
+ * after LINE_OTHER, LINE_BARE or LINE_UNTIL; a fact has a time of its own. */
 int64_t line_time(const struct line *l);
 
 #endif

@@ -15,9 +15,10 @@
  * known when all series have come.  A gauge with the age of each Node tells
  * which Nodes existed, and when each of them came and went.  Counters tell how
  * many NodeClaims of a NodePool were created and disrupted, and why, but not
- * which; the Nodes that came or went next are assigned to them.  A NodeClaim
- * gets the name of its Node.  The cost of a NodePool is divided by the number
- * of its Nodes.
+ * which.  So each of these counts is assigned to the Nodes that came or went
+ * next.  No metric names a NodeClaim, so each gets the name of its Node.  The
+ * price of a Node is the cost of its NodePool divided by the number of Nodes in
+ * it.
  *
  * One answer may not cover the whole time.  Pass several answers in order of
  * time; they count as one, and a sample that comes twice counts once.  Not
@@ -34,37 +35,43 @@ enum snapshot_what matrix_series(struct matrix *m, const char *bytes, size_t n,
 				 struct err *e);
 
 struct matrix_sums {
-	int64_t from_ms, to_ms; /* of all samples; STAMP_NONE: there are none */
-	int64_t step_ms;	/* the time between two samples, which limits
+	/* The first and the last time of a sample of ages or counters, or
+	 * STAMP_NONE if there is none. */
+	int64_t from_ms, to_ms;
+	int64_t step_ms; /* the time between two samples, which limits
 				   how exact all times are; 0: no series has
 				   two */
-	uint64_t lost;		/* disruptions of unknown Nodes */
+	uint64_t lost;	 /* number of disruptions that fit no Node */
 };
 /* Call this when all series have come.  It calls fn for each fact, in any
- * order; the fact is valid during the call.  Returns -1 if fn fails. */
+ * order; the fact is valid during the call.  Returns -1 if fn fails, or if
+ * there is no memory. */
 int matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
 	       struct matrix_sums *out, struct err *e);
 
-/* The parts of an answer besides its series. */
+/* What an answer says besides its series.  matrix_answer reads it from a whole
+ * answer, or from the envelope that split_envelope returns. */
 #define MATRIX_TEXT_BYTES 160
 struct matrix_answer {
 	bool matrix;	   /* the answer is that of a range query, and no
 			      error */
 	uint64_t warnings; /* how many warnings came; with one, the answer may
 			      be partial */
-	/* Prometheus' error, or else its first warning, or "". */
+	/* Prometheus' error, or else its first warning, or the first line of an
+	 * answer in plain text, or "". */
 	char text[MATRIX_TEXT_BYTES];
 };
 void matrix_answer(const char *bytes, size_t n, struct matrix_answer *out);
 
-/* A matrix_ask_fn asks for the series (src/tools/prometheus).  It calls fn for
- * each, in the order in which matrix_series takes them; bytes are NULL for a
- * series that is too large.  It returns -1 if fn fails, or with an *e of its
- * own. */
+/* Sums over all answers that a matrix_ask_fn got. */
 struct matrix_asked {
 	uint64_t answers, bytes, warnings;
 	char warning[MATRIX_TEXT_BYTES]; /* the first warning, or "" if none */
 };
+/* A matrix_ask_fn asks a Prometheus for the series (src/tools/prometheus).  It
+ * calls fn for each, in the order in which matrix_series takes them; bytes are
+ * NULL for a series that is too large.  It returns -1 with *e set if fn fails,
+ * or if it cannot get an answer. */
 typedef int matrix_item_fn(void *to, const char *bytes, size_t n,
 			   struct err *e);
 typedef int matrix_ask_fn(void *ctx, matrix_item_fn *fn, void *to,

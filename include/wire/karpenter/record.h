@@ -7,14 +7,14 @@
 
 /*
  * Writes the record (docs/what-if.md#the-record): facts as lines of JSON,
- * between a head and an end that name the version.  wire/karpenter/line reads
- * it.  The functions append one line with its newline to b and keep no state;
- * any thread may call them.
+ * between a head line and an end line that name the version.
+ * wire/karpenter/line reads it.  Each function appends one line with its
+ * newline to b.  They keep no state; any thread may call them.
  */
 #define RECORD_VERSION "karpenter-node-holder.io/record/v1"
 
 void record_head(struct buf *b);
-/* Writes the end, which says that nothing else happened until until_ms. */
+/* Writes the end line, which says that nothing else happened until until_ms. */
 void record_end(struct buf *b, int64_t until_ms);
 void record_write(struct buf *b, const struct fact *f);
 

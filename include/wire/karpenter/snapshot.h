@@ -13,9 +13,10 @@
  * get nodeclaims,events -o json` (docs/what-if.md#from-the-api-server).  A
  * NodeClaim tells when it was created, launched, registered and ready, and
  * whether it is being deleted.  Karpenter's Events on NodeClaims tell which
- * were disrupted (DisruptionTerminating), and which replace others
- * (DisruptionLaunching: another FACT_CREATED of the claim, whose maker is
- * known).  Keeps no state; any thread.
+ * claims were disrupted (DisruptionTerminating), and which replace others
+ * (DisruptionLaunching).  The latter becomes a second FACT_CREATED of the
+ * claim, which says who made it.  The functions keep no state; any thread may
+ * call them.
  */
 typedef int snapshot_fn(void *ctx, const struct fact *f, struct err *e);
 

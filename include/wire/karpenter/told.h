@@ -9,19 +9,22 @@
 #include "wire/karpenter/fact.h"
 
 /*
- * Remembers which facts about which NodeClaims have been told, because lists,
- * watches and audit logs show the same objects again and again.  A list of
- * `record` shows all NodeClaims, and those that it does not show are gone.  The
- * last RECORD_GONE_MAX of them are remembered, because Events about them may
- * come later.  The audit log has no lists.  Not thread-safe.
+ * Remembers which facts about which NodeClaims have been told, so that each is
+ * told only once.  This is needed because lists, watches and audit logs show
+ * the same objects again and again.
+ *
+ * The command `record` lists all NodeClaims, and those that a list does not
+ * show are gone.  The last RECORD_GONE_MAX claims that are gone are remembered,
+ * because Events about them may come later.  The reader of an audit log has no
+ * lists; it calls told_forget for a claim that is gone.  Not thread-safe.
  */
 struct told_claim {
 	char *name, *node;
 	uint32_t facts;	  /* a bit for each kind of fact */
 	bool replacement; /* Whether the claim's maker has been told. */
 	bool gone;
-	/* The latest list that showed the claim, or that was complete when a
-	 * watch showed it.  0: the place is free. */
+	/* The number (told.list) of the list that had begun last when the claim
+	 * was shown.  0: the place is free. */
 	uint32_t list;
 	uint32_t next;	    /* in a free place: the next free place, or NO_ID */
 	int64_t created_ms; /* STAMP_NONE if not told */
@@ -30,6 +33,8 @@ struct told_claim {
 
 struct told {
 	struct told_claim *at;
+	/* The number of places, how many of them were ever used, and how many
+	 * lists have begun. */
 	uint32_t max, top, list;
 	uint32_t free; /* the first free place below top, or NO_ID if none */
 	/* A ring of the latest claims that are gone.  NO_ID: the place is free.
@@ -43,24 +48,27 @@ struct told {
 int told_init(struct told *t, uint32_t max);
 void told_done(struct told *t);
 void told_begin(struct told *t); /* call it first, and when a list begins */
-/* Returns whether the fact comes from an Event.  Such a fact is a decision, or
- * says who created a claim. */
+/* Returns whether the fact is of the kind that Events tell: a decision, or who
+ * created a claim. */
 bool told_of_event(const struct fact *f);
-/* Returns the name of the claim that the fact is about. */
+/* Returns the name of the claim that the fact is about; for a decision, that of
+ * its first machine. */
 const char *told_name(const struct fact *f);
 /* Returns the claim's place, or NO_ID.  The claim may be gone already. */
 uint32_t told_find(const struct told *t, const char *name);
 /* Returns whether there is no room for another claim. */
 bool told_full(const struct told *t);
-/* Returns whether the fact is news, and notes that it is told.  A fact from an
- * Event is news only if the claim is known.  A fact from an object about a
- * claim that is gone is news only if another claim of that name was created
- * later.  Without room for the claim no fact about it is news. */
+/* Returns whether the fact is news, and notes that it is told.  A fact of the
+ * kind that Events tell (told_of_event) is news only if the claim is known.
+ * Any other fact about a claim that is gone is news only if it is the later
+ * creation of another claim of that name.  Without room for the claim no fact
+ * about it is news. */
 bool told_news(struct told *t, const struct fact *f);
-/* Finds the next claim from *i on that is gone.  Call it after a complete list.
- * Returns false at the end. */
+/* Finds the next claim from *i on that the latest list has not shown and that
+ * is not noted as gone yet.  Call it after a complete list.  Returns false at
+ * the end. */
 bool told_gone(const struct told *t, uint32_t *i);
-/* Notes that the claim is gone, and makes *f the FACT_GONE of the claim.  Its
+/* Notes that claim i is gone, and makes *f the FACT_GONE of the claim.  Its
  * time is now_ms, or the time of the latest fact about the claim if that is
  * later.  Its texts are valid until the next call. */
 void told_going(struct told *t, uint32_t i, int64_t now_ms, struct fact *f);

@@ -27,8 +27,8 @@ struct exec {			 /* strings are owned (malloc) */
 	char *args[EXEC_ARGS_MAX + 1]; /* without the command; ends with NULL */
 	char *env[EXEC_ENV_MAX + 1];   /* "NAME=VALUE", NULL at the end */
 	char *install_hint;	       /* on one line, or NULL if none */
-	/* "FILE:LINE:COL: user NAME", for messages.  NULL if it does not come
-	 * from a file. */
+	/* "FILE:LINE:COL: user NAME", for messages.  NULL if the struct was not
+	 * read from a file. */
 	char *place;
 	bool cluster_info; /* Whether EXEC_INFO has to contain the cluster. */
 };
@@ -60,8 +60,9 @@ struct exec_credential {
 /* Wipes the token and frees it. */
 void exec_credential_done(struct exec_credential *c);
 
-/* Decodes the plugin's output.  ERR_INPUT: it is no ExecCredential of that
- * version, or one without a token.  No error quotes a token. */
+/* Decodes the plugin's output.  ERR_INPUT: it is no ExecCredential of this
+ * api_version, or one without a token that we can use.  No error quotes a
+ * token. */
 int exec_credential_decode(const char *bytes, size_t n, const char *api_version,
 			   struct exec_credential *out, struct err *e);
 

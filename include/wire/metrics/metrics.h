@@ -34,15 +34,15 @@ struct metrics_gauges {
 	struct metrics_process process;
 };
 
-/* The caller's iterators over the scopes, as controller_scope, and over the
- * NodePools, as controller_nodepool_at.  They are callbacks so that the caller
- * can take its lock for each item. */
+/* The caller's iterators over the scopes and over the NodePools.  They work
+ * like controller_scope and controller_nodepool_at.  They are callbacks so that
+ * the caller can take its lock for each item. */
 typedef bool metrics_scope_fn(void *ctx, uint32_t *i, struct scope_report *out);
 typedef bool metrics_nodepool_fn(void *ctx, uint32_t *i,
 				 struct nodepool_report *out);
 
-/* Appends the page to b; b->full says that it did not fit.  It only reads
- * *c. */
+/* Appends the page to b, and sets b->full if the page does not fit.  *c is only
+ * read. */
 void metrics_write(struct buf *b, struct counters *c,
 		   const struct metrics_gauges *g, metrics_scope_fn *scopes,
 		   metrics_nodepool_fn *nodepools, void *ctx);

@@ -34,8 +34,8 @@ int query_read(const char *query, struct query_param *params, size_t n,
  * the field names most exactly.  Returns text if the field names none of the
  * three formats, or if accept is NULL. */
 enum status_format query_accept(const char *accept);
-/* Sets *f by its name: "text", "json" or "html".  Returns -1 and a sentence for
- * any other. */
+/* Sets *f to the format of this name: "text", "json" or "html".  Returns -1,
+ * with a sentence in *e, for any other name. */
 int query_format(const char *name, enum status_format *f, struct err *e);
 
 #endif

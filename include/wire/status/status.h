@@ -24,7 +24,7 @@ enum status_format {
 const char *status_type(enum status_format f);
 /* The Content-Security-Policy that each answer in HTML needs. */
 extern const char status_policy[];
-#define STATUS_REFRESH "15" /* seconds, as the field Refresh has them */
+#define STATUS_REFRESH "15" /* seconds; the value of the HTTP field Refresh */
 
 /* Who leads. */
 struct status_lead {
@@ -36,7 +36,7 @@ struct status_lead {
 	bool restarted;
 	/* The holder of the Lease, or "" if nobody leads or it is unknown. */
 	char identity[NAME_BYTES];
-	/* Since when it leads, or STAMP_NONE if that is unknown. */
+	/* Since when that holder leads, or STAMP_NONE if that is unknown. */
 	int64_t since_ms;
 };
 
@@ -47,7 +47,7 @@ struct status_lead {
 	"Lease has run out"
 
 /* Counts of the reviews in the last minute, or since the start if that is
- * later. */
+ * later.  `seconds` is the length of this time. */
 struct status_admissions {
 	unsigned seconds;
 	uint64_t held;
@@ -72,7 +72,7 @@ struct status_head {
 	int64_t cert_not_after_ms; /* when the certificate expires; 0: none is
 				      served */
 	bool cert_valid;
-	/* Beginning of the key identifier of its signer, or 0. */
+	/* Beginning of the key identifier of the certificate's signer, or 0. */
 	uint64_t cert_authority;
 	struct status_admissions admissions;
 	const struct rules *rules;
@@ -81,8 +81,9 @@ struct status_head {
 	struct status_view view;
 };
 
-/* The caller's iterators, as controller_scope_status and its kin.  They are
- * callbacks so that the caller can take its lock for each item. */
+/* The caller's iterators.  They work like controller_scope_status,
+ * controller_nodepool_status and controller_turn.  They are callbacks so that
+ * the caller can take its lock for each item. */
 struct status_items {
 	void *ctx;
 	bool (*scope)(void *ctx, uint32_t *i, struct scope_status *out);
@@ -90,21 +91,22 @@ struct status_items {
 	bool (*turn)(void *ctx, uint64_t *before, struct turn *out);
 };
 
-/* Appends the page.  It writes as many items as fit, and how many were left
- * out.  b->full is set if not even the page without items fits. */
+/* Appends the answer of /status.  It writes as many items as fit, and how many
+ * were left out.  b->full is set if not even the answer without items fits. */
 void status_write(struct buf *b, enum status_format f,
 		  const struct status_head *h,
 		  const struct status_items *items);
 
-/* Appends the answer about the machine that the request calls `name`.  scope is
- * the machine's, or NULL if it has none. */
+/* Appends the answer about the machine that the request calls `name`.  `scope`
+ * is the machine's scope, or NULL if it has none. */
 void status_write_machine(struct buf *b, enum status_format f,
 			  const struct status_head *h, const char *name,
 			  const struct machine_status *m,
 			  const struct scope_status *scope);
 
 /* The machines of a list.  `next` calls controller_machine_next until that has
- * found one, and sets *scope to the machine's scope or zeroes it. */
+ * found a machine or the end.  It sets *scope to the machine's scope, or to an
+ * empty one if there is none. */
 struct status_machines {
 	void *ctx;
 	bool (*next)(void *ctx, enum machine_rank rank, uint32_t *i,
@@ -118,7 +120,8 @@ void status_write_machines(struct buf *b, enum status_format f,
 			   const struct status_head *h,
 			   const struct status_machines *list);
 
-/* Appends a refusal: one line, or a Kubernetes Status. */
+/* Appends a refusal: one line of text, that line as HTML, or a Kubernetes
+ * Status in JSON. */
 void status_write_refusal(struct buf *b, enum status_format f, int code,
 			  const char *message);
 

@@ -11,9 +11,11 @@
  * Reads YAML 1.1 (and JSON, which is nearly a subset) with libyaml's event
  * parser, into a tree that has the place of each value.  It reads one document.
  * Aliases, anchors, tags and duplicate keys are errors.  The bounds are in
- * limits.h.  Errors read "FILE:LINE:COL: …".  No state; any thread.
+ * limits.h.  Errors read "FILE:LINE:COL: …".  The functions keep no state; any
+ * thread may call them.
  *
- * The name is yaml_tree_free because libyaml exports a yaml_free of its own.
+ * yaml_tree_free is not called yaml_free, because libyaml exports a function of
+ * that name.
  */
 struct yaml; /* one value; owned by its root */
 
@@ -26,9 +28,9 @@ void yaml_tree_free(struct yaml *root);
 void yaml_tree_freep(struct yaml **root);
 #define AUTO_YAML __attribute__((cleanup(yaml_tree_freep))) struct yaml *
 
-/* All of these accept NULL and then return NULL or false, so a path through
- * several maps needs no check at each step.  What they return belongs to the
- * root. */
+/* All functions from here to yaml_key accept NULL and then return NULL or
+ * false, so a path through several maps needs no check at each step.  What they
+ * return belongs to the root. */
 bool yaml_is_map(const struct yaml *v);
 bool yaml_is_list(const struct yaml *v);
 bool yaml_is_scalar(const struct yaml *v);
@@ -36,20 +38,21 @@ bool yaml_is_null(const struct yaml *v); /* null, ~ or no text at all */
 const struct yaml *yaml_member(const struct yaml *map, const char *key);
 const struct yaml *yaml_first(const struct yaml *map_or_list);
 const struct yaml *yaml_next(const struct yaml *value);
-const char *yaml_key(const struct yaml *member); /* of a map; NULL
-							   otherwise */
+const char *yaml_key(const struct yaml *member); /* of a map's member;
+							   otherwise NULL */
 
 /* Returns the text of a scalar, without quotes and escapes, or NULL if v is no
  * scalar.  The text contains no NUL. */
 const char *yaml_text(const struct yaml *v);
 
-/* Returns whether the scalar was written without quotes.  Without quotes, true,
- * 10 and null are no strings. */
+/* Returns whether the scalar is plain: written without quotes, and not as a
+ * block (| or >).  Only a plain scalar can be true, 10 or null; in another form
+ * these are strings. */
 bool yaml_is_plain(const struct yaml *v);
 
-/* Returns the text of a string, or NULL if v is none.  A string is a quoted
- * scalar, or a plain scalar that YAML 1.1 does not read as a boolean, null or
- * number. */
+/* Returns the text of a string, or NULL if v is none.  A string is a scalar
+ * that is not plain (yaml_is_plain), or a plain one that YAML 1.1 does not read
+ * as a boolean, null or number. */
 const char *yaml_string(const struct yaml *v);
 
 /* The place of a value. */

@@ -17,9 +17,9 @@
  * therefore keeps only the members in the tables below, within its bounds.
  *
  * A review whose own form is wrong is an error, and the server answers 400.  An
- * object whose form is wrong is not: the review is then `malformed`, and the
- * answer allows the object as it is.  The API server validates it after us.
- * Only the tree is allocated, and admission_decode frees it.
+ * object whose form is wrong is no error.  The review is then `malformed`, and
+ * the answer allows the object as it is, because the API server validates it
+ * after us.  Only the tree is allocated, and admission_decode frees it.
  */
 
 /* The members that are read.  They are a small part of a Node. */
@@ -152,7 +152,8 @@ bytes_of(const struct json *annotations)
 	return bytes;
 }
 
-/* `held` is the text of the held-key, or NULL. */
+/* Reads the state of the hold that the mark stands for.  `held` is the text of
+ * the held-key, or NULL.  If it cannot be read, *out stays HOLD_ABSENT. */
 static int
 mark_hold_read(const struct json *annotations, const char *held, enum hold *out)
 {
@@ -213,8 +214,9 @@ object_read(const struct json *object, const struct hold_key *today,
 	return 0;
 }
 
-/* Reads the name.  request.name is empty if the API server has not named the
- * object yet (generateName). */
+/* Reads the name.  The API server may not have named the object yet
+ * (generateName).  Then request.name is empty, and metadata.name counts if
+ * there is one. */
 static void
 name_read(const struct json *request, char out[NAME_BYTES])
 {

@@ -9,7 +9,8 @@
 
 #define LAUNCHING "Launching NodeClaim: "
 
-/* Copies one word in lower case.  It ends up as the value of an annotation. */
+/* Copies a word of ASCII letters in lower case.  Any other text fails, because
+ * the word becomes the value of an annotation. */
 static int
 word_lower(char *dst, size_t cap, const char *s)
 {

@@ -76,8 +76,8 @@ holder_read(const struct json *spec, struct lease_record *r, struct err *e)
 	return 0;
 }
 
-/* Returns the key of the annotation for leaders that observe, or for those that
- * enforce. */
+/* Returns the key of the annotation with the state.  Leaders that observe and
+ * leaders that enforce have an annotation each. */
 static const char *
 state_key(bool observes)
 {
@@ -148,7 +148,8 @@ lease_item_decode(const char *bytes, size_t n, char namespace_name[64],
 
 /* --- writing -------------------------------------------------------------- */
 
-/* Writes a time.  Returns NULL if it is not set, which Go writes as null. */
+/* Returns the time as text, or NULL if it is not set.  json_printf writes NULL
+ * as null, as Go writes such a time. */
 static const char *
 time_text(int64_t us, char out[STAMP_US_BYTES])
 {
@@ -171,8 +172,8 @@ put_spec(struct buf *b, const struct lease_record *r)
 		    time_text(r->renew_us, renewed), (int)r->transitions);
 }
 
-/* Writes a member of annotations.  "" becomes null, with which a patch removes
- * the annotation. */
+/* Writes a member of annotations.  If the text is "", a patch gets null, which
+ * removes the annotation, and a new object gets no such member. */
 static void
 put_text(struct buf *b, const char *key, const char *text, bool patch)
 {

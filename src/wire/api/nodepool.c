@@ -30,8 +30,8 @@ annotations_read(const struct json *meta, struct nodepool *p, struct err *e)
 	return 0;
 }
 
-/* Reads what metadata and spec say of the spec.  A field of a wrong type, which
- * no API server would store, counts as missing. */
+/* Reads the generation, and whether the spec makes the NodePool inert.  A field
+ * of a wrong type, which no API server would store, counts as missing. */
 static void
 spec_read(const struct json *root, const struct json *meta, struct nodepool *p)
 {
@@ -70,7 +70,7 @@ nodepool_read(void *out, const struct json *root, struct err *e)
 }
 
 /* The members that are read.  Other annotations may be large: kubectl apply
- * keeps the whole object in one. */
+ * keeps a copy of the whole object in an annotation. */
 static const struct json_keep annotations_keep[] = {
 	{OWN_PREFIX "enabled", NULL},
 	{OWN_PREFIX "hold-until", NULL},

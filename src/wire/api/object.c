@@ -9,16 +9,16 @@
 #include "wire/api/watch.h"
 
 /*
- * Reads a Node or NodeClaim from JSON in which only the members that the tables
- * below name are kept.  object_read is the one decoder, and list items, GETs
- * and watch lines call it.  It fills a local struct and copies it at the end,
- * so a failure leaves *out alone.
+ * Reads a Node or NodeClaim.  Of the JSON, only the members in the tables below
+ * are kept.  object_read is the one decoder for list items, answers to a GET
+ * and watch lines.  It fills a local struct and copies it at the end, so a
+ * failure leaves *out alone.
  *
  * A fault in what the API server validates (name, uid, creation) is an error,
- * and the object is left out.  A fault in a field that anybody may write
- * (annotations, references, times of conditions) is no error, so that nobody
+ * and the object is left out.  A fault in a text that anybody may write (values
+ * of annotations, references, times of conditions) is no error, so that nobody
  * can keep an object out of the table.  object.h and the functions below say
- * what it means.
+ * what such a faulty text means.
  */
 
 int
@@ -70,9 +70,9 @@ same_hold(const struct hold_key *a, const struct hold_key *b)
 }
 
 /*
- * Reads the hold that the mark belongs to, if it is not the configured one.  A
- * held-key that cannot be read counts as an absent hold.  Then only our mark is
- * removed, and no value that may be a person's.
+ * Reads the hold that the mark belongs to, if that is not the configured one.
+ * If the held-key cannot be read, the hold counts as absent.  A release then
+ * removes only our own annotations, and no value that may be a person's.
  */
 static int
 former_read(const struct json *annotations, const struct hold_key *today,
@@ -127,8 +127,9 @@ created_read(const struct json *meta, int64_t *out, struct err *e)
 	return 0;
 }
 
-/* A reference that cannot be a name counts as none.  Nobody validates these
- * fields, and the object itself must not be left out because of one. */
+/* Copies a name or uid of another object.  Returns -1 if it is missing or too
+ * long.  That is no error of the object: nobody validates these fields, and a
+ * bad one must not keep the object out of the table. */
 static int
 reference_copy(const struct json *map, const char *key, char *dst, size_t cap)
 {
@@ -155,7 +156,8 @@ owner_read(const struct json *meta, struct object *o)
 	}
 }
 
-/* A time that cannot be read counts as the creation of the NodeClaim. */
+/* Returns when the condition changed.  A time that cannot be read counts as the
+ * creation of the NodeClaim. */
 static int64_t
 transition_read(const struct json *c, const struct object *o)
 {
@@ -166,8 +168,8 @@ transition_read(const struct json *c, const struct object *o)
 }
 
 /* Returns whether Karpenter (since 1.15) may delete the NodeClaim before it
- * makes another, and name no replacement, because the reservation has no room
- * for both. */
+ * makes another.  Karpenter does this, and then names no replacement, if the
+ * reservation has no room for both. */
 static bool
 terminates_first(const struct json *reason, bool reserved)
 {
@@ -178,7 +180,8 @@ terminates_first(const struct json *reason, bool reserved)
 /* Reads a condition.  *rebooted_ms is when Rebooting became False; Initialized
  * becomes True some time after that (sigs.k8s.io/karpenter
  * pkg/controllers/nodeclaim/reboot).  As long as a machine has never been
- * ready, its Initialized is as old as the NodeClaim, even during a reboot. */
+ * ready, the time of its Initialized is that of the NodeClaim's creation, even
+ * during a reboot. */
 static void
 condition_read(const struct json *c, bool reserved, struct object *o,
 	       int64_t *rebooted_ms)
@@ -208,8 +211,8 @@ condition_read(const struct json *c, bool reserved, struct object *o,
 	}
 }
 
-/* Annotations that were copied from another object carry its UID and do not
- * count. */
+/* Reads the class.  Annotations that were copied from another object have the
+ * UID of that object, and do not count. */
 static int
 class_read(const struct json *annotations, struct object *o, struct err *e)
 {
@@ -405,10 +408,11 @@ object_list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 	return 0;
 }
 
-/* --- who wrote it --------------------------------------------------------- */
+/* --- who wrote the hold --------------------------------------------------- */
 
-/* The API server merges the oldest of more than ten entries to one that may be
- * anybody's. */
+/* The managers that are no persons.  If an object has more than ten entries,
+ * the API server merges the oldest ones into "ancient-changes", whose writer
+ * may be anybody. */
 static const char *const no_persons[] = {"karpenter-node-holder", "karpenter",
 					 "ancient-changes"};
 

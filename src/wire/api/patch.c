@@ -117,7 +117,8 @@ patch_hold(struct buf *b, const struct hold_key *hold, const char *rv,
 	stamp_format(mark_ms, mark);
 	/* A person who has taken over a hold may have removed only the mark.
 	 * The held-key that is left would make our new mark stand for another
-	 * hold, so null removes it. */
+	 * hold.  So the patch overwrites the held-key, or removes it with a
+	 * null. */
 	json_printf(b,
 		    "{'metadata':{'resourceVersion':%s,'annotations':{%s:%s,"
 		    "'" MARK_KEY "':%s,'" HELD_KEY_KEY "':%s}}}",

@@ -32,7 +32,7 @@ resource_query_text(struct buf *b, const char *text)
 	}
 }
 
-/* Writes the path up to the place for more parameters. */
+/* Writes the path and the selector.  Further parameters may follow. */
 static void
 resource_path(struct buf *b, enum kind kind)
 {

@@ -29,8 +29,8 @@ secret_done(struct secret *s)
 /* --- reading -------------------------------------------------------------- */
 
 /* Decodes the text and wipes it in the tree, so that no secret stays behind in
- * memory.  Sets *out to NULL if it is of no use.  Returns -1 if there is no
- * memory. */
+ * memory.  *out is NULL if there is no text, or none that can be used.  Returns
+ * -1 if there is no memory. */
 static int
 text_read(const struct json *data, const char *name, char **out)
 {

@@ -9,16 +9,17 @@
 #include "wire/json/json_text.h"
 
 /*
- * Looks at each byte once, in whatever pieces the stream comes.  Lines are
- * found by memchr.  In a list the splitter is at one of three places: in the
- * envelope, between two items, or in an item.  In an item it follows only
- * strings and the depth of brackets, because the decoder of the item checks the
- * rest.
+ * The splitter looks at each byte once, in whatever pieces the stream comes.
+ * Lines are found by memchr.  In a list the splitter is at one of three places:
+ * in the envelope, between two items, or in an item.  In an item it follows
+ * only strings and the depth of brackets, because the decoder of the item
+ * checks the rest.
  *
  * An item that arrives in one piece is handed on without a copy.  Otherwise its
  * beginning waits in `item`.  An item that is too large is counted but not
- * kept.  The array of items is the value of a key at a certain depth (`name`,
- * `level`); any other array of that name belongs to the envelope.
+ * kept.  The array of items is the value of a key with a certain name (`name`)
+ * at a certain depth (`level`).  An array of that name at another depth belongs
+ * to the envelope.
  */
 
 #define ITEM_ROOM                                                              \
@@ -51,11 +52,11 @@ struct split {
 	bool in_string, escaped;
 	unsigned depth; /* in the envelope, or in the item */
 
-	/* These are for the top level of the envelope. */
+	/* These are for the part of the envelope at depth `level`. */
 	bool wants_key; /* Whether the next string is a key. */
 	/* How many bytes of the name the key has matched; -1: other key. */
 	int matched;
-	bool items_next; /* Whether the key and its ':' have come. */
+	bool items_next; /* Whether the key `name` and its ':' have come. */
 
 	/* These are for the place between the items. */
 	bool wants_item; /* Whether a comma has come, so an item must follow. */
@@ -102,7 +103,8 @@ split_free(struct split *s)
 	free(s);
 }
 
-/* Appends n bytes and a NUL.  *b has at most `max` bytes. */
+/* Appends n bytes and a NUL.  It fails if *b would have more than `max`
+ * bytes. */
 static int
 bytes_add(struct bytes *b, const char *p, size_t n, size_t max,
 	  const char *what, struct err *e)
@@ -182,8 +184,8 @@ feed_lines(struct split *s, const char *p, const char *end, struct err *e)
 	return 0;
 }
 
-/* Called inside a string.  Returns the place after its closing quote, or the
- * end. */
+/* Called inside a string.  Returns the place after the closing quote of the
+ * string, or `end`. */
 static const char *
 skip_string(struct split *s, const char *p, const char *end)
 {
@@ -302,7 +304,8 @@ envelope_string_byte(struct split *s, char c)
 	}
 }
 
-/* Takes one byte outside of strings at the depth of that name. */
+/* Takes one byte of the envelope that is at depth `level` and outside of
+ * strings. */
 static void
 envelope_top_byte(struct split *s, char c)
 {

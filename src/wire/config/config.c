@@ -11,14 +11,15 @@
 
 /*
  * Reads the configuration from a file and from the environment.  The table of
- * keys (config_keys.c) says which keys there are and how each value is written,
- * so the code here knows no single key but those that the environment may set.
+ * keys (config_keys.c) says which keys there are and how each value is written.
+ * So the code here knows no single key but those that the environment may set.
  *
- * config_file walks the tree of the YAML file: a key at the top is one of the
- * table, or a section whose members are.  Both functions work on a copy and
- * store it when everything was good, so an error leaves *c alone.  Errors name
- * the place in the file, what was found and what was expected.  For an unknown
- * key the nearest known one is named.
+ * config_file walks the tree of the YAML file.  Each key at the top is either a
+ * key of the table or a section, whose members are keys of the table.
+ * config_file and config_env work on a copy and store it when everything was
+ * good, so an error leaves *c alone.  Errors name the place in the file, what
+ * was found and what was expected.  For an unknown key they name the nearest
+ * known one.
  */
 
 #define API_VERSION "karpenter-node-holder.io/v1"
@@ -128,7 +129,7 @@ static unsigned
 distance(const char *a, const char *b)
 {
 	unsigned row[PATH_BYTES + 1];
-	size_t n = strlen(b); /* of our own table: short */
+	size_t n = strlen(b); /* short: a path of our own table */
 
 	for (size_t j = 0; j <= n; j++)
 		row[j] = (unsigned)j;

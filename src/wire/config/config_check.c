@@ -7,14 +7,14 @@
 #include "core/base/duration.h"
 
 /*
- * What is checked when all sources have been read: config_validate refuses
- * values that contradict each other, and config_advise warns of those that are
- * allowed but do little.  config_print writes the configuration as a file that
- * config_file reads back.
+ * Checks the configuration when all sources have been read.  config_validate
+ * refuses values that contradict each other, and config_advise warns of values
+ * that are allowed, but have no effect or an unwanted one.  config_print writes
+ * the configuration as a file that config_file reads back.
  *
- * An error names the place where the key was set, which is a line of the file
- * or a flag (struct config_places).  If a key was not set, the error names the
- * key it conflicts with.
+ * An error names the place where its key was set, which is a line of the file
+ * or a flag (struct config_places).  If its key was not set, the error names
+ * the place of the key with which it conflicts.
  */
 
 #define MINUTE_MS ((int64_t)60000)
@@ -83,7 +83,7 @@ static int
 check_lease(const struct config *c, const struct config_places *places,
 	    struct err *e)
 {
-	/* client-go's rules: it jitters its retries by a factor of 1.2. */
+	/* client-go has the same rules; 1.2 is its JitterFactor. */
 	struct exceeds rules[] = {
 		{"leaderElection.leaseDuration", c->leader.lease_ms, "",
 		 "leaderElection.renewDeadline", c->leader.renew_ms},
@@ -134,7 +134,7 @@ config_validate(const struct config *c, const struct config_places *places,
 	return conflict(places, "metrics.address", "webhook.address", e, text);
 }
 
-/* --- settings that conflict ----------------------------------------------- */
+/* --- warnings of settings that are allowed -------------------------------- */
 
 static bool
 holds_nothing(const struct rules *r)

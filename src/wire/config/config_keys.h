@@ -38,11 +38,11 @@ struct config_key {
 	/* The feature is for a later version: config_value_set accepts only the
 	 * value that means off, and config_value_add accepts nothing. */
 	bool off_only;
-	/* The range of a duration (in ms), a count or bytes.  max 0: no
-	 * maximum. */
+	/* The range of a count or a share.  A duration (in ms) and bytes have
+	 * only a minimum. */
 	int64_t min, max;
-	/* For TYPE_WORD the words, such as "json|text".  For numbers the range
-	 * as text for people. */
+	/* For TYPE_WORD and TYPE_BOOL the words, such as "json|text".  For
+	 * numbers the range as text for people. */
 	const char *words;
 	const char *help;
 };

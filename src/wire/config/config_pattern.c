@@ -6,15 +6,16 @@
 #include "core/base/limits.h"
 
 /*
- * Can a shell pattern match the name of any NodePool?  Such a name is a DNS
- * subdomain: labels of a-z, 0-9 and, between these, '-', joined by '.'.
+ * Finds out whether a shell pattern can match the name of a NodePool.  Such a
+ * name is a DNS subdomain: labels that are joined by '.'.  A label consists of
+ * a-z and 0-9 and, between these, '-'.
  *
- * We read the pattern one element at a time (a character, '?', '*' or a
- * bracket expression) and keep the set of states that a name may be in after
- * it.  fnmatch decides which characters an element matches; the code here
- * decides only where an element ends.  If C libraries disagree about that, the
- * answer is yes, because refusing a good pattern is worse than accepting a
- * useless one.
+ * We read the pattern one element at a time (a character, '?', '*' or a bracket
+ * expression).  After each element we keep the set of states in which a name
+ * may be that matches so far.  fnmatch decides which characters an element
+ * matches; the code here decides only where an element ends.  If C libraries
+ * disagree about that, the answer is yes, because refusing a good pattern is
+ * worse than accepting a useless one.
  *
  * Lengths do not matter: a name of 253 bytes is allowed, and the shortest name
  * that a pattern matches is no longer than the pattern.
@@ -61,7 +62,7 @@ bracket_bytes(const char *p)
 	size_t i = p[1] == '!' || p[1] == '^' ? 2 : 1, class;
 
 	if (p[i] == ']' && p[1] == '^')
-		return 0; /* If '^' does not mean "not", it ends here. */
+		return 0; /* Where '^' does not mean "not", ']' ends it. */
 	i += p[i] == ']';
 	for (; p[i] != '\0' && p[i] != ']'; i++) {
 		if (p[i] == '\\')

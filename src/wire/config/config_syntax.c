@@ -9,8 +9,9 @@
 #define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGIT "0123456789"
 
-/* Besides ASCII controls these are the C1 controls and U+FFFE and U+FFFF.  They
- * are valid UTF-8, but YAML cannot carry them. */
+/* Returns whether the character is an ASCII control, a C1 control, U+FFFE or
+ * U+FFFF.  Those that are not ASCII are valid UTF-8, but YAML cannot carry
+ * them. */
 static bool
 is_unprintable(const unsigned char *p, size_t n)
 {

@@ -14,10 +14,10 @@
  * beside each enum config_type.  memcpy is used because the compiler does not
  * know what is at the offset.
  *
- * Every refusal reads "VALUE, expected …", and config_value_expected has what
- * comes after the comma.  The texts of numbers are parsed by hand, because
- * strtoul would take signs and blanks.  config_value_get writes what
- * config_value_set reads back.
+ * A refusal says what was found and what was expected; the latter is
+ * config_value_expected.  The digits of a number are checked before strtoul or
+ * strtoll reads it, because these functions also accept signs and blanks.
+ * config_value_get writes what config_value_set reads back.
  */
 
 const char *
@@ -92,7 +92,8 @@ set_duration(void *at, const struct config_key *k, const char *text)
 	return 0;
 }
 
-/* Reads a number that `after` follows. */
+/* Reads a number from min to max.  The text `after`, such as "%", has to follow
+ * the number. */
 static int
 read_count(const char *text, const char *after, int64_t min, int64_t max,
 	   unsigned *v)
@@ -128,8 +129,8 @@ set_share(void *at, const struct config_key *k, const char *text)
 	return 0;
 }
 
-/* Kubernetes writes memory like this (resource.Quantity), also with fractions
- * and exponents, which nobody needs here. */
+/* The suffixes of Kubernetes' resource.Quantity, in which memory is written.  A
+ * Quantity may also have a fraction or an exponent, which nobody needs here. */
 static const struct {
 	const char *suffix;
 	int64_t bytes;
@@ -214,8 +215,8 @@ set_string(void *at, const struct config_key *k, const char *text,
 	return 0;
 }
 
-/* There is nothing to store: the only value allowed is what the program does
- * anyway. */
+/* Accepts only the value that means off.  There is nothing to store, because
+ * the program does what this value says anyway. */
 static int
 set_off(const struct config_key *k, const char *text)
 {

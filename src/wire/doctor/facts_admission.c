@@ -10,7 +10,7 @@
 #include "wire/doctor/facts.h"
 #include "wire/json/json.h"
 
-/* --- rules ---------------------------------------------------------------- */
+/* --- the rules of a webhook ----------------------------------------------- */
 
 static bool
 has(const struct json *list, const char *text)
@@ -73,8 +73,8 @@ rules_read(const struct json *rules, struct webhook_facts *w)
 
 /* --- the rest of a webhook ------------------------------------------------ */
 
-/* Copies the expression with each run of white space as one blank; "" if it
- * does not fit. */
+/* Copies the expression with each run of white space as one blank.  If it does
+ * not fit, *out is "". */
 static void
 expression_copy(const char *s, char out[WEBHOOK_CONDITION_BYTES])
 {

@@ -52,7 +52,8 @@ told_read(const struct json *root, struct leader_facts *l)
 				       json_string(at[i]));
 }
 
-/* Reads the patterns.  Returns -1 if there are too many. */
+/* Reads the patterns.  Returns -1 if the list is missing or too long, or if one
+ * of its elements is no text or too long. */
 static int
 patterns_read(const struct json *list, struct patterns *out)
 {
@@ -144,7 +145,7 @@ facts_leader_decode(const char *bytes, size_t n, struct leader_facts *out,
 	return 0;
 }
 
-/* --- policies ------------------------------------------------------------- */
+/* --- admission policies --------------------------------------------------- */
 
 static bool
 any_has(const struct json *list, const char *member, const char *text)
@@ -158,7 +159,8 @@ any_has(const struct json *list, const char *member, const char *text)
 	return false;
 }
 
-/* Returns whether a CEL expression contains the key, as 'KEY' or "KEY". */
+/* Returns whether the variable `holds` of the policy has the key, as 'KEY' or
+ * "KEY", in its CEL expression. */
 static bool
 allows_key(const struct json *variables, const char *key)
 {

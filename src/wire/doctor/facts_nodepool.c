@@ -13,9 +13,9 @@
 static const char *const reasons[REASONS] = {"Underutilized", "Empty",
 					     "Drifted"};
 
-/* Returns the reasons that a budget of 0 nodes always blocks.  A budget without
- * a schedule is always in force, and one without reasons applies to all of
- * them. */
+/* Returns the set of reasons that this budget blocks at all times.  Only a
+ * budget of 0 nodes without a schedule does so.  A budget without reasons
+ * applies to all of them. */
 static unsigned
 blocks(const struct json *budget)
 {
@@ -37,7 +37,8 @@ blocks(const struct json *budget)
 	return blocked;
 }
 
-/* Copies a reference.  One that does not fit counts as missing. */
+/* Copies a text of the reference.  A text that does not fit counts as
+ * missing. */
 static void
 class_copy(const struct json *ref, const char *key, char *dst, size_t cap)
 {

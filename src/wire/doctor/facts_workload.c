@@ -14,9 +14,10 @@
  * keeps only the members in the table above it, fills a struct of facts
  * (core/doctor/judge.h), and judges nothing.
  *
- * The objects come from the API server, so a wrong type is an error.  A name
- * that does not fit, or a text that is missing, counts as absent: the judges
- * then say less, and the command goes on.
+ * The objects come from the API server, which validates them.  So an error is
+ * only what it would not store: an object without a name, or a name or label
+ * that is too long or no text.  Anything else that is missing or cannot be read
+ * counts as absent.  The judges then say less, and the command goes on.
  */
 
 #define APP_LABEL "app.kubernetes.io/name"
@@ -97,7 +98,8 @@ counts_read(const struct json *root, struct deployment_facts *d)
 			   &d->available);
 }
 
-/* Reads the name of the ConfigMap.  One that does not fit counts as missing. */
+/* Reads the name of the first ConfigMap in the volumes.  A name that does not
+ * fit counts as missing. */
 static void
 config_map_read(const struct json *volumes, struct deployment_facts *d)
 {
@@ -194,8 +196,8 @@ text_or(const struct json *object, const char *key, const char *otherwise)
 	return s != NULL ? s : otherwise;
 }
 
-/* Appends the last line.  A kubelet may quote the end of a log, whose last line
- * gives the reason. */
+/* Appends the last line of the text.  The text may be the end of a log, as the
+ * kubelet quotes it, whose last line gives the reason. */
 static void
 put_last_line(struct buf *b, const char *text)
 {
@@ -323,7 +325,8 @@ selector_read(const struct json *selector, struct service_facts *out)
 		const char *value = json_string(v);
 		bool has = value == NULL;
 
-		/* kustomize and Helm may add labels of their own to both. */
+		/* kustomize and Helm may add labels of their own to the
+		 * selector and to the pods. */
 		for (int i = 0; i < 2; i++)
 			if (strcmp(json_key(v), ours[i][0]) == 0)
 				has = has || strcmp(value, ours[i][1]) == 0;

@@ -12,15 +12,15 @@
 #include "wire/json/json_text.h"
 
 /*
- * A tree of the part of a document that json_scan has kept.  json_scan has
- * checked grammar and bounds, so building the tree repeats no check and can
- * fail only if there is no memory.  It knows the number of values, so the tree
- * is one piece of memory.
+ * Builds a tree of the part of a document that json_scan has kept.  json_scan
+ * has checked grammar and bounds, so building the tree repeats no check and can
+ * fail only if there is no memory.  json_scan has also counted the values, so
+ * all of them are in one piece of memory.
  *
  * Keys and strings stay in the copied text: their closing quote becomes a NUL.
- * Only strings with escapes are given to cJSON, which decodes them in place.
- * The functions that read the tree accept NULL, so a reader need not check each
- * level.
+ * Only strings with escapes are given to cJSON, and the decoded text replaces
+ * the original in place.  The functions that read the tree accept NULL, so a
+ * reader need not check each level.
  */
 
 const struct json_bounds json_bounds_default = {
@@ -74,7 +74,8 @@ struct tree {
 	struct json values[]; /* the root is the first */
 };
 
-/* What is left to build.  The text has passed json_scan and ends with a NUL. */
+/* The state of the build: where in the text it is, and which of the values are
+ * still unused (`free`).  The text has passed json_scan and ends with a NUL. */
 struct build {
 	char *p, *end;
 	bool escapes; /* Whether the text contains a backslash. */
@@ -89,8 +90,8 @@ skip_space(struct build *b)
 		b->p++;
 }
 
-/* Called at the quote before `out`.  cJSON decodes the escapes, which never
- * makes the string longer. */
+/* Called at the opening quote, right before `out`.  cJSON decodes the escapes,
+ * which never makes the string longer. */
 static int
 build_escaped(struct build *b, char *out)
 {

@@ -7,15 +7,15 @@
 #include "wire/json/json_text.h"
 
 /*
- * One pass over the text that checks the grammar (RFC 8259), UTF-8 and the
- * bounds, and copies what is to be kept.  The scan_… functions check a value
- * that is kept or dropped as a whole.  The pick_… functions check a value of
- * which only a part is kept.
+ * Makes one pass over the text.  It checks the grammar (RFC 8259), UTF-8 and
+ * the bounds, and copies what is to be kept.  The scan_… functions check a
+ * value that is kept or dropped as a whole.  The pick_… functions check a value
+ * of which only a part is kept.
  *
- * Depth is bounded, and so is the recursion.  A key with an escape is
- * kept, because it may be any key.  The copied text has no white space between
- * its tokens, and is JSON itself.  Nothing is allocated.  Most bytes are plain
- * characters in strings, so json_plain_end skips these many at a time.
+ * Depth is bounded, and so is the recursion.  A key with an escape is kept,
+ * because it may be any key.  The copied text is JSON itself.  Nothing is
+ * allocated.  Most bytes are plain characters in strings, so json_plain_end
+ * skips these many at a time.
  */
 
 struct scan {
@@ -180,8 +180,8 @@ skip_digits(const char *p, const char *end)
 	return p;
 }
 
-/* RFC 8259 §6.  The check is needed because cJSON takes whatever strtod takes.
- * Leaves p after it. */
+/* Scans a number (RFC 8259 §6).  The check is needed because json.c reads
+ * numbers with strtod, which accepts more.  Leaves p after the number. */
 static int
 scan_number(struct scan *s)
 {
@@ -367,7 +367,7 @@ scan_value(struct scan *s)
 	return scan_scalar(s);
 }
 
-/* --- keeping a part ------------------------------------------------------- */
+/* --- values of which only a part is kept ---------------------------------- */
 
 static int
 put_refuse(const struct scan *s)

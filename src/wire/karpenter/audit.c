@@ -9,12 +9,15 @@
 
 /*
  * Reads events of the API server's audit log (audit.k8s.io/v1).  An event of a
- * write at level RequestResponse has the object after the write.  Each fact in
- * it is told once, because most writes change nothing that is of use here.
+ * write at level RequestResponse has the object after the write.  Each fact
+ * that an object shows is told only once, because most writes change nothing
+ * that is of use here.
  *
- * An object also shows facts that are older than the log, which are left out.
- * If the event of a fact is missing, a later event shows the fact.  If that is
- * later than the disorder that a log may have, the fact gets a later time.
+ * An object also shows facts that are older than the log.  These are left out.
+ * If the log lacks the event with which a fact came, a later event shows the
+ * fact.  The time of the fact may then be far behind that of the event.
+ * Whoever reads the facts accepts only so much disorder, so such a fact gets a
+ * time of BEHIND_MS before the event.
  */
 #define BEHIND_MS (SIMULATE_DISORDER_MS / 2)
 #define STAMP_MS 1000 /* stamps of objects are cut to seconds */
@@ -79,7 +82,8 @@ give_news(void *ctx, const struct fact *f, struct err *e)
 	return 0;
 }
 
-/* Tells that the claim is gone.  Nothing more will be told of it. */
+/* Tells that the Node or, if `kind` is FACT_GONE, the claim is gone.  Nothing
+ * more will be told of a claim that is gone, so it is forgotten. */
 static void
 give_gone(struct audit *a, const struct fact *like, enum fact_kind kind)
 {
@@ -107,7 +111,7 @@ give_decision(struct audit *a, const struct fact *like, const char *reason)
 }
 
 /* Returns whether the write has removed the last finalizer of an object that is
- * being deleted, and so the object. */
+ * being deleted, which removes the object. */
 static bool
 is_gone(const struct json *meta)
 {
@@ -163,8 +167,8 @@ has_taint(const struct json *node, const char *key)
 	return v != NULL;
 }
 
-/* Reads a Node's labels and taints.  They have no time of their own, so the
- * time of the event counts. */
+/* Reads a Node's labels and taints.  Labels and taints have no time of their
+ * own, so the time of the event counts. */
 static void
 read_marks(struct audit *a, const struct json *node, struct fact f)
 {
@@ -179,7 +183,8 @@ read_marks(struct audit *a, const struct json *node, struct fact f)
 	f.kind = FACT_READY;
 	if (made && json_says(label, INITIALIZED_LABEL, "true"))
 		(void)give_news(a, &f, NULL);
-	/* If the log has NodeClaims, these say more about the disruption. */
+	/* If the log has NodeClaims, they say more about the disruption than
+	 * the taint does. */
 	if (!a->claims && has_taint(node, "karpenter.sh/disrupted") &&
 	    json_is_unset(json_member(meta, "deletionTimestamp")))
 		give_decision(a, &f, "");
@@ -214,12 +219,14 @@ read_node(struct audit *a, const struct json *node)
 	if (!is_gone(meta))
 		return;
 	give_gone(a, &f, FACT_NODE_GONE);
-	/* If the log has no NodeClaims, this is the end of the machine. */
+	/* If the log has no NodeClaims, the end of the Node counts as the end
+	 * of the machine. */
 	if (!a->claims)
 		give_gone(a, &f, FACT_GONE);
 }
 
-/* Reads a deletion.  Its answer is a Status if the object had no finalizer. */
+/* Reads a deletion that was answered with a Status, because the object had no
+ * finalizer. */
 static void
 read_deleted(struct audit *a, const struct json *ref, bool of_claim)
 {
@@ -233,7 +240,7 @@ read_deleted(struct audit *a, const struct json *ref, bool of_claim)
 
 /* --- events --------------------------------------------------------------- */
 
-/* Is it a write that was made? */
+/* Is the event about a write that was made? */
 static bool
 is_write(const struct json *line)
 {
@@ -286,7 +293,7 @@ audit_read(struct audit *a, const struct json *line, struct batch *to,
 		a->begin_ms = a->at_ms;
 	if (!is_write(line))
 		return LINE_OTHER;
-	/* An object that is too large is left out by the API server. */
+	/* The API server leaves out an object that is too large. */
 	if (!json_is_object(object))
 		return json_says(ref, "resource", "nodeclaims") ||
 				       (json_says(ref, "resource", "nodes") &&

@@ -148,7 +148,7 @@ fact_compare(const struct fact *a, const struct fact *b)
 }
 
 #define DOLLAR 1000000
-#define DOLLARS_TOP 1000000000 /* an hour */
+#define DOLLARS_TOP 1000000000 /* dollars an hour; more is refused */
 
 int
 fact_dollars_parse(const char *s, size_t n, int64_t *out)
@@ -177,8 +177,8 @@ fact_dollars_parse(const char *s, size_t n, int64_t *out)
 	return 0;
 }
 
-/* Returns whether the fact has the claim, the node, or both, as its kind needs.
- */
+/* Returns whether the fact has the names that its kind needs; for a decision,
+ * whether it has a machine. */
 bool
 fact_whole(const struct fact *f)
 {

@@ -6,10 +6,10 @@
 #include "parts.h"
 
 /*
- * Reads the history in an answer of the holder's /status.  It says which scope
- * was really held, and when.  Its only machines are those that restarted a
- * quiet time last, so it cannot be replayed.  Holds by hold-until are left out,
- * because no setting would change them.
+ * Reads the history in an answer of the holder's /status.  The history says
+ * which scopes were really held, and when.  It names no machines but those that
+ * restarted a quiet time last, so it cannot be replayed.  Holds by hold-until
+ * are left out, because no setting would change them.
  */
 #define STATUS_GROUP "status.karpenter-node-holder.io/"
 
@@ -22,8 +22,8 @@ holder_is(const struct json *line)
 	       strncmp(version, STATUS_GROUP, sizeof(STATUS_GROUP) - 1) == 0;
 }
 
-/* Returns the time from which the turns are known: a day ago, or later if the
- * replica has led for less than a day. */
+/* Returns the time from which on all holds and releases are in the history: a
+ * day ago, or later if the replica has led for less than a day. */
 static int64_t
 known_since(const struct json *line, int64_t now_ms)
 {
@@ -93,7 +93,8 @@ holder_read(const struct json *line, struct batch *to, const char **message)
 	if (!snapshot_time(json_member(line, "time"), &f.at_ms))
 		return LINE_REFUSED;
 	since_ms = known_since(line, f.at_ms);
-	/* The facts are told in order, so that none seems to come too late. */
+	/* The facts are told in order of time, so that none seems to come too
+	 * late. */
 	struct fact begin = f;
 	begin.at_ms = since_ms;
 	batch_add(to, &begin);

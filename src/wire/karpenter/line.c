@@ -11,8 +11,8 @@
 #include "wire/karpenter/record.h"
 
 /*
- * Finds the JSON object in a line, however it was wrapped, and has it read by
- * what the object is: Karpenter's log (log.c), an audit log (audit.c), a
+ * Finds the JSON object in a line, however it was wrapped, and passes it to the
+ * reader for its kind: Karpenter's log (log.c), an audit log (audit.c), a
  * holder's /status (holder.c) or a record (record_read.c).  Around the object
  * there may be the prefix of a container runtime, the pieces into which that
  * runtime has cut the line, and up to WRAPPERS objects of log shippers.
@@ -32,7 +32,7 @@ struct line {
 	struct part {
 		char *bytes;
 		size_t n, room;
-		bool over; /* it is too long: its rest is left out */
+		bool over; /* the line is too long, so it is dropped */
 	} parts[2];
 };
 
@@ -173,9 +173,9 @@ is_zap_text(const char *bytes, size_t n)
 
 /* --- lines that a container runtime has cut ------------------------------- */
 
-/* Returns the text after "… stdout P " or "… stdout F " (CRI's log format).  It
- * sets *stream, and *more if the line goes on in the next one of that stream.
- * NULL: the line is not in that format. */
+/* Returns the text after "… stdout P " or "… stdout F ", or the same for stderr
+ * (CRI's log format).  Sets *stream, and *more if the line goes on in the next
+ * one of that stream.  Returns NULL if the line is not in that format. */
 static const char *
 cri_rest(const char *bytes, size_t n, int *stream, bool *more)
 {
@@ -217,8 +217,8 @@ part_add(struct part *p, const char *bytes, size_t n)
 	p->n += n;
 }
 
-/* Joins the pieces of a line.  Returns false if the line is not complete yet or
- * was too long; *what tells which of the two. */
+/* Joins the pieces of a line.  Returns false if the line is not complete yet
+ * (*what is LINE_NOTHING) or was too long (LINE_BROKEN). */
 static bool
 join(struct line *l, const char **bytes, size_t *n, enum line_what *what)
 {
@@ -245,7 +245,7 @@ join(struct line *l, const char **bytes, size_t *n, enum line_what *what)
 /* --- objects around the line ---------------------------------------------- */
 
 #define WRAPPERS                                                               \
-	3 /* Fluent Bit's around Docker's around the line, and one
+	3 /* Docker's, Fluent Bit's around that, and one
 			   more */
 
 /* Returns the line in an object that a log shipper made of it, or NULL. */
@@ -297,7 +297,7 @@ parse(struct line *l, const char *bytes, size_t n)
 	return LINE_BROKEN;
 }
 
-/* --- a line --------------------------------------------------------------- */
+/* --- reading a line ------------------------------------------------------- */
 
 static enum line_what
 judge_audit(struct line *l, const char **message)

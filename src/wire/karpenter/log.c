@@ -65,10 +65,9 @@ lower_reason(struct pieces *p, struct fact *f)
 	f->reason = p->text;
 }
 
-/* --- from 1.3 on ---------------------------------------------------------- */
+/* --- decisions from Karpenter 1.3 on -------------------------------------- */
 
-/* Takes the NodePool from "…: nodepools=[general]: …", if it is a single
- * one. */
+/* Takes the NodePool from "…: nodepools=[general]: …", if there is only one. */
 static void
 command_pool(char *command, struct fact *f)
 {
@@ -158,7 +157,7 @@ read_decision(const struct json *line, struct pieces *p, struct fact *f)
 		       : 0;
 }
 
-/* --- 1.0 to 1.2 ----------------------------------------------------------- */
+/* --- decisions of Karpenter 1.0 to 1.2 ------------------------------------ */
 
 static int
 add_old_node(struct pieces *p, struct fact *f, char *node)
@@ -218,7 +217,7 @@ read_old_decision(const struct json *line, const char *message,
 	return read_old_nodes(close + 7, p, f);
 }
 
-/* --- any ------------------------------------------------------------------ */
+/* --- all messages --------------------------------------------------------- */
 
 bool
 log_time(const struct json *v, int64_t *out)

@@ -100,7 +100,8 @@ by_node(const void *a, const void *b)
 }
 
 /* Returns whether both lives are of the same Node.  A birth is exact to some
- * seconds, or to about a minute if it comes from a single sample. */
+ * seconds, or only to about a minute if it was computed from a single
+ * sample. */
 static bool
 is_same(const struct life *before, const struct life *l)
 {
@@ -133,7 +134,7 @@ matrix_join(struct matrix *m)
 	m->lives_n = kept;
 }
 
-/* --- a series ------------------------------------------------------------- */
+/* --- reading a series ----------------------------------------------------- */
 
 static const struct json_keep series[] = {
 	{"metric", NULL}, {"values", NULL}, {NULL, NULL}};
@@ -160,8 +161,9 @@ read_value(const struct json *v, struct sample *out)
 	return end != text && *end == '\0' && isfinite(out->value);
 }
 
-/* Reads a sample of a Node's age or a counter.  No Node is older than 1970, and
- * no counter is that large. */
+/* Reads a sample of a Node's age or of a counter.  A value above the number of
+ * seconds since 1970 is refused: no Node is older, and no counter is that
+ * large. */
 static bool
 read_sample(const struct json *v, struct sample *out)
 {
@@ -177,7 +179,8 @@ too_many(struct err *e)
 	return NULL;
 }
 
-/* Returns room for one more of n, or NULL. */
+/* Returns the array with room for an element more than n, or NULL with *e
+ * set. */
 static void *
 more(void *array, size_t n, size_t *room, size_t size, struct err *e)
 {
@@ -207,9 +210,8 @@ see_time(struct matrix_sums *s, int64_t before_ms, int64_t at_ms)
 		s->step_ms = at_ms - before_ms;
 }
 
-/* Makes room for another life.  Lives that were told twice are joined first.
- * Unless that frees half of the room, the room doubles, because a join takes
- * time. */
+/* Makes room for another life.  First it joins lives of the same Node.  Unless
+ * that frees half of the room, the room doubles, because a join takes time. */
 static int
 room_for_life(struct matrix *m, struct err *e)
 {
@@ -281,7 +283,7 @@ add_grown(struct matrix *m, const struct grown *like, const struct sample *s,
 	return 0;
 }
 
-/* FNV-1a of the text and of its end. */
+/* Goes on with the FNV-1a hash h over the text and the NUL at its end. */
 static uint64_t
 mix(uint64_t h, const char *text)
 {
@@ -293,8 +295,8 @@ mix(uint64_t h, const char *text)
 	return h;
 }
 
-/* Series differ in any of their labels; a server always writes them in the same
- * order. */
+/* Hashes all labels, because two series may differ in any of them.  A server
+ * always writes the labels of a series in the same order. */
 static uint64_t
 hash_labels(const struct json *metric)
 {
@@ -308,7 +310,8 @@ hash_labels(const struct json *metric)
 	return h;
 }
 
-/* Returns NULL with *e set. */
+/* Returns the counter with these labels, a new one if there is none yet, or
+ * NULL with *e set. */
 static struct counter *
 find_counter(struct matrix *m, const struct json *metric, struct err *e)
 {
@@ -318,7 +321,7 @@ find_counter(struct matrix *m, const struct json *metric, struct err *e)
 
 	if (id != NO_ID)
 		return &m->counters[id];
-	/* There may be room in the array, but the index has none. */
+	/* The array may still have room, but the index has none. */
 	if (m->counters_n == SIMULATE_FACTS_MAX)
 		return too_many(e);
 	counters = more(m->counters, m->counters_n, &m->counters_room,
@@ -380,7 +383,8 @@ read_cost(struct matrix *m, const char *pool, const struct json *values,
 	return 0;
 }
 
-/* Returns false if the metric of that name is none of these counters. */
+/* Finds out which of the three counters the metric is.  Returns false if it is
+ * none of them. */
 static bool
 read_counted(const char *name, enum counted *out)
 {
@@ -405,7 +409,7 @@ matrix_series(struct matrix *m, const char *bytes, size_t n, struct err *e)
 	struct grown like = {.by = 0};
 	int rc;
 
-	/* Prometheus gives 11,000 samples at most. */
+	/* An answer of Prometheus has at most 11,000 samples of a series. */
 	bounds.kept_values_max = bounds.values_max;
 	bounds.kept_bytes_max = ITEM_BYTES_MAX;
 	AUTO_JSON root = json_pick(bytes, n, series, &bounds, NULL);

@@ -12,7 +12,7 @@
 #include "prices.h"
 #include "wire/karpenter/matrix.h"
 
-/* matrix.c reads these structs from the series, and matrix_tell.c makes facts
+/* matrix.c fills these structs from the series, and matrix_tell.c makes facts
  * of them. */
 
 /* A Node, from its birth to its last sample. */
@@ -28,7 +28,7 @@ struct life {
 
 enum counted { COUNTED_CREATED, COUNTED_DISRUPTED, COUNTED_PODS };
 
-/* One growth of a counter. */
+/* A step by which a counter grew from one sample to the next. */
 struct grown {
 	enum counted of;
 	char pool[NODEPOOL_BYTES], reason[NODEPOOL_BYTES];
@@ -53,7 +53,7 @@ struct matrix {
 	struct index by_labels; /* the counters */
 	struct prices prices;
 	struct pieces pieces; /* the machines of a decision */
-	int64_t pods_ms; /* of the first sample of pods; STAMP_NONE: none */
+	int64_t pods_ms; /* the first sample of COUNTED_PODS, or STAMP_NONE */
 	struct matrix_sums sums;
 };
 

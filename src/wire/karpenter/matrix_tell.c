@@ -13,8 +13,9 @@
  * those Nodes of the NodePool whose birth or end follows it next.
  *
  * The lives are sorted by birth for creations and by end for disruptions, and
- * the steps by time, so each takes one pass over both.  A count that
- * no Node accounts for is `lost`, and is reported.
+ * the steps by time.  So creations and disruptions each take one pass over
+ * lives and steps.  A disruption that no Node accounts for is `lost`, and is
+ * reported.
  */
 
 #define BOOT_MS 900000	 /* a Node joins within this time of its NodeClaim */
@@ -51,17 +52,18 @@ by_step(const void *a, const void *b)
 	return rc != 0 ? rc : (int)x->of - (int)y->of;
 }
 
-/* Returns whether the growth counts.  The first sample of a series may count
- * things that are older than the answer. */
+/* Returns whether the step counts.  The first sample of a series has no sample
+ * before it, so it counts only if the series began after the answer did.
+ * Otherwise it may count things that are older than the answer. */
 static bool
 counts(const struct matrix *m, const struct grown *g)
 {
 	return !g->first || g->at_ms > m->sums.from_ms + m->sums.step_ms;
 }
 
-/* Joins the growth of series in one step into one decision, if they differ only
- * in other labels (since Karpenter 1.15 the capacity type and how a node
- * ends). */
+/* Joins the steps of a counter that have the same time, NodePool and reason
+ * into one, which becomes one decision.  There are several if series differ in
+ * other labels (since Karpenter 1.15 the capacity type and how a node ends). */
 static void
 join_steps(struct matrix *m)
 {
@@ -145,9 +147,10 @@ is_voluntary(const char *reason)
 	       strcmp(reason, "underutilized") == 0;
 }
 
-/* Returns how many pods these nodes of a step had, or -1 if Karpenter did not
- * count pods yet.  The growth of the counter of pods stands behind that of the
- * step. */
+/* Returns how many pods were on those Nodes of the step *g that were found
+ * (`nodes`), as their share of the step's pods.  Returns -1 if Karpenter did
+ * not count pods yet.  by_step puts the step of the counter of pods right
+ * behind *g. */
 static long long
 pods_of(const struct matrix *m, const struct grown *g, size_t nodes)
 {
@@ -163,8 +166,9 @@ pods_of(const struct matrix *m, const struct grown *g, size_t nodes)
 			   .5);
 }
 
-/* Finds the Nodes that a step of the counter of disruptions has counted, as
- * find_made does but by their ends, and tells the decision. */
+/* Finds the Nodes that a step of the counter of disruptions has counted, and
+ * tells the decision.  It searches as find_made does, but by the ends of the
+ * Nodes instead of their births. */
 static int
 tell_decision(struct matrix *m, const struct grown *g, size_t *from,
 	      snapshot_fn *fn, void *ctx, struct err *e)

@@ -20,8 +20,8 @@ struct pieces {
 	char *text;
 };
 void pieces_done(struct pieces *p);
-/* Makes room for n machines, or a copy of the text.  Returns -1 if there is no
- * memory. */
+/* pieces_nodes makes room for n machines, and pieces_text copies the text.
+ * Both return -1 if there is no memory. */
 int pieces_nodes(struct pieces *p, size_t n);
 int pieces_text(struct pieces *p, const char *text);
 
@@ -38,8 +38,8 @@ void batch_add(struct batch *b, const struct fact *f);
  * is none. */
 bool batch_next(struct batch *b, struct fact *out);
 
-/* Reads a parsed line of Karpenter's log, or of a record.  The line outlives
- * the fact. */
+/* Read a parsed line of Karpenter's log, or of a record.  The fact points into
+ * the line, which has to outlive it. */
 enum line_what log_fact(const struct json *line, struct pieces *p,
 			struct fact *f);
 enum line_what record_read(const struct json *line, struct pieces *p,
@@ -49,10 +49,10 @@ enum line_what record_read(const struct json *line, struct pieces *p,
  * Returns -1 if the value is no string or too long. */
 int pieces_take_name(const struct json *v, size_t max, const char **out);
 
-/* Copies a reason in lower case; one that is too long becomes "". */
+/* Copies a reason in lower case.  A reason that is too long becomes "". */
 void pieces_take_reason(const char *text, char reason[NODEPOOL_BYTES]);
 
-/* Returns whether v is a time, and sets *out then. */
+/* If v is a time, sets *out to it and returns true. */
 bool snapshot_time(const struct json *v, int64_t *out);
 /* The same for a time as zap writes it: where the time zone is not UTC, its
  * offset has no colon ("+0100"). */
@@ -65,19 +65,20 @@ const struct json *snapshot_condition(const struct json *object,
 				      const char *type, int64_t *at_ms);
 
 /* A reader of the audit log's events.  It tells what the objects in them say,
- * and each fact once. */
+ * and tells each fact only once. */
 struct audit;
 struct audit *audit_new(void);	  /* NULL if no memory */
 void audit_free(struct audit *a); /* accepts NULL */
 /* Returns whether the line is an event of an audit log. */
 bool audit_is(const struct json *line);
-/* Reads an event.  It returns LINE_FACT if the batch, which was empty before,
- * has one fact or more, and otherwise LINE_OTHER, LINE_INCOMPLETE, LINE_BARE or
+/* Reads an event.  Returns LINE_FACT if the batch, which was empty before, has
+ * one fact or more, and otherwise LINE_OTHER, LINE_INCOMPLETE, LINE_BARE or
  * LINE_BROKEN. */
 enum line_what audit_read(struct audit *a, const struct json *line,
 			  struct batch *to, const char **message);
 
-/* The same for an answer of the holder's /status. */
+/* The same two functions for an answer of the holder's /status.  holder_read
+ * returns LINE_FACT, LINE_REFUSED or LINE_BROKEN. */
 bool holder_is(const struct json *line);
 enum line_what holder_read(const struct json *line, struct batch *to,
 			   const char **message);

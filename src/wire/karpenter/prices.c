@@ -57,7 +57,8 @@ by_time(const void *a, const void *b)
 
 	if (rc == 0)
 		rc = x->from_ms < y->from_ms ? -1 : x->from_ms > y->from_ms;
-	/* Two replicas may say different things at once. */
+	/* Two replicas may report different values for the same moment.  The
+	 * order must not depend on which of them came first. */
 	if (rc == 0)
 		rc = x->value < y->value ? -1 : x->value > y->value;
 	return rc;

@@ -8,10 +8,10 @@
 #include "core/base/limits.h"
 
 /*
- * The price of an average Node of a NodePool.  Karpenter reports the cost of
- * all Nodes together, which is divided by their number.  Add all figures first,
- * in any order, then call prices_sort, and then prices_at.  A zeroed struct is
- * a valid start.  Not thread-safe.
+ * Computes the price of an average Node of a NodePool.  Karpenter reports the
+ * cost of all Nodes of the NodePool together, which is divided by their number.
+ * Add all figures first, in any order, then call prices_sort, and then
+ * prices_at.  A zeroed struct is a valid start.  Not thread-safe.
  */
 struct price_level {
 	char pool[NODEPOOL_BYTES];

@@ -34,7 +34,7 @@ kubeconfig_done(struct kubeconfig *k)
 	*k = (struct kubeconfig){0};
 }
 
-/* --- cluster and user ----------------------------------------------------- */
+/* --- reading cluster and user --------------------------------------------- */
 
 static bool
 is_url(const char *s)
@@ -64,7 +64,7 @@ read_server(const struct yaml *cluster, char **out, struct err *e)
 				 "server: missing, expected an http(s) URL");
 	if (field_string(cluster, "server", out, e))
 		return -1;
-	if (strchr(*out, '@') != NULL) /* a password may stand before it */
+	if (strchr(*out, '@') != NULL) /* a password may be before the '@' */
 		return yaml_fail(v, e,
 				 "server: a user is in it, expected a URL "
 				 "such as https://host:6443");
@@ -175,7 +175,8 @@ not_found(const struct yaml *entries, const char *inner, const char *name,
 			 b.full ? ", …" : "");
 }
 
-/* Finds the mapping `inner` of the entry with that name in the list of root. */
+/* Finds the entry called `name` in root's list `list`, and gets its mapping
+ * `inner`.  If there is no such entry, the error names the place of `asked`. */
 static int
 entry_find(const struct yaml *root, const char *list, const char *inner,
 	   const char *name, const struct yaml *asked, const struct yaml **out,

@@ -14,8 +14,8 @@
  * extension that it would get as spec.cluster.config.
  *
  * Values of arguments and variables may be secret, so no error shows one.  *out
- * is made only when everything was good.  The caller runs the program by
- * edge/exec; nothing is run here.
+ * is set only when everything was good.  Nothing is run here: edge/exec runs
+ * the program.
  */
 
 #define GROUP "client.authentication.k8s.io/"
@@ -75,7 +75,8 @@ read_command(const struct yaml *exec, const char *dir, char **out,
 		       : field_file(exec, "command", dir, out, e);
 }
 
-/* Gets the list under the key and checks its length.  NULL is an empty list. */
+/* Gets the list under the key and checks its length.  If there is none, *out is
+ * NULL, which counts as an empty list. */
 static int
 get_list(const struct yaml *exec, const char *key, unsigned max,
 	 const struct yaml **out, struct err *e)
@@ -167,8 +168,8 @@ read_env(const struct yaml *exec, char **out, struct err *e)
 	return 0;
 }
 
-/* kubelogin's hint has several lines.  They are joined, with one space between
- * words. */
+/* Reads the install hint, and joins its lines with one space between words.
+ * kubelogin's hint has several lines. */
 static int
 read_hint(const struct yaml *exec, char **out, struct err *e)
 {

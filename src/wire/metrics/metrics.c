@@ -7,14 +7,15 @@
 
 /*
  * Writes the page of /metrics in Prometheus' text format.  The counters are
- * atomics that any thread adds to; each is read once, and no lock is taken.
- * The names and labels of most of them are the rows of COUNTERS
- * (core/base/counters.h), and `helps` has a help for each family.
+ * atomics that any thread adds to, so they are read without a lock.  The names
+ * and labels of most counters are the rows of COUNTERS (core/base/counters.h),
+ * and `helps` has a help for each family.
  *
- * Gauges and everything else that belongs to the leader come in a struct that
- * the caller has filled under its lock, so nothing here waits.  Names from the
- * cluster are escaped.  If the buffer is full, it says so, and the caller
- * answers with an error.
+ * Most gauges come in a struct that the caller has filled under its lock.
+ * Scopes and NodePools come one by one from the caller's iterators, which may
+ * take that lock for each.  Names from the cluster are escaped.  If the page
+ * does not fit the buffer, b->full is set, and the caller answers with an
+ * error.
  */
 
 static const struct {
@@ -48,10 +49,10 @@ static const struct {
 	 "Certificate pairs that could not be used."},
 };
 
-/* Returns the prefix of a metric.  "=name" has no prefix, because other
- * controllers export a metric of this name too.  "?name" is a metric of holds.
- * With MODE_OBSERVE its name begins with would_, so that nobody takes it for a
- * real hold. */
+/* Returns the prefix of a metric, and moves *name past a mark at its beginning.
+ * "=name" has no prefix, because other controllers export a metric of this name
+ * too.  "?name" is a metric of holds.  With MODE_OBSERVE its name begins with
+ * would_, so that nobody takes it for a real hold. */
 static const char *
 prefix_of(const char **name, bool observes)
 {
@@ -83,8 +84,9 @@ family(struct buf *b, bool observes, const char *name, const char *type,
 	buf_printf(b, " %s\n", type);
 }
 
-/* Escapes a byte that a terminal does not show as \x9b, because Prometheus
- * refuses a page that is not UTF-8.  Names that differ stay different. */
+/* Writes the value of a label.  A character that a terminal does not show is
+ * written as the hexadecimal code of each of its bytes, such as \x9b.  A raw
+ * byte would not do, because Prometheus refuses a page that is not UTF-8. */
 static void
 label_value(struct buf *b, const char *s)
 {
@@ -229,7 +231,8 @@ write_scopes(struct buf *b, const struct metrics_gauges *g,
 	}
 }
 
-/* Only the leader writes this, like all metrics of holds. */
+/* Only the leader tells until when NodePools are held.  Other replicas know the
+ * NodePools as well, but hold nothing. */
 static void
 write_by_hand(struct buf *b, const struct metrics_gauges *g,
 	      metrics_nodepool_fn *nodepools, void *ctx)

@@ -21,7 +21,7 @@ digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Copies a part of a query into a text for people. */
+/* Copies the beginning of a part of a query for an error message. */
 static void
 show(char out[SHOWN_BYTES], const char *s, size_t n)
 {
@@ -132,7 +132,8 @@ static const struct {
 	const char *name, *type; /* of a media type */
 	enum status_format f;
 } formats[] = {
-	/* Of formats with the same weight, the first one is taken. */
+	/* Of formats that are named with the same weight and equally exactly,
+	 * the first one is taken. */
 	{"text", "text/plain", STATUS_TEXT},
 	{"json", "application/json", STATUS_JSON},
 	{"html", "text/html", STATUS_HTML},
@@ -166,8 +167,8 @@ names(const char *range, size_t n, const char *type)
 	return n == 3 && strncmp(range, "*/*", 3) == 0;
 }
 
-/* Returns the weight of a media range, in thousandths.  One that cannot be read
- * counts as 1. */
+/* Returns the weight of a media range, in thousandths.  A weight that cannot be
+ * read counts as 1. */
 static int
 weight(const char *range, size_t n)
 {

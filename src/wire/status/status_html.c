@@ -6,12 +6,12 @@
 #include "core/base/stamp.h"
 #include "status_parts.h"
 
-/* The parts of every answer in HTML: its head with the style, escaped names,
+/* Writes what every answer in HTML has: its head with the style, escaped names,
  * and times.  The output is well-formed XML, too. */
 
-/* The page may load and run nothing, and apply no style but this one:
- * STYLE_HASH is the SHA-256 of STYLE, which tests/edge/test_daemon_page.py
- * compares. */
+/* status_policy lets the page load and run nothing, and apply no style but this
+ * one.  STYLE_HASH is the SHA-256 of STYLE in base64;
+ * tests/edge/test_daemon_page.py checks that it is. */
 #define STYLE                                                                    \
 	":root{color-scheme:light dark;--bg:#fff;--fg:#24292f;--dim:#57606a;"    \
 	"--line:#d8dee4;--free:#7590a8;--held:#2f7d5b;--hand:#c07f16;"           \
@@ -62,7 +62,7 @@ const char status_policy[] =
 	"default-src 'none'; style-src 'sha256-" STYLE_HASH "'; "
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-#define SHOWN_BYTES 1024 /* of a name or value that are shown */
+#define SHOWN_BYTES 1024 /* how much of a name or value is shown */
 
 void
 html_text(struct buf *b, const char *s)
@@ -128,7 +128,8 @@ void
 html_moment(struct buf *b, int64_t ms, int64_t now_ms)
 {
 	char stamp[STAMP_BYTES], today[STAMP_BYTES];
-	/* A moment may be slightly later than the beginning of the page. */
+	/* now_ms is when the page was begun, so a moment may be slightly later
+	 * without being in the future. */
 	bool ahead = ms >= now_ms + 500;
 
 	if (ms == STAMP_NONE) {
@@ -162,10 +163,11 @@ html_end(struct buf *b)
 	buf_puts(b, "</body></html>\n");
 }
 
-/* --- the text, escaped ---------------------------------------------------- */
+/* --- answers that consist of a text --------------------------------------- */
 
-/* The last part of the buffer is for the text, and all others are for the
- * escaped text, because a character becomes at most six. */
+/* The free room of the buffer is divided into this many parts.  The last part
+ * is for the plain text.  The others are for the escaped text, in which a
+ * character becomes at most six. */
 #define PARTS 8
 
 struct buf

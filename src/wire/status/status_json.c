@@ -7,21 +7,23 @@
 #include "wire/json/json_printf.h"
 
 /*
- * The answers of /status in JSON.  docs/status.md has the schema, and programs
- * rely on it: a member keeps its name and its type, and is null if it is not
- * known.
+ * Writes the answers of /status in JSON.  docs/status.md has the schema, and
+ * programs rely on it: a member keeps its name and its type, and is null if it
+ * is not known.
  *
  * The items (scopes, NodePools, turns) are asked for one after the other while
- * they are written, so that the caller's lock is held for one at a time.  If
- * an item does not fit, it is removed and counted in `left` (words_settle), so
- * the answer is always a complete document.
+ * they are written, so that the caller's lock is held for one at a time.  If an
+ * item does not fit, it is removed and counted in `left` (words_settle), so the
+ * answer is always a complete document.
  */
 
 #define API_VERSION "status.karpenter-node-holder.io/v1"
 #define TAIL_BYTES 512 /* reserved for the text after the last item */
 
-/* --- values: arguments of %s, in memory of the function that calls -------- */
+/* --- values as text ------------------------------------------------------- */
 
+/* Values for a %s of json_printf: a text, or NULL if there is no such time.
+ * The text lives until the end of the block that uses the macro. */
 #define MOMENT(ms) moment(ms, (char[STAMP_BYTES]){""})
 #define SPAN(ms) span(ms, (char[DURATION_BYTES]){""})
 
@@ -285,7 +287,7 @@ write_items(struct buf *b, const struct status_head *h,
 	    const struct status_items *items)
 {
 	uint64_t scopes = 0, nodepools = 0, turns = 0, before = UINT64_MAX;
-	/* Each part may use the room that the parts before it have left. */
+	/* Each list may use the room that the lists before it have left. */
 	size_t room = b->cap - TAIL_BYTES;
 	struct buf was;
 
@@ -329,7 +331,7 @@ void
 status_json(struct buf *b, const struct status_head *h,
 	    const struct status_items *items)
 {
-	char authority[17]; /* in hex: JSON's numbers are too small for it */
+	char authority[17]; /* in hex, as JSON's numbers end at 2^53 */
 
 	(void)snprintf(authority, sizeof(authority), "%016llx",
 		       (unsigned long long)h->cert_authority);

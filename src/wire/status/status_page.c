@@ -66,7 +66,7 @@ count_by_hand(const struct status_items *items, struct hand_holds *hand)
 	}
 }
 
-/* Writes " until …", and why it may be later. */
+/* Writes " until …", and what ends the state then, or why it may be later. */
 static void
 put_until(struct buf *b, const struct status_head *h,
 	  const struct scope_status *s)
@@ -509,7 +509,7 @@ put_nodepools(struct buf *b, const struct status_items *items, size_t limit)
 	buf_puts(b, "</section>\n");
 }
 
-/* --- turns ---------------------------------------------------------------- */
+/* --- the history ---------------------------------------------------------- */
 
 static void
 put_turn(struct buf *b, const struct status_head *h, const struct turn *t)

@@ -4,9 +4,10 @@
 
 #include "wire/status/status.h"
 
-/* The functions that the files of this room share.  status.c calls the other
- * files.  status_page.c calls status_timeline.c, and both call status_html.c,
- * which calls status_text.c.  All call words.c. */
+/* The files of this room share these functions.  status.c calls the files of
+ * the formats.  status_page.c calls status_timeline.c, and both call
+ * status_html.c.  status_html.c and status_page.c call status_text.c.  All but
+ * status.c and status_html.c call words.c. */
 
 /* status_json.c, status_text.c and status_page.c write the answers in these
  * formats. */
@@ -28,11 +29,11 @@ void status_page_machines(struct buf *b, const struct status_head *h,
 			  const struct status_machines *list);
 /* Appends one line of text that comes from elsewhere, such as a reason. */
 void status_text_line(struct buf *b, const char *s);
-/* Appends a name or value as a terminal may show it.  Returns how many
- * characters that are. */
+/* Appends a name or value, with a '?' for each character that a terminal does
+ * not show (utf8_shown).  Returns the number of characters appended. */
 size_t status_text_safe(struct buf *b, const char *s);
 /* Append a line of status_text without its first word and its newline.  The
- * line has no text from elsewhere. */
+ * line has no text that comes from elsewhere. */
 void status_text_certificate(struct buf *b, const struct status_head *h);
 void status_text_admissions(struct buf *b, const struct status_admissions *a);
 void status_text_views(struct buf *b, const struct status_report *r);
@@ -45,8 +46,8 @@ void status_page(struct buf *b, const struct status_head *h,
 void status_timeline(struct buf *b, const struct status_head *h,
 		     const struct status_items *items, size_t limit);
 
-/* status_html.c.  These two write the beginning and the end of each answer in
- * HTML. */
+/* The functions of status_html.c follow.  html_begin and html_end write the
+ * beginning and the end of each answer in HTML. */
 void html_begin(struct buf *b, const char *title);
 void html_end(struct buf *b);
 /* html_text appends text, escaped.  html_name appends a name or value from
@@ -74,12 +75,12 @@ const char *words_write(enum act a);
 const char *words_outcome(enum written_how h);
 const char *words_wait(enum status_wait w);
 const char *words_resource(enum kind k); /* NULL if none */
-/* Appends what the wait means, as a sentence without a full stop. */
+/* Writes what wait i means, as a sentence without a full stop. */
 #define WAIT_BYTES 160
 void words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
 			 unsigned i);
-/* Writes that objects carry our hold although the mode is observe.  Returns
- * false if no object does. */
+/* Writes how many objects carry our hold although the mode is observe.  Returns
+ * false if none does, or if the mode is enforce. */
 #define LEFT_BYTES 160
 bool words_left(char out[LEFT_BYTES], const struct status_head *h);
 /* Returns the scope's name for people. */
@@ -95,8 +96,9 @@ void words_hand(const struct status_head *h, const struct hand_holds *hand,
 		char out[HAND_BYTES]);
 
 /* Returns how many machines of a list were left out.  `seen` is how many were
- * visited.  If `left` is not 0, the last of these did not fit.  There may be
- * more machines now than were counted. */
+ * visited.  If `left` is 0, all of them fitted and there were no more;
+ * otherwise the last one visited did not fit.  list->total was counted earlier,
+ * so there may be more machines now. */
 uint64_t words_left_out(const struct status_machines *list, uint32_t seen,
 			uint64_t left);
 
@@ -105,9 +107,9 @@ const char *words_half_held(const struct half_status *h);
 const char *words_held_by(const struct machine_status *m);
 /* Returns what a person did: "held", "released", "otherValue" or NULL. */
 const char *words_person(const struct machine_status *m);
-/* When the hold of a machine ends, as far as is known, or STAMP_NONE.  `why`
- * names the reason that ends last, such as "scale-up".  It is a static string.
- */
+/* at_ms is when the hold of a machine ends, as far as is known, or STAMP_NONE.
+ * `earliest` says that it may end later.  `why` names the reason that ends
+ * last, such as "scale-up".  It is a static string. */
 struct machine_until {
 	int64_t at_ms;
 	bool earliest;
@@ -116,13 +118,15 @@ struct machine_until {
 struct machine_until words_until(const struct machine_status *m,
 				 const struct scope_status *scope,
 				 int64_t now_ms);
-/* Returns the scope that holds the machine because it is busy.  Returns NULL if
- * no scope does, or if it is unknown. */
+/* Returns `scope` if it holds the machine because it is busy and it is known
+ * which machine restarted its quiet time.  Otherwise returns NULL. */
 const struct scope_status *words_restarted(const struct machine_status *m,
 					   const struct scope_status *scope);
 /* When Karpenter may disrupt the machine if nothing else happens. */
 enum machine_free {
-	FREE_UNSAID, /* not told: it goes anyway, or is never disrupted */
+	/* Nothing is said: the machine is being deleted, Karpenter does not
+	 * manage it, or with MODE_OBSERVE an earlier hold is still on it. */
+	FREE_UNSAID,
 	FREE_NOW,
 	FREE_THEN, /* at the end of words_until */
 	FREE_SOON, /* once the hold is removed, which is due */
@@ -132,9 +136,9 @@ enum machine_free {
 enum machine_free words_free(const struct status_head *h,
 			     const struct machine_status *m,
 			     const struct machine_until *until);
-/* The cells of a row in a list of machines: its name, who holds it, and why.
- * If words_row_why sets *with_reason, the reason of the hold-until belongs
- * after it. */
+/* The cells of a row in a list of machines: the machine's name, who holds it,
+ * and why.  If words_row_why sets *with_reason, the caller appends the reason
+ * that a person gave for the hold-until. */
 #define ROW_WHY_BYTES 64
 const char *words_row_name(const struct machine_status *m);
 const char *words_row_by(const struct machine_status *m);
@@ -143,7 +147,7 @@ void words_row_why(const struct machine_status *m,
 		   bool *with_reason);
 
 /* Writes the value of annotation k of the NodePool in its normal form.  Returns
- * false if it has none that is in force. */
+ * false if the annotation is missing or not in force. */
 #define ANNOTATION_BYTES 40
 bool words_annotation(const struct nodepool_status *p, enum nodepool_key k,
 		      char out[ANNOTATION_BYTES]);

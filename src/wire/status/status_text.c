@@ -11,7 +11,7 @@
 /*
  * Writes the answers of /status for a terminal, and for everybody else who
  * reads text.  Everything that comes from the cluster passes through
- * status_text_safe, which shows no character that would do something to a
+ * status_text_safe, which replaces each character that would do something to a
  * terminal.
  *
  * Tables are laid out in two passes over the items: the first finds the width
@@ -25,7 +25,7 @@
 #define COLUMNS_LEAST 8
 #define ROWS_SHOWN 2000 /* of the list of machines */
 
-/* --- pieces --------------------------------------------------------------- */
+/* --- names, times and durations ------------------------------------------- */
 
 size_t
 status_text_safe(struct buf *b, const char *s)
@@ -178,7 +178,7 @@ write_head(struct buf *b, const struct status_head *h)
 	buf_puts(b, "\n");
 }
 
-/* The identity begins with the name of the pod. */
+/* Writes who leads.  The identity begins with the name of the pod. */
 static void
 write_follower(struct buf *b, const struct status_lead *l)
 {
@@ -196,7 +196,7 @@ write_follower(struct buf *b, const struct status_lead *l)
 	buf_puts(b, ".\n");
 }
 
-/* --- items ---------------------------------------------------------------- */
+/* --- scopes, NodePools and the history ------------------------------------ */
 
 static void
 write_waits(struct buf *b, size_t indent, const struct status_waits *w)
@@ -640,7 +640,7 @@ write_row(struct buf *b, const struct widths *w, const struct status_head *h,
 	buf_puts(b, "\n");
 }
 
-/* Writes the rows or, without b, finds their widths. */
+/* Writes the rows.  If b is NULL, it only finds the widths of the columns. */
 static uint64_t
 write_rows(struct buf *b, struct widths *w, const struct status_head *h,
 	   const struct status_machines *list)

@@ -8,15 +8,15 @@
 #include "status_parts.h"
 
 /*
- * The timeline of the page: a row for each scope, and for each NodePool that a
- * person holds, in the look of the pictures of docs/rules.md.  A row is as wide
- * as its reader has room, so each x is a share of it.
+ * Writes the timeline of the page: a row for each scope, and for each NodePool
+ * that a person holds, in the look of the pictures of docs/rules.md.  A row is
+ * as wide as the reader's window allows, so each x is a share of that width.
  *
- * The turns of the history are read once, the newest first, into an array at
- * the end of the page's buffer (read_past).  The rows are then written in front
- * of it: first the scopes that are held or have turned, then the NodePools that
- * people hold, then all other scopes.  A row that has no room is taken back and
- * counted.
+ * The turns of the history (holds and releases) are read once, the newest
+ * first, into an array at the end of the page's buffer (read_past).  The rows
+ * are then written in front of that array: first the scopes that are held or
+ * have turned, then the NodePools that people hold, then all other scopes.  A
+ * row that has no room is taken back and counted.
  */
 
 #define ROWS_SHOWN 30
@@ -92,7 +92,8 @@ step_of(int64_t last_ms)
 	return minutes[i] * (int64_t)60000;
 }
 
-/* The lines of all rows are made once, as #g. */
+/* Writes the axis.  The vertical lines, which all rows show, are defined once,
+ * as #g. */
 static void
 axis(struct buf *b, const struct chart *c)
 {
@@ -158,8 +159,9 @@ struct stretch {
 	int high;
 };
 
-/* Says above its beginning when a stretch began, but not over the words of a
- * later one.  Behind the end of the row the style leaves room for words. */
+/* Writes when a stretch began, above its beginning, unless this would overlap
+ * the words of a later stretch.  The style leaves room for words behind the end
+ * of the row. */
 static void
 words_at(struct buf *b, const struct chart *c, const struct stretch *s,
 	 int *words_x)
@@ -265,7 +267,7 @@ draw_row(struct buf *b, struct chart *c, const char *name, bool by_hand,
 	box(b, "u", c, c->from_ms, c->known_ms, 14);
 	buf_puts(b, "<use href=\"#g\"/>");
 	box(b, "f", c, c->known_ms, c->h->now_ms, 2);
-	/* The newest box comes first, so it has its words in any case. */
+	/* The newest box comes first, so that it always gets its words. */
 	if (now->class != NULL)
 		box(b, now->class, c, now->from_ms, now->to_ms, now->high);
 	if (now->class != NULL && now->class[0] == 'o')
@@ -295,7 +297,7 @@ scope_rows(struct buf *b, struct chart *c, const struct status_items *items,
 			s.since_ms != STAMP_NONE ? s.since_ms : c->known_ms,
 			c->h->now_ms, s.state == SCOPE_HELD ? 14 : 12};
 
-		if (now.from_ms > now.to_ms) /* as in read_past */
+		if (now.from_ms > now.to_ms) /* the clock was set back */
 			now.from_ms = now.to_ms;
 		if ((now.class != NULL || s.since_ms > c->from_ms) == turned)
 			draw_row(b, c, words_scope(c->h, s.name), false, &now);
@@ -315,7 +317,7 @@ nodepool_rows(struct buf *b, struct chart *c, const struct status_items *items)
 		for (unsigned k = 0; k < c->past_n; k++) {
 			if (!is_of(&c->past[k], p.nodepool.name, true))
 				continue;
-			/* The newest one is that which is in force. */
+			/* The newest hold-until is the one in force. */
 			if (!any || now.from_ms == c->known_ms)
 				now.from_ms = c->past[k].from_ms;
 			any = true;
@@ -327,7 +329,9 @@ nodepool_rows(struct buf *b, struct chart *c, const struct status_items *items)
 
 /* --- the whole timeline --------------------------------------------------- */
 
-/* Reads the turns into room at the end of the page.  Returns how many. */
+/* Reads the history into `past`, and returns how many holds it tells.  If the
+ * history is full, *oldest_ms is the time of its oldest turn, and otherwise
+ * STAMP_NONE. */
 static unsigned
 read_past(struct past *past, const struct status_head *h,
 	  const struct status_items *items, int64_t *oldest_ms)
@@ -358,7 +362,7 @@ read_past(struct past *past, const struct status_head *h,
 			       p->by_hand ? t.scope : words_scope(h, t.scope));
 		n++;
 	}
-	/* If the ring is full, the time before it is unknown. */
+	/* If the history is full, older turns are lost. */
 	if (turns < JOURNAL_TURNS)
 		*oldest_ms = STAMP_NONE;
 	return n;

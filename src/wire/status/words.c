@@ -9,15 +9,15 @@
 #include "status_parts.h"
 
 /*
- * The words that the formats of /status share, so that a reader finds the same
- * in each of them: the names of states, sentences about what is waited for, who
- * holds a machine, and until when.
+ * The formats of /status share the words in this file, so that a reader finds
+ * the same in each of them: the names of states, sentences about what is waited
+ * for, who holds a machine, and until when.
  *
  * words_until and words_free answer the two questions that people ask: until
- * when is it held, and when may Karpenter take it?  They conclude this from the
- * reports of core/controller/status.h alone.  All functions are pure.  Texts
- * that they return are static, and texts that they write have a bound that
- * status_parts.h names.
+ * when is a machine held, and when may Karpenter take it?  They conclude this
+ * from the reports of core/controller/status.h alone.  All functions are pure.
+ * Texts that they return are static, and texts that they write have a bound
+ * that status_parts.h names.
  */
 
 const char *
@@ -183,7 +183,7 @@ words_half_held(const struct half_status *h)
 	return h->tenure == TENURE_OURS ? "holder" : NULL;
 }
 
-/* The Node's hold is the one that Karpenter looks at. */
+/* Karpenter looks at the Node's hold, so the Node comes first. */
 const char *
 words_held_by(const struct machine_status *m)
 {
@@ -229,12 +229,14 @@ words_until(const struct machine_status *m, const struct scope_status *scope,
 		u.at_ms = m->own_ms;
 		u.earliest = m->booting;
 	}
-	/* What people hold of the scope is in manual_ms. */
+	/* A scope that is held until a hold-until ends does not count here.
+	 * manual_ms below has the hold-until of the machine's own NodePool. */
 	if (scope != NULL && scope->state == SCOPE_HELD && !m->drifts &&
 	    !scope->until_hand) {
 		if (scope->until_ms == STAMP_NONE || scope->until_ms > u.at_ms)
 			u.why = "scale-up";
-		/* A scope whose end nobody knows ends later than that. */
+		/* If it is unknown when the scope's hold ends, the machine's
+		 * own deadline is only the earliest end. */
 		if (scope->until_ms == STAMP_NONE) {
 			u.earliest = u.at_ms != STAMP_NONE;
 		} else if (scope->until_ms >= u.at_ms) {
@@ -383,7 +385,7 @@ words_bad(const struct nodepool_status *p, enum nodepool_key k,
 	return true;
 }
 
-/* --- lists that have no room ---------------------------------------------- */
+/* --- items that do not fit ------------------------------------------------ */
 
 uint64_t
 words_left_out(const struct status_machines *list, uint32_t seen, uint64_t left)

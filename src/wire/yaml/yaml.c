@@ -11,16 +11,16 @@
 
 /*
  * Builds a tree from libyaml's events.  There is no recursion, so a deep file
- * costs no stack: `open` is the map or list whose end has not come yet, and
- * each node knows its parent.
+ * costs no stack: `open` is the innermost map or list whose end has not come
+ * yet, and each node knows its parent.
  *
- * What a configuration does not need is refused: anchors, tags, several
- * documents, keys that are no scalars, and a key that comes twice.  The nodes
- * and their depth are bounded.  Every node keeps its place in the file for
- * error messages.  yaml_node.c has the functions that read the tree.
+ * What a configuration does not need is refused: anchors, aliases, tags,
+ * several documents, keys that are no scalars, and a key that comes twice.  The
+ * nodes and their depth are bounded.  Every node keeps its place in the file
+ * for error messages.  yaml_node.c has the functions that read the tree.
  */
 
-/* What is being built. */
+/* The state of the build. */
 struct builder {
 	yaml_parser_t parser;
 	struct yaml_tree *tree;
@@ -195,8 +195,8 @@ by_key(const void *a, const void *b)
 	return x->key_at.col < y->key_at.col ? -1 : 1;
 }
 
-/* The keys are sorted and not compared pairwise, because a hostile file may
- * have as many keys as it may have values. */
+/* Fails if a key comes twice.  The keys are sorted and not compared pairwise,
+ * because a hostile file may have as many keys as it may have values. */
 static int
 check_unique(struct builder *b, const struct yaml *map)
 {

@@ -8,8 +8,8 @@
 #include "wire/yaml/yaml.h"
 
 /*
- * The nodes of a tree.  yaml.c builds it from libyaml's events, and yaml_node.c
- * reads it.  No other file includes this header.
+ * The nodes of a tree.  yaml.c builds the tree from libyaml's events, and
+ * yaml_node.c reads it.  No other file includes this header.
  */
 enum yaml_shape {
 	SHAPE_MAP,
