@@ -12,7 +12,7 @@
  * CLOCK_BOOTTIME plus an offset to the API server's clock.  The offset is the
  * median of the offsets that the `Date` headers of the last answers show.
  * Before the first answer, server time is CLOCK_REALTIME.  Any thread may call
- * any function, and none waits.
+ * any function, and no function waits.
  */
 struct clock;
 
@@ -25,15 +25,17 @@ int64_t clock_wall_ms(void); /* CLOCK_REALTIME, for log lines */
 struct now clock_now(const struct clock *c);
 
 /* Takes the Date of an answer.  sent_ms is the boot time when the request was
- * sent, boot_ms the boot time when the answer was read.  If they are more than
- * a second apart, because the answer was slow or this process slept, the Date
- * is used only if it contradicts the present offset. */
+ * sent, boot_ms the boot time when the answer was read.  If these times are
+ * more than a second apart, because the answer was slow or this process slept,
+ * the Date is ignored unless it contradicts the present offset.  A Date before
+ * 2024 is always ignored. */
 void clock_date(struct clock *c, int64_t date_ms, int64_t sent_ms,
 		int64_t boot_ms);
 
-/* Returns true if the offset has moved by more than CLOCK_SHIFT_MS since it
- * last returned true or, the first time, since clock_new, when the offset was
- * that of CLOCK_REALTIME.  *by_ms is the difference.  For the log only. */
+/* Returns true if the offset has moved by more than CLOCK_SHIFT_MS since the
+ * last call that returned true.  Before there was such a call, the offset is
+ * compared with that of CLOCK_REALTIME at the time of clock_new.  *by_ms is the
+ * difference.  For the log only. */
 bool clock_shifted(struct clock *c, int64_t *by_ms);
 
 #endif

@@ -8,9 +8,9 @@
 
 #include "core/base/err.h"
 
-/* Reads a whole file into *out, which gets a NUL behind its *n bytes and which
- * the caller frees.  ERR_SYSTEM: the file cannot be read.  ERR_LIMIT: it has
- * more than bytes_max bytes.  The error names the file.  Any thread. */
+/* Reads a whole file into *out, as *n bytes and a NUL.  The caller frees *out.
+ * ERR_SYSTEM: the file cannot be read.  ERR_LIMIT: it has more than bytes_max
+ * bytes.  The error names the file.  Any thread. */
 int file_read(const char *path, size_t bytes_max, char **out, size_t *n,
 	      struct err *e);
 
@@ -40,8 +40,8 @@ void file_draft_done(struct file_draft *d);
 
 /* Checks whether a file may be written to path.  Fails with ERR_INPUT, and
  * names path, if path is something other than a regular file, if it is one of
- * the n other files, or if it is open as stdin, stdout or stderr.  Other names
- * of the same file are recognized.  A path that does not exist is allowed. */
+ * the n other files, or if it is open as stdin, stdout or stderr.  A file is
+ * recognized even by another name.  A path that does not exist is allowed. */
 int file_place(const char *path, const char *const *others, size_t n,
 	       struct err *e);
 /* Returns whether a and b name the same place, so that a file written to one

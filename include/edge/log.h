@@ -52,7 +52,8 @@ struct log_field {
 	const char *str;
 	int64_t num;
 };
-/* Make a field: a string, where NULL counts as "", or an integer. */
+/* LS makes a field with a string, where NULL counts as "".  LI makes a field
+ * with an integer. */
 #define LS(k, v) ((struct log_field){.type = LOG_STR, .key = (k), .str = (v)})
 #define LI(k, v) ((struct log_field){.type = LOG_INT, .key = (k), .num = (v)})
 

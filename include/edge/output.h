@@ -9,10 +9,10 @@
 #include "core/base/err.h"
 
 /*
- * The output of a command.  A reader that takes nothing (less, a terminal that
- * ^S has stopped, a full pipe) must delay neither the command's work nor its
- * end.  Bytes that the reader does not take at once wait in memory and go out
- * later, in order.  After a write that failed nothing more is written.  Not
+ * The output of a command.  A reader that takes nothing (a pager, a terminal
+ * that ^S has stopped, a full pipe) must delay neither the command's work nor
+ * its end.  Bytes that the reader does not take at once wait in memory and go
+ * out later, in order.  After a write has failed, nothing more is written.  Not
  * thread-safe.
  */
 struct output {
@@ -25,8 +25,9 @@ struct output {
 void output_init(struct output *o, int fd);
 void output_done(struct output *o);
 
-/* These add n bytes, or one line of text.  In a line, '?' replaces characters
- * that could control a terminal, and it is cut to OUTPUT_LINE_MAX bytes. */
+/* output_add adds n bytes.  output_line adds one line of text: it replaces
+ * characters that could control a terminal by '?', and cuts the line to
+ * OUTPUT_LINE_MAX bytes. */
 void output_add(struct output *o, const char *bytes, size_t n);
 void output_line(struct output *o, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -34,8 +35,8 @@ void output_line(struct output *o, const char *format, ...)
 /* Writes as many bytes as the reader takes now. */
 void output_flush(struct output *o);
 
-/* Returns whether OUTPUT_WAITING_MAX bytes or more wait.  The caller then
- * should add no more until some of them have been written. */
+/* Returns whether OUTPUT_WAITING_MAX bytes or more wait.  The caller should
+ * then add no more until some of them have been written. */
 bool output_is_full(const struct output *o);
 
 /* Waits until no more than `most` bytes wait.  Returns -1 with ERR_CANCELLED if

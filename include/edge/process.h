@@ -8,10 +8,11 @@
  * cannot be read is 0.  Any thread. */
 void process_read(struct metrics_process *out);
 
-/* Sets how memory is allocated (mallopt(3)): untouched pages cost nothing, and
- * no thread gets an arena of its own.  Call it before anything is allocated,
- * because glibc raises its thresholds when memory is freed, and the heap would
- * then keep a MiB more. */
+/* Makes this process use less memory.  Untouched pages cost nothing, because
+ * transparent huge pages are turned off.  All threads share two arenas of
+ * malloc, and freed memory goes back to the kernel at fixed thresholds
+ * (mallopt(3)).  Call it before anything is allocated.  Otherwise glibc raises
+ * the thresholds when memory is freed, and the heap then keeps a MiB more. */
 void process_spare_memory(void);
 
 #endif

@@ -8,9 +8,9 @@
 /*
  * The log's rate limiter.  It limits how often a phrase may be logged in a
  * window of REPEAT_WINDOW_MS (a minute), and counts the lines that are
- * suppressed.  The time is boot time; it is passed as an argument, so that
- * tests need not wait.  It owns no memory.  Not thread-safe: edge/log holds its
- * lock.
+ * suppressed.  The time is boot time.  Callers pass it as an argument, so that
+ * tests need not wait.  A struct repeats owns no memory.  Not thread-safe:
+ * edge/log calls these functions under a lock.
  */
 #define REPEAT_PHRASES 64
 #define REPEAT_WINDOW_MS 60000
@@ -19,7 +19,8 @@ struct repeat {
 	/* A string literal, not copied.  NULL: the entry is free. */
 	const char *phrase;
 	int64_t until_ms; /* the end of the window */
-	/* Lines in this window that were allowed and suppressed. */
+	/* Number of lines in this window that were allowed, and that were
+	 * suppressed. */
 	unsigned said, kept_back;
 };
 
@@ -32,15 +33,15 @@ struct repeats {
 		.due_ms = INT64_MAX                                            \
 	}
 
-/* Returns whether the phrase may be logged now.  In a window, which begins with
- * the first line, it may be logged `burst` times.  A phrase for which the table
- * has no room may always be logged. */
+/* Returns whether the phrase may be logged now.  The first line with the phrase
+ * begins a window, in which the phrase may be logged `burst` times.  A phrase
+ * for which the table has no room may always be logged. */
 bool repeats_allow(struct repeats *r, const char *phrase, unsigned burst,
 		   int64_t now_ms);
 
-/* Gets a phrase whose window is over and that had suppressed lines.  *kept_back
- * is their number.  Returns each such phrase once, and false if there is none.
- */
+/* Gets a phrase whose window is over and that had suppressed lines, with their
+ * number in *kept_back.  Each such phrase comes once.  Returns false if there
+ * is none. */
 bool repeats_report(struct repeats *r, int64_t now_ms, const char **phrase,
 		    unsigned *kept_back);
 

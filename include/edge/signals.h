@@ -14,15 +14,16 @@
  *	signals_block -> signals_take gets the first one -> signals_restore
  *
  * After the first signal has been taken they are no longer blocked, so a second
- * one ends the process at once.  All functions are for the main thread, and
- * threads that it starts in between have the signals blocked.
+ * one ends the process at once.  Only the main thread calls the functions that
+ * are not marked "any thread".  Threads that it starts while the signals are
+ * blocked have them blocked, too.
  */
 struct signals {
 	sigset_t before; /* the signal mask before signals_block */
 	int taken;	 /* the first signal that came, or 0 if none */
 };
 
-/* Makes *set the set of these signals.  Any thread. */
+/* Any thread: makes *set the set of these signals. */
 void signals_fill(sigset_t *set);
 
 /* Blocks these signals.  It also ignores SIGPIPE, because the reader of our
@@ -30,12 +31,12 @@ void signals_fill(sigset_t *set);
 void signals_block(struct signals *s);
 /* Returns the first signal, or 0 if none comes within `ms` milliseconds. */
 int signals_take(struct signals *s, int64_t ms);
-/* From now on these signals end the process at once.  Calling it twice is
- * harmless. */
+/* Restores the mask that signals_block has replaced, so that from now on these
+ * signals end the process at once.  Calling it twice is harmless. */
 void signals_restore(struct signals *s);
 
-/* Returns whether one of these signals is blocked and waits to be taken.  Any
- * thread. */
+/* Any thread: returns whether one of these signals is blocked and waits to be
+ * taken. */
 bool signals_pending(void);
 
 #endif

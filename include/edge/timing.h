@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /*
- * The deadlines of `serve` and the other commands that are not part of the
- * configuration, in milliseconds.  timing_default has those of the product,
- * from limits.h.  Tests of the whole program pass shorter ones.
+ * Deadlines that are not part of the configuration, for `serve` and the other
+ * commands, in milliseconds.  timing_default has those of the product, from
+ * limits.h.  Tests of the whole program pass shorter ones.
  */
 struct timing {
 	int64_t head_ms, body_ms, reply_ms, idle_ms;	 /* server_options */
@@ -20,7 +20,8 @@ struct timing {
 	int64_t quiet_ms;
 	/* uninstall: time between two lists that show no mark. */
 	int64_t settle_ms;
-	/* How often the soft state is written without leader election. */
+	/* How often `serve` writes its soft state (controller_soft) when it
+	 * runs without leader election. */
 	int64_t soft_ms;
 	/* Liveness: a thread that is silent for longer is stuck. */
 	int64_t heart_ms;

@@ -12,14 +12,16 @@
 #include "wire/kubeconfig/kubeconfig.h"
 
 /*
- * The command line.  serve and check share options_parse.  The other commands
- * walk their flags with flags_next.
+ * The command line.  Commands whose flags include those of the configuration
+ * (serve, both checks, certs --renew and uninstall) use options_parse or
+ * options_parse_with.  The other commands walk their flags with flags_next.
  */
 
 #define OPTIONS_WARNINGS_MAX 12
 
 struct options {
-	/* The result of defaults, file, environment and flags.  It is valid. */
+	/* The result of defaults, file, environment and flags, of which the
+	 * later ones take precedence.  The configuration is valid. */
 	struct config config;
 	/* Values of the flags with these names, or NULL. */
 	const char *config_file, *kubeconfig, *context;
@@ -53,8 +55,8 @@ int options_namespace(struct flags *f, const char **name, struct err *e);
 int options_duration(struct flags *f, const char *example, int64_t *ms,
 		     struct err *e);
 
-/* Reads and parses one kubeconfig file.  If it cannot be read, the error is
- * ERR_INPUT, because the user has named the file. */
+/* Reads and parses one kubeconfig file.  If the file cannot be read, the error
+ * is ERR_INPUT, because the user has named the file. */
 int options_kubeconfig(const char *file, const char *context,
 		       struct kubeconfig *out, struct err *e);
 

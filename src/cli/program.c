@@ -69,10 +69,10 @@ refuse_command(const char *name)
 }
 
 /* Opens /dev/null for each standard descriptor that is closed.  Otherwise the
- * next file or connection would get its number, and output for stdout or stderr
- * would go there.  /dev/null is opened for the wrong direction, so that each
- * use fails as with a closed descriptor.  Returns false if there is no
- * /dev/null. */
+ * next file or connection would get the number of the closed descriptor, and
+ * output for stdout or stderr would go there.  /dev/null is opened for the
+ * wrong direction, so that each use fails as with a closed descriptor.  Returns
+ * false if there is no /dev/null. */
 static bool
 open_standard_files(void)
 {

@@ -10,19 +10,21 @@
 
 /*
  * This worker has a connection of its own.  It asks core/protocol/renewal for
- * the next step, performs the step and reports the outcome.  Before it sleeps
- * it forgets what it has read and wipes keys.
+ * the next step, performs the step and reports the outcome.  Before the worker
+ * sleeps, it forgets what it has read and wipes keys.
  *
  * The worker acts while this replica leads.  During a roll-out to selfSigned
  * the leader may still run the old configuration, which issues no certificates.
- * A new replica without a certificate is not ready, and so it would block the
- * roll-out that ends that lead.  A replica that does not lead therefore acts as
+ * A new replica without a certificate is not ready, so the roll-out would never
+ * get to replacing that leader.  A replica that does not lead therefore acts as
  * well when it has had no certificate for a while.  Every write carries the
  * resource version that was read, so replicas that write at once only cost each
  * other a retry.
  */
 
-/* After this many reads a leader would have acted. */
+/* How long a replica without a certificate waits before it acts for the leader,
+ * as a number of reads.  A leader that issues certificates would have acted by
+ * then. */
 #define PATIENCE_READS 3
 
 enum role { IDLE, LEADS, STANDS_IN };
@@ -102,7 +104,8 @@ turn(struct cert_renewer *r)
 	return worker_nap_ms(todo.wait_ms);
 }
 
-/* Waits for up to a second if there is nothing to do. */
+/* Returns the role of this replica.  Waits for up to a second if it has
+ * none. */
 static enum role
 await_role(struct cert_renewer *r, int64_t patience_ms)
 {

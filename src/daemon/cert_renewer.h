@@ -15,7 +15,7 @@
  * certificate from the mounted Secret, never directly from here. */
 struct cert_renewer;
 
-/* Everything but namespace_name outlives the renewer. */
+/* Everything but namespace_name must outlive the renewer. */
 struct cert_renewer_setup {
 	struct state *shared;
 	struct kube *kube;
@@ -25,8 +25,9 @@ struct cert_renewer_setup {
 	const struct timing *timing; /* call_ms is used */
 };
 
-/* Main calls this.  It returns NULL on failure, and *e says why.  The worker's
- * stop cuts the call in progress.  Call state_stop before it. */
+/* Main calls this.  It returns NULL on failure, and *e says why.  Stopping the
+ * worker cuts the call in progress.  Call state_stop before you stop the
+ * worker. */
 struct cert_renewer *cert_renewer_new(const struct cert_renewer_setup *o,
 				      struct worker *worker, struct err *e);
 /* Main calls this after the join.  NULL is allowed. */

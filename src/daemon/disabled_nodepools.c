@@ -16,7 +16,7 @@ struct disabled_nodepools {
 	struct {
 		char name[NODEPOOL_BYTES];
 		unsigned generation; /* The last list that showed the name. */
-		int64_t alone_ms;    /* When it begins to be left alone. */
+		int64_t alone_ms;    /* From when it is left alone. */
 	} at[SCOPES_MAX];
 };
 
@@ -39,8 +39,8 @@ disabled_nodepools_free(struct disabled_nodepools *d)
 	free(d);
 }
 
-/* The caller holds the lock.  Returns the number of names if `nodepool` is not
- * one of them. */
+/* Returns the index of the name, or the number of names if `nodepool` is not
+ * one of them.  The caller holds the lock. */
 static unsigned
 name_find(const struct disabled_nodepools *d, const char *nodepool)
 {

@@ -8,7 +8,7 @@
 /*
  * The set of the names of the NodePools that are left alone at admission,
  * because people have disabled them or because a hold can do nothing for them
- * (docs/rules.md#nodepools-left-alone).  Every replica keeps one for its
+ * (docs/rules.md#nodepools-left-alone).  Every replica keeps such a set for its
  * webhook.  Any thread may call any function: the set has a lock of its own,
  * under which nothing else is locked or called.  A lookup in an empty set, the
  * usual case, takes no lock.  The set holds SCOPES_MAX names.  Further
@@ -20,18 +20,18 @@ struct disabled_nodepools;
 struct disabled_nodepools *disabled_nodepools_new(void);
 void disabled_nodepools_free(struct disabled_nodepools *d);
 
-/* _listing begins a list of NodePools.  _set adds a name that the list shows,
- * and the time from which that NodePool is left alone (nodepool_alone_ms).
- * INT64_MIN means always.  INT64_MAX means never, and removes the name.
- * _listed ends a complete list: it drops the names that the list did not
- * show. */
+/* _listing begins a list of NodePools.  _set takes the name of a NodePool that
+ * a list or a watch shows, and the time from which that NodePool is left alone
+ * (nodepool_alone_ms).  INT64_MIN means always.  INT64_MAX means never, and
+ * removes the name.  _listed ends a complete list: it drops the names that the
+ * list did not show. */
 void disabled_nodepools_listing(struct disabled_nodepools *d);
 void disabled_nodepools_listed(struct disabled_nodepools *d);
 void disabled_nodepools_set(struct disabled_nodepools *d, const char *nodepool,
 			    int64_t alone_ms);
 
 /* Returns whether the NodePool is left alone now.  The webhook calls this with
- * its name from the review.  The empty name is in no set. */
+ * the name in the review.  The empty name is in no set. */
 bool disabled_nodepools_has(struct disabled_nodepools *d, const char *nodepool,
 			    int64_t now_ms);
 

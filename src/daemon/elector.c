@@ -118,8 +118,8 @@ elector_run(void *ctx)
 	log_notes(el);
 }
 
-/* Main calls this when all other work has ended: the elector gives the Lease
- * up. */
+/* Makes the elector give the Lease up.  Main calls this when sweeper and
+ * renewer have ended, so that nothing is written after the lead. */
 static void
 elector_stop(void *ctx)
 {

@@ -13,12 +13,13 @@
  * election.  core/protocol/lease decides what to do. */
 struct elector;
 
-/* Everything but namespace_name outlives the elector. */
+/* Everything but namespace_name must outlive the elector. */
 struct elector_setup {
 	struct state *shared;
 	struct kube *kube;
 	const struct config *config;
-	/* VIEW_COUNT watchers.  They list again when the lead changes. */
+	/* VIEW_COUNT watchers, one for each kind.  They list again when the
+	 * lead changes. */
 	struct watcher *const *watchers;
 	/* The namespace of the Lease, if the configuration names none. */
 	const char *namespace_name;
@@ -27,8 +28,8 @@ struct elector_setup {
 
 /* Main calls this before any worker starts.  With leader election, this replica
  * does not lead from here on.  It returns NULL on failure, and *e says why.
- * The worker's stop tells the elector that all other work has ended: it gives
- * the Lease up and ends. */
+ * Stopping the worker makes the elector give the Lease up and end.  Stop it
+ * only when sweeper and renewer have ended. */
 struct elector *elector_new(const struct elector_setup *o,
 			    struct worker *worker, struct err *e);
 /* Main calls this after the join.  NULL is allowed. */

@@ -28,7 +28,7 @@ struct event_recorder {
 	struct kube_stream *stream;
 	int64_t call_ms;
 	char instance[EVENT_INSTANCE_BYTES];
-	uint64_t dropped; /* as last logged */
+	uint64_t dropped; /* series.dropped, as last logged */
 	char body[EVENT_BYTES];
 
 	pthread_mutex_t lock; /* guards the members below */
@@ -92,7 +92,8 @@ report(struct event_recorder *t, const struct event_series_todo *todo,
 		    LS("nodepool", v->nodepool), LI("count", v->count));
 		return;
 	}
-	/* An Event lives for an hour.  If it is gone, it is created again. */
+	/* The API server keeps an Event for an hour.  If the Event is gone,
+	 * event_series creates it again. */
 	if (code == EVENT_SERIES_GONE && todo->step == EVENT_SERIES_PATCH)
 		return;
 	level = worker_trouble(t->worker);
@@ -165,8 +166,8 @@ next(struct event_recorder *t, struct event_series_todo *todo,
 	return todo->step != EVENT_SERIES_WAIT;
 }
 
-/* core/protocol/event_series drops Events when more series are open at once
- * than it has room for. */
+/* Logs how many Events were dropped.  core/protocol/event_series drops Events
+ * when more series are open at once than it has room for. */
 static void
 tell_dropped(struct event_recorder *t, uint64_t dropped)
 {

@@ -22,10 +22,10 @@ struct event_recorder_setup {
 };
 
 /* Main calls this.  It returns NULL on failure, and *e says why.  Stop the
- * worker only when no thread records Events any more.  The stop waits while
- * each write that is due is tried once, for EVENT_SERIES_STOP_MS or call_ms,
- * whichever is shorter.  Then it cuts the call.  Writes that wait for a later
- * try are dropped. */
+ * worker only when no thread records Events any more.  The stop first waits
+ * until each write that is due was tried once, but no longer than
+ * EVENT_SERIES_STOP_MS and call_ms.  Then it cuts the call.  Writes that wait
+ * for a later try are dropped. */
 struct event_recorder *event_recorder_new(const struct event_recorder_setup *o,
 					  struct worker *worker, struct err *e);
 /* Main calls this after the join.  NULL is allowed. */

@@ -11,10 +11,11 @@
 
 /*
  * Answers on the metrics address: the probes, /metrics and, by status.c,
- * /status and the page.  The probes run the checks of a table.  They take no
- * lock and do not read the table of machines, so they are answered while other
- * requests wait for it (docs/architecture.md#probes).  If there is no room for
- * a large answer, its route refuses at once.
+ * /status and the page.  The probes run ready_checks or live_checks.  A check
+ * takes no lock of ours and does not read the table of machines, so probes are
+ * answered while other requests wait for the table
+ * (docs/architecture.md#probes).  If the worker has no room for a slow request,
+ * the `busy` handler of its route refuses it at once.
  */
 #define HEALTH_BYTES 2048
 
@@ -50,8 +51,9 @@ check_main(struct health *h, const char *name)
 	       h->timing->heart_ms;
 }
 
-/* Checks all workers of that name, as there are several watchers.  The elector
- * is checked until the process ends because it has to give the Lease up. */
+/* Checks all workers of this name, because there are several watchers.  The
+ * elector is checked until the process ends because it has to give the Lease
+ * up. */
 static bool
 check_elector(struct health *h, const char *name)
 {
@@ -123,7 +125,7 @@ text_reply(struct server_reply *a, int status, const struct buf *b)
 	a->content_type = "text/plain; charset=utf-8";
 	a->body = b->data;
 	a->body_bytes = b->len;
-	a->close = true; /* a kubelet dials for each probe */
+	a->close = true; /* a kubelet connects for each probe */
 }
 
 static void
@@ -136,8 +138,8 @@ answer_one(struct health *h, const struct check *c, struct buf *b,
 	text_reply(a, ok ? 200 : 500, b);
 }
 
-/* Replies as k8s.io/apiserver pkg/server/healthz does: "ok", or one line a
- * check. */
+/* Replies as k8s.io/apiserver pkg/server/healthz does: "ok", or one line for
+ * each check. */
 static void
 answer_all(struct health *h, const char *path, const struct check *checks,
 	   const char *query, struct buf *b, struct server_reply *a)
@@ -301,7 +303,7 @@ server_time(void *ctx, const struct server_request *q, struct server_reply *a)
 void
 health_beat(struct health *h)
 {
-	if (h->server != NULL) /* the renewer has none */
+	if (h->server != NULL) /* `certs --renew` has none */
 		recent_look(&h->status.recent, &h->shared->counters,
 			    clock_boot_ms());
 	atomic_store(&h->main_beat_ms, clock_boot_ms());

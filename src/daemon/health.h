@@ -14,8 +14,8 @@
  * /metrics in the formats of the API server and of controller-runtime, and
  * /status.  Main fills in the fields up to lease_name, calls status_init for
  * `status`, and calls the functions below.  The server's worker writes the
- * pages of metrics and of /status.  Its serving thread takes no lock and reads
- * no table, so no probe waits for another request.
+ * pages of metrics and of /status.  Its serving thread answers the probes
+ * itself, without the table, so no probe waits for another request.
  */
 struct health {
 	struct state *shared;
@@ -33,7 +33,7 @@ struct health {
 };
 
 /* health_start returns -1 if the server cannot be started, and *e says why.
- * Everything that the fields point to outlives health_stop. */
+ * Everything that the fields point to must outlive health_stop. */
 int health_start(struct health *h, const char *address, struct err *e);
 void health_stop(struct health *h);
 /* Main calls this in each round.  A late beat fails the check "main" of

@@ -15,9 +15,9 @@
  * and disabled_nodepools, and counts.  The threads of the webhook server handle
  * the requests.
  *
- * Main calls hook_start, which fills in *h, and hook_stop.  *s and *c outlive
- * the hook.  At most connections_max connections are open.  hook_start returns
- * -1 on failure, and *e says why.
+ * Main calls hook_start, which fills in *h, and hook_stop.  *s and *c must
+ * outlive the hook.  At most connections_max connections are open.  hook_start
+ * returns -1 on failure, and *e says why.
  */
 struct hook {
 	struct state *shared;
@@ -28,8 +28,9 @@ struct hook {
 int hook_start(struct hook *h, struct state *s, const struct config *c,
 	       const struct timing *t, unsigned connections_max, struct err *e);
 void hook_stop(struct hook *h);
-/* Returns for how many connections there are descriptors, without those that
- * everything else needs.  The result is at most `max`. */
+/* Returns how many connections the webhook may have, at most `max`: one for
+ * each descriptor of the process, without those that everything else needs
+ * (FILES_KEPT). */
 unsigned hook_places(unsigned max);
 
 #endif

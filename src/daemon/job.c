@@ -17,10 +17,10 @@
 
 /*
  * job_start makes the request of an action: its path, and its patch if it
- * writes.  job_answered turns the reply into the outcome.  By then the items of
- * a fresh list, or the object of a read, are in the table (state_fresh,
- * state_found).  This file logs what went wrong, except for refused writes,
- * which the controller reports once for each object.
+ * writes.  job_answered turns the reply into the outcome.  The items of a fresh
+ * list, or the object of a read, go into the table before the outcome is
+ * reported (state_fresh, state_found).  This file logs what went wrong, except
+ * for refused writes, which the controller reports once for each object.
  */
 static bool
 is_list(const struct job *j)
@@ -29,8 +29,8 @@ is_list(const struct job *j)
 	       j->action.act == ACT_LIST_NODEPOOLS;
 }
 
-/* A NodeClaim that cannot be read whole is read once more, by its metadata.
- * Returns false if this is not such a read, or was the second one. */
+/* A NodeClaim that cannot be read whole is read once more, for its metadata
+ * only.  Returns false if this is not such a read, or was the second one. */
 static bool
 wants_metadata(struct job *j)
 {
@@ -188,8 +188,8 @@ job_start(const struct job_env *v, struct job *j, uint64_t tag,
 		q.opened = page_opened;
 		q.ctx = j;
 	}
-	/* The controller asks for no write in this mode.  This is the last
-	 * line of defence. */
+	/* In this mode the sweeper only logs writes (job_tell), so no write
+	 * should come here.  This check is the last line of defence. */
 	if (act_writes(j->action.act) && v->rules->mode == MODE_OBSERVE)
 		return err_set(e, ERR_INPUT, "mode observe writes nothing");
 	if (q.fence_ms <= clock_boot_ms())

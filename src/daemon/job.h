@@ -10,15 +10,15 @@
 /*
  * A job carries out one action of the controller as calls to the API server.
  * It builds each request and interprets the reply.  A list takes one call for
- * each page, a read takes a second one if the whole NodeClaim is too large, and
- * every other action takes one call.  The sweeper's thread makes all
- * calls.
+ * each page.  A read takes a second call if the whole NodeClaim is too large or
+ * cannot be decoded.  Every other action takes one call.  The sweeper's thread
+ * makes all calls.
  */
 struct job {
 	bool used;
 	struct action action;
 	struct pager pager;	     /* the pages of a list */
-	const struct job_env *env;   /* takes a page's items as they arrive */
+	const struct job_env *env;   /* for the items of a page */
 	bool metadata;		     /* the read asks for metadata only */
 	char why[API_MESSAGE_BYTES]; /* outcome.why points to it */
 };
@@ -32,7 +32,7 @@ struct job_env {
 /* Begins a new action. */
 void job_init(struct job *j, const struct action *a);
 
-/* Sends the next request of the job on a free lane.  *v outlives the job.
+/* Sends the next request of the job on a free lane.  *v must outlive the job.
  * `tag` comes back with the reply.  It returns -1 if the request cannot be
  * sent, and *e says why. */
 int job_start(const struct job_env *v, struct job *j, uint64_t tag,

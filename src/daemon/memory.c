@@ -6,9 +6,9 @@
 
 #define MIB ((int64_t)1 << 20)
 
-/* The anonymous memory of a process that does nothing takes 3 MiB.  The pages
- * of the program and of its libraries can be read again, but the busiest 4 MiB
- * should stay. */
+/* The anonymous memory of a process that does nothing takes 3 MiB.  The kernel
+ * may drop the pages of the program and of its libraries, and read them again
+ * from their files, but the busiest 4 MiB should stay. */
 #define PROCESS_BYTES (7 * MIB)
 
 /* The memory of the metrics address: the page or answer that is being written,
@@ -20,10 +20,10 @@
 	((int64_t)METRICS_PAGE_BYTES + HEALTH_UNREAD_BYTES_MAX + (780 << 10) + \
 	 8 * LEASE_HISTORY_BYTES)
 
-/* A value of the tree (wire/json/json.c). */
+/* One value of a JSON tree (wire/json/json.c). */
 #define VALUE_TREE_BYTES 32
-/* The memory of a tree: the kept text, which contains the strings, cJSON's copy
- * of one string, and the values. */
+/* The memory of a JSON tree: the kept text, which contains the strings, cJSON's
+ * copy of one string, and the values. */
 #define TREE_BYTES(text)                                                       \
 	(2 * (int64_t)(text) + (int64_t)JSON_KEPT_VALUES_MAX * VALUE_TREE_BYTES)
 
@@ -49,18 +49,19 @@
 	 2 * (SERVER_RECEIVE_BYTES + SERVER_SEND_BYTES))
 #define PLAIN_BYTES (HEALTH_CONNECTIONS_MAX * PLAIN_CONNECTION_BYTES)
 
-/* The same with GnuTLS's session, SERVER_SILENT_BYTES of which no HTTP came,
- * and the buffer of one record.  Further records are counted for all
+/* A connection with TLS takes 40 KiB more: for GnuTLS's session, for
+ * SERVER_SILENT_BYTES that have brought HTTP nothing yet, and for the buffer of
+ * one record.  RECORDS_BYTES are for the further records of all connections
  * together. */
 #define CONNECTION_BYTES (PLAIN_CONNECTION_BYTES + (40 << 10))
 #define RECORDS_BYTES (SERVER_RECORDS_MAX * SERVER_RECORD_BYTES)
 
-/* A Node and a NodeClaim, the claim's place in the index by name, and a write
- * of the Node that fails. */
+/* A machine: a Node and a NodeClaim, the claim's place in the index by name,
+ * and a write of the Node that fails. */
 #define MACHINE_BYTES (2 * 244 + 8 + 72)
 
 /* Connections and the table share the rest of the memory.  Connections get at
- * least one part in CONNECTIONS_SHARE, even if the table is full. */
+ * least the rest divided by CONNECTIONS_SHARE, even if the table is full. */
 #define CONNECTIONS_SHARE 12
 
 /* How many machines a list may add before the memory is divided again. */

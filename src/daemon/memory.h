@@ -21,9 +21,9 @@ struct memory {
 };
 
 /* Divides `limit` bytes, at least MEMORY_MIN.  `lanes` is how many patches may
- * be in flight, and `machines` how many machines are in the table now;
- * machines_max does not depend on it.  Call it again every second or so.  Pure;
- * any thread. */
+ * be in flight, and `machines` how many machines are in the table now.
+ * machines_max does not depend on `machines`.  Call it again every second or
+ * so.  Pure; any thread. */
 struct memory memory_divide(int64_t limit, unsigned lanes, uint32_t machines);
 
 #endif

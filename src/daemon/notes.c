@@ -13,9 +13,9 @@
 /*
  * Each note of the controller becomes a line of the log.  A note about a scope,
  * about holds that cannot be released, or about a NodePool's annotations also
- * becomes Events on NodePools.  With MODE_OBSERVE both tell what would have
- * been done.  The phrases and texts then begin with words that say so, and the
- * Events have other reasons.
+ * becomes Events on NodePools.  With MODE_OBSERVE the line and the Events tell
+ * what would have been done.  Their texts then begin with words that say so,
+ * and the Events have other reasons.
  */
 #define MOMENT_BYTES                                                           \
 	(DURATION_BYTES > STAMP_BYTES ? DURATION_BYTES : STAMP_BYTES)
@@ -52,8 +52,8 @@ scope_name(const struct note *n, const struct rules *r)
 	return r->scope == SCOPE_CLUSTER ? "cluster" : n->name;
 }
 
-/* Formats the moment or, for NOTE_SCOPE_QUIET, the duration that the log and
- * the Event name. */
+/* Formats the time that the log and the Event name: for NOTE_SCOPE_QUIET how
+ * long the scope was held, otherwise until when it is held or free. */
 static void
 moment_of(const struct note *n, char moment[MOMENT_BYTES])
 {

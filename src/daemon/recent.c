@@ -11,7 +11,8 @@ now_at(const struct counters *c, enum counter id)
 	return atomic_load_explicit(&c->at[id], memory_order_relaxed);
 }
 
-/* Copies the counters, in the order of struct status_admissions. */
+/* Sums up the counters into the members of struct status_admissions, in their
+ * order. */
 static void
 now_of(const struct counters *c, uint64_t n[RECENT_KINDS])
 {

@@ -12,8 +12,9 @@
  * Counts the admission reviews of the last minute.  Main copies the counters
  * every RECENT_MS, and recent_read compares them with the copy of a minute ago.
  * Main alone calls recent_init and recent_look; any thread may call
- * recent_read.  It needs no lock, because a copy is overwritten only when it is
- * far older than a minute.
+ * recent_read.  No lock is needed, because a copy is overwritten only when it
+ * is at least 80 s old, and recent_read uses a copy that has just become a
+ * minute old.
  */
 #define RECENT_LOOKS 16
 #define RECENT_MS 5000

@@ -30,7 +30,7 @@ struct renewal_call {
 	char namespace_name[64]; /* of the Secret and the Service */
 	char names_text[2][2 * NAME_BYTES];
 	struct certs_names names;
-	bool stands_in; /* Whether it acts although it does not lead. */
+	bool stands_in; /* Whether we act although we do not lead. */
 
 	struct renewal_view view; /* the result of the last read */
 	struct secret secret;
@@ -40,7 +40,7 @@ struct renewal_call {
 };
 
 struct renewal_call_result {
-	struct renewal_outcome outcome; /* its view is renewal_call's */
+	struct renewal_outcome outcome; /* outcome.view is renewal_call's */
 	enum answer_class answer;
 	int status; /* the HTTP status; 0: there was no reply, see err */
 	struct kube_reply reply;

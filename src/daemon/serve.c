@@ -29,7 +29,7 @@
 
 /* The workers, in the order in which they start. */
 enum {
-	WORKER_WATCHERS, /* VIEW_COUNT of them, one a kind */
+	WORKER_WATCHERS, /* VIEW_COUNT watchers, one for each kind */
 	WORKER_SWEEPER = WORKER_WATCHERS + VIEW_COUNT,
 	WORKER_EVENT_RECORDER,
 	WORKER_RENEWER,
@@ -235,7 +235,8 @@ make_elector(struct serve *v, struct err *e)
 		.timing = v->timing,
 	};
 
-	/* Without leader election the elector only keeps the soft state. */
+	/* Without leader election the elector only keeps the soft state.  It is
+	 * then left out if no namespace for the Lease is known. */
 	if (!v->config->leader.enabled && v->namespace_name[0] == '\0' &&
 	    v->config->leader.namespace_[0] == '\0')
 		return 0;
@@ -295,7 +296,8 @@ start(struct serve *v, struct kubeconfig *access, struct err *e)
 
 /* --- stop ----------------------------------------------------------------- */
 
-/* Has all writing to Nodes, NodeClaims and certificates ended? */
+/* Returns whether all writing to Nodes, NodeClaims and certificates has
+ * ended. */
 static bool
 writers_ended(const struct serve *v)
 {
@@ -310,10 +312,10 @@ elector_ended(const struct serve *v)
 }
 
 /* Returns whether the webhook may end: drainTimeout is over, or no connection
- * has been open for quiet_ms.  It must not end earlier.  The API server keeps
- * idle connections for 90 s and does not retry a review if we close one first,
- * and each kube-proxy sends new connections here until it learns that this
- * replica is going. */
+ * has been open for quiet_ms.  The webhook must not end earlier, for two
+ * reasons.  The API server keeps idle connections for 90 s, and does not retry
+ * a review if we close its connection first.  And each kube-proxy sends new
+ * connections here until it learns that this replica is going. */
 static bool
 reviews_ended(const struct serve *v)
 {

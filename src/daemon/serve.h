@@ -13,8 +13,8 @@ int serve_run(const struct config *c, struct kubeconfig *access,
 	      const struct timing *t);
 
 /* The same for `certs --renew`: it runs the certificate renewer alone, without
- * a Lease and without a port.  If two run at once, each makes the other try
- * again. */
+ * a Lease and without a port.  If two such processes run at once, they only
+ * cost each other retries. */
 int serve_renew(const struct config *c, struct kubeconfig *access,
 		const struct timing *t);
 

@@ -8,8 +8,8 @@
 #include "edge/log.h"
 
 /* The files are read again after this time even if stat shows no change.  A
- * pair refused as "not yet valid" becomes valid, and stat can miss a change
- * within one tick of the file system's clock. */
+ * pair that was refused as "not yet valid" may have become valid, and stat can
+ * miss a change within one tick of the file system's clock. */
 #define PAIR_AGAIN_MS 10000
 /* A Date header is cut to whole seconds, so the API server's time may be up to
  * a second later than we know.  A pair issued at this moment has to count as
@@ -40,8 +40,8 @@ same_file(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* Returns whether stat shows a change.  stat follows symlinks, so another
- * ..data shows as another inode. */
+/* Returns whether stat shows a change.  stat follows symlinks, so if the
+ * kubelet has swapped the symlink ..data, the inode is another one. */
 static bool
 changed(struct serving_cert *p)
 {

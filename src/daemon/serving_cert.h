@@ -15,15 +15,15 @@
  * The certificate pair on disk and the pair that is served.  Main alone calls
  * serving_cert_init and serving_cert_look.  Any thread may call
  * serving_cert_valid and read the members that are atomic.  The arguments of
- * serving_cert_init outlive the struct.
+ * serving_cert_init must outlive the struct.
  */
 struct serving_cert {
 	const char *cert_file, *key_file;
 	struct clock *clock;
 	struct counters *counters;
 	struct server *server;
-	struct stat cert_stat, key_stat; /* those of the last read */
-	int64_t read_ms;		 /* boot time */
+	struct stat cert_stat, key_stat; /* those of the last look */
+	int64_t read_ms;		 /* boot time of the last read */
 	char serial[64];
 	uint64_t digest;   /* of the files of the pair that is served */
 	char refused[240]; /* the last error, logged once */

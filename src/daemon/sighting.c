@@ -6,8 +6,9 @@
 #include "wire/api/object.h"
 #include "wire/api/resource.h"
 
-/* Leaves an object out.  If there is no memory, the caller asks for the object
- * again. */
+/* Logs why an object is left out, if rc is not 0.  It logs nothing if there was
+ * no memory, because the caller then asks for the object again.  Returns 0 or
+ * -1. */
 static int
 left_out(enum kind kind, int rc, const struct err *e)
 {

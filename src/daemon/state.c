@@ -8,10 +8,10 @@
 #include "state_parts.h"
 
 /*
- * The part of state.h that is about the table.  Each function takes the time,
- * locks the mutex, calls the function of core/controller with the same name,
- * unlocks, and wakes the sweeper if there may be something to do.  News of
- * NodePools go to disabled_nodepools as well, which has a lock of its own.
+ * The functions of state.h that are about the table.  Each function takes the
+ * time, locks the mutex, calls the function of core/controller with the same
+ * name, unlocks, and wakes the sweeper if there may be something to do.  News
+ * of NodePools go to disabled_nodepools as well, which has a lock of its own.
  * state_lease.c has the functions for the Lease, and state_status.c those for
  * /status.
  */

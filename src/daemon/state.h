@@ -18,16 +18,16 @@
  * What the threads of `serve` share: the clock, the counters, the stop flag,
  * and core/controller and core/protocol/lease behind the program's one mutex.
  *
- * Lock: every function takes the mutex itself, unless its group says that it
- * takes none.  It is held across pure core calls only, never across I/O,
- * allocation or logging, so no call waits for longer than such a call takes.
- * The functions that sleep say so; they do not hold it meanwhile.
+ * Lock: every function takes the mutex itself, unless its comment says that it
+ * takes none.  The mutex is held across pure core calls only, never across I/O,
+ * allocation or logging, so nobody waits for it for long.  The functions that
+ * sleep say so; they do not hold the mutex meanwhile.
  *
  * Thread: each group names the thread that calls it.  `any` means any thread
  * between state_new and state_free.
  *
- * A function state_x whose name is that of controller_x passes its arguments on
- * to it, with the time; core/controller/controller.h has its contract.
+ * A function state_x passes its arguments, and the time, on to controller_x if
+ * there is one.  The contract is then in core/controller/controller.h.
  * Functions that change what there is to do wake the sweeper.
  */
 struct state {
@@ -41,15 +41,17 @@ struct state {
 /* --- main: start and stop ------------------------------------------------- */
 
 /* Main calls state_new before it makes any worker, and state_free after it has
- * freed all.  They take no lock.  state_new returns NULL if memory is short. */
+ * freed all workers.  These two take no lock.  state_new returns NULL if memory
+ * is short. */
 struct state *state_new(const struct rules *rules, uint32_t machines_max,
 			struct err *e);
 void state_free(struct state *s); /* accepts NULL */
 
 /* Turns the Lease on.  Main calls this before any thread starts; it takes no
- * lock.  If c->enabled is false, this replica always leads, and the soft state
- * is written again every soft_ms.  Without this call it always leads and keeps
- * no Lease.  Returns -1 if memory is short. */
+ * lock.  If c->enabled is false, this replica always leads, and its soft state
+ * (controller_soft) is written again every soft_ms.  If state_elect is not
+ * called, this replica always leads and keeps no Lease.  Returns -1 if memory
+ * is short. */
 int state_elect(struct state *s, const struct lease_config *c, int64_t soft_ms,
 		struct err *e);
 
@@ -61,7 +63,7 @@ void state_sweeper(struct state *s, struct kube_lanes *lanes);
 /* Begins the stop.  All sleepers wake, and state_sleep returns true from now
  * on. */
 void state_stop(struct state *s);
-/* Gives the Lease up.  Main calls this when all other work has ended. */
+/* Gives the Lease up.  Main calls this when sweeper and renewer have ended. */
 void state_lease_stop(struct state *s);
 
 /* --- watchers ------------------------------------------------------------- */
@@ -80,8 +82,8 @@ void state_disruption_event(struct state *s, const char *claim_uid,
 
 /* --- sweeper -------------------------------------------------------------- */
 
-/* state_next also hands the soft state over, and lowers fence_ms of a write
- * to the end of the lead. */
+/* state_next also hands the soft state over to the Lease's step machine, and
+ * lowers fence_ms of a write to the end of the lead. */
 struct controller_todo state_next(struct state *s);
 void state_done(struct state *s, const struct controller_outcome *o);
 void state_found(struct state *s, const struct action *a,
@@ -118,10 +120,10 @@ int64_t state_lead_ms(struct state *s);
  * Returns whether this replica leads. */
 bool state_await_lead(struct state *s);
 
-/* *i is the cursor of an iteration and starts at 0.  After the last item
- * state_scope and state_nodepool_at return false.  The mutex is taken for each
- * item separately, so an item that is added or removed during the iteration may
- * be missed. */
+/* state_scope and state_nodepool_at get one item after another.  *i is the
+ * cursor and starts at 0.  After the last item they return false.  The mutex is
+ * taken for each item separately, so an item that is added or removed during
+ * the iteration may be missed. */
 void state_report(struct state *s, struct controller_report *out);
 bool state_scope(struct state *s, const struct figures *f, uint32_t *i,
 		 struct scope_report *out);
@@ -129,14 +131,16 @@ bool state_nodepool_at(struct state *s, uint32_t *i,
 		       struct nodepool_report *out);
 
 /* Who leads, for /status.  `identity` is that of this replica, and `holder`
- * that in the Lease ("" if nobody leads, or if it is not known).  since_ms is
- * server time (STAMP_NONE: unknown).  Without a Lease all three are unset. */
+ * that in the Lease ("" if nobody leads, or if the leader is not known).
+ * since_ms is the server time since when the leader leads (STAMP_NONE:
+ * unknown).  Without a Lease the two texts are "", and since_ms is
+ * STAMP_NONE. */
 struct state_lead {
 	bool electing, here;
 	char identity[LEASE_HOLDER_BYTES], holder[LEASE_HOLDER_BYTES];
 	int64_t since_ms;
-	/* Nobody leads: the Lease still names the earlier container of this
-	 * pod. */
+	/* Whether nobody leads because the Lease still names an earlier
+	 * container of this pod. */
 	bool restarted;
 };
 void state_lead(struct state *s, struct state_lead *out);

@@ -8,8 +8,9 @@
 /* Leader election shares the table's mutex: whether we lead and what we do as
  * the leader must change together. */
 
-/* Takes over the history before this leader sees any object.  Without leader
- * election the Lease may not have been read yet; a later call then does it. */
+/* Takes over the history, before this leader sees any object.  Without leader
+ * election the Lease may not have been read yet; then a later call takes the
+ * history over. */
 static void
 recall(struct state_table *t, struct now now)
 {
@@ -83,7 +84,7 @@ state_elect(struct state *s, const struct lease_config *c, int64_t soft_ms,
 	t->soft_ms = soft_ms;
 	lease_init(t->lease, c, clock_boot_us());
 	state_follow(s, clock_now(s->clock));
-	memset(t->turned, 0, sizeof(t->turned)); /* nobody led before */
+	memset(t->turned, 0, sizeof(t->turned)); /* no watcher runs yet */
 	return 0;
 }
 

@@ -10,8 +10,8 @@
  * The part of the state behind the one mutex.  Only state.c, state_lease.c and
  * state_status.c include this header.  Watchers track objects under the mutex,
  * and the sweeper asks for the next action under it.  The webhook never takes
- * it.  `awake` keeps a list of 10,000 objects from waking the sweeper 10,000
- * times.
+ * the mutex.  `awake` keeps a list of 10,000 objects from waking the sweeper
+ * 10,000 times.
  */
 struct state_table {
 	pthread_mutex_t lock;
@@ -23,11 +23,12 @@ struct state_table {
 	 * history. */
 	bool restored, recalled;
 	char soft[LEASE_STATE_BYTES], history[LEASE_HISTORY_BYTES];
-	/* Without leader election the soft state is written every soft_ms.  It
-	 * was last written at soft_boot_ms. */
+	/* Without leader election the soft state is written every soft_ms.
+	 * soft_boot_ms is the boot time of the last write. */
 	int64_t soft_ms, soft_boot_ms;
 	bool leads, lease_stopped;
-	/* Whether a NodePool was left out since their last list began. */
+	/* Whether a NodePool was left out since the last list of NodePools
+	 * began. */
 	bool nodepools_skipped;
 	/* Whether the lead has changed since this kind was listed or watched
 	 * (state_lead_turned). */
@@ -49,7 +50,8 @@ unlock(struct state *s)
 	(void)pthread_mutex_unlock(&s->table->lock);
 }
 
-/* Unlocks.  A caller that has changed the table uses this instead of unlock. */
+/* Unlocks, and wakes the sweeper.  A caller that has changed the table uses
+ * this instead of unlock. */
 static inline void
 unlock_and_wake(struct state *s)
 {
@@ -61,9 +63,9 @@ unlock_and_wake(struct state *s)
 		kube_lanes_wake(lanes);
 }
 
-/* Called under the lock.  state_follow tells the controller that the lead has
- * begun or ended; any thread may be the first to notice.  state_soft restores
- * and stores the soft state and the history. */
+/* Call these under the lock.  state_follow tells the controller that the lead
+ * has begun or ended; any thread may be the first to notice.  state_soft
+ * restores and stores the soft state and the history. */
 void state_follow(struct state *s, struct now now);
 void state_soft(struct state *s, struct now now);
 

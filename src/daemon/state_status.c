@@ -7,9 +7,10 @@
 /* The reports for /status.  Each call of the controller looks at a bounded
  * number of objects, and the mutex is released after each call. */
 
-#define SLICES_A_REST                                                          \
-	16 /* the mutex is not fair: whoever gives it away
-				   and takes it again at once gets it */
+/* After this many slices a reader rests for REST_NS, so that other threads get
+ * the mutex.  The mutex is not fair: a thread that unlocks it and locks it
+ * again at once usually gets it before the threads that wait. */
+#define SLICES_A_REST 16
 #define REST_NS 50000
 
 static void

@@ -20,9 +20,8 @@
  * (count_anew).  Only a leader knows the machines; other replicas name the
  * leader.
  */
-#define SHORT_BYTES                                                            \
-	8192 /* a refusal, as HTML with its style; or a
-				   time */
+/* Room for a refusal, which has the style of the page if it is HTML. */
+#define SHORT_BYTES 8192
 
 int
 status_init(struct status *t, struct state *s, struct serving_cert *pair,
@@ -119,9 +118,9 @@ send_text(struct server_reply *a, enum status_format f, char *text,
 	a->close = true;
 }
 
-/* Finds the format that the request asks for and, unless the pointer is NULL,
- * the NodePool ("" if it names none).  Returns -1 if it has refused the
- * request. */
+/* Finds the format that the request asks for and, unless `nodepool` is NULL,
+ * the NodePool ("" if the request names none).  Returns -1 if it has refused
+ * the request. */
 static int
 wanted(const struct server_request *q, struct server_reply *a,
        enum status_format *f, char nodepool[NODEPOOL_BYTES])
@@ -372,7 +371,8 @@ scope_of(struct status *t, const struct machine_status *m,
 {
 	uint32_t i = m->scope;
 
-	/* The scope may have gone since then, and i may name another one. */
+	/* The scope may have gone since *m was read, and i may name another
+	 * one. */
 	return i != NO_ID &&
 	       state_scope_status(t->shared, t->figures, &i, out) &&
 	       i == m->scope + 1;
@@ -509,8 +509,9 @@ status_time(struct status *t, const struct server_request *q,
 		{"until", until, sizeof(until), false},
 	};
 	int64_t now_ms = clock_now(t->shared->clock).server_ms, ms = 0;
-	/* A time is always plain text.  For an error, kubectl shows the message
-	 * only if the answer is a Status. */
+	/* The format is for errors only, because a time is always plain text.
+	 * kubectl shows the message of an error only if the answer is a
+	 * Status. */
 	enum status_format f = query_accept(q->accept);
 	struct err e = {0};
 

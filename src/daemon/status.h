@@ -22,8 +22,8 @@ struct status {
 	const struct rules *rules;
 	struct recent recent; /* admission reviews */
 	char host[65];	      /* the identity if there is no Lease */
-	/* The figures, when they were counted, and how many turns there had
-	 * been at that time. */
+	/* The figures, whether and when they were counted, and how many turns
+	 * there had been at that time. */
 	struct figures *figures;
 	bool counted;
 	int64_t counted_boot_ms;
@@ -36,14 +36,14 @@ int status_init(struct status *t, struct state *s, struct serving_cert *pair,
 void status_done(struct status *t);
 
 /* Counts the machines anew if the figures are a second old, or a scope has
- * turned.  The worker calls this. */
+ * turned.  The server's worker calls this. */
 void status_count(struct status *t);
 /* Makes `text`, which malloc has returned, the body of a reply, and shrinks it
  * to the len bytes that it needs. */
 void status_send(struct server_reply *a, char *text, size_t len);
 
-/* The handlers.  status_busy answers instead of the first four if the worker
- * has no room. */
+/* The handlers.  status_busy answers instead of the next four if the worker has
+ * no room. */
 void status_busy(const struct server_request *q, struct server_reply *a);
 void status_browse(struct status *t, const struct server_request *q,
 		   struct server_reply *a);

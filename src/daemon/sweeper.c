@@ -33,7 +33,8 @@ finish(struct sweeper *w, struct job *j, const struct controller_outcome *o)
 	w->in_flight--;
 }
 
-/* Reports that the action was not performed, or that this is unknown. */
+/* Reports that the action was not performed, or that we do not know whether it
+ * was. */
 static void
 finish_failed(struct sweeper *w, struct job *j)
 {
@@ -73,7 +74,7 @@ next(struct sweeper *w)
 }
 
 /* Takes actions while the lanes are ready for them.  Returns how long to wait
- * for the next one. */
+ * before it should be called again. */
 static int64_t
 take_actions(struct sweeper *w)
 {

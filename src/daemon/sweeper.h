@@ -13,12 +13,12 @@
  * with several calls in flight. */
 struct sweeper;
 
-/* Everything here outlives the sweeper. */
+/* Everything here must outlive the sweeper. */
 struct sweeper_setup {
 	struct state *shared;
 	struct kube *kube;
 	const struct rules *rules;
-	struct watcher *const *watchers; /* VIEW_COUNT of them */
+	struct watcher *const *watchers; /* VIEW_COUNT, one for each kind */
 	struct event_recorder *recorder;
 	const struct timing *timing;
 	unsigned concurrency; /* calls in flight */

@@ -11,8 +11,8 @@
 
 /*
  * edge/kube/follow makes the lists and watches.  Each item and line passes
- * through the decoder of its kind into the shared table, and the log says how
- * it goes.
+ * through the decoder of its kind into the shared table.  Trouble, and the end
+ * of trouble, goes to the log.
  */
 
 struct watcher {
@@ -22,7 +22,8 @@ struct watcher {
 	enum kind kind;
 	const struct hold_key *hold;
 	/* The level of routine lines.  A watch of Events expires often because
-	 * it has no bookmarks, so it is logged at debug level. */
+	 * it has no bookmarks, so its routine lines are logged at debug
+	 * level. */
 	enum log_level usual;
 	unsigned items; /* of the current list */
 };
@@ -160,7 +161,8 @@ watcher_run(void *ctx)
 
 	while (!atomic_load(&w->shared->stopping)) {
 		worker_beat(w->worker);
-		/* Every replica's webhook needs to know which NodePools are
+		/* NodePools are watched even without the lead, because every
+		 * replica's webhook needs to know which of them are
 		 * disabled. */
 		if (w->kind != KIND_NODEPOOL && !state_await_lead(w->shared))
 			continue;

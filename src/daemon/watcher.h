@@ -9,10 +9,10 @@
 
 /* A watcher is a worker that keeps one resource listed and watched, as a
  * client-go reflector does.  If the configuration needs no watcher of a kind,
- * its pointer is NULL, and every function here ignores it. */
+ * the pointer to that watcher is NULL.  Every function here ignores NULL. */
 struct watcher;
 
-/* Everything here outlives the watcher. */
+/* Everything here must outlive the watcher. */
 struct watcher_setup {
 	struct state *shared;
 	struct kube *kube;

@@ -13,9 +13,9 @@
 
 /*
  * A worker is one thread of the daemon: a watcher, the sweeper, the elector,
- * the event recorder or the certificate renewer.  `serve` has an array of them.
- * x_new(…, worker, …) makes the object that a thread works on and calls
- * worker_init.  x_free frees it after the join.
+ * the event recorder or the certificate renewer.  `serve` has an array of
+ * workers.  x_new(…, worker, …) makes the object that a thread works on and
+ * calls worker_init.  x_free frees it after the join.
  *
  *	NEW ── worker_start ─▶ RUNNING ── run returns ─▶ ENDED
  *	                          └──── worker_join ───────┴─▶ JOINED
@@ -54,11 +54,11 @@ struct worker {
 	_Atomic int64_t beat_ms; /* boot time of the last beat */
 	/* Whether worker_stop was called.  For main only. */
 	bool asked;
-	/* Whether its trouble is logged.  For the thread only. */
+	/* Whether present trouble has been logged.  For the thread only. */
 	bool troubled;
 };
 
-/* Main calls this before the start.  ctx and stream outlive the join. */
+/* Main calls this before the start.  ctx and stream must outlive the join. */
 void worker_init(struct worker *w, const struct worker_kind *kind, void *ctx,
 		 const struct kube_stream *stream);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The anchor is server time minus boot time.  Each Date header gives a sample
- * of it.  A Date has whole seconds, so a sample is up to a second too low.
- * This is not corrected.  The stamps on objects are cut to whole seconds as
- * well, and a low anchor makes a release late, never early.
+ * The anchor is server time minus boot time (the offset of edge/clock.h).  Each
+ * Date header gives a sample of the anchor.  A Date has whole seconds, so a
+ * sample is up to a second too low.  This is not corrected.  The stamps on
+ * objects are cut to whole seconds as well, and a low anchor makes a release
+ * late, never early.
  *
  * The anchor is the median of the last samples, so that one odd server or one
  * slow reply does not move it.  The highest sample would be closer to the
@@ -34,8 +35,8 @@ struct clock {
 };
 
 /* The earliest Date that is accepted.  A server whose clock is not set sends a
- * Date of 1970, and every stamp would then lie in the future.  No server had
- * the API that we use before 2024. */
+ * Date of 1970, and every stamp would then lie in the future.  Before 2024 no
+ * server had the API that we use. */
 #define CLOCK_EARLIEST_MS INT64_C(1704067200000)
 
 static struct timespec

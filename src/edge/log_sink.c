@@ -21,8 +21,9 @@
 static atomic_flag writing = ATOMIC_FLAG_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The lock protects everything below.  Only the thread that has set `writing`
- * moves `first`, so it may write from the buffer without the lock. */
+/* The lock protects these four variables.  Only the thread that has set
+ * `writing` moves `first`, so that thread may write from the buffer without the
+ * lock. */
 static char waiting[LOG_WAITING_BYTES_MAX];
 static size_t first, waiting_bytes;
 static uint64_t dropped;

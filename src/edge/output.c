@@ -33,8 +33,9 @@ output_done(struct output *o)
 	*o = (struct output){.fd = o->given, .given = o->given};
 }
 
-/* Makes room for n more bytes.  Waiting bytes are moved only if that frees half
- * of the room, so each byte is moved once on average. */
+/* Makes room for n more bytes.  Waiting bytes are moved to the front only if at
+ * least as many bytes before them are free, so each byte is moved at most once
+ * on average. */
 static bool
 has_room(struct output *o, size_t n)
 {

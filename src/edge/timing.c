@@ -3,7 +3,8 @@
 
 #include "core/base/limits.h"
 
-#define SOFT_EVERY_MS 60000 /* Most time of a debt that a crash can lose. */
+/* A crash loses at most what the soft state gained in this time. */
+#define SOFT_EVERY_MS 60000
 
 const struct timing timing_default = {
 	.head_ms = SERVER_HEAD_MS,

@@ -11,14 +11,14 @@
  */
 
 /* Opens the pipe or terminal of fd again, non-blocking and for us alone, and
- * returns the new descriptor.  Returns fd itself if this is refused, or if fd
- * is a file, which needs no such descriptor. */
+ * returns the new descriptor.  Returns fd itself if the kernel refuses this, or
+ * if fd is neither a pipe nor a terminal.  A file needs no such descriptor. */
 int unblocked_open(int fd);
 
-/* Writes one piece of at most PIPE_BUF bytes and returns its length.  The piece
- * ends at the end of a line if the bytes contain a whole line.  Returns 0 if
- * the reader takes nothing now, and -1 with errno set if nobody will ever read
- * it. */
+/* Writes one piece of at most PIPE_BUF bytes and returns its length.  If these
+ * bytes contain ends of lines, the piece ends at the last of them.  Returns 0
+ * if the reader takes nothing now, and -1 with errno set if the write has
+ * failed. */
 ssize_t unblocked_write(int fd, const char *bytes, size_t n);
 
 #endif

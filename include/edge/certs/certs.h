@@ -12,7 +12,8 @@
 /*
  * Handles certificates in files, with OpenSSL: makes a CA and a serving pair,
  * checks a pair before it is served, and describes a pair to people.  Times are
- * server_ms.  The functions keep no state; any thread may call them.
+ * in ms of server time (struct now).  The functions keep no state; any thread
+ * may call them.
  */
 
 #define CERTS_DAYS_MAX 3650
@@ -31,10 +32,11 @@ struct certs_names {
  * NotBefore is one hour ago.  Key files have mode 0600 whatever the umask.
  * Every file is written under another name in dir, and then renamed.
  *
- * If ca.crt and ca.key exist, they are used again, unless new_ca is set.  It is
- * an error if they do not match, or if the CA would expire before the leaf.
- * days is the lifetime of the leaf, at most CERTS_DAYS_MAX.  The lifetime of a
- * new CA is ten times as long. */
+ * If ca.crt and ca.key exist and new_ca is not set, that CA signs the leaf, and
+ * its two files stay as they are.  It is an error if only one of the two
+ * exists, if they are not a CA and its key, or if the CA would expire before
+ * the leaf.  `days` is the lifetime of the leaf, at most CERTS_DAYS_MAX.  The
+ * lifetime of a new CA is ten times as long. */
 int certs_mint(const char *dir, const struct certs_names *names, int days,
 	       bool new_ca, int64_t now_ms, struct err *e);
 
@@ -68,24 +70,27 @@ void certs_pair_done(struct certs_pair *p);
  *  - the PEM parses, and the key matches the leaf
  *  - the leaf comes first, and each certificate is signed by the next
  *  - the leaf has a SAN
- *  - key usage and EKU (if any) allow digitalSignature and serverAuth
+ *  - key usage and extended key usage (if any) allow digitalSignature and
+ *    serverAuth
  *  - all certificates are valid at now_ms
  *  - the key is RSA >= 2048, EC >= 256 or Ed25519
  *
  * A leaf that is a CA passes (is_ca).
  *
  * ERR_SYSTEM: a file cannot be read.  ERR_TLS: the pair is not valid yet, or it
- * has expired.  ERR_INPUT: anything else.  The error names the file and what
- * was expected.  If files change while they are read (a half-swapped Secret),
- * the pair does not match: keep the old pair and try again later.
+ * has expired.  ERR_LIMIT: a file is too large or has too many certificates.
+ * ERR_INPUT: anything else.  The error names the file and what was expected.
+ * If files change while they are read (a half-swapped Secret), the pair does
+ * not match: keep the old pair and try again later.
  */
 int certs_load(const char *cert_file, const char *key_file, int64_t now_ms,
 	       struct certs_pair *out, struct err *e);
 
-/* For `certs --inspect`: appends a description of the pair to *out, as lines
- * for people.  If certs_load would refuse the pair, it returns -1 with the
- * reason; *out then has what could be read of the certificates, if anything. */
 #define CERTS_INSPECT_BYTES 8192
+/* For `certs --inspect`: appends a description of the pair to *out, as lines
+ * for people.  CERTS_INSPECT_BYTES have room for it.  If certs_load would
+ * refuse the pair, certs_inspect returns -1 with the reason.  *out then has
+ * what could be read of the certificates, if anything. */
 int certs_inspect(const char *cert_file, const char *key_file, int64_t now_ms,
 		  struct buf *out, struct err *e);
 

@@ -14,8 +14,8 @@
  * Makes and checks the CA and the serving pairs that `selfSigned` keeps in the
  * cluster (docs/operations.md#certificates-of-its-own), by OpenSSL.  All
  * certificates and keys are PEM texts.  New keys are ECDSA P-256, and NotBefore
- * is an hour ago.  Times are server_ms.  The functions keep no state; any
- * thread may call them.
+ * is an hour ago.  Times are in ms of server time (struct now).  The functions
+ * keep no state; any thread may call them.
  */
 struct certs_own {
 	char *cert, *key; /* PEM, owned */
@@ -38,9 +38,9 @@ int certs_own_leaf(const char *ca_cert, const char *ca_key,
 
 /* certs_own_is_ca returns whether the texts are a CA and its key.
  * certs_own_is_leaf returns whether they are a serving pair that ca_cert has
- * signed and that is valid for all these DNS names.  If they return true, they
- * set *out.  They do not check whether the certificate is valid now.  A text
- * may be NULL; the result is then false. */
+ * signed and that is valid for all these DNS names.  Both functions set *out if
+ * they return true.  Neither checks whether the certificate is valid now.  If a
+ * text is NULL, the result is false. */
 bool certs_own_is_ca(const char *cert, const char *key,
 		     struct renewal_cert *out);
 bool certs_own_is_leaf(const char *cert, const char *key, const char *ca_cert,
@@ -55,9 +55,9 @@ bool certs_own_is_leaf(const char *cert, const char *key, const char *ca_cert,
 bool certs_own_bundle_read(const char *pem, struct renewal_cert *at,
 			   unsigned *n);
 
-/* Returns whether a certificate in this bundle may be the signer with this key
- * identifier (certs_pair.authority): its own key identifier is the same, or it
- * has none. */
+/* Returns whether the bundle may have the CA with the key identifier
+ * `authority` (certs_pair.authority): a certificate in it has this key
+ * identifier, or has none. */
 bool certs_own_signed_by(const char *pem, uint64_t authority);
 
 /* Appends to out, as PEM, the certificate in this bundle that has the id of

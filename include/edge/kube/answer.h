@@ -39,8 +39,8 @@ enum answer_class {
  * is no answer (r->status 0), the class is ANSWER_FAILED, too. */
 enum answer_class answer_class(const struct kube_reply *r);
 
-/* Writes the reason of a refusal to text, for people: the Status' message, or
- * else "HTTP 500" with the answer's status.  Returns text. */
+/* Writes the reason of a refusal to text, for people: the message of the Status
+ * in the answer, or else its HTTP status, such as "HTTP 500".  Returns text. */
 #define ANSWER_TEXT API_MESSAGE_BYTES
 const char *answer_text(const struct kube_reply *r, char text[ANSWER_TEXT]);
 

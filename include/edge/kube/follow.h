@@ -42,35 +42,38 @@ enum follow_end {
 
 /* The owner's functions.  ctx is that of struct follow_setup. */
 struct follow_calls {
-	/* A list begins.  It may begin again before it is complete. */
+	/* A list begins.  After a failure it begins again from the start. */
 	void (*listing)(void *ctx);
-	/* Takes an item of the list; bytes are NULL if it is too large
-	 * (split_new).  Returns 0, even if it leaves the item out, or -1 with
-	 * *e set to make the list fail. */
+	/* Takes an item of the list.  `bytes` is NULL if the item is too large
+	 * (split_new).  Returns 0, also for an item that is left out, or -1
+	 * with *e set, and then the list fails. */
 	split_item_fn *item;
 	/* The list is complete.  served is false if the API server does not
 	 * serve the resource. */
 	void (*listed)(void *ctx, bool served);
-	/* A watch is open.  If the watch before it ended at once, `sure` is
-	 * false, and the function is called again when the first line comes. */
+	/* A watch is open.  `sure` is false if the previous watch ended at once
+	 * and without a line.  The function is then called again, with true,
+	 * when the first line comes. */
 	void (*watching)(void *ctx, bool sure);
-	/* A line of the watch; bytes are NULL if it is too large.  Returns 0 if
-	 * *out says what it is, with the message in *e for WATCH_ERROR; 1 to
-	 * leave it out; or -1 with *e set, and the watch fails. */
+	/* Takes a line of the watch.  `bytes` is NULL if the line is too large.
+	 * Returns 0 if it has filled in *out (and *e with the message of a
+	 * WATCH_ERROR), 1 if the line is left out, or -1 with *e set, and then
+	 * the watch fails. */
 	int (*line)(void *ctx, const char *bytes, size_t n,
 		    struct follow_line *out, struct err *e);
-	/* The watch call has ended.  It may never have been open. */
+	/* The call of the watch has ended.  The watch may never have been
+	 * open. */
 	void (*closed)(void *ctx);
-	/* Says why the watch has ended.  It is not called if follow_restart or
-	 * follow_cancel ended the watch. */
+	/* Says why the watch has ended.  This is not called if follow_restart
+	 * or follow_cancel ended the watch. */
 	void (*ended)(void *ctx, enum follow_end why);
-	/* A list or watch failed, and is tried again.  what: "list failed", …;
-	 * status: HTTP's, or 0. */
+	/* A list or watch failed, and is tried again.  `what` says what failed,
+	 * as in "list failed".  `status` is the HTTP status, or 0. */
 	void (*trouble)(void *ctx, const char *what, int status,
 			const char *why);
 };
 
-/* Everything that the struct points to outlives the follower. */
+/* Everything that the struct points to must outlive the follower. */
 struct follow_setup {
 	struct kube *kube;
 	const struct clock *clock;

@@ -24,39 +24,40 @@
  * kube.
  *
  * If the token comes from a credential plugin (access.exec), kube_new runs the
- * plugin, and calls run it again when the token expires.  The process must
- * ignore or block SIGPIPE, because OpenSSL writes to sockets without
- * MSG_NOSIGNAL.  The proxy variables of curl apply, but never to loopback
- * addresses.
+ * plugin, and calls run it again before the token expires and after a 401.  The
+ * process must ignore or block SIGPIPE, because OpenSSL writes to sockets
+ * without MSG_NOSIGNAL.  The proxy variables of curl apply, but never to
+ * loopback addresses.
  */
 
 /* Finds the cluster by KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and the
  * service account's files (client-go rest.InClusterConfig).  root is the folder
- * of these files, "/var/run/secrets/kubernetes.io/serviceaccount" except in
- * tests.  The caller ends *out with kubeconfig_done.  ERR_INPUT: this process
- * does not run in a cluster. */
+ * of these files; NULL stands for
+ * "/var/run/secrets/kubernetes.io/serviceaccount".  The caller ends *out with
+ * kubeconfig_done.  ERR_INPUT: this process does not run in a cluster. */
 int kube_in_cluster(const char *root, struct kubeconfig *out, struct err *e);
 
 /* A credential plugin and the token that it has printed, for all threads
  * (edge/exec). */
 struct kube_plugin {
-	/* If the token is no longer the one of *version, frees *text, sets it
-	 * to a copy of the new token, which the caller frees, and sets
-	 * *version.  If the token has expired, the plugin is run; one thread
-	 * runs it while the others wait, until *cancelled (may be NULL) becomes
-	 * true.  Any thread. */
+	/* Any thread: gets the present token.  If *text is NULL or has the
+	 * token of another version, it is freed and replaced by a copy of the
+	 * present token, which the caller frees, and *version is set.  If it is
+	 * time to renew the token, one thread runs the plugin while the others
+	 * wait.  The run is cut when *cancelled becomes true; `cancelled` may
+	 * be NULL.  Returns -1 with *e set if there is no token. */
 	int (*get)(struct kube_plugin *p, const atomic_bool *cancelled,
 		   char **text, unsigned *version, struct err *e);
-	/* Reports that a call with the token of this version got a 401.  If no
-	 * thread has replaced that token yet, this runs the plugin.  Returns
-	 * true if there is another token now.  Any thread. */
+	/* Any thread: reports that a call with the token of this version got a
+	 * 401.  If no thread has replaced that token yet, this runs the plugin.
+	 * Returns true if there is another token now. */
 	bool (*refused)(struct kube_plugin *p, const atomic_bool *cancelled,
 			unsigned version);
 	void (*free)(struct kube_plugin *p);
 };
-/* Borrows access.  ms is the time limit of each run of the plugin.  It runs the
- * plugin once, so that a plugin that fails makes the start fail.  Returns NULL
- * on failure, and *e says why. */
+/* Borrows access.  ms is the time limit of each run of the plugin.  The
+ * function runs the plugin once, so that a plugin that fails makes the start
+ * fail.  Returns NULL on failure, and *e says why. */
 typedef struct kube_plugin *kube_plugin_new(const struct kubeconfig *access,
 					    int64_t ms, struct err *e);
 
@@ -69,13 +70,15 @@ struct kube_options {
 	struct clock *clock;
 	/* For rest_client_requests_total.  Borrowed, may be NULL. */
 	struct counters *counters;
-	/* Not "curl…", for which the API server pretty-prints. */
+	/* It must not begin with "curl": the API server pretty-prints its
+	 * answers for curl. */
 	const char *user_agent;
-	/* Timeout for name resolution, TCP and TLS; 0: libcurl's. */
+	/* Timeout for name resolution, TCP and TLS; 0: libcurl's default. */
 	int64_t connect_ms;
 	int keepalive_idle_s, keepalive_probe_s;
 	int64_t token_ms; /* how often a token file is read again */
-	/* NULL if no plugin may run; access that needs one is ERR_INPUT. */
+	/* NULL if no plugin may run; kube_new then fails with ERR_INPUT if
+	 * `access` needs a plugin. */
 	kube_plugin_new *plugin_new;
 	int64_t exec_ms; /* how long a plugin may run; 0: 60 s */
 	/* How long lanes may be idle before they close their connections; 0:
@@ -110,16 +113,18 @@ struct kube_request {
 	int64_t timeout_ms;
 	/* The call ends if no byte comes for this long; 0: no limit. */
 	int64_t silent_ms;
-	/* Streams only: how long bytes may wait after a few bytes have come, so
-	 * that one wake-up takes them all; 0: they do not wait. */
+	/* Streams only: how long to pause after some bytes have come, so that
+	 * one wake-up takes many bytes; 0: no pause. */
 	int64_t gather_ms;
-	/* Boot time from which the request must not be sent, even if the
-	 * machine slept between start and sending; 0: no limit. */
+	/* Boot time at which the call ends; 0: no limit.  The request is never
+	 * sent later than that, even if the machine slept between the start of
+	 * the call and the sending. */
 	int64_t fence_ms;
 
-	/* For lanes only; kube_lanes_wait calls them.  kube_stream_run has
-	 * arguments instead.  `opened` (may be NULL) is called when the head of
-	 * a 2xx answer has come, each time that the call is made. */
+	/* The next three are for lanes only: kube_stream_run has arguments
+	 * instead.  kube_lanes_wait calls the two functions.  It calls `opened`
+	 * (may be NULL) when the head of a 2xx answer has come, each time that
+	 * the call is made. */
 	kube_sink *sink; /* NULL: the body is kept */
 	void (*opened)(void *ctx);
 	void *ctx;
@@ -127,7 +132,8 @@ struct kube_request {
 
 struct kube_reply {
 	int status; /* HTTP status, or 0 if there is no answer */
-	/* From seconds or a date (RFC 9110), at most 5 minutes, or -1. */
+	/* Retry-After, which may be seconds or a date (RFC 9110), cut to at
+	 * most 5 minutes; -1 if there is none. */
 	int64_t retry_after_ms;
 	/* Never NULL, and NUL-terminated.  Valid until the next kube_stream_run
 	 * or kube_lanes_finished, or until the stream or lanes are freed. */
@@ -143,8 +149,9 @@ void kube_stream_free(struct kube_stream *s);
  *
  * Returns 0 if a complete HTTP answer came; reply->status is its status.
  * Returns -1 with ERR_TIMEOUT (also after silent_ms), ERR_CUT, ERR_TLS,
- * ERR_SYSTEM, ERR_LIMIT, ERR_CANCELLED, or the error of the sink; reply->status
- * is set if the head of an answer came.
+ * ERR_SYSTEM, ERR_LIMIT, ERR_CANCELLED, ERR_INPUT (such as for a bad token
+ * file), or the error of the sink.  reply->status is set even then if the head
+ * of an answer came.
  *
  * `opened` (may be NULL) is called once, when the head of a 2xx answer has
  * come.  After a 401 the token is read again.  If it is another token, the call
@@ -167,7 +174,7 @@ int64_t kube_stream_heartbeat_age_ms(const struct kube_stream *s);
 struct kube_lanes;
 /* Makes lanes with at most n connections, so n calls may be in flight. */
 struct kube_lanes *kube_lanes_new(struct kube *k, unsigned n, struct err *e);
-/* Ends the calls in flight and frees p.  NULL is allowed. */
+/* Ends the calls in flight and frees the lanes.  NULL is allowed. */
 void kube_lanes_free(struct kube_lanes *p);
 /* Returns how many more calls may be started now. */
 unsigned kube_lanes_room(const struct kube_lanes *p);

@@ -60,7 +60,7 @@ int session_start(struct session *n, struct kube_request *q, uint64_t tag,
  * a signal came. */
 int session_finished(struct session *n, uint64_t *tag, struct kube_reply *r,
 		     struct err *no_answer, struct err *e);
-/* Makes one turn of a wait.  It checks neither for signals nor until_ms.
+/* Makes one turn of a wait.  It checks neither the signals nor until_ms.
  * Returns true if a call has ended that was not started with SESSION_OTHER. */
 bool session_turn(struct session *n, int64_t wait_ms, uint64_t *tag,
 		  struct kube_reply *r, struct err *no_answer);
@@ -86,10 +86,10 @@ struct session_list {
 					   an item that is too large */
 	void *ctx;
 };
-/* Passes each item of a list to `item`, one whole page after another.  `begin`
- * is called first, and again whenever the list has to start over.  It returns
- * 0, 1 if the API server does not serve the resource, or -1.  It fails as soon
- * as `item` fails. */
+/* Passes each item of a list to `item`, page by page.  `begin` is called first,
+ * and again whenever the list has to start over.  Returns 0 if the list is
+ * complete, 1 if the API server does not serve the resource, or -1.  If `item`
+ * fails, no further item is passed, and the list fails with that error. */
 int session_list(struct session *n, const struct session_list *list,
 		 struct err *e);
 

@@ -16,26 +16,26 @@
  * handler that may take longer runs on a worker (server_route.busy).
  *
  * The server refuses some requests by itself, with one line of text/plain.  If
- * several apply, the first of these counts: 400 (a head that could be
- * understood in two ways, such as one with an ambiguous length), 421 (without
- * TLS: a browser that uses a domain name which may belong to an attacker, as in
- * DNS rebinding), 404, 405, 415 and 413, then 503 (bounds below), and 500 (a
- * handler that set no status).  Unless the answer is 400, the server first
- * reads and discards the refused body, up to SERVER_DISCARD_MAX, because a
- * reset of the connection would otherwise destroy the answer.  libmicrohttpd
- * answers requests that are not HTTP/1.1 at all, in its own words.
+ * there are several reasons, the first of these counts: 400 (a head that could
+ * be understood in two ways, such as one with an ambiguous length), 421
+ * (without TLS: a browser that uses a domain name which may belong to an
+ * attacker, as in DNS rebinding), 404, 405, 415 and 413, then 503 (bounds
+ * below), and 500 (a handler that set no status).  In most cases the server
+ * first reads and discards the refused body, up to SERVER_DISCARD_MAX, because
+ * a reset of the connection would otherwise destroy the answer.  It does not
+ * for a 400, or if the client waits for "100 Continue".  libmicrohttpd answers
+ * requests that are not HTTP/1.1 at all, in its own words.
  */
 
 /* A request, as a handler gets it.  All pointers are valid until the handler
  * returns. */
-
 struct server_request {
 	const char *method; /* The route's method, which is "GET" for a HEAD. */
 	const char *path;
 	const char *query;	  /* not decoded; "" if there is none */
 	const char *content_type; /* NULL if there is none */
 	const char *accept;	  /* NULL if there is none */
-	const char *body;	  /* not NUL-terminated; NULL if 0 */
+	const char *body;	  /* not NUL-terminated; NULL if none */
 	size_t body_bytes;
 };
 
@@ -53,8 +53,8 @@ struct server_reply {
 	const struct server_field *fields;
 	const char *body;
 	size_t body_bytes;
-	/* If it is not NULL, the server takes the body over and frees it with
-	 * this function.  If it is NULL, the server copies the body. */
+	/* If this is not NULL, the server takes the body over and frees it with
+	 * this function.  Otherwise the server copies the body. */
 	void (*body_free)(void *);
 	bool close; /* Connection: close */
 };
@@ -71,18 +71,19 @@ struct server_route {
 	const char *content_type;
 	size_t body_max; /* larger bodies get 413; 0: any body is refused */
 	server_handler *handler;
-	/* If it is not NULL, `handler` may be slow: it runs on the server's
-	 * worker, one request after another, and the thread that serves the
-	 * connections never waits for it.  At most SERVER_WAITING_MAX requests
-	 * wait for each such route; `busy` answers further ones, on the serving
-	 * thread. */
+	/* If this is not NULL, `handler` may be slow.  It then runs on the
+	 * server's worker, one request after another, and the thread that
+	 * serves the connections never waits for it.  At most
+	 * SERVER_WAITING_MAX requests of the route wait for the worker.  `busy`
+	 * answers further requests, on the serving thread. */
 	server_handler *busy;
 };
 
 /* What the server did without a handler.  For counters. */
 enum server_event {
 	SERVER_REFUSED, /* 4xx by the server, or an overlong body */
-	SERVER_SHED,	/* 503: bodies took too much memory */
+	SERVER_SHED,	/* 503: too much memory for bodies, or too many big
+			   bodies */
 	SERVER_REAPED,	/* closed at a deadline */
 };
 
@@ -99,26 +100,29 @@ struct server_options {
 	unsigned threads;
 	/* When more than three quarters of this number are open, each new
 	 * connection ends the connection that has waited longest for its
-	 * client, if that has waited for SERVER_FRESH_MS or if all places are
-	 * taken. */
+	 * client, provided that this wait has lasted for SERVER_FRESH_MS or
+	 * that all places are taken. */
 	unsigned connections_max;
-	/* Bytes of all bodies in memory.  Requests beyond it get 503. */
+	/* Limit for the bytes of all bodies in memory.  Requests beyond it get
+	 * 503.  If more than three quarters are used, the server closes the
+	 * connection whose body has the largest product of bytes and time. */
 	size_t bytes_max;
-	/* Bodies larger than big_bytes use at most half of bytes_max, and at
-	 * most big_max of them are handled at a time; others get 503.  If they
-	 * use more than a quarter, the server closes the connection whose body
-	 * has the largest product of bytes and time.  0: no such limit. */
+	/* Bodies larger than big_bytes together use at most half of bytes_max,
+	 * and at most big_max of them are handled at a time; others get 503.
+	 * If they use more than a quarter of bytes_max, the server closes the
+	 * connection of the big body with the largest product of bytes and
+	 * time.  If big_bytes is 0, there is no such limit. */
 	size_t big_bytes;
 	unsigned big_max;
-	/* The server accepts a connection when its first bytes have come, or
-	 * after ten seconds (TCP_DEFER_ACCEPT).  Until then the connection does
-	 * not count, so it cannot be closed for a newer one while its client is
-	 * about to send. */
+	/* Whether the server accepts a connection only when its first bytes
+	 * have come, or after ten seconds (TCP_DEFER_ACCEPT).  Until then the
+	 * connection does not count, so it cannot be closed for a newer one
+	 * while its client is about to send. */
 	bool deferred;
 	/* Limit for the bytes of all the worker's replies that clients have not
-	 * read yet, at least the size of the largest reply.  To make room for
-	 * another reply, the server closes the connections of those that have
-	 * been unread for longest. */
+	 * read yet.  It must be at least the size of the largest reply.  To
+	 * make room for another reply, the server closes the connections whose
+	 * replies have been unread for longest. */
 	size_t unread_max;
 	/* Deadlines; bytes that arrive do not extend them.  head_ms: from
 	 * accept to the end of the handshake (without TLS: to the end of the
@@ -140,8 +144,8 @@ void server_free(struct server *s);
 uint16_t server_port(const struct server *s);
 
 /* Serves this PEM pair from the next handshake on (chain leaf first).  The pair
- * has passed certs_load.  Open connections keep the old pair.  Any thread.
- * ERR_TLS: GnuTLS cannot read it, and the old pair stays. */
+ * must have passed certs_load.  Open connections keep the old pair.  Any
+ * thread.  ERR_TLS: GnuTLS cannot read the new pair, and the old pair stays. */
 int server_rotate(struct server *s, const char *cert_pem, size_t cert_bytes,
 		  const char *key_pem, size_t key_bytes, struct err *e);
 
@@ -155,17 +159,18 @@ void server_bound(struct server *s, unsigned connections_max, size_t bytes_max);
  * connections. */
 void server_drain(struct server *s);
 
-/* These three may be called by any thread.  server_connections returns how many
- * connections are open. */
+/* Any thread may call this and the next two functions.  server_connections
+ * returns how many connections are open. */
 unsigned server_connections(const struct server *s);
 
 /* Returns the milliseconds since the last connection was closed, or 0 while one
  * is open. */
 int64_t server_unused_ms(const struct server *s);
 
-/* Returns for how many milliseconds a thread has been stuck: the reaper has
- * made no round, a handler has not returned, or a connection that was shut down
- * has not been closed.  For liveness checks. */
+/* Returns a time in milliseconds that grows while a thread is stuck: the
+ * longest since the last round of the reaper, since the call of a handler that
+ * has not returned, and since the shutdown of a connection that has not been
+ * closed.  For liveness checks. */
 int64_t server_heartbeat_age_ms(const struct server *s);
 
 #endif

@@ -217,9 +217,10 @@ mint(const struct certs_request *r, struct err *e)
 	return 0;
 }
 
-/* Describes the pair.  The exit code is 1 if serve would refuse the pair,
- * because the input was right and this is the answer.  It is 2 if no
- * certificate could be read from the file, because the input was wrong. */
+/* Describes the pair, and returns the exit code.  The code is 1 if serve would
+ * refuse the pair: the input was right, and the refusal is the answer.  The
+ * code is 2 if no certificate could be read from the file: the input was
+ * wrong. */
 static int
 inspect(const struct certs_request *r)
 {

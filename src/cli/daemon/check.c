@@ -17,8 +17,8 @@ static const char usage[] =
 	"started.\n'holderctl check' looks at a cluster.\n";
 
 /* Prints what the certificate pair is good for, or warns that the pair cannot
- * be used.  This is no error, because serve starts without a pair and loads a
- * pair as soon as there is one. */
+ * be used.  A missing pair is no error, because serve starts without a pair and
+ * loads one as soon as it is there. */
 static void
 report_pair(const struct config *c)
 {

@@ -15,9 +15,10 @@
 
 /*
  * Checks a certificate pair before it is served, and describes a pair for
- * --inspect.  A struct candidate owns what has been read from the files.
- * AUTO_PAIR wipes and frees it whenever a function returns.  certs_load gives
- * the texts to its caller only if all checks have passed.
+ * --inspect.  A struct candidate owns what has been read from the files.  A
+ * candidate declared with AUTO_PAIR is wiped and freed when its function
+ * returns.  certs_load gives the texts to its caller only if all checks have
+ * passed.
  *
  * Each check_… function looks at one property.  If the property is wrong, it
  * returns -1 with a sentence that names the file and says what was expected.
@@ -316,8 +317,8 @@ certs_pair_done(struct certs_pair *p)
 
 /* --- inspection ----------------------------------------------------------- */
 
-/* The RFC 2253 form escapes the characters that could change the state of a
- * terminal. */
+/* Adds a line with the name in the form of RFC 2253, which escapes the
+ * characters that could change the state of a terminal. */
 static void
 describe_name(const char *what, const X509_NAME *name, struct buf *out)
 {

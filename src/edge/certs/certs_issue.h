@@ -30,8 +30,8 @@ void certs_issue_done(struct certs_signer *s);
 #define CERTS_CA_NAME "karpenter-node-holder CA"
 
 /* Issues a certificate with a new ECDSA P-256 key and a random serial number.
- * `by` signs it.  If `by` is NULL, the certificate signs itself and is a CA,
- * and san is NULL.  cn has 64 bytes at most.  Returns -1 on failure.  On
+ * `by` signs it.  If `by` is NULL, the new certificate is a self-signed CA, and
+ * san has to be NULL.  cn has 64 bytes at most.  Returns -1 on failure.  On
  * success the caller frees *out with certs_issue_done. */
 int certs_issue(const struct certs_signer *by, const char *cn, const char *san,
 		int64_t now_ms, int64_t until_ms, struct certs_signer *out,

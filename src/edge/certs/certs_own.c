@@ -12,9 +12,9 @@
 
 /*
  * Makes the certificates of selfSigned, and reads the certificates that are
- * stored in the cluster.  Anybody may have written the latter, so every
+ * stored in the cluster.  Anybody may have written a stored text, so every
  * function accepts any text.  A text without a certificate or a pair is not an
- * error: the renewal then makes a new one.
+ * error: the renewal then makes a new certificate or pair.
  *
  * A certificate is identified by its SHA-256 (renewal_cert.id).  The functions
  * here only report times; core/protocol/renewal judges them.  Memory that held
@@ -119,10 +119,10 @@ is_ca(X509 *x)
 	       (X509_get_key_usage(x) & X509v3_KU_KEY_CERT_SIGN);
 }
 
-/* Verifies the certificate as a client does that trusts only this CA, but
- * ignores times, which the caller judges.  The check is needed because the CA
- * may have been put there by people, with constraints that exclude our names.
- * Returns X509_V_OK or the reason. */
+/* Verifies x like a client that trusts only this CA, but ignores times, which
+ * core/protocol/renewal judges.  The check is needed because people may have
+ * put the CA into the Secret, with constraints that exclude our names.  Returns
+ * X509_V_OK or the reason. */
 static int
 verify(X509 *x, X509 *ca)
 {

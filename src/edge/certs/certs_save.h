@@ -9,7 +9,7 @@
 
 /*
  * Files of one folder that change together.  Each file is first written under a
- * temporary name in the same folder.  The files get their own names only when
+ * temporary name in the same folder.  The files get their final names only when
  * all of them are on the disk.
  */
 struct certs_file {

@@ -52,8 +52,9 @@ take(struct plugin *p, struct exec_credential *c)
 	if (c->expires_ms != STAMP_NONE) {
 		p->expires_ms = c->expires_ms;
 		p->renew_ms = c->expires_ms - EXEC_EARLY_MS;
-		/* Either the token is very short-lived, or another machine's
-		 * clock has set its expiry. */
+		/* The token is very short-lived, or a machine with another
+		 * clock has set its expiry.  Even then the plugin must not run
+		 * at each call. */
 		if (p->renew_ms < now + EXEC_PAUSE_MS)
 			p->renew_ms = now + EXEC_PAUSE_MS;
 	}
@@ -101,8 +102,8 @@ refresh(struct plugin *p, const atomic_bool *cancelled, struct err *e)
 	}
 	if (renew(p, cancelled, e) == 0)
 		return 0;
-	/* The renewal begins before the old token expires, so the old token is
-	 * still good. */
+	/* The renewal begins before the old token expires, so the old token may
+	 * still be good. */
 	if (p->token != NULL && wall < p->expires_ms)
 		return 0;
 	drop(p);

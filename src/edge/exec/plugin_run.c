@@ -33,7 +33,7 @@ struct run {
 	int out[2], err[2]; /* Pipes: the read end, the write end. */
 	char *bytes;	    /* EXEC_OUT_MAX + 1 bytes. */
 	size_t n;
-	char line[LINE_BYTES]; /* First line of stderr that is not blank. */
+	char line[LINE_BYTES]; /* First line of stderr that is not empty. */
 	size_t line_n;
 	bool line_whole;
 	int status;
@@ -78,8 +78,9 @@ make_env(const struct exec *x, char *info)
 	return env;
 }
 
-/* Builds "KUBERNETES_EXEC_INFO={…}".  If the kubeconfig names a CA file, the
- * text contains what is in the file. */
+/* Builds "KUBERNETES_EXEC_INFO={…}".  If the plugin wants the cluster's data
+ * (cluster_info) and the kubeconfig names a CA file, the text contains what is
+ * in the file. */
 static char *
 make_info(const struct kubeconfig *a, struct err *e)
 {
@@ -187,7 +188,7 @@ exec_begin(struct run *r, const struct kubeconfig *access, struct err *e)
 	return not_started(r->exec, no, e);
 }
 
-/* --- while it runs -------------------------------------------------------- */
+/* --- while the plugin runs ------------------------------------------------ */
 
 static void
 keep_line(struct run *r, const char *s, size_t n)
@@ -251,7 +252,7 @@ is_interrupted(const struct run *r)
 	       signals_pending();
 }
 
-/* Waits until the plugin has exited and all that it printed is read. */
+/* Waits until the plugin has exited, and reads what it prints. */
 static int
 attend(struct run *r, int64_t ms, struct err *e)
 {
@@ -278,7 +279,7 @@ attend(struct run *r, int64_t ms, struct err *e)
 	return 0;
 }
 
-/* --- its result ----------------------------------------------------------- */
+/* --- the result of the plugin --------------------------------------------- */
 
 static int
 judge(struct run *r, struct exec_credential *out, struct err *e)

@@ -13,9 +13,9 @@
 /*
  * follow_step does the next step that core/protocol/reflect asks for: one page
  * of a list, or a watch until its end.  A reply is split into items or lines
- * (wire/api/split), which go to the caller's functions.  Nothing of the reply
- * is kept.  Each end of a page or of a watch is reported to reflect once,
- * unless we have cut the call ourselves.
+ * (wire/api/split), which go to the caller's functions.  Only an item or line
+ * that is not complete yet is kept.  Each end of a page or of a watch is
+ * reported to reflect once, unless we have cut the call ourselves.
  *
  * One thread calls follow_step.  Other threads may call follow_restart and
  * follow_cancel, which set a flag and wake the stream.  A watch is `in_doubt`
@@ -35,7 +35,7 @@ struct follow {
 	/* Whether the watch has delivered an error event with code 410. */
 	bool expired;
 	bool brought;  /* Whether the current watch has delivered a line. */
-	bool in_doubt; /* Whether the previous watch ended at once. */
+	bool in_doubt; /* Whether the watch still needs its first line. */
 	/* Boot time in ms of the last line, and for how many ms the watch may
 	 * be silent after it. */
 	int64_t line_ms, silent_ms;
@@ -52,8 +52,9 @@ line_came(void *ctx, const char *bytes, size_t n, struct err *e)
 	rc = f->calls->line(f->setup.ctx, bytes, n, &line, e);
 	if (rc != 0) {
 		/* A line that is left out, such as one that is too large, has
-		 * no readable resourceVersion.  Until the next line, a new
-		 * watch would deliver it again, which is harmless. */
+		 * no readable resourceVersion.  If the watch ends before
+		 * another line comes, the next watch delivers the same line
+		 * again, which is harmless. */
 		f->brought = f->brought || bytes == NULL;
 		return rc < 0 ? -1 : 0;
 	}
@@ -274,7 +275,7 @@ watch(struct follow *f, const char *rv, int timeout_s)
 	f->split = NULL;
 }
 
-/* --- both ----------------------------------------------------------------- */
+/* --- list and watch ------------------------------------------------------- */
 
 int64_t
 follow_step(struct follow *f)

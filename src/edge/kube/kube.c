@@ -58,9 +58,9 @@ on_body(char *bytes, size_t size, size_t n, void *ctx)
 	return kube_call_take_body(ctx, bytes, size * n) == 0 ? size * n : 0;
 }
 
-/* Makes the kernel notice a peer that is gone within the idle time plus three
- * probes.  TCP_USER_TIMEOUT is needed for this because the kernel sends no
- * keepalive probes while bytes of ours wait for an acknowledgement. */
+/* Makes the kernel notice that the peer is gone after the idle time plus three
+ * probes at most.  TCP_USER_TIMEOUT is needed for this because the kernel sends
+ * no keepalive probes while bytes of ours wait for an acknowledgement. */
 static int
 on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
@@ -308,8 +308,8 @@ ended(struct kube_call *c, CURLcode code)
 	/* A callback of ours that has refused something has set c->err. */
 	if ((code == CURLE_OK && c->head.whole) || c->err.code != ERR_NONE)
 		return;
-	/* If the connection closes inside the head, libcurl reports a complete
-	 * reply. */
+	/* If the connection closes inside the head, libcurl still reports a
+	 * complete reply. */
 	if (code == CURLE_OK)
 		code = CURLE_GOT_NOTHING;
 	(void)curl_easy_getinfo(c->easy, CURLINFO_OS_ERRNO, &os);

@@ -11,8 +11,9 @@
 /*
  * The part of a call that does not use libcurl: the head of the request, the
  * reply as it arrives, and the deadlines.  kube.c passes each line of the
- * reply's head and each piece of the body to the functions here, and asks them
- * whether the call is overdue.
+ * reply's head and each piece of the body to the functions here.  kube_stream.c
+ * and kube_lanes.c ask whether the call is overdue, and kube.c asks once more
+ * just before the request is sent.
  *
  * Memory that may hold a secret is wiped before it is freed: the line with the
  * token, and the body, which may be a Secret.  A body that is kept is bounded
@@ -20,7 +21,8 @@
  * call belongs to the thread of its lane.
  */
 
-/* The reply to a patch of metadata has 1 to 4 KiB. */
+/* First size of the memory for a body.  The reply to a patch of metadata has 1
+ * to 4 KiB. */
 #define BODY_BYTES_MIN 2048
 
 /* Adds "NAME: VALUE" as a line of the request's head.  If value is NULL, it
@@ -80,7 +82,7 @@ kube_call_init(struct kube_call *c, const struct kube *k,
 	return 0;
 }
 
-/* Wipes the body because it may be a Secret. */
+/* Wipes and frees the body, which may be a Secret. */
 static void
 drop_body(struct kube_call *c)
 {

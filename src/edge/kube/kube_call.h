@@ -90,7 +90,7 @@ bool kube_call_overdue(struct kube_call *c, int64_t boot_ms);
  * deadline has passed before the request is sent, else 0. */
 int kube_call_unsent(void *call, char *, char *, int, int);
 
-/* Counts a call that ended without a reply. */
+/* Counts the call if it ended without a reply. */
 void kube_call_unanswered(const struct kube_call *c);
 
 /* A lane belongs to one thread.  Other threads may only call kube_lane_wake. */

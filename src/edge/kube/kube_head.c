@@ -18,7 +18,7 @@ kube_head_init(struct kube_head *h)
 	};
 }
 
-/* Reads the three digits of "HTTP/1.1 200 OK". */
+/* Reads the status, three digits, from a line such as "HTTP/1.1 200 OK". */
 static int
 status_of(const char *s, size_t n)
 {

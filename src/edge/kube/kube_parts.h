@@ -43,7 +43,7 @@ struct kube_token {
 	/* Both are borrowed.  If both are set, the file takes precedence. */
 	const char *fixed, *file;
 	struct kube_plugin *plugin; /* Borrowed, or NULL. */
-	/* Ends a wait for the plugin when it becomes true; may be NULL. */
+	/* A run of the plugin is cut when this becomes true; may be NULL. */
 	const atomic_bool *cancelled;
 	/* The file is read again every_ms milliseconds after read_ms (boot
 	 * time). */
@@ -58,7 +58,8 @@ void kube_token_init(struct kube_token *t, const struct kubeconfig *access,
 void kube_token_done(struct kube_token *t);
 
 /* Sets *out to the token for a call now, or to NULL if there is none.  A file
- * that cannot be read is a failure only if there is no older token. */
+ * that cannot be read is a failure only if there is no other token: an older
+ * one, or `fixed`. */
 int kube_token_get(struct kube_token *t, int64_t boot_ms, const char **out,
 		   struct err *e);
 
@@ -69,8 +70,8 @@ bool kube_token_refused(struct kube_token *t, unsigned version,
 			int64_t boot_ms);
 
 /* Reads the whole file as a string without white space at either end.  The
- * caller frees it.  ERR_INPUT: the file is empty.  ERR_LIMIT: it has more than
- * `max` bytes. */
+ * caller frees *out.  ERR_INPUT: the file is empty or has a NUL byte.
+ * ERR_LIMIT: it has more than `max` bytes. */
 int kube_file_read(const char *path, size_t max, char **out, struct err *e);
 
 /* --- kube_head.c: the head of a reply ------------------------------------- */

@@ -60,8 +60,8 @@ stopped(struct kube_stream *s)
 }
 
 /* Waits for bytes, a timer or a wake-up, for wait_ms at most.  If bytes have
- * just come, it pauses for gather_ms, so that it can take more bytes at
- * once. */
+ * just come and no more are there yet, it pauses for gather_ms instead, so that
+ * the next wake-up takes many bytes at once. */
 static void
 await_more(struct kube_stream *s, struct kube_call *c, int64_t wait_ms)
 {

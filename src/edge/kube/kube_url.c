@@ -6,7 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* The parts of "scheme://host:port/prefix".  They point into the string. */
+/* The parts of "scheme://host:port/prefix".  They point into the string, except
+ * for the port if it is a default. */
 struct pieces {
 	const char *host, *port, *prefix;
 	int host_len, port_len, prefix_len;

@@ -10,10 +10,11 @@
  *                 runs the handler and queues the reply.
  *   on_completed  Called when the reply is sent or the request is given up.
  *
- * A response that is queued in the first call ends the connection, so refusals
- * wait for the last call.  server_request, server_route and server_body decide
- * what is accepted or refused.  server_conn has the deadlines and the thread
- * that enforces them.  server_tls has the certificates.
+ * A response that is queued in the first call ends the connection, so most
+ * refusals wait for the last call.  server_request, server_route and
+ * server_body decide what is accepted or refused.  server_conn has the
+ * deadlines and the thread that enforces them.  server_tls has the
+ * certificates.
  *
  * If a request is for the worker (server_work), the last call suspends its
  * connection.  When the worker has resumed the connection, libmicrohttpd makes
@@ -400,9 +401,9 @@ start(struct server *s, int fd)
 		MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_STRICT_FOR_CLIENT, 1,
 		/* libmicrohttpd gives each thread an equal part of this limit,
-		 * but one thread may have to serve all connections.  It may
-		 * even get one more, because conns_add closes another
-		 * connection only after the new one is accepted. */
+		 * but one thread may have to serve all connections.  The thread
+		 * may even get one connection more, because conns_add closes an
+		 * old connection only after the new one is accepted. */
 		MHD_OPTION_CONNECTION_LIMIT,
 		s->o.connections_max * (s->o.threads + 1),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT,

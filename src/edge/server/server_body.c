@@ -25,7 +25,7 @@ big_share(const struct budget *g, size_t cap)
 	return g->big_bytes > 0 && cap > g->big_bytes ? cap : 0;
 }
 
-/* Takes to - from bytes from the budget for a body that grows. */
+/* Takes `to` - `from` bytes from the budget, for a body that grows. */
 static bool
 budget_take(struct budget *g, size_t from, size_t to)
 {

@@ -40,14 +40,16 @@ struct body {
 
 /* Appends n bytes.  `size` is the length of the whole body if it is known, else
  * 0.  Returns -1 if the budget or memory is used up; the body is then dropped.
- * The memory that a body takes depends on the bytes that have arrived (at most
- * four times as much, at least 4 KiB), and not on the Content-Length. */
+ * The memory of a body is at most four times the bytes that have arrived, or 4
+ * KiB if that is more.  So a client that only promises a large body gets no
+ * memory for it. */
 int body_add(struct body *b, struct budget *g, const char *bytes, size_t n,
 	     size_t size);
 /* Returns how much room other bodies may have without having to make room for
- * this body.  It is big_bytes if this body is big and more than half of the big
- * bodies' share is taken.  It is 0 if more than three quarters of the budget
- * are taken.  Otherwise it is SIZE_MAX: no body has to make room. */
+ * this body.  The result is 0 if more than three quarters of the budget are
+ * taken.  Otherwise it is big_bytes if this body is big and more than half of
+ * the big bodies' share is taken.  In all other cases it is SIZE_MAX: no body
+ * has to make room. */
 size_t body_needs_room(const struct body *b, const struct budget *g);
 /* Frees the body and gives its bytes back to the budget. */
 void body_drop(struct body *b, struct budget *g);

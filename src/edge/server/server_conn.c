@@ -208,10 +208,10 @@ shut_oldest(struct conns *t, int64_t least_ms)
 }
 
 /* Shuts down the connection whose body has the largest product of room and
- * time.  Only bodies with more room than `above` count, and that of `newcomer`
- * does not.  A client that sends megabytes slowly is thus cut before a client
- * that is nearly done, however often the slow client connects again.  Called
- * under the lock. */
+ * time.  Only bodies with more room than `above` count, and the body of
+ * `newcomer` never counts.  A client that sends megabytes slowly is thus cut
+ * before a client that is nearly done, however often the slow client connects
+ * again.  Called under the lock. */
 static void
 shut_biggest(struct conns *t, const struct conn *newcomer, size_t above)
 {
@@ -435,9 +435,9 @@ reap(struct conns *t, int64_t now_ms, unsigned late[CONN_WAITS])
 	atomic_store(&t->owed_ms, owed_ms);
 }
 
-/* Shuts down connections if the bound on them has been lowered.  It takes a few
- * in each tick, because it is called under the lock, which must not be held for
- * long. */
+/* Shuts down connections if the bound on them has been lowered.  Each tick
+ * takes at most SHED_A_TICK of them, because the lock is held meanwhile, and
+ * must not be held for long. */
 static void
 shed(struct conns *t)
 {
@@ -463,8 +463,8 @@ tell_late(const struct conns *t, const unsigned late[CONN_WAITS])
 		t->reaped(t->ctx, sum);
 }
 
-/* Returns memory to the kernel after SERVER_TRIM or more connections have been
- * closed.  This takes about 15 ms. */
+/* Returns memory to the kernel when SERVER_TRIM connections fewer are open than
+ * at the peak since the last time.  This takes about 15 ms. */
 static void
 give_back(struct conns *t)
 {

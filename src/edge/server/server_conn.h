@@ -50,8 +50,8 @@ struct conn {
 	bool shut_body;	 /* Whether a body was arriving at that time. */
 	bool greeted;	 /* Whether the handshake is done. */
 	/* Number of bytes that have come, and of TLS records that have begun,
-	 * since HTTP last made progress.  Before HTTP's first progress, they
-	 * count from the beginning of the handshake. */
+	 * since HTTP last made progress.  Before the first progress of HTTP
+	 * they are counted from the beginning of the handshake. */
 	size_t silent;
 	unsigned records;
 	_Atomic size_t room; /* Room of the arriving body, or 0. */
@@ -103,8 +103,8 @@ void conns_done(struct conns *t);
 
 /* Adds a new connection.  If more than three quarters of the places are taken,
  * it shuts down the connection that has waited longest for its client, provided
- * that it has waited for SERVER_FRESH_MS or that no place is free.  Returns
- * NULL if all places are still taken, or memory is short. */
+ * that this wait has lasted for SERVER_FRESH_MS or that no place is free.
+ * Returns NULL if all places are still taken, or memory is short. */
 struct conn *conns_add(struct conns *t, int fd);
 /* Call this before the descriptor is closed.  It frees c. */
 void conn_drop(struct conn *c);
@@ -119,8 +119,8 @@ void conn_expect(struct conn *c, enum conn_wait wait);
 void conn_greeted(struct conn *c);
 /* Counts n more bytes that have come.  `begins` is true if they begin a TLS
  * record.  Returns false if c has to end, because more bytes have come than the
- * TLS library may keep for c.  The count starts at the handshake.  It starts
- * again when conn_body or another of these four functions reports progress. */
+ * TLS library may keep for c.  The count starts at the handshake, and again
+ * whenever HTTP makes progress (conn_expect, conn_head_begun, conn_body). */
 bool conn_pulled(struct conn *c, size_t n, bool begins);
 /* Call this when the request line has come.  The head then gets the time of a
  * head instead of an idle connection's.  A deadline that is earlier stays. */
@@ -128,8 +128,8 @@ void conn_head_begun(struct conn *c);
 
 /* Call this when a piece of a body has come on c.  `room` is the room of the
  * body.  If other bodies have more room than `above`, it shuts down the
- * connection of the body that has kept the most room for the longest time.
- * With SIZE_MAX it shuts down none. */
+ * connection of the body that has kept the most room for the longest time (the
+ * largest product of the two).  If `above` is SIZE_MAX, it shuts down none. */
 void conn_body(struct conn *c, size_t room, size_t above);
 
 /* Sets whether c is being sent a reply that conns_cut_unread may cut.  Only the

@@ -10,8 +10,8 @@
 #include "server_route.h"
 
 /*
- * One request from its request line to its reply.  It uses no library and
- * belongs to one thread.
+ * One request from its request line to its reply.  This unit uses no library.
+ * A request belongs to one thread at a time.
  */
 struct request {
 	const struct server_route *route; /* NULL if none */
@@ -42,9 +42,9 @@ void request_free(struct request *r);
 /*
  * Takes the head.  Returns true if the request has to be refused at once.  Most
  * refusals are sent only after the body has been read and discarded, because a
- * TCP reset could otherwise destroy the reply.  A refusal is sent at once if
- * the end of the body is ambiguous, if the client has sent "Expect:
- * 100-continue", or if the body is longer than SERVER_DISCARD_MAX.
+ * TCP reset could otherwise destroy the reply.  A refusal is sent at once if it
+ * is a 400 (it may not be clear where the body ends), if the client has sent
+ * "Expect: 100-continue", or if the body is longer than SERVER_DISCARD_MAX.
  */
 bool request_begin(struct request *r, const struct server_options *o,
 		   const struct head *h);
@@ -56,7 +56,7 @@ int request_piece(struct request *r, const char *bytes, size_t n);
 /* Call this when the request is complete.  It runs the handler unless the
  * request is already refused.  It fills in r->reply or sets r->refusal. */
 void request_handle(struct request *r, const struct server_options *o);
-/* Like request_handle, but runs route->busy, because the worker has no room. */
+/* Runs route->busy instead of the handler, because the worker has no room. */
 void request_busy(struct request *r, const struct server_options *o);
 
 #endif

@@ -9,7 +9,7 @@
 
 /*
  * Certificate pairs for the server's handshakes.  server_conn decides which
- * pair a connection gets and how long it is kept.
+ * pair a connection gets and how long the pair is kept.
  */
 
 /* Removes the weak parts of GnuTLS's NORMAL: TLS 1.0 and 1.1, CBC, signatures
@@ -39,8 +39,8 @@ void *tls_certificate_callback(void);
 /* Call this when c is new.  `session` is a gnutls_session_t.  From then on c
  * ends if its client sends more than conn_pulled allows, and conn_greeted is
  * called when the handshake is done.  The client gets a ticket with which it
- * can resume the session later, and the server keeps nothing for this.  A
- * ticket is good for as long as its pair is served. */
+ * can resume the session later.  The server keeps no state for that.  A ticket
+ * is good for as long as its pair is served. */
 void tls_begin(void *session, struct conn *c);
 
 #endif

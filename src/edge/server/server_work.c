@@ -110,9 +110,9 @@ work_sends(struct work *w, struct conn *c, const struct request *r)
 	change(w, 0);
 }
 
-/* The order matters.  After the change the worker may cut another connection
- * and wait for the next change.  It must not choose c then, because cutting c
- * would cause no further change. */
+/* conn_unread has to come first.  After `change` the worker may choose a
+ * connection to cut, and wait for the next change.  If it chose c, there would
+ * be no next change, because the reply on c is already forgotten. */
 void
 work_forget(struct work *w, struct conn *c, const struct request *r)
 {

@@ -44,9 +44,9 @@ struct work {
 	bool runs, stop;
 };
 
-/* Starts the worker.  Returns -1 on failure, and *e says why.  Without this
- * call, only work_stop, work_done and work_forget may be called, and on a
- * zeroed struct. */
+/* Starts the worker.  Returns -1 on failure, and *e says why.  If it is not
+ * called, the struct must be zeroed, and only work_stop, work_done and
+ * work_forget may be called. */
 int work_init(struct work *w, struct conns *conns, size_t unread_max,
 	      const struct work_calls *calls, struct err *e);
 /* Ends the worker after the request that it runs.  The requests that wait, and

@@ -54,13 +54,13 @@ doctor_look(struct doctor *d)
 	look_leftovers(d);
 }
 
-/* Returns false while there is an error that may go away by itself, as while
- * the cluster or the installation starts. */
+/* Returns false while there is an error that may go away by itself, for example
+ * because the cluster or the installation is still starting. */
 static bool
 is_settled(const struct findings *f)
 {
-	/* The admission check is among them: the webhook may be registered
-	 * between that check and the dry run. */
+	/* DOCTOR_ADMISSION is one of them, because the webhook may be
+	 * registered between the look at admission and the dry run. */
 	static const enum doctor_check at[] = {DOCTOR_API, DOCTOR_ADMISSION,
 					       DOCTOR_BUNDLE, DOCTOR_DRY_RUN,
 					       DOCTOR_HOLDER};
@@ -104,8 +104,8 @@ doctor_run(const struct doctor_setup *setup, struct kubeconfig *access,
 			clock_boot_ms() < d.begin_ms + setup->wait_ms &&
 			session_sleep(&calls, DOCTOR_AGAIN_MS, &over) == 0;
 	}
-	/* If the time was over, a finding says so already.  A signal ends the
-	 * command. */
+	/* If the session's time is over, a finding says so already.  A signal
+	 * ends the command. */
 	if (rc == 0 && session_sleep(&calls, 0, e))
 		rc = e->code == ERR_CANCELLED ? -1 : 0;
 	if (empty.session != NULL)

@@ -17,17 +17,16 @@ struct doctor_setup {
 	const char *namespace_flag;
 	/* Whether the command uses the service account of its pod. */
 	bool in_cluster;
-	/* How long to wait until the API server answers and a dry run comes
-	 * back held. */
+	/* How long to look again while there are errors that may go away by
+	 * themselves (--wait). */
 	int64_t wait_ms;
 };
 
 /*
  * Looks at an installation and its cluster, and adds what it finds to *f, which
- * findings_init has made.  Its only writes are dry runs.  An answer that
- * cannot be read is a finding too.  It takes ownership of what *access
- * contains.  It returns -1 if it could not begin or was ended by a signal, and
- * *e says why.
+ * findings_init has made.  Its only writes are dry runs.  An answer that cannot
+ * be read is a finding too.  It takes ownership of what *access contains.  It
+ * returns -1 if it could not begin or was ended by a signal, and *e says why.
  */
 int doctor_run(const struct doctor_setup *setup, struct kubeconfig *access,
 	       const struct timing *t, struct findings *f, struct err *e);

@@ -21,9 +21,9 @@ struct doctor_site {
 
 /*
  * One look of `holderctl check`.  The functions look_… ask the API server, have
- * the answers decoded, and hand the facts to the judges.  doctor.c calls them
- * in the order in which they are declared here: later ones use what earlier
- * ones have found.  With --wait it looks several times, each time from the
+ * the answers decoded, and hand the facts to the judges.  doctor_look
+ * (doctor.c) calls them in an order in which later looks can use what earlier
+ * looks have found.  With --wait this is repeated, each time from the
  * beginning.
  */
 struct doctor {
@@ -35,8 +35,8 @@ struct doctor {
 	struct findings *f;
 	int64_t begin_ms; /* boot time of the first look */
 	struct doctor_place place;
-	/* The configuration from the command line, until the leader tells its
-	 * own. */
+	/* The configuration from the command line, until look_leader has read
+	 * that of the leader. */
 	struct config config;
 	/* Beginning of the key identifier of the CA that signed the leader's
 	 * serving certificate, or 0 if it is not known. */
@@ -97,7 +97,7 @@ int ask_post(struct doctor *d, const char *path, const struct buf *body,
 
 /* ask_list lists `path`.  It calls `begin` whenever the list begins or starts
  * again, and `item` for each item.  A list or an item that cannot be read
- * becomes a finding of `check`.  It returns what session_list returns. */
+ * becomes a finding of `check`.  ask_list returns what session_list returns. */
 struct ask_list {
 	enum doctor_check check;
 	const char *what;	   /* "Nodes" */

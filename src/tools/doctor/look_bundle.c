@@ -6,8 +6,8 @@
 #include "look.h"
 #include "tools/client.h"
 
-/* Splits https://HOST:PORT/PATH?QUERY into "https://HOST:PORT" and "/PATH".
- * Returns -1 if the text has another form. */
+/* Splits https://HOST:PORT/PATH?QUERY into "https://HOST:PORT" and
+ * "/PATH?QUERY".  Returns -1 if the text has another form. */
 static int
 split_url(const char *url, char **server, const char **path)
 {

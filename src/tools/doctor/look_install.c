@@ -70,7 +70,7 @@ look_services(struct doctor *d)
 			look_service(d, &d->hooks[i]);
 }
 
-/* --- what bounds our accounts --------------------------------------------- */
+/* --- the policies that bound our accounts --------------------------------- */
 
 static int
 get_policy(struct doctor *d, const char *kind, struct policy_facts *w,

@@ -25,8 +25,8 @@ place_pods(struct doctor *d, const struct carried *node)
 	}
 }
 
-/* Returns whether the template of the Node's NodePool sets the hold.  The
- * finding for the NodePool has reported that already. */
+/* Returns whether the template of the Node's NodePool sets the hold.
+ * look_nodepools has already reported that. */
 static bool
 is_held_by_template(const struct doctor *d, const struct carried *node)
 {

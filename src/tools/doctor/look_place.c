@@ -132,7 +132,7 @@ take_karpenter_lease(struct doctor *d, const char *bytes, size_t n,
 static void
 begin_leases(struct doctor *d)
 {
-	(void)d; /* sites are found again */
+	(void)d; /* take_lease finds the sites again */
 }
 
 static bool
@@ -172,7 +172,7 @@ take_go_program(struct doctor *d, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-/* --- which of them is meant ----------------------------------------------- */
+/* --- which site is meant -------------------------------------------------- */
 
 /* Returns whether a holder is deployed in this namespace, or leads in it. */
 static bool
@@ -182,8 +182,8 @@ is_site(const struct doctor_site *s)
 }
 
 /* Chooses the namespace: that of --namespace, else that of the configuration,
- * else that of the webhook's Service.  If none of the three is known, or has a
- * holder, it chooses a namespace that has one. */
+ * else that of the webhook's Service.  If that namespace is not known or has no
+ * holder, it chooses the first one that has a holder. */
 static void
 choose_site(struct doctor *d)
 {
@@ -338,9 +338,9 @@ look_lease(struct doctor *d)
 
 /* --- what the leader says ------------------------------------------------- */
 
-/* The leader's identity begins with the name of its pod or, in the host's
- * network, of its node.  If there is no leader, any other
- * replica can tell most of the status; a ready one is preferred. */
+/* Returns the pod of the leader, whose identity begins with the name of its pod
+ * or, in the host's network, of its node.  If there is no leader, any replica
+ * can tell most of the status; a ready one is preferred. */
 static const struct pod_facts *
 pod_to_ask(const struct doctor *d)
 {
@@ -385,7 +385,8 @@ take_configuration(struct doctor *d, const struct leader_facts *l)
 }
 
 /* The request goes through the API server's pod proxy.  edge/kube does not
- * follow redirects: a hostile pod could use one to get our token. */
+ * follow redirects, because a hostile pod could use a redirect to get our
+ * token. */
 void
 look_leader(struct doctor *d)
 {

@@ -18,9 +18,10 @@
 /*
  * Queries Prometheus for one metric after the other.  The range of each metric
  * is cut into parts so that each answer stays within Prometheus' limits.  If an
- * answer is too large, or refused because of its size, the parts are halved.  A
- * query whose answer was lost is sent once more.  Any other failure ends the
- * command with a message that names the flag to check.
+ * answer is lost, too large, or refused because of its size, the parts are
+ * halved, and the query is sent again.  The command gives up if two answers in
+ * a row are lost.  Any other failure ends the command with a message that names
+ * the flag to check.
  *
  * An answer is cut into series while it arrives (wire/api/split), so only one
  * series is in memory at a time.  After a failure the next answer has the same
@@ -49,7 +50,7 @@ struct page {
 
 enum page_end {
 	PAGE_DONE,
-	PAGE_LOST,     /* The same query may succeed when sent again. */
+	PAGE_LOST,     /* The query may succeed when it is sent again. */
 	PAGE_TOO_MUCH, /* A query for a shorter time may succeed. */
 	PAGE_REFUSED,
 };
@@ -60,7 +61,7 @@ struct asking {
 	struct page page;
 	const char *metric;
 	/* Most points for each series in one answer.  It is halved when an
-	 * answer was too large. */
+	 * answer was lost or too large. */
 	int64_t points;
 	struct matrix_asked *out;
 };
@@ -218,7 +219,7 @@ ask_page(struct asking *a, int64_t from_ms, int64_t to_ms, struct err *e)
 		       : judge_status(&reply, e);
 }
 
-/* --- all of them ---------------------------------------------------------- */
+/* --- all metrics ---------------------------------------------------------- */
 
 static int
 ask_metric(struct asking *a, struct err *e)

@@ -13,8 +13,8 @@
  * over a range of time (docs/what-if.md#prometheus), with the API client of
  * edge/kube.  Prometheus returns at most 11,000 samples of a series in one
  * answer, so each query asks for one metric and a part of the range.  A part
- * that is still too large is halved.  It makes no thread and serves one caller
- * at a time.
+ * that is still too large is halved.  This unit makes no thread and serves one
+ * caller at a time.
  */
 struct prometheus_setup {
 	const char *url;	/* http(s)://HOST[:PORT][/PREFIX] */
@@ -29,9 +29,8 @@ struct prometheus_setup {
 	const struct timing *timing;
 };
 
-/* `ctx` is a struct prometheus_setup.  All strings are borrowed.  No error
- * text shows the token or a password in the URL.  e is not
- * NULL. */
+/* `ctx` is a struct prometheus_setup.  All strings are borrowed.  No error text
+ * shows the token, or a password in the URL.  `e` must not be NULL. */
 matrix_ask_fn prometheus_ask;
 
 #endif

@@ -42,7 +42,8 @@ int book_listed(struct book *b, int64_t now_ms, struct err *e);
 /* book_begin prints the head of the record, if it has not been printed.
  * book_print prints all facts that wait, in order.  book_end does both, and
  * then prints the end of the record.  book_print and book_end return what
- * output_wait returns.  A fact that could not be printed stays in the book. */
+ * output_wait returns.  After a failure, the facts that were not printed yet
+ * stay in the book. */
 void book_begin(struct book *b, struct output *out);
 int book_print(struct book *b, struct output *out, int64_t stall_ms,
 	       struct err *e);

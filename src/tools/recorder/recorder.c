@@ -24,8 +24,8 @@
  * NodeClaims are listed and when the recorder stops.
  *
  * The Events are listed only after the NodeClaims, because they are about
- * NodeClaims.  main prints while both watches are open.  If a watch was
- * cut, main waits until the oldest fact is RECORD_PATIENCE_MS old, because that
+ * NodeClaims.  main prints while both watches are open.  If a watch was cut,
+ * main waits until the oldest fact is RECORD_PATIENCE_MS old, because that
  * watch may still deliver an earlier fact.
  */
 
@@ -40,10 +40,11 @@ struct side {
 	struct follow *follow;
 	pthread_t thread;
 	bool running; /* Whether the thread runs.  For main only. */
-	/* For the thread only: whether stderr has told that the watch is in
-	 * trouble, or that an object was left out; whether the current list has
-	 * left out an object; and the boot time from which a line that is left
-	 * out leads to a new list. */
+	/* These are for the thread only.  troubled: stderr has told that the
+	 * watch is in trouble.  left_out: stderr has told that an object was
+	 * left out.  partial: the current list has left out an object.
+	 * relist_ms: the boot time from which a line that is left out leads to
+	 * a new list. */
 	bool troubled, left_out, partial;
 	int64_t relist_ms;
 	/* Under the lock: whether the first list is complete, and whether the
@@ -299,11 +300,12 @@ static const struct follow_calls calls = {
 	.trouble = watch_trouble,
 };
 
-/* --- its thread ----------------------------------------------------------- */
+/* --- the thread of a side ------------------------------------------------- */
 
 #define PAUSE_MS 60000 /* longest pause of a watch with nothing to do */
 
-/* Returns false when the recorder stops. */
+/* Sleeps for `ms`, or until there is news.  Returns false when the recorder
+ * stops. */
 static bool
 pause_for(struct recorder *r, int64_t ms)
 {
@@ -382,8 +384,8 @@ stop_sides(struct recorder *r)
 /* --- main ----------------------------------------------------------------- */
 
 /* Prints the facts that wait, unless a watch may still deliver an earlier one.
- * While stdout blocks, this function and the watches wait until a signal comes.
- * Returns whether both first lists are complete. */
+ * While nobody reads stdout, this function and the watches wait.  A signal ends
+ * the wait.  Returns whether both first lists are complete. */
 static bool
 look(struct recorder *r, struct err *e)
 {

@@ -15,9 +15,9 @@
  * time at which the recorder saw it.
  *
  * Each of the two watches has a thread that collects facts, and the caller's
- * thread prints the facts in order.  While nobody reads stdout all three wait.
- * SIGINT, SIGTERM or SIGHUP ends the wait; a second signal ends the process at
- * once.
+ * thread prints the facts in order.  While nobody reads stdout, all three
+ * threads wait.  SIGINT, SIGTERM or SIGHUP ends the wait; a second signal ends
+ * the process at once.
  */
 struct recorder_setup {
 	/* How long to record, counted from the moment at which both first lists

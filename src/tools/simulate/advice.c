@@ -17,8 +17,9 @@ struct candidate {
 	bool unpriced;
 };
 
-/* In a half of the log, a limit that is a number of decisions is scaled to the
- * half's share of all decisions. */
+/* Returns whether the regret is within the limit.  For a half of the log, a
+ * limit that is a number of decisions is scaled to the half's share of all
+ * decisions. */
 static bool
 is_little(const struct advice_setup *asked, uint64_t regret, uint64_t decisions,
 	  uint64_t all)
@@ -27,9 +28,9 @@ is_little(const struct advice_setup *asked, uint64_t regret, uint64_t decisions,
 			      : regret * all <= asked->regret * decisions;
 }
 
-/* If no setting keeps the limits, the one that comes nearest is better.  Of two
- * settings with the same number of node-seconds, the one with the shorter hold
- * is better. */
+/* Among settings that do not keep the limits, the one that comes nearest is
+ * better.  Of two settings with the same number of node-seconds, the one with
+ * the shorter hold is better. */
 static bool
 is_better(const struct candidate *a, const struct candidate *b)
 {

@@ -12,7 +12,7 @@
  * replays nothing.
  */
 
-/* Fewer decisions than this are too little to say anything. */
+/* Fewer decisions than this are too few for a verdict. */
 #define ADVICE_DECISIONS 10
 
 enum advice_verdict {
@@ -25,7 +25,8 @@ enum advice_verdict {
 /* The verdict for a range of decisions: for the whole log, or for a half. */
 struct advice_pick {
 	enum advice_verdict verdict;
-	/* With ADVICE_NONE: the setting that comes nearest to the limits. */
+	/* The setting to take or, with ADVICE_NONE, the one that comes nearest
+	 * to the limits. */
 	size_t setting;
 	uint64_t decisions; /* how many decisions the verdict rests on */
 	uint64_t regret;    /* decisions with regret without a holder */
@@ -44,8 +45,8 @@ struct advice_pick {
 
 struct advice {
 	struct advice_pick all, half[2];
-	/* Decisions so near to the end of the log that it does not show whether
-	 * there was regret. */
+	/* Decisions so near to the end of the log that the log does not show
+	 * whether there was regret. */
 	uint64_t early;
 	/* Whether the log lacks the reasons for which machines were created. */
 	bool no_makers;

@@ -11,18 +11,17 @@
 /*
  * Takes the facts in order and tells them to the roster, which has the machines
  * as the log shows them, and to each replay, which has them as they would be in
- * one setting.  Before each fact every replay is brought up to its time
- * (replay_pass), so the controllers act at the moments at which they would
- * have.
+ * one setting.  Before each fact every replay is brought up to the time of the
+ * fact (replay_pass), so that the controllers act when they would have acted.
  *
- * The log may begin in the middle.  A machine that is disrupted or deleted
- * without having been created was there before (add_old).  A machine
- * that becomes ready without having been created is taken as new (add_new).
- * Facts about what a holder did go into `happened` only.
+ * The log may begin in the middle.  A machine whose creation the log does not
+ * show was there before if the log shows its disruption or deletion (add_old).
+ * If the log shows how it boots, it is taken as new (add_new).  Facts about
+ * what a holder did go into `happened` only.
  */
 
-/* How long before the log a machine counts as created if it was there when the
- * log began.  No hold lasts as long. */
+/* A machine that was there before the log counts as created this long before
+ * its first fact.  No hold lasts as long. */
 #define BEFORE_MS DURATION_MS_MAX
 
 static int64_t
@@ -156,7 +155,8 @@ created(struct history *h, const struct fact *f)
 	EACH(h, replay_changed(r, id));
 }
 
-/* Returns the machine of the fact, which is booting. */
+/* Returns the machine of the fact, which is booting.  Adds the machine if the
+ * log has not shown it yet. */
 static uint32_t
 booting(struct history *h, const struct fact *f)
 {
@@ -196,7 +196,8 @@ registered(struct history *h, const struct fact *f)
 	return 0;
 }
 
-/* Takes the fact that a machine is ready.  After a reboot it comes again. */
+/* Takes the fact that a machine is ready.  After a reboot the fact comes
+ * again. */
 static void
 ready(struct history *h, const struct fact *f)
 {
@@ -242,8 +243,8 @@ node_gone(struct history *h, const struct fact *f)
 		return;
 	h->roster.at[id].node_gone = true;
 	EACH(h, replay_node_gone(r, id));
-	/* If the log has never named the NodeClaim, it will not show its end.
-	 * Such a machine ends with its Node. */
+	/* If the log has never named the NodeClaim, it will not show the
+	 * NodeClaim's end.  Such a machine ends with its Node. */
 	if (h->roster.at[id].claim[0] != '\0')
 		return;
 	go(h, f, id);
@@ -285,7 +286,7 @@ find_decided(struct history *h, const struct fact *f)
 	return 0;
 }
 
-/* Takes a decision as it falls without a holder: no node of it waits. */
+/* Counts the decision as it is without a holder: none of its nodes waits. */
 static void
 take_alone(struct history *h, const struct fact *f)
 {

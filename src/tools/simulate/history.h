@@ -8,15 +8,16 @@
 #include "turns.h"
 
 /*
- * Takes facts in order into the roster of machines and into every replay.  A
- * zeroed struct is no valid start.  Not thread-safe.
+ * Takes facts in order into the roster of machines and into every replay.  Call
+ * history_init first.  Not thread-safe.
  */
 struct history {
 	struct roster roster;
 	struct replay **replays;
 	size_t replays_n;
-	struct waits *alone; /* Karpenter's decisions without a holder, none of
-				which waits, or NULL if there is no setting */
+	/* Karpenter's decisions without a holder: none of them waits.  NULL if
+	 * there is no setting. */
+	struct waits *alone;
 	struct story story;
 	struct tally *tally;
 	/* The turns that a holder reported. */
@@ -30,7 +31,7 @@ struct history {
 	size_t ids_n, ids_room;
 };
 
-/* The rules are borrowed until the end.  Returns -1 if there is no memory. */
+/* *t is borrowed until history_done.  Returns -1 if there is no memory. */
 int history_init(struct history *h, struct tally *t);
 void history_done(struct history *h);
 /* Adds a setting.  Call it before the first fact is taken; start_ms is the time

@@ -23,7 +23,7 @@ struct input {
 	 */
 	bool skips;
 	bool ended;
-	struct err trouble; /* met while it peeked */
+	struct err trouble; /* of input_begins; reported later */
 	uint64_t bytes;
 };
 
@@ -92,8 +92,8 @@ input_bytes(const struct input *in)
 	return in->bytes;
 }
 
-/* Makes room behind the bytes that are kept.  A line that fills the whole
- * buffer is dropped. */
+/* Makes room behind the bytes that are kept.  If one line fills a buffer of
+ * ITEM_BYTES_MAX, the line is dropped. */
 static int
 make_room(struct input *in)
 {

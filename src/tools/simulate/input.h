@@ -28,9 +28,9 @@ enum input_got {
 enum input_got input_line(struct input *in, const char **line, size_t *n,
 			  struct err *e);
 
+#define INPUT_PEEK 512
 /* Returns whether the file begins with '{' and has the text in its first
  * INPUT_PEEK bytes.  Call this before anything is read. */
-#define INPUT_PEEK 512
 bool input_begins(struct input *in, const char *text);
 /* Gets the next bytes, however many there are, instead of a line. */
 enum input_got input_piece(struct input *in, const char **bytes, size_t *n,

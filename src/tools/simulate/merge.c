@@ -82,7 +82,8 @@ give_out(struct merge *m, struct fact *next)
 	return next;
 }
 
-#define STRETCH 4096 /* lines */
+/* merge_next returns without a fact after this many lines or pieces. */
+#define STRETCH 4096
 
 int
 merge_next(struct merge *m, const struct fact **f, struct err *e)

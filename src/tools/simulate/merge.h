@@ -10,13 +10,15 @@
 /*
  * Reads several sources side by side and gives out their facts in order of
  * time.  A fact is left out and counted if a later fact was given out already,
- * or if another file has it too.  The only error that a file's content can
- * cause is the head of a record of another version.  Not thread-safe.
+ * or if the same fact was, from another file.  Content that cannot be used is
+ * mostly counted, or becomes a warning.  It is an error only in a few cases,
+ * such as a record of another version, or text in UTF-16.  Not thread-safe.
  */
 struct merge;
 
-/* Opens n files, of which "-" is stdin.  The names are borrowed.  *t outlives
- * the merge and counts what is read.  Returns NULL with *e set on failure. */
+/* Opens n files, of which "-" is stdin.  The names are borrowed.  *t must
+ * outlive the merge; it counts what is read.  Returns NULL with *e set on
+ * failure. */
 struct merge *merge_open(const char *const *names, size_t n, struct tally *t,
 			 struct err *e);
 /* Adds a source whose time series are fetched by calling `ask`, for instance

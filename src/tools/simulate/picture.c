@@ -28,8 +28,8 @@
 #define LEFT 40
 #define RIGHT 20
 #define TOP 64
-#define LINE 140 /* of the machines */
-#define BAND 56	 /* of one setting */
+#define LINE 140 /* height of the curve of machines */
+#define BAND 56	 /* height of one setting, with its label */
 #define BAR 16
 
 /* The colours are those of the picture of make demo. */

@@ -18,7 +18,7 @@
  * Where the log says that Karpenter disrupted a machine that is held in this
  * setting, the machine waits: the copy ignores what the log goes on to say of
  * it, until the hold ends (replay_api.c).  After each step look() compares what
- * is held with what was.
+ * is held with what was held before.
  */
 
 #define POOLS_KNOWN SCOPES_MAX
@@ -173,8 +173,8 @@ replay_changed(struct replay *r, uint32_t id)
 	step(r);
 }
 
-/* The Node gets its hold from the webhook and, as Karpenter copies them, the
- * annotations of its NodeClaim. */
+/* The Node gets a hold from the webhook.  It also gets that of its NodeClaim,
+ * because Karpenter copies the annotations. */
 void
 replay_registered(struct replay *r, uint32_t id)
 {
@@ -235,10 +235,10 @@ replay_static(struct replay *r, const char *pool)
 	step(r);
 }
 
-/* Notes that Karpenter disrupts the machine, because no hold stops it.  A
- * machine that Karpenter reboots stays.  The successor of a machine that
- * Karpenter terminates first, or whose boot has failed, may be an ordinary new
- * machine (struct object). */
+/* Notes that Karpenter disrupts the machine, because no hold stops it.  Three
+ * cases are not noted.  A machine that Karpenter reboots stays.  If Karpenter
+ * terminates the machine first, or if its boot has failed, the successor may be
+ * an ordinary new machine (struct object). */
 static void
 disrupt(struct replay *r, uint32_t id, const struct fact *f)
 {
@@ -256,8 +256,8 @@ disrupt(struct replay *r, uint32_t id, const struct fact *f)
 	replay_copy_track(r, id, KIND_NODECLAIM);
 }
 
-/* Shows to the controller that the machines have drifted.  The log tells this
- * only when Karpenter decides to replace them. */
+/* Shows to the controller that the machines have drifted.  The log tells of
+ * drift only when Karpenter decides to replace the machines. */
 static void
 drift(struct replay *r, const uint32_t *ids, size_t n)
 {
@@ -323,7 +323,7 @@ replay_because(const struct replay *r, uint32_t id)
 	return turns_machine(&r->turns, scope);
 }
 
-/* --- birth and end -------------------------------------------------------- */
+/* --- making, freeing and results ------------------------------------------ */
 
 struct replay *
 replay_new(const struct rules *rules, struct roster *roster,

@@ -14,8 +14,8 @@
  * The replay of one setting.  It runs the daemon's own controller
  * (core/controller) with these rules, in virtual time, against an API server
  * that answers every call at once and that has the machines of the log.  So all
- * decisions are those that the daemon would make; this file shows the cluster
- * to the controller and keeps what the controller writes.
+ * holds and releases are those that the daemon would make.  The replay shows
+ * the cluster to the controller and keeps what the controller writes.
  *
  * If Karpenter decides to disrupt a machine that is held in the replay, the
  * decision would have waited.  The machine then stays until its release,
@@ -46,8 +46,8 @@ struct replay_sums {
 	size_t turns_n;
 };
 
-/* roster outlives the replay.  start_ms is no later than the first fact.
- * Returns NULL if there is no memory. */
+/* The roster must outlive the replay.  start_ms is no later than the first
+ * fact.  Returns NULL if there is no memory. */
 struct replay *replay_new(const struct rules *rules, struct roster *roster,
 			  const struct waits_setup *setup, int64_t start_ms);
 void replay_free(struct replay *r); /* accepts NULL */
@@ -56,8 +56,10 @@ void replay_free(struct replay *r); /* accepts NULL */
 void replay_pass(struct replay *r, int64_t to_ms);
 
 /* The next functions tell the replay what the log shows.  Before each call,
- * enter the fact into the roster and call replay_pass with its time. */
-/* Call this also for a claim that was there before the log began. */
+ * enter the fact into the roster and call replay_pass with the fact's time.
+ *
+ * Call replay_created also for a machine that was there before the log
+ * began. */
 void replay_created(struct replay *r, uint32_t id);
 /* Call this when the claim is launched or ready. */
 void replay_changed(struct replay *r, uint32_t id);
@@ -65,8 +67,8 @@ void replay_registered(struct replay *r, uint32_t id);
 void replay_deleting(struct replay *r, uint32_t id);
 void replay_node_gone(struct replay *r, uint32_t id);
 void replay_gone(struct replay *r, uint32_t id);
-void replay_static(struct replay *r,
-		   const char *pool); /* it has spec.replicas */
+/* Call this when the log shows that the NodePool has spec.replicas. */
+void replay_static(struct replay *r, const char *pool);
 /* Tells that Karpenter decides to disrupt the machines ids[0] to ids[n - 1].
  * Returns whether some of them are held, so that the decision would have
  * waited. */

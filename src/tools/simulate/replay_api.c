@@ -8,10 +8,10 @@
 #include "core/base/str.h"
 
 /*
- * The API server before which the controller of a replay works.  The
- * objects that it shows to the controller are made of two parts: the roster has
- * what the log shows, and the copy has the holds, marks and classes that this
- * setting has added.
+ * Plays the API server for the controller of a replay.  The objects that it
+ * shows to the controller are made of two parts: the roster has what the log
+ * shows, and the copy has the holds, marks and classes that this setting has
+ * added.
  *
  * Every action succeeds at once, and its result is shown to the controller as a
  * watch would show it.  An object's uid is made of the machine's id and serial
@@ -71,7 +71,7 @@ show_claim(const struct replay *r, uint32_t id, struct object *o)
 	show_class(c, m, o);
 }
 
-/* These two functions do not use printf because they are called for every watch
+/* uid_of and version_text do not use printf, because they run for every watch
  * line. */
 static void
 hex_put(char *end, int n, uint64_t v)
@@ -229,8 +229,8 @@ resume(struct replay *r, uint32_t id)
 
 /* --- what the controller asks for ----------------------------------------- */
 
-/* Finds the machine of an action.  Returns NO_ID if the log has dropped the
- * machine since the controller saw it. */
+/* Finds the machine of an action.  Returns NO_ID if the machine has gone since
+ * the controller saw it. */
 static uint32_t
 find(const struct replay *r, const struct action *a)
 {

@@ -7,7 +7,7 @@
 #include "turns.h"
 
 /* Shared by the two files of a replay: replay.c takes the facts of the log, and
- * replay_api.c is the API server with which the controller works. */
+ * replay_api.c plays the API server for the controller. */
 
 /* The state of a machine in this setting, beyond what the log shows. */
 struct copy {
@@ -24,7 +24,7 @@ struct copy {
 	bool disrupted, drifted;
 	int64_t disrupted_ms; /* whole seconds */
 	bool waits;
-	uint32_t wait; /* the decision that waits for this machine */
+	uint32_t wait; /* if it waits: the number from waits_begin */
 };
 
 struct replay {
@@ -44,7 +44,7 @@ struct replay {
 };
 
 struct now replay_now(const struct replay *r);
-/* Returns the time rounded to whole seconds, as objects have it. */
+/* Returns the time cut to whole seconds, as objects have it. */
 int64_t replay_stamp(int64_t ms);
 
 bool replay_copy_held(const struct copy *c);
@@ -58,8 +58,8 @@ void replay_copy_track_both(struct replay *r, uint32_t id);
 /* Removes the object, and shows that to the controller as the watch would. */
 void replay_copy_forget(struct replay *r, uint32_t id, enum kind kind);
 
-/* Performs what the controller asks for.  The API server answers at once, and
- * its watch shows what was written. */
+/* Performs an action of the controller.  The outcome is reported at once, and a
+ * write is then shown as the watch would show it. */
 void replay_serve(struct replay *r, const struct action *a);
 
 #endif

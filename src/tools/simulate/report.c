@@ -24,7 +24,7 @@
  * terminal.
  */
 
-/* --- pieces --------------------------------------------------------------- */
+/* --- figures as text ------------------------------------------------------ */
 
 static const char *
 seconds_text(int64_t ms, char out[DURATION_BYTES])

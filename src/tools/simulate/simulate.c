@@ -13,12 +13,13 @@
 
 /*
  * The command: it opens the sources, takes fact after fact from the merge and
- * gives each to the history, or prints it as a line of a record.  The
- * replays are made when the first fact comes, because they begin at its time.
+ * gives each to the history, or prints it as a line of a record.  The replays
+ * are made when the first fact about machines comes, because they begin at the
+ * time of that fact.
  *
  * At the end it prints the report and draws the pictures.  If nothing of use
  * was read, refuse_nothing says what the input seems to be and what was
- * expected.  Progress and warnings go to stderr while it reads.
+ * expected.  Progress and warnings go to stderr during the reading.
  */
 
 #define RECORD_BYTES (2u * ITEM_BYTES_MAX) /* bytes of a fact as a line */
@@ -34,7 +35,7 @@ struct run {
 	bool known;	    /* Whether a fact names the machine to explain. */
 };
 
-/* --- while it reads ------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------- */
 
 static void
 tell_progress(struct run *r)
@@ -94,7 +95,7 @@ begin(struct run *r, int64_t at_ms, struct err *e)
 	return 0;
 }
 
-/* Does the fact name the machine? */
+/* Returns whether the fact names the machine. */
 static bool
 is_about(const struct fact *f, const char *name)
 {
@@ -147,7 +148,7 @@ read_all(struct run *r, struct err *e)
 	return rc;
 }
 
-/* --- when it is read ------------------------------------------------------ */
+/* --- after the reading ---------------------------------------------------- */
 
 static int
 refuse_nothing(const struct tally *t, struct err *e)

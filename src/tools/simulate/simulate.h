@@ -56,8 +56,8 @@ struct simulate_setup {
 };
 
 /* Prints the report on stdout.  Returns -1 with *e set on failure.  The code is
- * ERR_INPUT if a file cannot be opened, or if no file has a fact about
- * Karpenter. */
+ * ERR_INPUT if the input is to blame, for example if a file cannot be opened or
+ * nothing in it is about Karpenter. */
 int simulate_run(const struct simulate_setup *s, struct err *e);
 
 #endif

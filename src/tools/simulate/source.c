@@ -16,10 +16,10 @@
  * array `facts`, in order of time, from `first` on.
  *
  * The lines of a log are nearly in order, but a single line may have a wrong
- * time, even years ahead.  Therefore a fact that is far ahead is put aside, and
- * counts only if the next line confirms its time.  Lists of objects and answers
- * of Prometheus are in no order, so none of their facts is given out before the
- * source has ended.
+ * time, even years ahead.  Therefore a fact that is far ahead of the lines
+ * before it (SIMULATE_JUMP_MS) is put aside.  It counts only if the next line
+ * confirms its time.  Lists of objects and answers of Prometheus are in no
+ * order, so none of their facts is given out before the source has ended.
  */
 
 /* Room for the facts that may wait, for the facts of one line, and for a fact
@@ -60,8 +60,8 @@ name_of(const struct source *s)
 
 /* --- facts that wait ------------------------------------------------------ */
 
-/* Returns how many of the waiting facts come before f or compare equal to it.
- * It compares with the last one first, because most facts come in order. */
+/* Returns how many of the waiting facts come before f or compare equal to f.
+ * The last fact is compared first, because most facts come in order. */
 static size_t
 place_of(const struct source *s, const struct fact *f)
 {
@@ -82,8 +82,8 @@ place_of(const struct source *s, const struct fact *f)
 }
 
 /* Takes ownership of f.  There is always room for a fact.  The places of facts
- * that were given out are freed many at a time, because that moves all others.
- */
+ * that were given out are freed many at a time, because freeing them moves all
+ * facts that wait. */
 static void
 keep(struct source *s, struct fact *f)
 {
@@ -159,8 +159,8 @@ come_to(struct source *s, int64_t at_ms)
 		s->of->ticked_ms = at_ms;
 }
 
-/* Returns whether the time that is aside can be believed without confirmation:
- * a log may be quiet for up to SIMULATE_GAP_MS. */
+/* Returns whether the time that is aside can be believed although no later time
+ * confirms it: a log may be quiet for up to SIMULATE_GAP_MS. */
 static bool
 is_near(const struct source *s)
 {
@@ -201,7 +201,8 @@ is_odd(int64_t at_ms)
 	return at_ms < SIMULATE_EARLIEST_MS || at_ms >= SIMULATE_LATEST_MS;
 }
 
-/* Returns whether a fact of this time does not count. */
+/* Returns whether a fact with this time does not count, and notes it in the
+ * tally. */
 static bool
 refuses(const struct source *s, int64_t at_ms)
 {

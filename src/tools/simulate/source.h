@@ -14,7 +14,7 @@
 /*
  * One of the inputs that are read side by side: a file of lines, a list of
  * objects, a saved answer of Prometheus, or a query to Prometheus.  The first
- * bytes of a file tell its kind.  Its facts wait here, in order of time, until
+ * bytes of a file tell its kind.  The facts wait here, in order of time, until
  * the merge takes them:
  *
  *	source_open -> source_read, until source_ended
@@ -35,12 +35,14 @@ struct merging {
 	/* Time of the latest fact that the merge has given out, or STAMP_NONE.
 	 * A fact with an earlier time is late. */
 	int64_t given_ms;
-	int64_t ticked_ms; /* Latest time of a line without a fact. */
+	/* Latest time of a line without a fact, or of an answer of
+	 * Prometheus. */
+	int64_t ticked_ms;
 	char warning[240];
 	bool warns;
 };
-/* Returns whether the limit of facts that wait is reached, so that one has to
- * be taken before more is read. */
+/* Returns whether so many facts wait that one has to be taken before more is
+ * read. */
 bool source_merging_is_full(const struct merging *m);
 
 /* The name is borrowed, and "-" is stdin.  Both return NULL with *e set on

@@ -8,14 +8,14 @@
 
 /*
  * The results of Karpenter's decisions, summed up in spans of equally many
- * decisions.  Spans double in length as the log gets longer, so the size is
- * fixed, and parts of a log can still be compared.  spans_init makes an empty
- * one.  Not thread-safe.
+ * decisions.  Spans double in length as the log gets longer, so the size of the
+ * struct is fixed, and parts of a log can still be compared.  spans_init makes
+ * an empty struct spans.  Not thread-safe.
  */
 struct span {
 	/* Decisions for which the log shows whether there was regret. */
 	uint64_t decisions;
-	/* Decisions for which the log ends too early to show it. */
+	/* Decisions for which the log ends too early to show that. */
 	uint64_t early;
 	/* Of `decisions`: those that a scale-up followed, which is regret. */
 	uint64_t regret;

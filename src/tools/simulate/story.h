@@ -10,8 +10,8 @@
 /*
  * What a picture shows besides the turns: the number of machines over time, and
  * Karpenter's decisions.  Steps of time double in length as the log gets
- * longer, so the size is fixed.  story_init makes an empty one.  Not
- * thread-safe.
+ * longer, so the size of the struct is fixed.  story_init makes an empty struct
+ * story.  Not thread-safe.
  */
 struct story_mark {
 	int64_t at_ms;

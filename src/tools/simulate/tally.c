@@ -13,8 +13,8 @@ tally_init(struct tally *t)
 	t->from_ms = t->to_ms = STAMP_NONE;
 }
 
-/* Counts a message.  There are few different messages.  Frequent ones move
- * towards the front, where they are found soon. */
+/* Counts a message.  The list is searched from the front.  It is short, and
+ * frequent messages move towards its front. */
 void
 tally_message(struct tally *t, const char *message)
 {

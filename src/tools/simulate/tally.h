@@ -9,7 +9,8 @@
 #include "core/base/stamp.h"
 #include "wire/karpenter/line.h"
 
-/* Counts of what was read.  tally_init makes an empty one.  Not thread-safe. */
+/* Counts of what was read.  tally_init makes an empty struct tally.  Not
+ * thread-safe. */
 struct tally_message {
 	char text[SIMULATE_MESSAGE_BYTES];
 	uint64_t n;
@@ -19,23 +20,24 @@ struct tally {
 	uint64_t lines, bytes;
 	uint64_t what[LINE_WHATS]; /* lines by kind */
 	uint64_t too_long;	   /* lines over ITEM_BYTES_MAX */
-	/* Facts that were left out, because a later fact had been given out. */
+	/* Facts that were left out because a later fact had been given out
+	 * already. */
 	uint64_t late;
-	uint64_t odd_times; /* facts with a time that nothing confirms */
+	uint64_t odd_times; /* facts whose time was not accepted */
 	/* File (borrowed) and line of the first odd time.  Line 0 stands for an
 	 * answer of Prometheus. */
 	const char *odd_file;
 	uint64_t odd_line;
 	uint64_t duplicates; /* facts that stood in several files */
 	uint64_t damaged;    /* files that could not be read to the end */
-	uint64_t facts[FACT_COUNT]; /* facts that were replayed */
+	uint64_t facts[FACT_COUNT]; /* facts that were taken */
 	/* Machines that were created, or first seen while they booted. */
 	uint64_t makers[MAKER_COUNT];
 	uint64_t disrupted; /* nodes of all decisions */
 	uint64_t pods;	    /* pods that all decisions had to move */
 	uint64_t podless;   /* decisions that do not tell their pods */
-	/* Facts about machines whose creation was not seen, because they are
-	 * older than the log or the log has gaps. */
+	/* Machines whose creation was not seen, because they are older than the
+	 * log or the log has gaps. */
 	uint64_t unknown;
 	uint64_t answers;  /* answers of Prometheus */
 	uint64_t warnings; /* warnings that came with these answers */
@@ -44,12 +46,13 @@ struct tally {
 	/* Resolution of Prometheus' times, or 0 without Prometheus. */
 	int64_t step_ms;
 	uint64_t no_room; /* machines beyond SIMULATE_MACHINES_MAX */
-	/* Period of the lines that have a time, or STAMP_NONE. */
+	/* Period of the log: from the first fact about machines to the last
+	 * time of any line, or STAMP_NONE. */
 	int64_t from_ms, to_ms;
 	/* Messages of Karpenter that contain no fact, with their number. */
 	struct tally_message messages[SIMULATE_MESSAGES_MAX];
 	size_t messages_n;
-	uint64_t messages_rest; /* lines for which there was no room */
+	uint64_t messages_rest; /* lines whose message had no room */
 };
 
 void tally_init(struct tally *t);

@@ -51,8 +51,8 @@ grow(void *array, size_t n, size_t *room, size_t size)
 	return more;
 }
 
-/* Reserves the next place in the list, which is in the order in which turns
- * begin. */
+/* Reserves the next place in the list, which has the turns in the order in
+ * which they begin.  Returns SIZE_MAX if there is no room. */
 static size_t
 list_place(struct turns *t)
 {

@@ -31,9 +31,9 @@ void turns_held(struct turns *t, const char *scope, int64_t now_ms);
 void turns_looked(struct turns *t, int64_t now_ms);
 /* Ends the hold of this scope, outside of a look. */
 void turns_over(struct turns *t, const char *scope, int64_t now_ms);
-/* Call these between turns_look and turns_looked.  turns_because names the
- * machine that keeps the scope busy.  turns_capped tells that the cap has ended
- * the hold of the scope. */
+/* Call these while the scope is held: in a look, before turns_looked ends the
+ * hold.  turns_because names the machine that keeps the scope busy.
+ * turns_capped tells that the cap has ended the hold of the scope. */
 void turns_because(struct turns *t, const char *scope, const char *machine);
 void turns_capped(struct turns *t, const char *scope);
 /* Returns the machine that keeps the scope busy, or "" if the scope is not

@@ -10,9 +10,9 @@
 /*
  * Adds up the cost of the decisions that would have waited.  A decision waits
  * from waits_begin until waits_end_one has been called for each of its
- * machines.  Its cost depends on whether a scale-up of the same NodePool
- * follows soon (waits_scale_up), so a decision is settled only when that time
- * is over.
+ * machines.  The cost of a decision depends on whether a scale-up of the same
+ * NodePool follows within regret_ms (waits_scale_up), so a decision is settled
+ * only when that time is over.
  *
  * All decisions are in one array.  `next` links the free places.  It also links
  * the decisions of one NodePool that a scale-up may still follow (`hope`).
@@ -26,7 +26,7 @@
 
 struct wait {
 	bool used, followed, spared, replaces;
-	bool drift; /* Karpenter decides it again, whatever the load does. */
+	bool drift; /* Karpenter would decide again, whatever the load does. */
 	uint64_t nth;
 	int64_t at_ms, waited_ms; /* waited_ms is the sum over all machines. */
 	int64_t savings, price;
@@ -124,8 +124,8 @@ settle(struct waits *w, uint32_t number, bool known)
 	w->used_n--;
 }
 
-/* Drops from the list the decisions that a scale-up follows now, and those that
- * no scale-up can follow any more. */
+/* Drops from the list the decisions that a scale-up follows now (scales_up),
+ * and those that no scale-up can follow in time any more. */
 static void
 drop_followed(struct waits *w, struct hope *h, int64_t now_ms, bool scales_up)
 {
@@ -154,7 +154,7 @@ is_over(const struct waits *w, const struct wait *d, int64_t now_ms)
 }
 
 /* Makes room in a full array.  It settles the decisions that are over, and
- * doubles the array if fewer than half are over.  So the average cost of a
+ * doubles the array if fewer than half are over.  So the average time for a
  * decision does not depend on how many others wait. */
 static int
 make_room(struct waits *w, int64_t now_ms)

@@ -14,10 +14,11 @@
  * cost of waiting.  What Karpenter would have decided after the wait is
  * unknown, so the cost is computed under two assumptions:
  *
- * cheapest Karpenter decides the same as soon as the machine is released.  If
- *             the same NodePool scales up within `regret` of the decision, the
- * machine would have been used.  A replacement would have run instead
- *             of one of the machines.
+ *   cheapest  Karpenter decides the same as soon as the machine is released.
+ *             If the same NodePool scales up within regret_ms of the decision,
+ *             the machine would have been used, and the wait costs nothing.
+ *             Without the wait a replacement would have run instead of one of
+ *             the machines.
  *   dearest   Karpenter decides the same SIMULATE_RETHINK_MS after the release,
  *             and no pod would have used the machine until then.
  *
@@ -26,7 +27,7 @@
 struct waits_setup {
 	int64_t regret_ms;
 	/* Price of a node-hour in millionths of a dollar, for decisions without
-	 * savings.  -1: the price that the decision names. */
+	 * savings.  -1: the price that the decision names, if any. */
 	int64_t price;
 };
 
@@ -49,9 +50,10 @@ struct waits;
 struct waits *waits_new(const struct waits_setup *setup);
 void waits_free(struct waits *w); /* accepts NULL */
 
-/* Tells that *f, which is the nth decision of the log, waits.  `total` of its
- * machines belong to this NodePool, and `nodes` of these (at least one) wait.
- * Returns the number for waits_end_one, or UINT32_MAX if there is no memory. */
+/* Tells that *f, which is the nth decision of the log, waits.  The decision has
+ * `total` machines, of which `nodes` (at least one) wait.  `pool` is the
+ * NodePool of the first machine.  Returns the number for waits_end_one, or
+ * UINT32_MAX if there is no memory. */
 uint32_t waits_begin(struct waits *w, const struct fact *f, uint64_t nth,
 		     const char *pool, size_t total, uint32_t nodes);
 /* Tells that one of the machines of this decision no longer waits. */

@@ -26,7 +26,8 @@ list_begin(void *ctx)
 	cleanup_listing(c->cleanup);
 }
 
-/* An object that is too large or cannot be decoded may still have a mark. */
+/* Takes an item of the list.  An object that is too large or cannot be decoded
+ * may still have a mark, so it counts as unread. */
 static int
 item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
@@ -34,7 +35,7 @@ item(void *ctx, const char *bytes, size_t n, struct err *e)
 	struct object o;
 	struct err bad;
 
-	(void)e; /* It stays empty, so the list goes on. */
+	(void)e; /* no item makes the list fail */
 	if (bytes == NULL) {
 		(void)err_set(&bad, ERR_LIMIT, "one of %zu bytes, too large",
 			      n);

@@ -88,7 +88,8 @@ lease_answered(void *ctx, const struct kube_reply *r,
 	session_tell(l);
 }
 
-/* Does what the Lease needs now.  Returns how many ms it then needs nothing. */
+/* Does what the Lease needs now.  Returns for how many milliseconds the Lease
+ * then needs nothing. */
 static int64_t
 lease_turn(void *ctx)
 {
@@ -209,7 +210,8 @@ lease_session_give_up(struct lease_session *l, bool clean)
 
 	if (!l->elects)
 		return;
-	/* Otherwise the next leader would restore an outdated state. */
+	/* If nothing is held any more, the state in the Lease is out of date,
+	 * and the next leader must not restore it. */
 	if (clean) {
 		(void)lease_state_set(&l->lease, "");
 		(void)lease_history_set(&l->lease, "");

@@ -31,15 +31,16 @@ struct lease_session *lease_session_new(const struct lease_session_setup *s,
 					struct err *e);
 void lease_session_free(struct lease_session *l);
 
-/* Waits until the Lease is ours.  A running holder takes a free Lease before
- * us (patience_ms in core/protocol/lease.h), so we get the Lease only if no
- * holder runs.  This matters because a running holder would restore the holds
- * that we remove.  If the Lease does not exist, no holder has ever led there,
- * and the command goes on without it. */
+/* Waits until the Lease is ours.  A running holder takes a free Lease before us
+ * (patience_ms in core/protocol/lease.h), so we get the Lease only if no holder
+ * runs.  This matters because a running holder would restore the holds that we
+ * remove.  If the Lease does not exist, no holder has ever led there, and the
+ * command goes on without it.  namespace_name is that of the Lease.  NULL
+ * stands for the Lease of an earlier call, or for none. */
 int lease_session_take(struct lease_session *l, const char *namespace_name,
 		       struct err *e);
-/* Returns whether the session has the Lease and may write.  If it has not, call
- * lease_session_take again. */
+/* Returns whether the session may write: it has the Lease, or there is none.
+ * If it returns false, call lease_session_take again. */
 bool lease_session_holds(const struct lease_session *l);
 /* Gives up the Lease at the end, and waits for the reply for a short time.  If
  * `clean`, nothing is held any more, and the state stored in the Lease is

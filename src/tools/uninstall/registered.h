@@ -24,7 +24,7 @@ struct registered {
 		enum registered_kind kind;
 		char path[300 + NAME_BYTES];
 		char name[NAME_BYTES];
-		bool shared; /* Whether it also has webhooks of others. */
+		bool shared; /* Whether it has webhooks of others, too. */
 	} at[REGISTERED_MAX];
 };
 
@@ -38,7 +38,7 @@ const char *registered_text(const struct registered *r, unsigned i,
 			    char text[64 + NAME_BYTES]);
 
 /* Deletes each registration and prints a line for it.  It fails at a shared
- * one, which a person has to change. */
+ * registration, which a person has to change. */
 int registered_remove(struct session *l, const struct registered *r,
 		      struct output *out, struct err *e);
 

@@ -21,10 +21,10 @@
  * the lists and writes, registered finds what is registered at admission, and
  * lease_session renews the Lease during every wait.
  *
- * The namespace is determined before anything is changed.  Whether the command
- * succeeds or fails, it then gives up the Lease, say() prints what was done and
- * what is left, and finish() waits for the reader of stdout.  The result
- * follows from the verdict of the last step.
+ * The namespace is determined before anything is changed.  At the end, whether
+ * the command has succeeded or failed, it gives up the Lease, say() prints what
+ * was done and what is left, and finish() waits for the reader of stdout.  The
+ * result follows from the verdict of the last step.
  */
 
 struct uninstall {
@@ -112,7 +112,7 @@ lease_item(void *ctx, const char *bytes, size_t n, struct err *e)
 	static struct lease_record r; /* too large for a stack */
 	char name[LEASE_NAMESPACE_BYTES];
 
-	if (bytes == NULL) /* A holder's Lease is not as large. */
+	if (bytes == NULL) /* A holder's Lease is not so large. */
 		return 0;
 	if (lease_item_decode(bytes, n, name, &r, e))
 		return -1;
@@ -151,8 +151,9 @@ look_for_lease(struct uninstall *u, const char *given, struct err *e)
 	return 0;
 }
 
-/* Finds the holder's namespace.  The namespace of the kubeconfig is not used: a
- * Lease in any other namespace than the holder's would stop no holder. */
+/* Finds the holder's namespace.  The namespace of a kubeconfig is not used,
+ * because a Lease in another namespace than the holder's would stop no
+ * holder. */
 static int
 find_namespace(struct uninstall *u, struct err *e)
 {
