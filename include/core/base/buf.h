@@ -6,11 +6,11 @@
 #include <stddef.h>
 
 /*
- * Writes text into storage that the caller owns and that outlives the struct.
- * It never allocates, and the text always ends with a NUL.  A piece of text
- * that does not fit is left out as a whole and sets `full`.  From then on all
- * writes are ignored, so a caller can write everything and check `full` once at
- * the end.  Not thread-safe.
+ * A struct buf writes text into storage that the caller owns and that outlives
+ * the struct.  It never allocates, and the text always ends with a NUL.  A
+ * piece of text that does not fit is left out as a whole and sets `full`.  From
+ * then on all writes are ignored, so a caller can write everything and check
+ * `full` once at the end.  Not thread-safe.
  */
 struct buf {
 	char *data;
@@ -21,7 +21,8 @@ struct buf {
 
 /* Begins an empty text in storage[cap].  cap is at least 1. */
 void buf_init(struct buf *b, char *storage, size_t cap);
-/* These append: n bytes, a string without its NUL, or formatted text. */
+/* The next three functions append n bytes, a string without its NUL, and
+ * formatted text. */
 void buf_add(struct buf *b, const char *bytes, size_t n);
 void buf_puts(struct buf *b, const char *s);
 void buf_printf(struct buf *b, const char *fmt, ...)
@@ -32,8 +33,8 @@ char *buf_more(struct buf *b, size_t n);
 
 /* Appends s as a JSON string, quotes included (RFC 8259 §7).  Characters that
  * could control a terminal (utf8_shown) are escaped.  Bytes that are not UTF-8
- * become U+FFFD, so the result is always valid JSON.  It has the quotes and at
- * most 6 bytes for each byte of s. */
+ * become U+FFFD, so the result is always valid JSON.  The result has the quotes
+ * and at most 6 bytes for each byte of s. */
 void buf_json(struct buf *b, const char *s);
 
 #endif

@@ -10,11 +10,12 @@
  * its metric's name and its labels.  wire/metrics puts METRICS_PREFIX before a
  * name.  A name that other programs use too begins with '=', and wire/metrics
  * writes it without the '=' and without the prefix.  A name that begins with
- * '?' is about holds, and gets another prefix with MODE_OBSERVE.  The two
- * histograms and the count of calls to the API server are members of struct
+ * '?' is about holds, and gets another prefix with MODE_OBSERVE.  The three
+ * histograms and the counts of calls to the API server are members of struct
  * counters.
  *
- * All counts are atomic.  Any thread may add, and wire/metrics reads.
+ * All counts are atomic.  Any thread may add to them, and wire/metrics reads
+ * them.
  */
 #define METRICS_PREFIX "karpenter_node_holder_"
 
@@ -136,8 +137,9 @@ counter_add(struct counters *c, enum counter id)
 	atomic_fetch_add_explicit(&c->at[id], 1, memory_order_relaxed);
 }
 
-/* Each adds one observation: to admission_duration_seconds in microseconds, to
- * hold_latency_seconds and write_duration_seconds in milliseconds. */
+/* Each of the next three functions adds one observation: to
+ * admission_duration_seconds in microseconds, and to hold_latency_seconds and
+ * write_duration_seconds in milliseconds. */
 void counters_latency(struct counters *c, uint64_t us);
 void counters_hold_latency(struct counters *c, uint64_t ms);
 void counters_write_duration(struct counters *c, uint64_t ms);

@@ -13,8 +13,8 @@ int duration_parse(const char *s, int64_t *ms);
 
 #define DURATION_MS_MAX (3650 * (int64_t)86400000)
 #define DURATION_BYTES 40
-/* Writes the shortest form that duration_parse reads back: "10m", "1h30m",
- * "0s". */
+/* Writes the duration in whole units, the largest unit first.  duration_parse
+ * reads the result back: "10m", "1h30m", "0s". */
 void duration_format(int64_t ms, char out[DURATION_BYTES]);
 
 #endif

@@ -4,9 +4,9 @@
 
 /*
  * An error is a plain value without anything to free: a code for callers that
- * branch, and a sentence for people.  The sentence is one line.  In
- * quoted text, characters that could control a terminal become '?'
- * (utf8_shown).  A sentence that is too long is cut and ends with "…".
+ * branch, and a sentence for people.  The sentence is one line: characters that
+ * could end the line or control a terminal become '?' (utf8_shown).  A
+ * sentence that is too long is cut and ends with "…".
  *
  * A function that can fail for more than one reason takes a `struct err *e` as
  * its last parameter and returns 0 or -1 (or a pointer or NULL).  On failure it

@@ -15,8 +15,8 @@
 struct heap {
 	uint32_t n, cap;
 	uint32_t *ids; /* the ids, in heap order */
-	uint32_t *pos; /* by id: place in ids + 1; 0 = not in it */
-	/* No id from `known` on has been in the heap, so their pos is not
+	uint32_t *pos; /* by id: its place in ids + 1, or 0 if absent */
+	/* Ids from `known` on have never been in the heap, so their pos is not
 	 * initialized. */
 	uint32_t known;
 	int64_t *keys; /* the keys, in heap order */
@@ -32,7 +32,7 @@ void heap_remove(struct heap *h, uint32_t id); /* the id may be absent */
 bool heap_has(const struct heap *h, uint32_t id);
 /* Returns the key of an id, which must be in the heap. */
 int64_t heap_key(const struct heap *h, uint32_t id);
-/* Gets the id with the smallest key, and that key, and leaves it in the heap.
+/* Gets the id with the smallest key, and that key.  The id stays in the heap.
  * Returns false, with the outputs untouched, if the heap is empty.  Equal keys
  * come in no particular order. */
 bool heap_top(const struct heap *h, uint32_t *id, int64_t *key);

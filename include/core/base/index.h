@@ -9,23 +9,23 @@
 
 /*
  * A hash index that finds an id by its key.  The index keeps ids, each beside a
- * few bits of its hash, so that a search rarely looks at another id's key,
- * which the processor would have to fetch.  The owner keeps the keys and
- * provides two callbacks: `hash` returns the hash of an id's key, and `same`
- * returns whether an id's key is the one that is looked for.  The key of an id
- * must not change while the id is in the index: remove the id, change the key,
- * and add the id again.  Several ids may have the same key.
+ * few bits of its hash, so that a search rarely has to fetch another id's key
+ * from memory.  The owner keeps the keys and provides two callbacks: `hash`
+ * returns the hash of an id's key, and `same` returns whether an id's key is
+ * the one that is looked for.  The key of an id must not change while the id is
+ * in the index: remove the id, change the key, and add the id again.  Several
+ * ids may have the same key.
  *
  * It uses open addressing with linear probing and no tombstones.  index_init
- * allocates all slots, but only as many are used as there are ids to store, so
- * a small table touches few pages.  Not thread-safe.
+ * allocates all slots, but the index uses only as many as its ids have needed
+ * so far, so a small index touches few pages.  Not thread-safe.
  */
 typedef uint32_t index_hash_fn(const void *ctx, uint32_t id);
 typedef bool index_same_fn(const void *ctx, uint32_t id, const void *key);
 
 struct index {
-	uint32_t *slots; /* id + 1 within id_mask, the id's hash in the
-				   other bits; 0 = free */
+	uint32_t *slots; /* id + 1 in the bits of id_mask, and the id's hash in
+			    the other bits; 0 = free */
 	uint32_t id_mask;
 	/* Number of ids in the index, of slots, and of slots in use. */
 	uint32_t n, cap, used;
@@ -34,9 +34,9 @@ struct index {
 	const void *ctx;
 };
 
-/* ids_max is how many ids the index holds at most, and each is less than
- * ids_end.  ctx is passed to the callbacks and outlives the index.  Returns -1
- * if there is no memory; *x is then empty. */
+/* The index holds at most ids_max ids, and each id is less than ids_end.  ctx
+ * is passed to the callbacks and outlives the index.  Returns -1 if there is no
+ * memory; *x is then empty. */
 int index_init(struct index *x, uint32_t ids_max, uint32_t ids_end,
 	       index_hash_fn *hash, index_same_fn *same, const void *ctx);
 void index_done(struct index *x);
@@ -45,9 +45,9 @@ void index_add(struct index *x, uint32_t id);
 /* The id must be in the index, and its key must be the one it was added
  * with. */
 void index_remove(struct index *x, uint32_t id);
-/* Returns the id with this key, or NO_ID.  If there are several, it is the one
- * that was added first.  hash is what the callback returns for such an id, and
- * key is passed to `same`. */
+/* Returns the id with this key, or NO_ID.  If several ids have this key, it is
+ * the one that was added first.  hash is what the callback returns for such an
+ * id, and key is passed to `same`. */
 uint32_t index_find(const struct index *x, uint32_t hash, const void *key);
 
 /* Return a hash of the text, for callers whose keys are texts.  If anybody may

@@ -30,7 +30,7 @@
 #define NAME_BYTES 254
 /* A label value has up to 63. */
 #define NODEPOOL_BYTES 64
-/* The annotation "reason" of a NodePool has up to 256. */
+/* Of a NodePool's annotation "reason" we keep up to 256 bytes. */
 #define REASON_BYTES 257
 /* A UUID has 36. */
 #define UID_BYTES 40
@@ -40,7 +40,7 @@
 #define KEY_BYTES 318
 /* The value of a hold.  A longer one is refused. */
 #define VALUE_BYTES 254
-/* KEY=VALUE. */
+/* The value of our annotation held-key, which is KEY=VALUE. */
 #define HELD_KEY_BYTES (KEY_BYTES + VALUE_BYTES)
 /* "substitute/" and a uid.  A longer class is truncated. */
 #define CLASS_BYTES 56
@@ -49,22 +49,23 @@
 
 /* --- the table ------------------------------------------------------------ */
 
-/* Upper limit for each kind.  The memory limit sets the actual maximum
- * (daemon/memory.h). Kubernetes is tested with 5,000 nodes; the largest
- * cluster presented in public had 130,000. */
+/* Maximum number of Nodes, and of NodeClaims.  The memory limit sets the actual
+ * maximum (daemon/memory.h).  Kubernetes is tested with 5,000 nodes; the
+ * largest cluster presented in public had 130,000. */
 #define MACHINES_MAX 262144
-/* The Job of uninstall has 256 MiB and runs no webhook. */
+/* The Job of uninstall has 256 MiB and runs no webhook, so it has room for a
+ * full table. */
 #define UNINSTALL_MACHINES_MAX MACHINES_MAX
-/* Average size of an object's strings.  With EKS names, the two objects of a
- * machine need 88 bytes together. */
+/* Space for the strings of one object, on average.  With EKS names, the two
+ * objects of a machine need 88 bytes together. */
 #define NAMES_BYTES 80
-/* Space for strings beyond the total for all objects. */
+/* Space for strings in addition to NAMES_BYTES for each object. */
 #define NAMES_BYTES_LEAST (64u << 10)
-/* The limit that Kubernetes sets for one object. */
+/* Kubernetes' limit for the annotations of one object. */
 #define ANNOTATIONS_BYTES_MAX (256u << 10)
 /* Space for hold, mark and held-key at their maximum lengths. */
 #define ANNOTATIONS_ROOM 2048
-/* Events about claims that the watch has not shown yet. */
+/* Remembered Events about claims that the watch has not shown yet. */
 #define DISRUPTION_EVENTS_MAX 16384
 /* Number of remembered times at which a claim got the condition
  * DisruptionReason. */
@@ -84,22 +85,23 @@
 #define SUBSTITUTE_MS 60000
 /* The same limit while the deleted node is still draining. */
 #define DRAINING_MS 900000
-/* Number of failed boots that may be tried again. */
+/* Number of remembered boots that have failed and may be tried again. */
 #define RETRIES_MAX 256
 /* Maximum number of machines per scope that try a boot again and count twice
  * towards minScaleUp: with their own creation and with that of the first
  * try. */
 #define AGAIN_MAX 64
-/* How long the machine of a failed boot continues to count. */
+/* How long the machine of a failed boot continues to count after its
+ * deletion. */
 #define RETRY_MS 60000
 /* A claim that may replace another is undecided until this long after it was
  * first seen launched. */
 #define UNDECIDED_MS 5000
 /* A claim is decided at the latest this long after it was first seen. */
 #define UNDECIDED_MAX_MS 30000
-/* Releases that fail for this long are reported. */
+/* If no release is possible for this long, that is reported. */
 #define BLOCKED_MS 60000
-/* Interval at which such releases are reported again. */
+/* Interval at which this is reported again. */
 #define BLOCKED_EVERY_MS 300000
 /* Maximum time that a new leader waits for the first lists of NodePools and
  * Events. */
@@ -111,20 +113,21 @@
 #define SCOPES_MAX 4096
 /* Number of earlier hold annotations whose marks are still on objects. */
 #define HELD_KEYS_MAX 16
-/* For each of include and exclude. */
+/* Number of patterns in each of include and exclude. */
 #define NODEPOOL_PATTERNS_MAX 64
-/* Twice the longest name. */
+/* Twice the length of the longest NodePool name. */
 #define NODEPOOL_PATTERN_BYTES 128
 
 /* --- an AdmissionReview --------------------------------------------------- */
 
-/* A protobuf object of 3 MiB as JSON. controller-runtime has the same limit. */
+/* An object that has 3 MiB as protobuf may have this size as JSON.
+ * controller-runtime has the same limit. */
 #define REVIEW_BYTES_MAX (7u << 20)
 /* Of reviews larger than this, at most REVIEWS_BIG_MAX are parsed at a time. */
 #define REVIEW_BYTES_BIG (256u << 10)
-/* One of the two threads stays available for small reviews. */
+/* With this limit, one of the two threads stays available for small reviews. */
 #define REVIEWS_BIG_MAX 1
-/* A UUID has 36. A longer uid is refused. */
+/* A UUID has 36.  A uid that does not fit is refused. */
 #define REVIEW_UID_BYTES 129
 /* The reader is recursive.  Real objects need fewer than 20 levels. */
 #define JSON_DEPTH_MAX 64
@@ -136,8 +139,8 @@
  * annotations. */
 #define JSON_KEPT_BYTES_MAX (512u << 10)
 
-/* The same two limits for an Event or a NodePool, which are read without
- * foreign annotations. */
+/* The last two limits for an Event or a NodePool, of which no foreign
+ * annotations are read. */
 #define JSON_SMALL_VALUES_MAX 1000
 #define JSON_SMALL_BYTES_MAX (64u << 10)
 
@@ -149,21 +152,23 @@
 /* The minimum of that total, with a full table and a low memory limit.  Half
  * of it has room for one body of the maximum size. */
 #define SERVER_BYTES_LEAST (14u << 20)
-/* Bytes read from a refused body, because a reset would destroy the reply. */
+/* Bytes of a refused body that are read all the same, because a reset would
+ * destroy the reply. */
 #define SERVER_DISCARD_MAX (32u << 20)
 /* Each creation in flight uses a connection, and others are idle.  The
  * memory limit sets the actual maximum. */
 #define SERVER_CONNECTIONS_MAX 4096
-/* An API server keeps 25 idle connections. */
+/* The memory limit leaves room for at least this many.  An API server keeps 25
+ * idle connections. */
 #define SERVER_CONNECTIONS_LEAST 128
-/* The request head, the reply head and one piece of a body.  The head of a
- * review has 500 bytes. */
+/* Buffer of a connection, for the request head, the reply head and one piece of
+ * a body.  The head of a review has 500 bytes. */
 #define SERVER_CONNECTION_BYTES (8u << 10)
-/* Maximum that a client may send before its handshake is complete.  With the
+/* Bytes that a client may send before its handshake is complete.  With the
  * largest keys a handshake needs 2 KiB. */
 #define SERVER_HELLO_BYTES (16u << 10)
-/* Maximum that a client may send later without any progress in HTTP: the
- * largest TLS record after a part of a head. */
+/* Bytes that a client may send after its handshake without any progress in
+ * HTTP: the largest TLS record after a part of a head. */
 #define SERVER_SILENT_BYTES (20u << 10)
 /* Complete TLS records that HTTP has not consumed.  Each connection may have
  * one; all connections together may have this many more.  A head takes one or
@@ -183,8 +188,8 @@
 /* Requests for one route that may wait for the worker.  The other places of
  * the metrics address are for probes. */
 #define SERVER_WAITING_MAX 8
-/* Descriptors for everything except the webhook's connections: 100 lanes, 64
- * places of the metrics address, watches, files. */
+/* Descriptors for everything except the webhook's connections: 100 lanes (the
+ * sweeper's connections), 64 places of the metrics address, watches, files. */
 #define FILES_KEPT 256
 /* Deadline for the handshake, and for the head of a request from its first
  * line on. */
@@ -192,12 +197,13 @@
 /* The same deadline when no more than a quarter of the places is free.  Our
  * webhook calls have a timeout of 2 s. */
 #define SERVER_HURRY_MS 1000
-/* Deadline for the body after the head.  Kubernetes allows a webhook 30 s,
- * and ours 2 s. */
+/* Deadline for the body after the head.  A webhook may have 30 s in Kubernetes,
+ * and ours has 2 s. */
 #define SERVER_BODY_MS 10000
 /* Deadline for writing the reply, because the client may never read it. */
 #define SERVER_REPLY_MS 10000
-/* Longer than the API server's 90 s: if we closed first, it would not retry. */
+/* Idle time after which we close a connection.  The API server closes it after
+ * 90 s.  If we closed it first, the API server would not retry the review. */
 #define SERVER_IDLE_MS 120000
 /* Connections to the metrics address. */
 #define HEALTH_CONNECTIONS_MAX 64
@@ -217,9 +223,9 @@
 #define STATUS_PAGE_BYTES (384u << 10)
 /* Minimum time between two counts of all machines for /status. */
 #define STATUS_FIGURES_MS 1000
-/* Time from SIGTERM, or from the last connection, to the end.  A Service
- * stops routing to a pod a few seconds after the pod's kubelet told it to
- * stop. */
+/* The webhook ends this long after SIGTERM and after its last connection has
+ * closed, or when drainTimeout is over.  A Service stops routing to a pod a few
+ * seconds after the pod's kubelet told it to stop. */
 #define DRAIN_QUIET_MS 10000
 
 /* Interval at which the certificate and key files are checked. */
@@ -235,14 +241,14 @@
  * because etcd counts all remaining keys for each page. */
 #define LIST_FRESH_PAGE 2000
 /* Items per page of a fresh list after one has failed, and of the lists of
- * `uninstall`: about a megabyte. */
+ * `uninstall` and `check`.  Such a page has about a megabyte. */
 #define LIST_METADATA_PAGE 250
 /* Pages per list.  With LIST_METADATA_PAGE items each, they hold more than
  * MACHINES_MAX items. */
 #define LIST_PAGES_MAX 1100
-/* Size of an object, or of a reply that is kept in one piece.  The objects
- * that we watch have some KiB. etcd accepts 1.5 MiB, and JSON may need six
- * bytes for one of them; larger items are skipped. */
+/* Size of an object, or of a reply that is kept in one piece.  The objects that
+ * we watch have some KiB.  etcd accepts 1.5 MiB, and JSON may need six bytes
+ * for each byte of that.  Items larger than this limit are skipped. */
 #define ITEM_BYTES_MAX (1u << 20)
 /* The reply to a patch, of which only the version is used. */
 #define WRITE_ANSWER_MAX (16u << 10)
@@ -255,40 +261,45 @@
 /* Timeout for name resolution, TCP and TLS. A lost packet is sent again
  * after 1 s and 3 s. */
 #define CONNECT_MS 5000
-/* With three probes, a dead peer is detected within 30 s. */
+/* Idle time before the first TCP keepalive probe.  With three probes, a dead
+ * peer is detected within 30 s. */
 #define KEEPALIVE_IDLE_S 15
 /* Time between two probes. */
 #define KEEPALIVE_PROBE_S 5
-/* client-go requests 5 to 10 minutes. */
+/* Shortest timeout of a watch.  As in client-go, timeouts are 5 to 10
+ * minutes. */
 #define WATCH_MIN_S 300
-/* 2.5 bookmark periods of a minute each. */
+/* A watch that is silent for this long is broken.  These are 2.5 bookmark
+ * periods of a minute each. */
 #define WATCH_SILENT_MS 150000
-/* As in client-go's reflector. */
+/* Backoff after the first failure, as in client-go's reflector. */
 #define BACKOFF_MIN_MS 800
-/* client-go waits up to 30 s.  Four watches per replica are no load, and
- * they should resume soon after an outage. */
+/* Longest backoff before jitter.  client-go waits up to 30 s.  Four watches per
+ * replica are no load, and they should resume soon after an outage. */
 #define BACKOFF_MAX_MS 10000
 /* After this time without a failure the backoff starts at BACKOFF_MIN_MS
  * again, as in client-go. */
 #define BACKOFF_RESET_MS 120000
-/* Time between two lists of a resource whose CRD is missing. */
+/* Minimum time between two lists of a resource whose CRD is missing. */
 #define UNSERVED_MS 5000
 /* A service account token has 2 KiB. */
 #define TOKEN_BYTES_MAX (64u << 10)
 /* The head of a reply.  Real ones have 1 KiB. */
 #define HEAD_BYTES_MAX (64u << 10)
-/* The API server sends 32 s at most.  A proxy that sends an hour must not
- * stop us for an hour. */
+/* Longest Retry-After that is obeyed.  The API server sends 32 s at most.  A
+ * proxy that sends an hour must not stop us for an hour. */
 #define RETRY_AFTER_MAX_S 300
 /* After a line, the watch of Nodes waits this long for more, because waking
  * up costs more than reading a line. */
 #define WATCH_GATHER_MS 100
-/* A lane that is idle for this long closes its connection. */
+/* A lane (one of the sweeper's connections) that is idle for this long closes
+ * its connection. */
 #define LANES_REST_MS 15000
 /* A call that gets no reply for this long no longer keeps other lanes from
  * connecting. */
 #define LANES_PATIENCE_MS 200
-/* The API server closes idle connections after 90 s. */
+/* A connection that was idle for this long is not used again, because the API
+ * server closes idle connections after 90 s. */
 #define CONNECTION_IDLE_S 80L
 /* Interval at which a token file is read again, as in client-go. */
 #define TOKEN_MS 60000
@@ -315,8 +326,8 @@
 #define FRESH_RETRY_MS 1000
 /* Number of such lists in a row after which the watch is considered broken. */
 #define FRESH_TRIES 5
-/* Interval at which objects are listed again that did not fit the table, or
- * that the watch skipped. */
+/* Interval at which a kind is listed again because objects did not fit the
+ * table, or because the watch skipped some. */
 #define RELIST_LEFT_OUT_MS 60000
 /* Notes that nobody has fetched yet. */
 #define NOTES_MAX 1024
@@ -328,20 +339,22 @@
 #define JOURNAL_KEPT 64
 /* Results of writes that are kept for /status/machines/NAME. */
 #define JOURNAL_WRITES 4096
-/* Older turns are not shown. */
+/* Turns that are older than this are not shown. */
 #define JOURNAL_MS 86400000
-/* Minimum length of the page's timeline. */
+/* Minimum length of the timeline on the status page. */
 #define STATUS_LAST_MS 300000
 /* Objects that a report reads before it releases the lock for a moment. */
 #define STATUS_SLICE 256
 /* A claim without a Launched condition counts from this age on. */
 #define LAUNCH_GRACE_MS 5000
-/* How many times per hold period hold and mark are restored after somebody
- * removed both. */
+/* How many times per period (docs/rules.md#words) hold and mark are restored
+ * after somebody removed both. */
 #define REHOLDS_MAX 3
-/* Smaller clock shifts are not logged. */
+/* A difference of this size means that the API server's clock was set.  Smaller
+ * differences are followed slowly, and are not logged. */
 #define CLOCK_SHIFT_MS 5000
-/* Maximum clock drift that is followed in one step. */
+/* Clock drift is followed in steps.  A step is made when the limit of its size
+ * (slew in steady.c) has grown to this. */
 #define SLEW_STEP_MS 10
 /* Default of --timeout.  5,000 nodes take a minute. */
 #define UNINSTALL_MS 600000
@@ -350,13 +363,13 @@
  * old copy of a claim. */
 #define UNINSTALL_PAUSE_MS 5000
 
-/* Delay of a write after its first refusal. */
+/* Delay of a write after its first refusal, before jitter. */
 #define REFUSED_MIN_MS 1000
 /* Maximum delay after repeated refusals.  With jitter it is up to twice as
  * long. */
 #define REFUSED_MAX_MS 300000
-/* After a 409 a write waits for the watch line with the newer version, the
- * first time no longer than this. */
+/* After a 409 a write waits for the watch line with the newer version.  The
+ * first time it waits for up to twice as long as this. */
 #define CONFLICT_MS 250
 
 /* --- `holderctl check` ---------------------------------------------------- */
@@ -378,10 +391,10 @@
 /* Pods of the holder.  Usually there are two. */
 #define DOCTOR_PODS_MAX 16
 
-/* A credential plugin of a kubeconfig. */
+/* Arguments and variables of a kubeconfig's credential plugin. */
 #define EXEC_ARGS_MAX 128
 #define EXEC_ENV_MAX 128
-/* Each argument, each variable, the command and the install hint. */
+/* Bytes of each argument, each variable, the command and the install hint. */
 #define EXEC_TEXT_MAX 8192
 /* A plugin may call a cloud API and retry. */
 #define EXEC_MS 60000
@@ -430,8 +443,8 @@
 #define SIMULATE_STEPS_MAX 1024
 /* Decisions shown in a picture. */
 #define SIMULATE_MARKS_MAX 8192
-/* Parts into which decisions are divided to compare parts of a log.  Half a
- * log is then exact to a sixty-fourth. */
+/* Parts into which the decisions of a log are divided, so that parts of the log
+ * can be compared.  The middle of a log is then exact to a sixty-fourth. */
 #define SIMULATE_SPANS_MAX 64
 /* Maximum time from the end of a hold to Karpenter's next decision: 5 min
  * until it looks again, 10 s of its poll, 15 s of validation. */
@@ -448,7 +461,7 @@
 /* Bytes of the label matchers in a query, such as those for cluster and job. */
 #define PROMETHEUS_MATCH_MAX 500
 #define PROMETHEUS_STEP_MAX_MS 3600000
-/* A thousand machines at each of PROMETHEUS_POINTS. */
+/* Bytes of a reply: a thousand machines at each of PROMETHEUS_POINTS. */
 #define PROMETHEUS_ANSWER_MAX (256u << 20)
 /* Timeout for a reply.  Prometheus gives up a query after two minutes. */
 #define PROMETHEUS_MS 180000

@@ -12,10 +12,11 @@
 /*
  * What we keep of a NodePool (karpenter.sh/v1): its identity, what people have
  * written in its annotations (docs/rules.md#nodepool-annotations), and whether
- * its spec leaves a hold anything to do (docs/rules.md#nodepools-left-alone).
- * wire/api/nodepool decodes each list item and watch line into a struct
- * nodepool.  It is a plain value that owns nothing and is copied with `=`.  The
- * functions are pure, so any thread may call them.
+ * its spec leaves a hold without any effect
+ * (docs/rules.md#nodepools-left-alone).  wire/api/nodepool decodes each list
+ * item and watch line into a struct nodepool.  It is a plain value that owns
+ * nothing and is copied with `=`.  The functions are pure, so any thread may
+ * call them.
  */
 enum nodepool_key {
 	NODEPOOL_ENABLED,
@@ -76,19 +77,19 @@ void nodepool_init(struct nodepool *p);
  * (duration_parse). */
 void nodepool_set(struct nodepool *p, enum nodepool_key k, const char *value);
 
-/* Sets the reason from the annotation's value, which is UTF-8, or NULL if it is
- * missing.  It is cut at a whole character, and control characters become
- * blanks. */
+/* Sets the reason from the annotation's value, which is UTF-8, or NULL if the
+ * annotation is missing.  The reason is cut at a whole character, and control
+ * characters become blanks. */
 void nodepool_set_reason(struct nodepool *p, const char *value);
 
-/* If only the metadata of *p is known, takes its spec from `known`, an earlier
- * sight of it.  If that is NULL, or of another NodePool that had the same name,
- * the spec counts as empty. */
+/* If only the metadata of *p is known, takes the spec from `known`, which is
+ * what was known of this name before.  If `known` is NULL, or was another
+ * NodePool with the same name, the spec counts as empty. */
 void nodepool_keep_spec(struct nodepool *p, const struct nodepool *known);
 
 /* Returns the moment (server_ms) from which the NodePool is left alone:
- * INT64_MIN, always, if it is disabled or inert; the end of its hold-until if
- * it is inert only; INT64_MAX, never, if it is neither. */
+ * INT64_MIN (always) if it is disabled, or inert without a hold-until; the end
+ * of its hold-until if it is inert and has one; otherwise INT64_MAX (never). */
 int64_t nodepool_alone_ms(const struct nodepool *p);
 
 /* Returns the annotation's key, such as "karpenter-node-holder.io/enabled".

@@ -21,7 +21,7 @@
 #define HELD_KEY_KEY OWN_PREFIX "held-key"
 #define CLASS_KEY OWN_PREFIX "replacement"
 #define CLASS_UID_KEY OWN_PREFIX "replacement-uid"
-/* The uid of the deleted claim follows. */
+/* The beginning of a class.  The uid of the deleted claim follows it. */
 #define CLASS_SUBSTITUTE "substitute/"
 
 /* Karpenter's names: sigs.k8s.io/karpenter pkg/apis/v1/{labels,taints}.go */
@@ -76,8 +76,8 @@ struct object {
 
 	/* The hold and our annotations.  Today's hold is the annotation in the
 	 * configuration.  The default hold is DEFAULT_HOLD_KEY with
-	 * DEFAULT_HOLD_VALUE, and may be the same.  After a change of the
-	 * configuration, our mark may belong to a previous hold. */
+	 * DEFAULT_HOLD_VALUE, and may be the same as today's.  After a change
+	 * of the configuration, our mark may belong to a previous hold. */
 	enum hold hold;		/* today's hold */
 	enum hold default_hold; /* the default hold */
 	enum mark mark;
@@ -85,7 +85,8 @@ struct object {
 	bool has_held_key;	 /* it has the annotation HELD_KEY_KEY */
 	bool has_previous;	 /* the mark belongs to a previous hold */
 	enum hold previous_hold; /* that hold */
-	/* Its key and value.  The key is "" if the held-key is unreadable. */
+	/* The key and value of that hold.  The key is "" if the held-key is
+	 * unreadable. */
 	struct hold_key previous_key;
 	/* The value of CLASS_KEY, which says what this NodeClaim replaces.  ""
 	 * if there is none, or if CLASS_UID_KEY has the uid of another object,
@@ -101,13 +102,16 @@ struct object {
 	bool launch_known; /* it has a condition Launched, True or not */
 	/* When the condition Initialized became True, or STAMP_NONE. */
 	int64_t ready_ms;
-	/* Karpenter rebooted the machine after it had been ready, so ready_ms
-	 * belongs to a later boot. */
+	/* Karpenter has rebooted the machine.  If ready_ms is STAMP_NONE, the
+	 * machine had been ready before the reboot.  Otherwise it became ready
+	 * after the reboot, and the object does not show whether it had been
+	 * ready before. */
 	bool rebooted;
 	/* The condition DisruptionReason is True, so the deletion of this claim
-	 * has no substitute.  False if `repaired`, and for the reasons Drifted
-	 * and Unhealthy if the capacity is reserved
-	 * (docs/rules.md#substitutes). */
+	 * has no substitute (docs/rules.md#substitutes).  There are two
+	 * exceptions.  The member is false if `repaired` is true.  It is also
+	 * false if the reason is Drifted or Unhealthy and the capacity is
+	 * reserved. */
 	bool disrupted;
 	/* DisruptionReason is True with the reason Unhealthy, but the machine
 	 * was never ready: its boot has failed. */
@@ -120,8 +124,8 @@ struct object {
 	bool exposed;
 	bool drifted; /* the condition Drifted is True */
 
-	/* Node: label karpenter.sh/registered=true.  NodeClaim: status.nodeName
-	 * is set. */
+	/* A Node has the label karpenter.sh/registered=true.  A NodeClaim has
+	 * status.nodeName. */
 	bool registered;
 
 	/* Node only: its ownerReference of kind NodeClaim.  Both are "" if it

@@ -21,8 +21,8 @@
  * zeros or the version "0".  UID_NONE and VERSION_NONE are the empty text.
  */
 struct uid {
-	/* The UUID or, if high is UINT64_MAX, the reference of a text in low.
-	 */
+	/* The two halves of the UUID.  If high is UINT64_MAX, low is instead
+	 * the reference of a text. */
 	uint64_t high, low;
 };
 #define UID_NONE ((struct uid){UINT64_MAX, 0})
@@ -55,7 +55,7 @@ bool packed_version_find(const struct strings *s, const char *text,
  * numbers have the same number with a probability of 2^-63.) */
 uint64_t packed_version_key(const char *text);
 
-/* Give the text back. */
+/* Write the text to `out`. */
 void packed_uid_text(const struct strings *s, struct uid u,
 		     char out[UID_BYTES]);
 void packed_version_text(const struct strings *s, struct version v,

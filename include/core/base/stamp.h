@@ -10,7 +10,7 @@
  *   server_ms  the API server's time, in milliseconds since 1970 (UTC).  It is
  *              used for comparisons with times on objects.  It may jump.
  *   boot_ms    CLOCK_BOOTTIME in milliseconds, for backoff and timeouts.  It
- *              never jumps and counts the time in which the machine sleeps.
+ *              never jumps and counts the time in which the host sleeps.
  */
 struct now {
 	int64_t server_ms;

@@ -16,7 +16,8 @@ int str_copy(char *dst, size_t cap, const char *s);
 /* Copies as much of s into dst[cap] as fits, and cuts it after a whole UTF-8
  * character.  It always succeeds.  An s of NULL counts as "". */
 void str_cut(char *dst, size_t cap, const char *s);
-/* The same for a text that people read: where it is cut, it ends with "…". */
+/* Does the same for a text that people read.  A text that is cut ends with
+ * "…". */
 void str_shorten(char *dst, size_t cap, const char *s);
 
 #endif

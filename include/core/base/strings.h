@@ -14,26 +14,26 @@
  * the empty string, which needs no room and no count.  Two strings are equal
  * if and only if their references are.
  *
- *	strings_take ── a reference to this text, which its owner keeps
- *	strings_drop ── the owner gives a reference back
+ *	strings_take	gives the caller a reference to a text
+ *	strings_drop	takes a reference back
  *
- * The text of a reference stays where it is until the last owner gives it
- * back.  strings_init allocates all memory and touches only what is used, from
- * the low end.  Not thread-safe.
+ * The text of a reference stays where it is until the last owner gives the
+ * reference back.  strings_init allocates all memory, but only what is used is
+ * touched, from the low end on.  Not thread-safe.
  *
- * A string takes 4 bytes besides its text and NUL, rounded up to 8.  The room
- * of a string that is freed is joined with free room beside it and used again.
- * Names that take at most eight tenths of the arena always find room, however
- * often they change (tests/unit/core/test_strings.c).  Strings never move, so
- * short strings that stay could split the free room into places that are too
- * small for long strings.
+ * A string takes 4 bytes besides its text and NUL, rounded up to a multiple of
+ * 8.  The room of a string that is freed is joined with free room beside it and
+ * used again.  Names that take at most eight tenths of the arena always find
+ * room, however often they change (tests/unit/core/test_strings.c).  Strings
+ * never move, so short strings that stay could split the free room into places
+ * that are too small for long strings.
  */
 #define STRING_BYTES NAME_BYTES /* the longest string, with its NUL */
 #define STRINGS_CLASSES ((4 + STRING_BYTES + 7) / 8 + 1)
 
 struct strings {
 	struct string_unit *at; /* a reference is a place in here */
-	uint32_t top, cap;	/* units from top on were never used */
+	uint32_t top, cap;	/* units from top on are unused */
 	uint32_t n, max;	/* strings */
 	/* The first free place of each size in units, or 0.  The last element
 	 * is for larger sizes. */

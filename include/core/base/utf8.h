@@ -15,10 +15,10 @@ size_t utf8_len(const char *s, size_t n);
  * bytes. */
 uint32_t utf8_code(const char *s, size_t n);
 
-/* Returns the length of the character at s, which is not "", and sets whether a
- * terminal shows it.  A terminal does not show C0, DEL and C1, characters that
- * end a line or change the direction of the text, and bytes that are no
- * character. */
+/* Returns the length of the character at s, which is not "", and sets *shows to
+ * whether a terminal shows it.  A terminal does not show C0, DEL and C1,
+ * characters that end a line or change the direction of the text, and bytes
+ * that are no character. */
 size_t utf8_shown(const char *s, bool *shows);
 
 /* Replaces each character of s that a terminal does not show by '?'. */

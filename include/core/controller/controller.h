@@ -25,8 +25,8 @@
  *	reports its outcome		controller_done
  *	reads notes and figures		controller_note, controller_report
  *
- * A step machine (docs/architecture.md#step-machines): controller_next returns
- * the next action or the time to wait, and controller_done receives the
+ * This is a step machine (docs/architecture.md#step-machines): controller_next
+ * returns the next action or the time to wait, and controller_done receives the
  * outcome.  Several actions may be in flight at once.
  *
  * controller_new allocates all memory.  No other call can fail: objects that do
@@ -57,9 +57,9 @@ void controller_lead(struct controller *s, bool leads, struct now now);
  * last call, or if `always` is set.  It returns whether it wrote anything.  If
  * *b is too small, the least important scopes are left out and reported.
  *
- * controller_restore reads the text of the previous leader.  If that is NULL or
- * "", no scope has a debt.  renewed_ms is the server time until which that
- * leader led at least, or STAMP_NONE if unknown. */
+ * controller_restore reads the text of the previous leader.  If the text is
+ * NULL or "", no scope has a debt.  That leader led at least until renewed_ms
+ * (server time), or for an unknown time if renewed_ms is STAMP_NONE. */
 bool controller_soft(struct controller *s, struct buf *b, bool always,
 		     struct now now);
 void controller_restore(struct controller *s, const char *text,
@@ -84,9 +84,10 @@ void controller_recall(struct controller *s, const char *text, int32_t term,
 
 /* controller_listing begins a list.  The items follow by controller_track,
  * controller_nodepool or controller_disruption_event.  controller_listed ends
- * the list, and objects that were not in it are removed.  `served` is false if
- * the API server has no such resource: for the first list that is an empty
- * list, and later the table is left unchanged. */
+ * the list.  It removes the objects that were not in the list, unless the list
+ * has left something out.  `served` is false if the API server has no such
+ * resource: for the first list that is an empty list, and later the table is
+ * left unchanged. */
 void controller_listing(struct controller *s, enum kind kind);
 void controller_listed(struct controller *s, enum kind kind, bool served,
 		       struct now now);
@@ -96,7 +97,7 @@ void controller_watch(struct controller *s, enum kind kind, bool up);
 /* Counts an object that was skipped, because it is too large or cannot be
  * decoded.  A skipped watch line may be about an object in the table, so the
  * controller requests a new list of that kind, at most once in
- * RELIST_LEFT_OUT_MS.  It does not for Events. */
+ * RELIST_LEFT_OUT_MS.  It requests no list of Events. */
 void controller_skipped(struct controller *s, enum kind kind, struct now now);
 
 /* Takes an object from a list or a watch.  The controller drops it if it no
@@ -124,8 +125,8 @@ bool controller_wants_list(struct controller *s, enum kind kind);
 /* --- what is to be done --------------------------------------------------- */
 
 /* A call to the API server about one object, or a fresh list of a whole kind.
- * For a fresh list, of the members from `name` to `replaces` only `reason` is
- * set.  The members id, seq and forgotten are private. */
+ * If the action is a fresh list, `reason` is the only member set between `name`
+ * and `replaces`.  The members id, seq and forgotten are private. */
 struct action {
 	enum act act;
 	enum kind kind;

@@ -10,10 +10,10 @@
 
 /*
  * Remembers machines that were ready, or were substitutes, and that are being
- * deleted for another reason than Karpenter's choice: they expired, were
+ * deleted for a reason other than Karpenter's choice: they expired, were
  * interrupted or were deleted by hand.  Karpenter then makes an ordinary
  * NodeClaim for their pods.  This NodeClaim is a substitute and no scale-up
- * (docs/rules.md#substitutes).  Each deletion has one substitute.
+ * (docs/rules.md#substitutes).  Each deletion has at most one substitute.
  *
  * Times are in milliseconds since 1970.  began_ms and created_ms are stamps as
  * written on the objects, and are not shifted when a clock is set.  gone_ms is
@@ -28,8 +28,8 @@ struct deletion {
 	char nodepool[NODEPOOL_BYTES];
 	/* The deletionTimestamp, or our server time if that is unreadable. */
 	int64_t began_ms;
-	/* A substitute is created by this time at the latest, whether or not
-	 * the claim still drains. */
+	/* A claim that is created by this time may be the substitute, whether
+	 * or not the deleted claim still drains. */
 	int64_t until_ms;
 	/* When the last claim that might have been its substitute was deleted
 	 * before its launch; STAMP_NONE if none was. */
@@ -67,9 +67,10 @@ const struct deletion *deletions_match(const struct deletions *d,
 
 /* Reports that a claim of this NodePool was deleted before it was launched.
  * The deletion that the claim would have been matched with then waits for
- * another claim for the same time again, but not beyond DRAINING_MS.  Each
- * claim extends one deletion.  A claim that was created before the last such
- * claim was deleted extends another deletion. */
+ * another claim until SUBSTITUTE_MS after deleted_ms, but not beyond
+ * DRAINING_MS after its own beginning.  Each claim extends one deletion.  A
+ * claim that was created before the last such claim was deleted extends another
+ * deletion. */
 void deletions_extend(struct deletions *d, enum scope_kind scope,
 		      const char *nodepool, int64_t created_ms,
 		      int64_t deleted_ms);

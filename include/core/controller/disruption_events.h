@@ -8,11 +8,12 @@
 #include "core/base/limits.h"
 
 /*
- * Remembers Karpenter's Events about NodeClaims that no watch has shown yet.
- * An entry has a claim's uid and a reason.  If there is no room, the oldest
- * entry is dropped, and its claim then counts as a scale-up.  Not thread-safe.
+ * Remembers Karpenter's Events about NodeClaims that are not in the table yet.
+ * An entry has the claim's uid and the Event's reason.  If there is no room,
+ * the oldest entry is dropped, and its claim then counts as a scale-up.  Not
+ * thread-safe.
  */
-/* a replacement for which no reason is given */
+/* The reason of an Event that gives none. */
 #define DISRUPTION_UNKNOWN "unknown"
 
 /* The reason that an Event gave for one claim. */
@@ -28,10 +29,10 @@ struct disruption_events {
 	struct index by_uid;
 };
 
-/* `max` is the number of claims that fit.  `seed` is that of the index
- * (core/base/index.h), which needs one because nobody checks the uids in
- * Events.  Returns -1 if there is no memory; call disruption_events_done in
- * either case. */
+/* `max` is the number of claims that fit.  `seed` is the seed of the index's
+ * hash (core/base/index.h).  The hash needs a secret seed, because nobody
+ * checks the uids in Events.  Returns -1 if there is no memory; call
+ * disruption_events_done in either case. */
 int disruption_events_init(struct disruption_events *d, uint32_t max,
 			   uint64_t seed);
 void disruption_events_done(struct disruption_events *d);

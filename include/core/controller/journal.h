@@ -25,7 +25,7 @@ enum turn_what {
 	TURN_HELD,
 	TURN_RELEASED,
 	TURN_CAPPED,  /* released by its cap while it was busy */
-	TURN_RESUMED, /* a person has removed hold-until or released-at */
+	TURN_RESUMED, /* a person has ended hold-until or released-at */
 	TURN_WHATS
 };
 
@@ -45,8 +45,8 @@ struct turn {
 	int64_t at_ms;
 	enum turn_what what;
 	enum turn_cause cause;
-	/* Whether a person has turned a NodePool.  Otherwise a scope has turned
-	 * by itself. */
+	/* Whether this is the turn of a NodePool, by its hold-until or
+	 * released-at.  Otherwise it is the turn of a scope. */
 	bool nodepool;
 	/* The name of the NodePool or the scope.  For a scope, "" is the
 	 * cluster, or the machines without a NodePool. */
@@ -80,7 +80,7 @@ enum written_how {
 
 struct written {
 	int64_t at_ms;
-	uint32_t object;  /* a hash of its uid */
+	uint32_t object;  /* a hash of the object's uid */
 	enum act act : 8; /* a write */
 	enum written_how how : 8;
 };
@@ -98,18 +98,17 @@ struct journal {
 /* Notes that all turns since since_ms are known. */
 void journal_since(struct journal *h, int64_t since_ms);
 
-/* Adds a turn and returns it.  It belongs to *h.  The caller fills in the
- * members after `cause` but the scope, which are unset, before the next call.
- * scope is shorter than NODEPOOL_BYTES. */
+/* Adds a turn and returns it.  The turn belongs to *h.  Before the next call,
+ * the caller fills in the members after `cause`, except for `scope`.  The
+ * argument `scope` is shorter than NODEPOOL_BYTES. */
 struct turn *journal_turn(struct journal *h, int64_t at_ms, enum turn_what what,
 			  enum turn_cause cause, const char *scope);
 /* Reads the turns, the newest first.  *before starts as UINT64_MAX, and each
- * call moves it, so turns that are added during the iteration are neither
- * repeated nor do they hide others.  Returns false after the oldest turn that
- * is kept. */
+ * call moves it.  Turns that are added during the iteration are not read.
+ * Returns false after the oldest turn that is kept. */
 bool journal_turn_at(const struct journal *h, uint64_t *before,
 		     struct turn *out);
-/* Finds the last turn of this scope or NodePool, from the turn with the number
+/* Finds the last turn of this scope or NodePool among the turns from the number
  * `from` on.  Returns its number + 1, or 0 if there is none. */
 uint64_t journal_last(const struct journal *h, uint64_t from, const char *scope,
 		      bool nodepool, struct turn *out);
@@ -123,26 +122,28 @@ bool journal_written(const struct journal *h, const char *uid,
 
 /* --- for the next leader (journal_text.c) --------------------------------- */
 
-/* Who writes the text, or who reads it. */
+/* The leader that writes the text, or that reads it. */
 struct journal_lead {
 	const struct rules *rules;
 	int32_t term;	  /* the Lease's leaseTransitions */
 	int64_t since_ms; /* the time from which on all turns are known */
 	bool cut;	  /* Whether the text had no room for older turns. */
-	/* Set when a text is read, if no leader without a text led in between.
-	 * since_ms and cut are then set too. */
+	/* Set when a text is read: its writer led directly before us, so no
+	 * turns are missing in between.  since_ms and cut are then those of the
+	 * text. */
 	bool whole;
 };
 
-/* Writes the turns as text into b, which has to be empty: the latest
- * JOURNAL_KEPT, as far as they have room and are younger than JOURNAL_MS. */
+/* Writes turns as text into b, which has to be empty: the latest JOURNAL_KEPT
+ * turns that are younger than JOURNAL_MS or are holds by hand in force, as far
+ * as they fit. */
 void journal_text_write(const struct journal *h, const struct journal_lead *l,
 			int64_t now_ms, struct buf *b);
 /* Takes over the turns of a text that the leader before us wrote.  They replace
- * the turns that we have of its time, and the turns from the number `own` on,
- * which this lead has told.  A line that cannot be read is left out.  If the
- * text is no journal, or has another mode or kind of scope, nothing changes and
- * it returns -1. */
+ * our own turns of the time that the text covers, and the turns from the number
+ * `own` on, which this lead has added.  A line that cannot be read is left out.
+ * If the text is no journal, or is of another mode or another kind of scope,
+ * the function changes nothing and returns -1. */
 int journal_text_read(struct journal *h, uint64_t own, const char *text,
 		      struct journal_lead *l, int64_t now_ms);
 

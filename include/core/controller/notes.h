@@ -13,12 +13,12 @@
 /*
  * A note is something that the controller reports; src/daemon/notes.c turns it
  * into log lines and Events.  struct notes is a ring of the latest NOTES_MAX
- * notes.  If there is no room, the oldest note is dropped.  It owns no memory,
- * and a zeroed struct is an empty ring.  Not thread-safe.
+ * notes.  If there is no room, the oldest note is dropped.  The ring owns no
+ * memory, and a zeroed struct is an empty ring.  Not thread-safe.
  */
 
-/* The type of a note, what its name names, and the member of `as` that it
- * sets.  A type without a member says everything by its name. */
+/* The type of a note.  Beside each type stands what the name of the note is
+ * and, after a semicolon, which member of `as` is set. */
 enum note_type {
 	NOTE_SCOPE_HELD,   /* the scope; held */
 	NOTE_SCOPE_MOVED,  /* a scope that was held already, and whose
@@ -27,7 +27,7 @@ enum note_type {
 	NOTE_SCOPE_CAPPED, /* the scope, released by its cap; capped */
 	NOTE_TABLE_FULL,   /* the object that is left unheld */
 	/* A release waits.  The name is the kind of which a fresh list showed
-	 * more objects than the table has; objects. */
+	 * something that the table does not know; objects. */
 	NOTE_STOPPED,
 	/* Holds cannot be released.  The name is the kind that is not seen;
 	 * objects. */
@@ -73,11 +73,12 @@ struct note {
 			int64_t until_ms;   /* released until then at the
 						   earliest, server time */
 			int64_t max_ms;	    /* the scope's cap */
-			const char *unseen; /* as above */
+			const char *unseen; /* as in `quiet` */
 		} capped;
-		/* How many objects: STOPPED counts the objects that the table
-		 * does not know; BLOCKED and LEFT, the objects whose marks
-		 * stay.  STATE_SHORT counts scopes instead. */
+		/* How many objects: STOPPED counts the objects of which the
+		 * fresh list showed something new; BLOCKED and LEFT, the
+		 * objects whose marks stay.  STATE_SHORT counts scopes
+		 * instead. */
 		uint32_t objects;
 		struct {
 			enum kind kind;
@@ -104,8 +105,9 @@ struct notes {
 	uint32_t first, n;
 };
 
-/* Adds a note and returns it.  It belongs to *t, and the caller fills in `as`,
- * which is zeroed, before the next call.  name is shorter than NAME_BYTES. */
+/* Adds a note and returns it.  The note belongs to *t, and the caller fills in
+ * `as`, which is zeroed, before the next call.  name is shorter than
+ * NAME_BYTES. */
 struct note *notes_put(struct notes *t, enum note_type type, const char *name);
 /* Takes out the oldest note.  Returns false if there is none. */
 bool notes_take(struct notes *t, struct note *out);

@@ -14,9 +14,9 @@
 
 /*
  * The contents of /status (docs/status.md).  These reports only read the
- * controller.  Each looks at a limited number of machines, so the owner's lock
- * is held for microseconds.  Totals over all machines are counted in slices
- * into a struct figures, which belongs to the caller.
+ * controller.  Each report looks at a limited number of machines, so the
+ * owner's lock is held for microseconds.  Totals over all machines are counted
+ * in slices into a struct figures, which belongs to the caller.
  *
  * Times are server_ms.  The reports do not advance the controller's clock to
  * `now`.  Not thread-safe: callers hold the owner's lock.
@@ -88,7 +88,7 @@ struct status_waits {
 		enum status_wait why;
 		enum kind kind;	   /* UNSEEN, LIST_FAILED */
 		uint32_t machines; /* UNDECIDED: number of machines */
-		int64_t until_ms;  /* or STAMP_NONE if unknown */
+		int64_t until_ms;  /* the end of the wait, or STAMP_NONE */
 	} at[WAIT_COUNT + VIEW_COUNT];
 };
 
@@ -121,14 +121,14 @@ struct scope_status {
 	/* The NodePool.  "" stands for the cluster, or for machines without a
 	 * NodePool. */
 	char name[NODEPOOL_BYTES];
-	/* Also HELD if all its NodePools have a current hold-until. */
+	/* SCOPE_HELD also if all its NodePools have a current hold-until. */
 	enum scope_state state;
 	bool hand_alone;  /* it is held by hold-until only */
 	int64_t since_ms; /* STAMP_NONE if before the history, or hand_alone */
 	/* CAPPED: the end of the window.  HELD: the end of the hold, which is
-	 * the quiet time or the cap, whichever is earlier, but not before the
-	 * first hold-until ends if all NodePools have one.  STAMP_NONE if
-	 * unknown. */
+	 * the end of the quiet time or the moment of the cap, whichever is
+	 * earlier.  If all NodePools have a hold-until, until_ms is no earlier
+	 * than the first of them ends.  STAMP_NONE if unknown. */
 	int64_t until_ms;
 	bool earliest;	 /* until_ms may move, because machines are booting */
 	bool until_cap;	 /* until_ms is due to the cap */
@@ -160,11 +160,11 @@ struct nodepool_status {
 	struct nodepool nodepool; /* its annotations, also the bad ones */
 	enum nodepool_out out;
 	bool by_hand;	     /* its hold-until is in force */
-	bool released_ahead; /* its released-at does not count: it lies ahead
-				   of now */
+	bool released_ahead; /* its released-at lies in the future, so it does
+				not count yet */
 	struct nodepool_figures n;
 };
-/* The same for the NodePools that have been seen. */
+/* Does the same for the NodePools that have been seen. */
 bool controller_nodepool_status(const struct controller *s,
 				const struct figures *f, uint32_t *i,
 				struct now now, struct nodepool_status *out);
@@ -175,11 +175,10 @@ struct half_status {
 	bool present, deleting;
 	char name[NAME_BYTES];
 	enum tenure tenure;
-	bool other;	 /* TENURE_PERSON by another value of the
-				   annotation than ours: it holds nothing */
-	bool carries;	 /* the object itself has hold and mark: with
-				   MODE_OBSERVE, those of a holder that
-				   enforced */
+	bool other;	 /* TENURE_PERSON with another value of the annotation
+			    than ours, which holds nothing */
+	bool carries;	 /* the object itself has hold and mark.  With
+			    MODE_OBSERVE, a holder that enforced has set them */
 	int64_t mark_ms; /* the mark's time; STAMP_NONE if it has no mark */
 	bool written;	 /* `last`, the last write on it, is known */
 	struct written last;
@@ -193,14 +192,14 @@ struct machine_status {
 	bool registered, booting;
 	bool drifts; /* it has drifted, and with DRIFT_ALLOW its scope does not
 			hold it */
-	enum goal goal; /* what ought to be */
+	enum goal goal; /* to be held, cleared or left alone */
 	/* The reason for the goal, in the words of the log, such as "scale-up".
 	 * Static. */
 	const char *why;
-	/* Its own deadline or, while it boots, the earliest moment at which
-	 * this can be; STAMP_NONE if it has none. */
+	/* Its own deadline.  While the machine boots, this is the deadline that
+	 * it would have if it became ready now.  STAMP_NONE if it has none. */
 	int64_t own_ms;
-	/* Its NodePool's hold-until while that holds it, otherwise
+	/* The NodePool's hold-until while it holds the machine, otherwise
 	 * STAMP_NONE. */
 	int64_t manual_ms;
 	/* The reason that a person gave for the hold-until, or "". */
@@ -215,7 +214,8 @@ bool controller_machine(const struct controller *s, const char *name,
 
 /* --- all machines --------------------------------------------------------- */
 
-/* What is worth a look comes first. */
+/* The order in which machines are listed.  Those that are worth a look come
+ * first. */
 enum machine_rank {
 	MACHINE_LOOK, /* a person has a say, or a write waits to be tried
 			   again */
@@ -225,9 +225,10 @@ enum machine_rank {
 };
 
 /* Looks from *i on for a machine of this rank and NodePool ("": any), and moves
- * *i behind what it has looked at.  Start at 0.  Returns 1 if it found one,
- * which is told without its last writes; -1 at the end; 0 after STATUS_SLICE
- * objects without one: the caller gives the lock away and asks again. */
+ * *i behind what it has looked at.  Start with *i = 0.  Returns 1 if it found a
+ * machine, whose last writes are not filled in.  Returns -1 at the end.
+ * Returns 0 after STATUS_SLICE objects without such a machine; the caller then
+ * releases the lock for a moment and calls it again. */
 int controller_machine_next(const struct controller *s, uint32_t *i,
 			    enum machine_rank rank, const char *nodepool,
 			    struct now now, struct machine_status *out);

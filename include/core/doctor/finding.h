@@ -9,8 +9,9 @@
 /*
  * What `holderctl check` has found (docs/check.md).  A finding says what is
  * wrong, why it matters, and which command mends it.  The judges in
- * core/doctor/judge.h add findings; wire/doctor prints them.  The functions are
- * pure but for the struct findings they are given; any thread may call them.
+ * core/doctor/judge.h add findings; wire/doctor prints them.  The functions
+ * change only the struct findings that they are given; any thread may call
+ * them.
  */
 enum doctor_check {
 	DOCTOR_API,
@@ -27,7 +28,7 @@ enum doctor_check {
 };
 
 enum finding_level {
-	FINDING_NONE, /* of a check: it found nothing */
+	FINDING_NONE, /* the check found nothing */
 	FINDING_WARNING,
 	FINDING_ERROR,
 };
@@ -52,12 +53,12 @@ struct finding {
 struct findings {
 	unsigned n;
 	struct finding at[FINDINGS_MAX];
-	struct finding spare;	   /* the place for a new finding, also when
-				      there is no room to keep it; errors
-				      displace warnings */
-	unsigned errors, warnings; /* those without room included */
-	/* Of each check: whether it was made, its worst finding, and what it
-	 * saw, one line. */
+	struct finding spare;	   /* where a new finding is made; it stays here
+				      if there is no room for it, but an error
+				      displaces a warning */
+	unsigned errors, warnings; /* including those without room */
+	/* For each check: whether it was made, its worst finding, and a line
+	 * about what it saw. */
 	struct {
 		bool looked;
 		bool partly; /* the note says what was not looked at */
@@ -66,29 +67,30 @@ struct findings {
 	} of[DOCTOR_CHECKS];
 };
 
-/* Makes *f one without findings, in which no check was made. */
+/* Makes *f empty: no check has been made, and nothing was found. */
 void findings_init(struct findings *f);
 
-/* Says that a check was made, and what it saw. */
+/* Records that a check was made, and what it saw. */
 void findings_looked(struct findings *f, enum doctor_check c, const char *fmt,
 		     ...) __attribute__((format(printf, 3, 4)));
 
-/* Says that a check was made in part, and what it could not look at. */
+/* Records that a check was made in part, and what it could not look at. */
 void findings_partly(struct findings *f, enum doctor_check c, const char *fmt,
 		     ...) __attribute__((format(printf, 3, 4)));
 
-/* Adds a finding, unless it is there already, and says what it is.  The caller
- * goes on with finding_mend.  The result stays valid until the next
- * findings_add. */
+/* Adds a finding of this kind, unless it is there already.  The formatted text
+ * is its `what`.  The caller then sets its `mend` with finding_mend.  The
+ * result stays valid until the next findings_add. */
 struct finding *findings_add(struct findings *f,
 			     const struct finding_kind *kind, const char *fmt,
 			     ...) __attribute__((format(printf, 3, 4)));
 void finding_mend(struct finding *x, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Adds that something could not be looked at: `what` says what, and `why`, as
- * the API server or an error said it.  The level is a warning, or for the dry
- * run an error, because a check that proves nothing must not end well. */
+/* Adds that something could not be looked at.  `what` names it, and `why` is
+ * the reason in the words of the API server or of an error.  The level is a
+ * warning.  For the API and for the dry run it is an error, because a check
+ * that proves nothing must not end well. */
 void findings_unknown(struct findings *f, enum doctor_check c, const char *what,
 		      const char *why);
 

@@ -137,8 +137,8 @@ void judge_kubernetes(const struct version *v, struct findings *f);
 #define KARPENTER_LEASE "karpenter-leader-election"
 struct karpenter_facts {
 	bool served;		/* any version of karpenter.sh is served */
-	bool v1;		/* karpenter.sh/v1 is served, */
-	bool claims, pools;	/* with NodeClaims and NodePools */
+	bool v1;		/* karpenter.sh/v1 is served */
+	bool claims, pools;	/* v1 has NodeClaims and NodePools */
 	unsigned deployments;	/* number of Deployments of Karpenter */
 	struct version version; /* of the first Deployment */
 	/* Namespace and name of the first Deployment. */
@@ -200,7 +200,7 @@ void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 enum study_row {
 	STUDY_SILENT,  /* nothing, or the holder leaves the NodePool alone */
 	STUDY_EMPTY,   /* WhenEmpty: consolidation moves no pod */
-	STUDY_EAGER,   /* 0s: the holder saves more moves over 30s */
+	STUDY_EAGER,   /* 0s: with 30s the holder saves more moves */
 	STUDY_PATIENT, /* 5m or more: few moves without a holder */
 	STUDY_ROWS,
 };
@@ -221,7 +221,7 @@ struct deployment_facts {
 	char app[NODEPOOL_BYTES];	/* label app.kubernetes.io/name */
 	char component[NODEPOOL_BYTES]; /* label app.kubernetes.io/component */
 	char account[NAME_BYTES];	/* its ServiceAccount */
-	char config_map[NAME_BYTES];	/* the first that it mounts */
+	char config_map[NAME_BYTES];	/* the first ConfigMap that it mounts */
 	char release[NAME_BYTES];	/* its Helm release, or "" */
 	struct version version; /* of its version label or first image */
 	long long generation,

@@ -13,10 +13,10 @@
  * Decides how `uninstall` removes every hold, mark and class of ours from a
  * cluster.
  *
- * A step machine (docs/architecture.md#step-machines): cleanup_next returns
- * the next step or the time to wait, and cleanup_done receives its outcome.
- * Several WRITEs may be in flight at once, but only one step of any other
- * kind.  The steps:
+ * This is a step machine (docs/architecture.md#step-machines): cleanup_next
+ * returns the next step or the time to wait, and cleanup_done receives its
+ * outcome.  Several WRITEs may be in flight at once, but only one step of any
+ * other kind.  The steps:
  *
  *	REGISTERED ── nothing marks new objects any more
  *	    ▼

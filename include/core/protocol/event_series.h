@@ -23,10 +23,10 @@
  * not let a note change after the creation, and a second hold should not be
  * reported with the note of the first.)
  *
- * A step machine (docs/architecture.md#step-machines): event_series_next
- * returns the next step or the time to wait, and event_series_done receives the
- * step's outcome.  At most one step is under way: until event_series_done,
- * event_series_next returns WAIT.
+ * This is a step machine (docs/architecture.md#step-machines):
+ * event_series_next returns the next step or the time to wait, and
+ * event_series_done receives the step's outcome.  At most one step is under
+ * way: until event_series_done, event_series_next returns WAIT.
  *
  * Not thread-safe: one thread calls it, or all callers hold the owner's lock.
  * A struct event_series owns no memory, but takes about 90 KB: do not put it on
@@ -85,7 +85,7 @@ struct event_series_event {
 	 * time.  first_us is unique, because it is part of the Event's name. */
 	int64_t first_us;
 	int64_t last_us;
-	/* How often the Event occurred.  From 2 on it is a series. */
+	/* How often the Event occurred.  From 2 on, the Event is a series. */
 	unsigned count;
 };
 
@@ -177,8 +177,8 @@ bool event_series_check(const struct event_series *s);
 /* `seed` is the seed of all jitter. */
 void event_series_init(struct event_series *s, uint64_t seed);
 /* Records an Event, and copies what `what` points to.  If there is no room, it
- * drops the oldest entry, preferably one that has nothing to write.  An Event
- * whose NodePool has an overlong name or uid is dropped. */
+ * drops the oldest entry, preferably one that is not waiting to be written.  An
+ * Event whose NodePool has an overlong name or uid is dropped. */
 void event_series_say(struct event_series *s,
 		      const struct event_series_what *what, struct now now);
 struct event_series_todo event_series_next(struct event_series *s,

@@ -9,10 +9,10 @@
 
 /*
  * Finds out whether somebody else still marks objects while `uninstall` clears
- * them.  A mark is foreign if it is younger than our start and no earlier list
- * showed it.  Such a mark comes from a running holder or from an admission
- * policy.  A mark that Karpenter copies to a Node at registration is not
- * foreign: the copy carries the old time.
+ * them.  A mark is foreign if it is younger than our start and than every mark
+ * in the first list.  Such a mark comes from a running holder or from an
+ * admission policy.  A mark that Karpenter copies to a Node at registration is
+ * not foreign: the copy carries the old time.
  *
  * The first complete list after foreign_marks_begin is the baseline, and later
  * lists are compared with it.  core/protocol/cleanup is the only caller.  A

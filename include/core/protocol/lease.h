@@ -13,15 +13,16 @@
  * Elects a leader with a Lease, as client-go does (tools/leaderelection).  It
  * also keeps the leader's soft state and history, in annotations of the Lease.
  *
- * A step machine (docs/architecture.md#step-machines): lease_next returns the
- * next step or the time to wait, and lease_done receives the step's outcome.
- * At most one request is under way: until lease_done, lease_next returns WAIT.
- * All timing is by boot_ms, and server_ms is only written into the Lease.
+ * This is a step machine (docs/architecture.md#step-machines): lease_next
+ * returns the next step or the time to wait, and lease_done receives the step's
+ * outcome.  At most one request is under way: until lease_done, lease_next
+ * returns WAIT.  All timing is by boot_ms, and server_ms is only written into
+ * the Lease.
  *
- * It is stricter than client-go in three points.  A renewal counts from when it
- * was sent.  The leader ends its lead by itself before its Lease can expire.
- * If the Lease of another leader is deleted, it is created again only when that
- * leader's time is over.
+ * The election is stricter than client-go's in three points.  A renewal counts
+ * from when it was sent.  The leader ends its lead by itself before its Lease
+ * can expire.  If the Lease of another leader is deleted, it is created again
+ * only when that leader's time is over.
  *
  * Not thread-safe.  A struct lease owns no memory, but takes 170 KiB: do not
  * put it on the stack.
@@ -33,7 +34,7 @@
 /* All writes end this long before the Lease can expire, because clocks differ
  * in rate, and a cancelled request takes time to stop. */
 #define LEASE_MARGIN_MS 500
-/* Maximum number of unread notes.  A new note replaces the oldest. */
+/* Maximum number of unread notes.  A further note replaces the oldest. */
 #define LEASE_NOTES 8
 #define LEASE_NEVER INT64_MIN /* lease_fence_ms: this process has never led */
 /* The times are leaseDuration, renewDeadline and retryPeriod under
@@ -141,9 +142,9 @@ struct lease_note {
  *	FOLLOWS, LEADS ── lease_stop ──────────────▶ STOPS
  *
  * lease_done makes the first transition, and lease_next or lease_done the
- * second.  Without leader election a Lease begins in LEADS, and stays there
- * until lease_stop.  The role may still be LEADS when the leader's time is
- * over; lease_leads checks the time.
+ * second.  Without leader election a struct lease begins in LEADS, and stays
+ * there until lease_stop.  The role may still be LEADS when the leader's time
+ * is over; lease_leads checks the time.
  */
 enum lease_role {
 	LEASE_FOLLOWS,

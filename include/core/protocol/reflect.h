@@ -18,10 +18,10 @@
  * its first page.  After a failure, and after a very short watch, the next step
  * waits for a backoff with jitter.
  *
- * A step machine (docs/architecture.md#step-machines): reflect_next returns the
- * next step or the time to wait, and reflect_done receives the step's outcome.
- * The caller runs one step at a time.  It need not report a step that it cuts
- * short, and calls reflect_next again.
+ * This is a step machine (docs/architecture.md#step-machines): reflect_next
+ * returns the next step or the time to wait, and reflect_done receives the
+ * step's outcome.  The caller runs one step at a time.  It need not report a
+ * step that it cuts short, and calls reflect_next again.
  *
  * Each resource has a struct reflect of its own, which owns no memory and is
  * used by one thread.  All times are boot_ms.

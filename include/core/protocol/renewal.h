@@ -46,11 +46,11 @@
  * If the webhooks cannot be read, only the serving certificate is renewed, and
  * only if its CA was trusted before.
  *
- * A step machine (docs/architecture.md#step-machines): renewal_next returns the
- * next step or the time to wait, and renewal_done receives the step's outcome.
- * The caller runs one step at a time.  The times of certificates are server_ms,
- * all others are boot_ms.  A struct renewal is used by one thread and owns no
- * memory.
+ * This is a step machine (docs/architecture.md#step-machines): renewal_next
+ * returns the next step or the time to wait, and renewal_done receives the
+ * step's outcome.  The caller runs one step at a time.  The times of
+ * certificates are server_ms, all others are boot_ms.  A struct renewal is used
+ * by one thread and owns no memory.
  */
 #define RENEWAL_ID_BYTES 32 /* SHA-256 of the certificate */
 /* Maximum number of CAs in caBundle: our CA and the youngest of the others. */

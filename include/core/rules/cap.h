@@ -64,7 +64,7 @@ int64_t cap_debt_ms(const struct cap *c, const struct cap_rules *r,
 		    int64_t boot_ms);
 int64_t cap_window_ms(const struct cap *c, int64_t boot_ms);
 
-/* Sets at_ms to now and computes the other members for it.  Call it before r
+/* Computes debt and window as of now, and sets at_ms to now.  Call it before r
  * changes, so that the old rules apply to the past and the new ones to what
  * follows. */
 void cap_settle(struct cap *c, const struct cap_rules *r, int64_t boot_ms);
@@ -82,8 +82,9 @@ bool cap_step(struct cap *c, const struct cap_rules *r, bool busy,
 bool cap_limit(struct cap *c, const struct cap_rules *r, int64_t debt_ms,
 	       int64_t boot_ms);
 
-/* Returns the boot time at which time alone next changes the result of
- * cap_step, or STAMP_NONE if it never does. */
+/* Returns the boot time at which time alone next changes the state: the window
+ * ends, the debt reaches max_ms, or the debt becomes 0.  Returns STAMP_NONE if
+ * time alone changes nothing. */
 int64_t cap_next_ms(const struct cap *c, const struct cap_rules *r);
 /* Returns whether there is neither a debt nor a window, so that there is
  * nothing to remember. */

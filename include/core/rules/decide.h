@@ -16,7 +16,7 @@
  */
 enum goal {
 	/* Write nothing.  The machine is being deleted, or it is a Node without
-	 * a claim that need not be held. */
+	 * a claim, which need not be held. */
 	GOAL_LEAVE,
 	/* The Node is to carry hold and mark.  The claim is to carry both as
 	 * well until its Node is registered.  No hold is added if a person has
@@ -75,8 +75,8 @@ act_writes(enum act a)
 struct decision {
 	enum act act; /* ACT_NONE, ACT_HOLD, ACT_CLEAR or ACT_UNMARK */
 	enum kind on; /* the half to write on; no meaning for ACT_NONE */
-	/* After this write no hold of ours protects the half.  The caller first
-	 * makes the fresh lists that a release needs. */
+	/* The write removes our hold because the goal is GOAL_CLEAR.  The
+	 * caller first makes the fresh lists that a release needs. */
 	bool release;
 };
 

@@ -21,11 +21,11 @@
  * names the machine.
  *
  * An id stays the same until machines_drop, and may then be used for another
- * object.  machines_init allocates all memory; entries that were never used
- * touch no page.  An entry is small, because there may be hundreds of
- * thousands: its texts are packed, and functions such as machines_name unpack
- * them.  Times are server_ms unless a comment says otherwise.  Not thread-safe:
- * callers hold the owner's lock.
+ * object.  machines_init allocates all memory, but the pages of entries that
+ * were never used are not touched.  An entry is small, because there may be
+ * hundreds of thousands: its texts are packed, and functions such as
+ * machines_name unpack them.  Times are server_ms unless a comment says
+ * otherwise.  Not thread-safe: callers hold the owner's lock.
  */
 
 /* One object.  The members are those of struct object unless a comment says
@@ -75,8 +75,9 @@ struct entry {
 			 * earlier the claim of the first try was created.
 			 * Otherwise 0. */
 			uint32_t tried_before_ms;
-			/* `least` of the first try's timer.  If this claim is
-			 * not such a try: `least` of its own timer once the
+			/* If this claim tries a failed boot again: `least` in
+			 * the timer of the first try (struct timer).
+			 * Otherwise: `least` in the claim's own timer once the
 			 * claim or its Node is being deleted, and 0 before. */
 			uint32_t least;
 			int64_t seen_ms; /* when it was first seen */
@@ -110,7 +111,7 @@ struct previous_key {
 struct machines {
 	struct entry *at; /* by id */
 	uint32_t top;	  /* the first id that was never used */
-	uint32_t free;	  /* the first free id below top */
+	uint32_t free;	  /* the first of the free ids, or NO_ID */
 	uint32_t cap;
 	uint32_t max; /* maximum number of objects of each kind */
 	uint32_t count[KIND_COUNT];
@@ -176,8 +177,8 @@ void machines_drop(struct machines *m, uint32_t id, struct touched *t);
  * that list. */
 void machines_shown(struct machines *m, uint32_t id, uint32_t generation);
 
-/* Returns the entry with this id, which is below `cap`.  It belongs to the
- * table.  If it is not `used`, it stands for no object. */
+/* Returns the entry with this id, which is below `cap`.  The entry belongs to
+ * the table.  If it is not `used`, it stands for no object. */
 static inline const struct entry *
 machines_at(const struct machines *m, uint32_t id)
 {
@@ -205,8 +206,8 @@ struct entry *machines_claim(const struct machines *m, uint32_t head);
 struct entry *machines_node(const struct machines *m, uint32_t head);
 uint32_t machines_id(const struct machines *m, const struct entry *e);
 
-/* Return a text of an entry.  It belongs to the table and is valid until the
- * entry changes. */
+/* Return a text of an entry.  The text belongs to the table and is valid until
+ * the entry changes. */
 const char *machines_name(const struct machines *m, const struct entry *e);
 const char *machines_nodepool(const struct machines *m, const struct entry *e);
 const char *machines_other_name(const struct machines *m,
@@ -252,10 +253,10 @@ const struct hold_key *machines_hold(const struct machines *m,
 				     const struct entry *e,
 				     const struct hold_key *today);
 /* Returns what a write that removes the mark has to test, so that it fails if
- * the object has changed: true if the mark's text suffices, false if it has to
- * test the resourceVersion.  The resourceVersion is needed if the mark is not a
- * time in our format, and while Karpenter may still copy a person's hold to the
- * Node at its registration. */
+ * the object has changed: true if the mark's text suffices, false if the write
+ * has to test the resourceVersion.  The resourceVersion is needed if the mark
+ * is not a time in our format, and while Karpenter may still copy a person's
+ * hold to the Node at its registration. */
 bool machines_entry_mark_exact(const struct entry *e);
 
 #endif

@@ -22,7 +22,7 @@
  *
  * The owner gives the facts of each machine to timers_put.  Later it asks
  * timers_due which machines to put again because their time has come, and
- * timers_turned which scopes have become held or quiet since.
+ * timers_turned which scopes have become held or are no longer held.
  *
  * A machine is named by an id below ids_max.  Its scope is a place in `scopes`;
  * in scope `node` there are no scopes.  Deadlines are server_ms, and caps run
@@ -42,7 +42,8 @@ struct timer {
 	bool enough : 1;
 	/* enough, and its deadline is in the future, so its scope is busy */
 	bool live : 1;
-	/* It may count later.  Until that is decided, its scope stays held. */
+	/* It may count later.  Until that is decided, a busy scope stays
+	 * busy. */
 	bool undecided : 1;
 	/* It may become ready, which changes its deadline. */
 	bool booting : 1;
@@ -106,9 +107,9 @@ struct timers {
 	uint32_t min_scale_up, min_scale_up_percent;
 	bool changed; /* what timers_changed returns */
 	bool usable;  /* we lead, and all lists and watches are current */
-	bool seen;    /* they were all current once in this lead */
+	bool seen;    /* all lists were current once in this lead */
 	/* The state from timers_restore_all for scopes that do not exist yet.
-	 * left_at_ms is STAMP_NONE if it was not called. */
+	 * left_at_ms is STAMP_NONE if that function was not called. */
 	struct cap left;
 	int64_t left_at_ms;
 	/* A machine has two ids and one timer, so timers are numbered by
@@ -126,7 +127,9 @@ struct timers {
 	struct scope scopes[SCOPES_MAX];
 	uint32_t scopes_top; /* scopes from here on were never used */
 	uint32_t made;	     /* number of scopes made so far */
-	/* Spare scopes are searched for only if scopes_top is at least this. */
+	/* The place of a scope that is no longer needed may be used for
+	 * another.  Such places are searched for only if scopes_top is at least
+	 * this. */
 	uint32_t spare_from;
 	struct index scope_by_name;
 	/* By scope: the boot time at which time alone next changes its cap. */
@@ -180,8 +183,8 @@ timers_scope(const struct timers *ts, uint32_t scope)
 	return &ts->scopes[scope];
 }
 
-/* Returns the machine's timer.  It belongs to *ts and is valid until the next
- * put or drop.  A machine without a timer gets a zeroed one. */
+/* Returns the machine's timer, or a zeroed one if the machine has none.  The
+ * timer belongs to *ts and is valid until the next put or drop. */
 const struct timer *timers_at(const struct timers *ts, uint32_t id);
 
 /* Takes a machine that is due off the queue.  The caller computes its facts
@@ -198,13 +201,13 @@ int64_t timers_cap_next_ms(const struct timers *ts);
 uint32_t timers_min_scale_up(const struct timers *ts, uint32_t scope);
 
 /* Returns the milliseconds until the cap ends the scope's hold, or INT64_MAX if
- * it has no cap or is not held. */
+ * the scope has no cap or is not held. */
 int64_t timers_cap_in_ms(const struct timers *ts, uint32_t scope,
 			 int64_t boot_ms);
 
-/* Returns a scope that has become held or quiet since it was last returned, or
- * on which a window has opened; its member `held` says which.  Call it until it
- * returns NO_ID. */
+/* Returns a scope that has become held or is no longer held since it was last
+ * returned, or on which a release window has opened.  Its member `held` says
+ * whether it is held now.  Call the function until it returns NO_ID. */
 uint32_t timers_turned(struct timers *ts, struct now now);
 
 /* Returns a scope whose quiet time may have moved since it was last returned,
@@ -216,12 +219,12 @@ bool timers_id_before(const void *ctx, uint32_t a, uint32_t b);
 /* Restores a scope from the state of an earlier leader.  The caller has
  * advanced *cap to now.  max_ms is the cap that *cap was measured by, and
  * `held` says whether that leader held the scope.  at_ms is the server time of
- * that state: every released-at before it was applied.  If there is no room
- * for another scope, nothing is done. */
+ * that state, to which every released-at before at_ms had been applied.  If
+ * there is no room for another scope, nothing is done. */
 void timers_restore(struct timers *ts, const char *name, const struct cap *cap,
 		    int64_t max_ms, bool held, int64_t at_ms, struct now now);
-/* Restores all scopes, also those made before timers_seen, from the state of a
- * leader that had a single scope. */
+/* Restores all scopes from the state of a leader that had a single scope.
+ * Until timers_seen, scopes that are made later get this state, too. */
 void timers_restore_all(struct timers *ts, const struct cap *cap, bool held,
 			int64_t at_ms, struct now now);
 /* Returns whether the state for a later leader has changed since the last call

@@ -14,9 +14,9 @@ is_full(uint32_t n, uint32_t used)
 	return n > used / 8 * 7;
 }
 
-/* Multiplies a by b and folds the product to 64 bits.  One factor has to be
- * secret, so that nobody can predict how a change of the other factor changes
- * the result. */
+/* Multiplies a by b and folds the product to 64 bits.  If an attacker may
+ * choose one factor, the other has to be secret, so that nobody can predict how
+ * a change of the first changes the result. */
 static uint64_t
 mix(uint64_t a, uint64_t b)
 {
@@ -109,10 +109,10 @@ insert(struct index *x, uint32_t id)
 
 /* Doubles the number of slots in use.  Each id is taken out and inserted again.
  * The slots are visited in probe order, starting after a free slot.  An id's
- * new home is either its old home or exactly as many slots after its old home
- * as there were slots.  So an id ends up no further from its home than before,
- * and never after an id that has yet to be moved.  Therefore no gap opens
- * between an id and its home.  Ids with the same key keep their order. */
+ * new home is its old home, or its old home plus the old number of slots.  So
+ * an id ends up no further from its home than before, and never after an id
+ * that has yet to be moved.  Therefore no gap opens between an id and its home.
+ * Ids with the same key keep their order. */
 static void
 grow(struct index *x)
 {

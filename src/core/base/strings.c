@@ -18,10 +18,10 @@
  * unit.
  */
 struct string_unit {
-	/* In a string, the number of its users.  In the first unit of a free
-	 * place, the next free place of the same class, or 0.  In its second
-	 * and last units, its size.  The bits below are part of the same
-	 * word. */
+	/* In the first unit of a string, the number of its users.  In the first
+	 * unit of a free place, the next free place of the same class
+	 * (class_of), or 0.  In the second and the last unit of a free place,
+	 * its size.  The bits below are part of the same word. */
 	uint32_t word;
 #define FREE (1u << 31)	       /* A free place begins here. */
 #define ALONE (1u << 30)       /* The free place has only this unit. */
@@ -118,7 +118,7 @@ free_units(const struct strings *s, uint32_t at)
 	return s->at[at].word & ALONE ? 1 : number(s, at + 1);
 }
 
-/* Returns where the first free place of a size is stored.  All sizes larger
+/* Returns the element of s->free for places of this size.  All sizes larger
  * than any string share one class. */
 static uint32_t *
 class_of(struct strings *s, uint32_t units)
@@ -179,8 +179,8 @@ place_free(struct strings *s, uint32_t at, uint32_t units)
 }
 
 /* Returns a place of this size, or 0 if there is no room.  It takes a free
- * place, or the beginning of a larger free place, or else units that were never
- * used. */
+ * place, or the beginning of a larger free place, or else units from `top`
+ * on. */
 static uint32_t
 place_take(struct strings *s, uint32_t units)
 {

@@ -150,9 +150,9 @@ watch_latency(struct controller *s, uint32_t head, struct half c, struct half n,
 	writes_want_hold(&s->writes, head, d.act == ACT_HOLD);
 }
 
-/* Ends the hold period of a machine that has to be cleared, and marks its
- * release as due.  The next period begins when the machine has to be held
- * again. */
+/* If the machine has to be cleared, ends its period (docs/rules.md#words) and
+ * marks its release as due.  The next period begins when the machine has to be
+ * held again. */
 static void
 mark_period(struct controller *s, uint32_t head, enum goal goal, struct now now)
 {
@@ -259,7 +259,7 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 	e = d.on == KIND_NODE ? node : claim;
 	/* A Node is not held before the claims are listed, because a person's
 	 * hold may be on its claim.  If the list has left out a claim, that may
-	 * be the claim of this Node. */
+	 * be the claim of this Node, so the Node waits as well. */
 	if (d.act == ACT_HOLD && e->kind == KIND_NODE &&
 	    (!s->views.at[KIND_NODECLAIM].listed ||
 	     (claim == NULL && s->views.settle_boot_ms != 0)))

@@ -4,8 +4,8 @@
 #include "controller_parts.h"
 
 /* This file does what has become due with time: first the machines' deadlines,
- * then the scopes that become held or quiet because of these deadlines, then
- * the backoffs that end. */
+ * then the scopes that become held or are no longer held because of these
+ * deadlines, then the backoffs that end. */
 
 static void
 queue_scope(struct controller *s, uint32_t scope)

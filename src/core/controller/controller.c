@@ -249,8 +249,8 @@ assume(struct controller *s, const struct action *a)
 	return CONTROLLER_OK;
 }
 
-/* Call this after a write to an unread claim.  The claim is then read, because
- * no watch line will show the write. */
+/* Call this after a write to an unread claim (unread.h).  The claim is then
+ * read, because no watch line will show the write. */
 static void
 written_unread(struct controller *s, uint32_t id, enum act act)
 {
@@ -293,7 +293,8 @@ controller_done(struct controller *s, const struct controller_outcome *o,
 				  s->views.at[KIND_NODECLAIM].full,
 				  e->peer != NO_ID, now.boot_ms);
 	else if (writes_done(&s->writes, a, o, rv, now.boot_ms))
-		/* A late watch line is harmless. */
+		/* The object is gone.  It is harmless if a late watch line
+		 * still shows it. */
 		controller_drop(s, a->id, now);
 	else if (act_writes(a->act) && !a->observed &&
 		 o->code == CONTROLLER_OK && unread_has(&s->unread, a->id))

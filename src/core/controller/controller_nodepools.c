@@ -239,15 +239,16 @@ controller_fresh_nodepool(struct controller *s, const struct nodepool *metadata,
 	if (!respecified && same(known != NULL ? known : &none, &p))
 		return;
 	release_unknown(&s->release);
-	/* Take the metadata only if the watch has left something out, because
-	 * then nothing else may show the change.  If the watch has shown a
-	 * NodePool since the list began, the watch may be newer than the list.
-	 * The next fresh list decides then. */
+	/* Take the metadata only if the list or the watch has left something
+	 * out, because then nothing else may show the change.  If the watch has
+	 * shown a NodePool since the list began, the watch may be newer than
+	 * the list.  The next fresh list decides then. */
 	if (!s->views.at[KIND_NODEPOOL].skipped ||
 	    s->nodepool_lines != s->nodepool_lines_then)
 		return;
-	/* The table has the old spec until the watch shows the new one, or
-	 * until the next list leaves out the NodePool. */
+	/* The table still has the old spec.  So releases wait until the watch
+	 * shows the new spec, or until the next list leaves out the
+	 * NodePool. */
 	if (respecified && was_shown(s, known))
 		p.generation = NODEPOOL_BEHIND;
 	controller_nodepool(s, &p, now);

@@ -7,17 +7,17 @@
 /*
  * The functions that the files of the controller call in each other.  The files
  * are layers: each calls only those above it in this list.  The public
- * functions are in controller.c, seen.c, turns.c, controller_nodepools.c,
- * soft.c and report.c.  They pass the time through controller_steady first, so
- * `now` and now_ms below are already steady.
+ * functions that change the controller pass the time through controller_steady
+ * first, so `now` and now_ms below are already steady.
  */
 
 /* steady.c.  Returns the time that the controller uses for its decisions.  Its
  * server time does not go back by small steps.  If the API server's clock was
  * set, the function shifts the times in memory. */
 struct now controller_steady(struct controller *s, struct now now);
-/* Forgets the last reading of the clock.  Call it when there is nothing in
- * memory that a shift would have to move. */
+/* Forgets the last reading of the clock, so that the next reading counts as no
+ * shift.  Call it while the table is empty, because no time in the table would
+ * have to be shifted. */
 void controller_steady_forget(struct controller *s);
 
 /* refresh.c.  These two queue the machine of entry `id`, or all machines, so

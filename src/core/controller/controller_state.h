@@ -31,7 +31,7 @@ struct controller {
 	struct timers timers;
 	struct nodepools nodepools;
 	/* Lists of NodePools up to this generation were made before this lead.
-	 * The NodePools that they showed were not reported. */
+	 * The NodePools that they showed were not reported in this lead. */
 	uint32_t nodepools_before;
 	/* How many NodePools the list and the watch have shown, and how many
 	 * they had shown when the latest fresh list of NodePools began. */

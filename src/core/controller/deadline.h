@@ -9,10 +9,10 @@
 #include "core/table/nodepools.h"
 
 /* counts_ms is the server time from which a machine counts for its scope.
- * Three of its values are not times: these two, and STAMP_NONE, which means
- * that the machine never counts. */
+ * Three of its values are not times: COUNTS_ALWAYS (the machine counts
+ * already), COUNTS_LATER, and STAMP_NONE (the machine does not count). */
 #define COUNTS_ALWAYS (STAMP_NONE + 1)
-#define COUNTS_LATER INT64_MAX /* It is unknown until more is listed. */
+#define COUNTS_LATER INT64_MAX /* unknown until more is listed */
 
 /* Returns a machine's deadline, the server time at which its own quiet time
  * ends.  active_ms is when the machine became ready, or when it is assumed to

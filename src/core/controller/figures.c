@@ -8,14 +8,13 @@
 
 /*
  * This file counts the machines for /status and the metrics.  It looks at one
- * slice of them at a time, so that the owner can give its lock away in between.
- * Every count has a number, `turn`.  Entries with the
- * number of another count are taken as empty, so a new count has nothing to
- * clear.
+ * slice of them at a time, so that the owner can release its lock in between.
+ * Every count has a number, `turn`.  Entries with the number of another count
+ * are taken as empty, so a new count has nothing to clear.
  */
 
-/* Fewer, because each NodePool is compared with the configuration's patterns.
- */
+/* A slice has fewer NodePools than objects, because each NodePool is compared
+ * with the configuration's patterns. */
 #define NODEPOOLS_SLICE (STATUS_SLICE / 8)
 #define PLACES (SCOPES_MAX / 2 * 3) /* more than there can be NodePools */
 
@@ -29,7 +28,7 @@ struct place {
 struct busiest {
 	uint32_t turn;
 	struct quiet quiet;
-	int64_t deadline_ms; /* the latest */
+	int64_t deadline_ms; /* the latest deadline of its timers */
 };
 
 struct figures {
@@ -83,9 +82,9 @@ place_of(const struct figures *f, uint32_t ref)
 	return i;
 }
 
-/* Returns the place of a NodePool's counts.  Machines may name more NodePools,
- * long gone, than there are places.  Nobody asks for those; some places stay
- * free so that each search ends. */
+/* Returns the place of a NodePool's counts, or NULL if no place is left.
+ * Places can run out only if machines name NodePools that are long gone.  One
+ * place always stays free, so that each search ends. */
 static struct place *
 counts_of(const struct controller *s, struct figures *f, uint32_t ref,
 	  int64_t now_ms)
@@ -251,8 +250,8 @@ count_nodepools(const struct controller *s, struct figures *f, int64_t now_ms)
 	return f->nodepool_at < top;
 }
 
-/* The timers of boots that failed come after the machines.  The ids between
- * them were never used. */
+/* The ids of failed boots come after the ids of machines.  The ids in between
+ * were never used. */
 bool
 figures_count(const struct controller *s, struct figures *f, struct now now)
 {

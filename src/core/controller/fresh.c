@@ -8,13 +8,14 @@
 
 /*
  * This file takes the fresh lists before a release, and what a GET has brought.
- * Both may show a NodeClaim by its metadata only.  A claim
- * that lists and watches leave out is known by its metadata only, and counts as
- * a machine that is not ready (docs/rules.md#objects-that-are-too-large).
+ * Both may show a NodeClaim by its metadata only.  A claim that lists and
+ * watches leave out is known by its metadata only, and counts as a machine that
+ * is not ready (docs/rules.md#objects-that-are-too-large).
  */
 
-/* Adds to the metadata what else was known of the claim.  A claim that was not
- * launched then may have been launched since, which nothing shows. */
+/* Adds to the metadata what else the table knows of the claim.  If the table
+ * has it as not launched, launch_known becomes false, because the claim may
+ * have been launched since. */
 static void
 add_known(const struct controller *s, struct object *claim)
 {
@@ -61,8 +62,8 @@ is_behind(const struct controller *s, uint32_t id, const struct object *claim)
 	       !machines_rv_is(&s->machines, e, claim->rv);
 }
 
-/* Returns whether the claim is too young to count unless it is launched.  An
- * unread claim may be launched. */
+/* Returns whether the claim is not known to be launched, and is too young to
+ * count without that. */
 static bool
 is_young(const struct entry *e, int64_t now_ms)
 {
@@ -70,8 +71,8 @@ is_young(const struct entry *e, int64_t now_ms)
 }
 
 /* Returns whether the fresh list has shown something about this unread claim
- * that stops the release.  The claim has just been taken.  While it is young,
- * the release waits, because the claim is about to count. */
+ * that stops the release.  The claim has just been taken into the table.  While
+ * it is young, the release waits, because the claim is about to count. */
 static bool
 unread_stops(struct controller *s, const char *uid, struct now now)
 {
@@ -83,8 +84,9 @@ unread_stops(struct controller *s, const char *uid, struct now now)
 	       is_young(e, controller_steady(s, now).server_ms);
 }
 
-/* A claim that the table does not know stops the release.  If it is unread, the
- * table knows it from now on, and the next list shows nothing new. */
+/* A claim that the table does not know stops the release, and so does a change
+ * of a claim that is not ready.  If lists and watches leave out the claim, the
+ * table takes it from here, so the next fresh list shows nothing new. */
 void
 controller_fresh(struct controller *s, const struct object *claim,
 		 struct now now)

@@ -9,8 +9,8 @@
 #include "core/base/utf8.h"
 
 /*
- * The turns as text, the newest first, for the next leader
- * (docs/rules.md#what-outlives-a-leader):
+ * This file writes and reads the turns as text, the newest first, for the next
+ * leader (docs/rules.md#what-outlives-a-leader):
  *
  *     enforce cluster term=7
  *     2026-01-02T03:04:05Z held scale-up scope= machine=web-x7k2p
@@ -18,7 +18,7 @@
  *     since=2026-01-01T00:00:00Z
  *
  * The last line says from when on the text has all turns.  `cut=` instead of
- * `since=` says that there was no room for earlier ones.  A line or a
+ * `since=` says that there was no room for earlier turns.  A line or a
  * `name=value` that this release does not know is skipped, so later releases
  * may add some.
  */
@@ -210,7 +210,7 @@ read_cause(const char *word, struct turn *t)
 	return -1;
 }
 
-/* Reads a line, and cuts it up while it does so. */
+/* Reads a line, and writes NULs into it. */
 static int
 read_turn(char *line, struct turn *t)
 {
@@ -257,7 +257,7 @@ next_turn(const char **text, int64_t now_ms, int64_t *last_ms, struct turn *t)
 	return false;
 }
 
-/* Adds the turns of the text behind those that are kept. */
+/* Adds the turns of the text after the turns that we have. */
 static void
 add_turns(struct journal *h, const char *text, int64_t now_ms)
 {
@@ -268,9 +268,9 @@ add_turns(struct journal *h, const char *text, int64_t now_ms)
 
 	while (n < JOURNAL_KEPT && next_turn(&p, now_ms, &last_ms, &t))
 		n++;
-	/* The text is right about its time.  Some of our own turns of that time
-	 * may not have been written before that lead ended, so they give
-	 * way. */
+	/* The text is right about the time that it covers.  Our own turns of
+	 * that time give way, because some of them may not have been written
+	 * before our lead ended. */
 	while (n > 0 && h->turns_n > h->turns_first &&
 	       h->turns[(h->turns_n - 1) % JOURNAL_TURNS].at_ms / 1000 * 1000 >=
 		       last_ms)

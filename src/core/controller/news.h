@@ -8,7 +8,7 @@
 #include "core/table/timers.h"
 
 /*
- * What was last reported about each scope, and which scopes still have
+ * Keeps what was last reported about each scope, and which scopes still have
  * something to report: in notes, in the history for /status, and as
  * hold_latency_seconds.  No decision depends on it.  Times are server_ms unless
  * a comment says otherwise.  Not thread-safe.
@@ -25,7 +25,7 @@ struct scope_news {
 	/* Whether hold_latency_seconds is still being measured, because not
 	 * every object in it is held yet. */
 	bool latency_open;
-	/* Boot time since when it is held, or 0 if it has never been. */
+	/* Boot time at which it last became held, or 0 if it never did. */
 	int64_t since_boot_ms;
 	int64_t told_boot_ms; /* boot time of the last report, or 0 */
 	struct quiet told;    /* what the last report said */
@@ -44,8 +44,8 @@ struct news {
 /* Returns what is kept of the scope. */
 struct scope_news *news_of(struct news *n, const struct timers *ts,
 			   uint32_t scope);
-/* The same for readers.  It returns an empty struct if nothing was reported of
- * the scope. */
+/* news_read does the same for readers.  It returns an empty struct if nothing
+ * was reported of the scope. */
 const struct scope_news *news_read(const struct news *n,
 				   const struct timers *ts, uint32_t scope);
 /* Adds the scope to n->scopes if it is not there. */

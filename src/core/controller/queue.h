@@ -16,8 +16,8 @@
  * line the order is first in, first out.
  *
  * A line is a linked list in the array that queue_init allocates, so queue_put
- * never fails.  An id may cease to exist while it is queued, so whoever takes
- * it out has to check.  Not thread-safe.
+ * never fails.  A machine may cease to exist while its id is queued, so whoever
+ * takes the id out has to check.  Not thread-safe.
  */
 #define QUEUE_LAST UINT32_MAX
 #define QUEUE_EXPOSED_RUN 15
@@ -41,7 +41,7 @@ void queue_done(struct queue *q);
 /* An id that is queued already keeps its place, exposed or not. */
 void queue_put(struct queue *q, uint32_t id, bool exposed);
 uint32_t queue_take(struct queue *q); /* NO_ID if it is empty */
-/* Tells that the id which was taken last has led to an action. */
+/* Records that the id that was taken last has led to an action. */
 void queue_acted(struct queue *q);
 
 static inline bool

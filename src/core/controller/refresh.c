@@ -54,10 +54,11 @@ activity_ms(const struct controller *s, const struct entry *e)
 					 : e->created_ms + s->rules.startup_ms;
 }
 
-/* Sets the times of a machine that was rebooted after it had been ready.  For
- * its scope it counts as if it had not been rebooted, as far as its first
- * readiness was seen.  Then it has a quiet time of its own from its new
- * readiness, whatever its age. */
+/* Sets the times of a machine that was rebooted after it had been ready.  Until
+ * the deadline that follows from its first readiness, it counts for its scope
+ * as if it had not been rebooted.  From then on, or if its first readiness was
+ * not seen, it does not count.  It then has a quiet time of its own, which
+ * begins when it is ready again, whatever its age. */
 static void
 after_reboot(const struct controller *s, const struct entry *e,
 	     const struct nodepool_terms *terms, int64_t now_ms,
@@ -116,7 +117,8 @@ facts_of(const struct controller *s, uint32_t head,
 
 	if (claim != NULL && claim->rebooted)
 		after_reboot(s, claim, terms, now_ms, &f);
-	/* The machine stays in its scope, so what others hold spreads to it. */
+	/* A machine that was released by hand stays in its scope, so the holds
+	 * of other machines still spread to it. */
 	if (e->created_stamp_ms < terms->released_ms) {
 		f.deadline_ms = f.counts_ms = STAMP_NONE;
 	} else if (until > now_ms) {
@@ -138,8 +140,10 @@ set_timer(struct controller *s, uint32_t head, int64_t now_ms)
 	uint32_t least = timers_at(&s->timers, head)->least;
 	struct timer_facts f;
 
-	/* The deletion of the Node may be seen before that of the claim.  A
-	 * boot that failed needs as many machines as before. */
+	/* Keep the number of machines that this one needed, because its timer
+	 * is dropped below.  If its boot has failed, the next try needs as
+	 * many.  `deleted` covers both halves, because the deletion of the Node
+	 * may be seen before that of the claim. */
 	if (deleted && claim != NULL && least > 0)
 		claim->least = least;
 	if (claim != NULL && !terms.uncounted)
@@ -159,8 +163,8 @@ controller_refresh(struct controller *s, uint32_t id, int64_t now_ms)
 	if (!machines_at(&s->machines, id)->used)
 		return;
 	if (head != id) {
-		/* The entry is no longer a head, so it may not keep a timer or
-		 * a wish. */
+		/* The entry is no longer a head, so it may not keep a timer,
+		 * and no hold or release is due for it. */
 		timers_drop(&s->timers, id);
 		writes_want_hold(&s->writes, id, false);
 		release_not_due(&s->release, id);

@@ -118,11 +118,11 @@ again(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 					       BACKOFF_MAX_MS);
 		return RELEASE_WAITS;
 	}
-	/* This also stops what an older list allowed. */
+	/* Machines that older lists allowed to be released wait as well. */
 	r->done_boot_ms = 0;
 	notes_put(notes, NOTE_STOPPED, object_kind_name(kind))->as.objects =
 		r->unknown;
-	/* The watch should have shown it by now. */
+	/* The watch should have shown by now what the list showed. */
 	return r->tries % FRESH_TRIES == 0 ? RELEASE_MISTRUSTS : RELEASE_WAITS;
 }
 

@@ -12,20 +12,22 @@
 #include "core/controller/notes.h"
 
 /*
- * The fresh lists that a release begins with: first one of the NodeClaims, then
- * one of the NodePools (docs/rules.md#fresh-lists-before-a-release).  A machine
- * may be released once both lists were made after it fell due and showed
- * nothing that the table does not know.  One list is under way at a time, and
- * all machines that are due share it.  All moments are boot time.  Not
- * thread-safe.
+ * Decides when to make the fresh lists that a release begins with: first one of
+ * the NodeClaims, then one of the NodePools
+ * (docs/rules.md#fresh-lists-before-a-release).  A machine may be released once
+ * both lists were made after it fell due and showed nothing that the table does
+ * not know.  One list is under way at a time, and all machines that are due
+ * share it.  All moments are boot time.  Not thread-safe.
  *
- *          release_may, _want       release_start
- *     (idle) ─────────────▶ wanted ──────────────▶ in flight
- *        ▲                    ▲ ▲                      │
- *        │                    │ └ failed, or not known,┤ release_done
- *        │                    │   or the view was lost │
- *        │                    └─ NodeClaims good ──────┤
- *        └────────────────────── NodePools good ───────┘
+ *     idle ── release_may, release_want ──────▶ wanted
+ *     wanted ── release_start ────────────────▶ in flight
+ *
+ *     in flight ── release_done:
+ *         the NodeClaims are good               wanted, the NodePools next
+ *         the NodePools are good as well        idle
+ *         the list failed, or showed
+ *         something unknown, or the
+ *         view was lost                         wanted, the NodeClaims next
  */
 struct release {
 	bool wanted, in_flight;
@@ -52,22 +54,23 @@ void release_free(struct release *r);
 void release_forget(struct release *r);
 
 /* Tell that the machine with this head has to be released, or no longer has to.
- * The first release_due sets the time since when. */
+ * The first release_due sets since when the release is due. */
 void release_due(struct release *r, uint32_t id, int64_t boot_ms);
 void release_not_due(struct release *r, uint32_t id);
 /* Returns whether the machine, which is due, may be released now.  If it may
  * not, a list is wanted from now on. */
 bool release_may(struct release *r, uint32_t id);
 
-/* Returns a machine that waits for lists and is due, and forgets that it waits;
- * NO_ID: there is none.  Call it after RELEASE_GOOD until then. */
+/* Returns a machine that is due and waits for lists, and forgets that it waits.
+ * Returns NO_ID if there is none.  Call it after RELEASE_GOOD until it returns
+ * NO_ID. */
 uint32_t release_take(struct release *r);
 
 /* Asks for the lists although no machine has to be released. */
 void release_want(struct release *r);
 
 /* Call this when something is not seen.  A fresh list of the NodeClaims that
- * has come already is then worth nothing. */
+ * has come already then no longer counts. */
 void release_unseen(struct release *r);
 /* Returns whether a list has to be sent now.  If so, it counts as in flight,
  * and *kind is KIND_NODECLAIM or KIND_NODEPOOL.  Call it only while
@@ -84,10 +87,11 @@ void release_unknown(struct release *r);
 enum release_result {
 	RELEASE_WAITS,	   /* it waits for another list */
 	RELEASE_GOOD,	   /* machines that were due may be released */
-	RELEASE_MISTRUSTS, /* it waits, and the watch should have known by now,
-			      so its list is wanted as well */
+	RELEASE_MISTRUSTS, /* it waits, and the watch has missed something, so
+			      its list is wanted as well */
 };
-/* Says that the list in flight is answered.  ok: it is complete. */
+/* Takes the answer to the list in flight.  `ok` says whether the list is
+ * complete. */
 enum release_result release_done(struct release *r, enum kind kind, bool ok,
 				 int64_t boot_ms, struct pace *pace,
 				 struct notes *notes);

@@ -11,7 +11,7 @@
  * This file decides which NodeClaims replace others.  Karpenter's Events name
  * some of them (disruption_events.h), and they are believed if another claim
  * was marked for disruption before.  Others are matched with a deletion
- * (deletions.h).  Beside them are the next tries of boots that failed
+ * (deletions.h).  This file also recognizes the next tries of boots that failed
  * (retries.h).  The result is the claim's class, which the controller writes on
  * the claim, so that it outlives the lead.  Everything else ends with the lead.
  */
@@ -186,7 +186,8 @@ ignored(struct replacements *r)
 	counter_add(r->counters, COUNTER_DISRUPTION_EVENTS_IGNORED);
 }
 
-/* Returns the uid of the deletion that a class names; NULL: it names none. */
+/* Returns the uid of the deletion that a class names, or NULL if it names
+ * none. */
 static const char *
 substitutes(const char *class)
 {
@@ -203,7 +204,7 @@ replacements_track(struct replacements *r, uint32_t id, const struct object *o)
 
 	if (!ignores(r) || e->kind != KIND_NODECLAIM)
 		return false;
-	/* With MODE_OBSERVE no object shows that its class was told. */
+	/* With MODE_OBSERVE no object shows that its class was reported. */
 	e->classed = o->replaces[0] != '\0' ||
 		     (e->classed && r->rules->mode == MODE_OBSERVE);
 	said = disruption_events_take(&r->disruption_events, o->uid);
@@ -215,13 +216,15 @@ replacements_track(struct replacements *r, uint32_t id, const struct object *o)
 			deletions_spend(&r->deletions,
 					substitutes(o->replaces));
 	}
-	/* While the claims are being listed, the list may still show the one
-	 * that was marked. */
+	/* While the claims are being listed, the list may still show the claim
+	 * that was marked for disruption, so the Event does not count as
+	 * ignored yet. */
 	if (said != NULL && !believe(r, e) && !e->classed &&
 	    views_settled(r->views))
 		ignored(r);
-	/* What comes for a boot that failed is its next try, also where
-	 * Karpenter says that it replaces the machine. */
+	/* A claim that follows a failed boot is the next try of that boot, even
+	 * if Karpenter says that it replaces the machine.  So the disruption is
+	 * not remembered, unless the machine was itself a replacement. */
 	return o->disrupted_ms != STAMP_NONE &&
 	       (!o->repaired || e->replaces != 0) &&
 	       remember(r, o->uid, o->disrupted_ms);
@@ -266,8 +269,8 @@ counted(const struct replacements *r, const struct entry *claim, int64_t now_ms)
 }
 
 /* Handles the deletion of a claim that was not ready and was no substitute.  If
- * it had come to count, its boot has failed.  If it was never launched, the
- * deletion for whose pods it came may still get a substitute. */
+ * the claim had come to count, its boot has failed.  If it was never launched,
+ * the deletion for whose pods it was made may still get a substitute. */
 static void
 deleted_early(struct replacements *r, const struct entry *e, int64_t deleted_ms,
 	      int64_t now_ms)

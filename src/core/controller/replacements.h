@@ -13,25 +13,27 @@
 #include "views.h"
 
 /*
- * Which claims Karpenter made to replace others, and from when on a claim
- * counts as a scale-up (docs/rules.md#replacements).
+ * Finds out which claims Karpenter made to replace others, and from when on a
+ * claim counts as a scale-up (docs/rules.md#replacements).
  *
  * For consolidation and drift, Karpenter's Event says so, whenever it comes.
- * What it said is then written on the claim.  The Event is believed only if
- * another claim was marked for disruption shortly before, because anybody who
- * may create Events could write one.  Until it comes, a claim may be undecided.
+ * The reason in the Event is then written on the claim.  The Event is believed
+ * only if another claim was marked for disruption shortly before, because
+ * anybody who may create Events could write one.  Until the Event comes, a
+ * claim may be undecided.
  *
  * A claim for the pods of a machine that expired, was interrupted or was
- * deleted by hand looks like any other.  It is matched with the deletion once,
- * when it comes to count.
+ * deleted by hand looks like any other.  Such a claim is matched with the
+ * deletion once, when the claim comes to count.
  *
- * The class of a claim stands in its entry of the table.  The functions return
- * which machines have to be looked at again, and leave that to the caller.  All
- * moments are server time.  Not thread-safe.
+ * The class of a claim is in the claim's entry of the table.  The functions
+ * return which machines have to be looked at again, and leave that to the
+ * caller.  All moments are server time.  Not thread-safe.
  */
 
-/* A moment at which a claim came to be disrupted, as stamped.  several: more
- * than one claim was disrupted in that second. */
+/* When Karpenter marked a claim for disruption, as the condition
+ * DisruptionReason says in whole seconds.  `several` means that more than one
+ * claim was marked in that second. */
 struct disruption {
 	int64_t ms;
 	char uid[UID_BYTES];
@@ -52,19 +54,19 @@ struct replacements {
 	struct retries retries;
 };
 
-/* Initializes the other members.  The caller has set the pointers before, and
- * initialized machines.  What they point to outlives *r.  seed: of
- * disruption_events.  Returns -1 if there is no memory; call replacements_done
- * in either case. */
+/* Initializes the other members.  Before that, the caller sets the pointers and
+ * initializes `machines`.  What the pointers point to outlives *r.  `seed` is
+ * the seed of disruption_events.  Returns -1 if there is no memory; call
+ * replacements_done in either case. */
 int replacements_init(struct replacements *r, uint64_t seed);
 void replacements_done(struct replacements *r);
-/* Forgets everything, as a lead begins or ends. */
+/* Forgets everything.  Call it when a lead begins or ends. */
 void replacements_forget(struct replacements *r);
 
 /* --- what the watches say ------------------------------------------------- */
 
 /* Call this after *o has been put into the table as entry `id`.  Returns true
- * if it shows a disruption that was not known.  The caller then calls
+ * if *o shows a disruption that was not known.  The caller then calls
  * replacements_look_back for each entry, with o->disrupted_ms. */
 bool replacements_track(struct replacements *r, uint32_t id,
 			const struct object *o);
@@ -86,7 +88,7 @@ uint32_t replacements_said(struct replacements *r, const char *claim_uid,
 void replacements_deleted(struct replacements *r, uint32_t id,
 			  int64_t deleted_ms, bool gone, int64_t now_ms);
 
-/* --- what a claim is ------------------------------------------------------ */
+/* --- the class of a claim ------------------------------------------------- */
 
 /* If the claim has come to count, finds out once whether it is a substitute, or
  * another try of a boot that failed, and sets its `replaces` or
@@ -96,17 +98,19 @@ void replacements_judge(struct replacements *r, struct entry *claim,
 /* Judges all claims, the oldest first.  Call it when a list of the NodeClaims
  * is complete. */
 void replacements_judge_all(struct replacements *r, int64_t now_ms);
-/* The class of this claim stands on the object from now on. */
+/* Records that the class of this claim has been written on the object. */
 void replacements_classed(struct replacements *r, uint32_t id);
 /* Returns whether the claim is known to replace another. */
 bool replacements_is_one(const struct replacements *r,
 			 const struct entry *claim);
-/* Returns the server time from which the claim counts for its scope.
- * STAMP_NONE: never.  COUNTS_ALWAYS (deadline.h): it counts already. */
+/* Returns the server time from which the claim counts for its scope.  Returns
+ * COUNTS_ALWAYS (deadline.h) if it counts already, and STAMP_NONE if it does
+ * not count as far as is known. */
 int64_t replacements_counts_ms(const struct replacements *r,
 			       const struct entry *claim);
-/* Returns the server time until which the claim is undecided.  STAMP_NONE: it
- * is not.  COUNTS_LATER (deadline.h): until all NodeClaims are known. */
+/* Returns the server time until which the claim is undecided.  Returns
+ * STAMP_NONE if it is not, and COUNTS_LATER (deadline.h) if it is undecided
+ * until all NodeClaims are known. */
 int64_t replacements_undecided_ms(const struct replacements *r,
 				  const struct entry *claim);
 

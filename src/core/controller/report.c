@@ -6,7 +6,8 @@
 #include "controller_parts.h"
 #include "figures.h"
 
-/* This file has the figures for the metrics and for the Events. */
+/* This file hands out the notes, and the figures for the metrics and the
+ * Events. */
 
 bool
 controller_note(struct controller *s, struct note *out)

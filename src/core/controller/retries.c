@@ -19,8 +19,8 @@ retries_end(struct retries *t, struct retry *r)
 	r->used = false;
 }
 
-/* Returns the deadline that a machine that boots would have, or the end of the
- * boot's minute if that is earlier. */
+/* Returns the deadline that the machine would have if it still booted, or the
+ * end of the boot's minute (until_ms) if that is earlier. */
 static int64_t
 deadline_of(const struct retries *t, const struct retry *r,
 	    const struct nodepool_terms *terms)
@@ -52,15 +52,15 @@ retry_refresh(struct retries *t, struct retry *r, int64_t now_ms)
 		retries_end(t, r);
 	else if (terms.uncounted || r->created_stamp_ms < terms.released_ms ||
 		 f.deadline_ms <= now_ms)
-		/* The boot does not count now, but what NodePools say may
-		 * change that. */
+		/* The boot does not count now, but a change of NodePool
+		 * annotations may change that. */
 		timers_drop(t->timers, timer_of(t, r));
 	else if (timers_put(t->timers, timer_of(t, r), &f, now_ms))
 		retries_end(t, r);
 }
 
-/* Returns how many machines minScaleUp took when the boot came to count.  If
- * that happened just now, the number still has to be computed. */
+/* Returns how many machines minScaleUp required when the boot came to count.
+ * If that happened just now, the number still has to be computed. */
 static uint32_t
 least_of(const struct retries *t, const struct entry *claim)
 {
@@ -102,7 +102,7 @@ retries_put(struct retries *t, const struct entry *claim, int64_t deleted_ms,
 }
 
 /* Returns whether this boot can have a next try.  It cannot once it has been
- * released or its own time is over; a later claim is new. */
+ * released or its own time is over; a later claim is then a new scale-up. */
 static bool
 goes_on(const struct retries *t, const struct retry *r, int64_t now_ms)
 {
@@ -111,8 +111,8 @@ goes_on(const struct retries *t, const struct retry *r, int64_t now_ms)
 }
 
 /* Takes the claim as the next try of one of the boots, preferably of its own
- * NodePool.  Towards minScaleUp the claim then also has the age of the first
- * try, and takes as many machines as the first try did. */
+ * NodePool.  Towards minScaleUp the claim then also counts with the machines
+ * around the first try, and needs as many machines as the first try did. */
 void
 retries_take(struct retries *t, struct entry *claim, int64_t now_ms)
 {

@@ -12,14 +12,14 @@
 #include "core/table/timers.h"
 
 /*
- * Boots that failed (docs/rules.md#boots-that-are-tried-again).  Karpenter
- * deletes a claim that does not become ready and makes another: the same
- * scale-up, tried again.  So that its scope is not released in between, the
- * machine goes on counting for a minute, or until a claim that was created
- * after its deletion has come to count.  Its timer stands in the timer table,
- * under an id behind those of the machines.  Moments are server time.  If there
- * is no room, a boot is not remembered, and its machine no longer counts.  Not
- * thread-safe.
+ * Keeps the boots that failed (docs/rules.md#boots-that-are-tried-again).
+ * Karpenter deletes a claim that does not become ready and makes another: the
+ * same scale-up, tried again.  So that its scope is not released in between,
+ * the machine goes on counting for a minute at most, or until a claim that was
+ * created after its deletion has come to count.  Its timer stands in the timer
+ * table, under an id behind those of the machines.  Moments are server time.
+ * If there is no room, a boot is not remembered, and its machine no longer
+ * counts.  Not thread-safe.
  */
 struct retry {
 	bool used;
@@ -55,14 +55,15 @@ void retries_end(struct retries *t, struct retry *r);
 
 /* Call this when timers_due names an id for which retries_has is true. */
 void retries_due(struct retries *t, uint32_t id, int64_t now_ms);
-/* Call this when a NodePool's terms have changed, for new deadlines. */
+/* Call this when a NodePool's terms have changed.  It computes the deadlines
+ * again. */
 void retries_refresh(struct retries *t, int64_t now_ms);
-/* Forgets all boots, as a lead begins or ends. */
+/* Forgets all boots.  Call it when a lead begins or ends. */
 void retries_forget(struct retries *t);
 /* Call this when the API server's clock has jumped by by_ms. */
 void retries_shift(struct retries *t, int64_t by_ms);
 
-/* Is the timer with this id one of theirs? */
+/* Returns whether the timer with this id is that of a failed boot. */
 static inline bool
 retries_has(const struct retries *t, uint32_t id)
 {

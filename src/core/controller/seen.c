@@ -26,7 +26,8 @@ controller_lead(struct controller *s, bool leads, struct now now)
 	s->nodepools_before = s->views.at[KIND_NODEPOOL].generation;
 	views_lead(&s->views, leads);
 	release_forget(&s->release);
-	/* There is nothing in memory that a clock shift would have to move. */
+	/* The table is empty, so there is no time in it to shift if the clock
+	 * of the next lead differs from that of the last one. */
 	controller_steady_forget(s);
 	(void)controller_steady(s, now);
 	nodepools_set_back(&s->nodepools, now.server_ms);
@@ -97,7 +98,7 @@ controller_listed(struct controller *s, enum kind kind, bool served,
 	const struct view *v = &s->views.at[kind];
 
 	if (!v->listing)
-		return; /* it began before the lead changed */
+		return; /* the list began before the lead changed */
 	now = controller_steady(s, now);
 	if (!v->listed)
 		controller_queue_all(s); /* Nodes wait for the claims */

@@ -10,21 +10,21 @@
 #include "controller_parts.h"
 
 /*
- * The state that the next leader needs and that no object shows
- * (docs/rules.md#what-outlives-a-leader).  The text is "none", or has one scope
- * after the other:
+ * This file writes and reads the state that the next leader needs and that no
+ * object shows (docs/rules.md#what-outlives-a-leader).  The text is "none", or
+ * has one scope after the other:
  *
  *     general debt=12m30s held at=2026-01-02T03:04:05Z; batch debt=1h
  *     window=4m10s idle at=…
  *
- * held: the debt has grown since then.  idle: it has shrunk, or the window has
- * run.  paused: neither, because not everything was seen.  A text ends where it
- * cannot be read, as at "left-out 12", which says that there was no room for
- * twelve more scopes.
+ * `held` means that the debt has grown since `at`, `idle` that the debt has
+ * shrunk or the window has run, and `paused` that neither has happened, because
+ * not everything was seen.  A text ends where it cannot be read, as at
+ * "left-out 12", which says that there was no room for twelve more scopes.
  */
 
-#define CLUSTER_NAME "*" /* no NodePool can have this name … */
-/* … or this one, for claims without the label */
+#define CLUSTER_NAME "*" /* no NodePool can have this name */
+/* Claims without the label.  No NodePool can have this name, either. */
 #define UNLABELLED_NAME "-"
 #define NOTHING "none"
 #define LEFT_OUT "left-out"
@@ -75,8 +75,8 @@ struct moment {
 };
 
 /* Returns whether the state of scope a is more important to the next leader
- * than that of b.  Without it, a scope with an open window would be held again,
- * and a scope with a debt would be held longer. */
+ * than that of b.  Without its state, a scope with an open window would be held
+ * again, and a scope with a debt would be held longer. */
 static bool
 matters_more(const void *ctx, uint32_t a, uint32_t b)
 {
@@ -122,9 +122,9 @@ write_most(const struct controller *s, uint32_t *scopes, uint32_t n,
 	return n - i;
 }
 
-/* Reports how many scopes had no room.  The first text of a new leader may
- * leave out a few, and the next text hundreds, when all scopes have been
- * seen. */
+/* Reports how many scopes had no room, and again when the number has more than
+ * doubled.  The first text of a new leader may leave out a few scopes, and the
+ * next text hundreds, when all scopes have been seen. */
 static void
 tell_left_out(struct controller *s, uint32_t n)
 {
@@ -265,8 +265,8 @@ kept_settle(struct kept *k, const struct cap_rules *r, int64_t renewed_ms,
 
 	if (until > now.server_ms)
 		until = now.server_ms;
-	/* These moments are the writer's server time and not boot time.  They
-	 * are all on the same clock, so their differences are right. */
+	/* A cap usually has boot times.  Here all its times are the writer's
+	 * server time, so their differences are right as well. */
 	k->cap.at_ms = k->at_ms < until ? k->at_ms : until;
 	k->cap.grows = k->course == COURSE_HELD;
 	k->cap.usable = k->course == COURSE_IDLE;
@@ -325,7 +325,8 @@ controller_restore(struct controller *s, const char *text, int64_t renewed_ms,
 	struct kept k, most = {.at_ms = STAMP_NONE};
 
 	now = controller_steady(s, now);
-	/* A released-at may lower the debt. */
+	/* The released-at of NodePools may lower the debts that are
+	 * restored. */
 	causes_add(&s->causes, CAUSE_DEBTS);
 	while (text != NULL && read_scope(&text, &k) == 0) {
 		if (is_ours(s, &k))

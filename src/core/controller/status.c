@@ -8,11 +8,11 @@
 #include "figures.h"
 
 /*
- * The reports for /status: the whole, one scope, one NodePool, one machine, and
- * all machines one after another.  This file only reads the controller.  A
- * report looks at a bounded number of machines, because the owner holds its
- * lock meanwhile.  Totals over all machines come from figures.c, which has
- * counted them before.
+ * This file makes the reports for /status: the whole, one scope, one NodePool,
+ * one machine, and all machines one after another.  It only reads the
+ * controller.  A report looks at a bounded number of machines, because the
+ * owner holds its lock meanwhile.  Totals over all machines come from
+ * figures.c, which has counted them before.
  */
 
 /* Returns a moment of boot time as server time, or STAMP_NONE if it is 0 or in
@@ -93,7 +93,7 @@ controller_turn(const struct controller *s, uint64_t *before, struct turn *out)
 /* --- scopes --------------------------------------------------------------- */
 
 /* Names the machine that restarted the quiet time last, unless its id has been
- * given to another since the count. */
+ * given to another machine since the count. */
 static void
 restarted_by(const struct controller *s, const struct quiet *q,
 	     struct scope_status *out)
@@ -115,7 +115,8 @@ restarted_by(const struct controller *s, const struct quiet *q,
 		out->restarted_ms = machines_at(&s->machines, q->id)->ready_ms;
 }
 
-/* Sets until when the scope stays as it is, as the log tells it. */
+/* Sets until when the scope stays as it is, by the same rules as for the log
+ * (tell.c). */
 static void
 scope_until(const struct controller *s, uint32_t scope, const struct quiet *q,
 	    struct now now, struct scope_status *out)

@@ -8,8 +8,9 @@
 
 /* Shifts all moments in memory, because the API server's clock was set or
  * another API server answers.  So everything that has begun still takes as long
- * as before.  Until everything was seen, the machines are stamped again
- * instead, because the first answers may come from a wrong clock. */
+ * as before.  Before everything was seen once, the machines' times are instead
+ * taken from their objects again, because the first answers may come from a
+ * wrong clock. */
 static void
 shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 {
@@ -52,7 +53,7 @@ controller_steady_forget(struct controller *s)
 
 /* Returns server time as the controller sees it.  The median of the Date
  * headers jitters by parts of a second, and a deadline that has passed must not
- * come back. */
+ * come back.  So the time never goes back by less than CLOCK_SHIFT_MS. */
 struct now
 controller_steady(struct controller *s, struct now now)
 {

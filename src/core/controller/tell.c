@@ -7,7 +7,7 @@
 #include "controller_parts.h"
 
 /* This file reports the scopes that become held or quiet, or whose quiet time
- * moves.  Nothing is decided by it. */
+ * moves.  No decision depends on it. */
 
 /* Reports when the scope will be quiet and because of which machine, or when
  * its cap ends the hold if that comes first. */
@@ -75,7 +75,7 @@ tell_moved(struct controller *s, uint32_t scope, struct now now)
 		tell_quiet(s, scope, &q, NOTE_SCOPE_MOVED, now);
 }
 
-/* Asks the table which scopes have moved. */
+/* Asks the table which scopes have a new quiet time. */
 static void
 hear(struct controller *s)
 {

@@ -148,7 +148,7 @@ controller_turned_ms(const struct controller *s, uint32_t scope)
 	return last.at_ms;
 }
 
-/* --- by hand -------------------------------------------------------------- */
+/* --- holds and releases by hand ------------------------------------------- */
 
 static bool
 is_held_by_hand(const struct controller *s, const struct nodepool *p,

@@ -155,7 +155,7 @@ views_whole(struct views *v)
 void
 views_unsettle(struct views *v, int64_t boot_ms)
 {
-	/* A new lead may wait for BEGIN_WAIT_MS before its first list. */
+	/* A lead may wait for BEGIN_WAIT_MS before its first fresh list. */
 	if (v->lead < LEAD_ACTS)
 		boot_ms += BEGIN_WAIT_MS;
 	v->settle_boot_ms = boot_ms + BEGIN_WAIT_MS;

@@ -97,7 +97,7 @@ void views_room(struct views *v, enum kind kind);
 /* Records that the list or the watch of this kind has left out an object. */
 void views_skipped(struct views *v, enum kind kind);
 
-/* Requests a list that the watch itself does not need.  views_ask_for_rest
+/* Requests a new list although the watch is still open.  views_ask_for_rest
  * requests a list of each kind of which the table had no room for an object but
  * has room now, or of which the watch left out a line.  It does so at most once
  * in RELIST_LEFT_OUT_MS for each kind. */

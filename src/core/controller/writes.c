@@ -325,7 +325,7 @@ writes_start_list(struct writes *ws)
 	return ++ws->seq;
 }
 
-/* --- its answer ----------------------------------------------------------- */
+/* --- the answer to a write ------------------------------------------------ */
 
 static void
 wait_as(struct writes *ws, uint32_t id, enum write_state state,

@@ -17,18 +17,21 @@
  * write has to wait.  A read of the object, or of the claim that a Node names,
  * counts as a write.
  *
- *     IDLE ── start ─▶ IN_FLIGHT ── a line shows it ─▶ SHOWN
+ *     IDLE ── writes_start ───────────────────────▶ IN_FLIGHT
+ *     IN_FLIGHT ── a watch line shows the effect ─▶ SHOWN
  *
- *     IN_FLIGHT, SHOWN ── the answer ─▶
- *         it is written, its line is to come      EXPECTED
- *         409, no line since                      STALE
- *         it failed, or was refused               BACKING_OFF
- *         otherwise                               IDLE
+ *     IN_FLIGHT, SHOWN ── the answer comes:
+ *         written, the watch line is still to come  EXPECTED
+ *         409, and no watch line has come since     STALE
+ *         the write failed, or was refused          BACKING_OFF
+ *         otherwise                                 IDLE
  *
- *     EXPECTED ── its line, or EXPECT_MS ────────▶ IDLE
- *     STALE ── another version, or a while ──────▶ IDLE
- *     BACKING_OFF ── a while ────────────────────▶ IDLE
- *     any ── the object goes ────────────────────▶ IDLE; its answer is ignored
+ *     EXPECTED ── the watch line, or EXPECT_MS ───▶ IDLE
+ *     STALE ── another version, or a while ───────▶ IDLE
+ *     BACKING_OFF ── a while ─────────────────────▶ IDLE
+ *     any ── the object is gone ──────────────────▶ IDLE
+ *
+ * When the object is gone, a late answer to its write is ignored.
  *
  * The controller starts a write and passes on its answer.  It calls
  * writes_observe for watch lines, and writes_due when time has passed.  All
@@ -71,8 +74,8 @@ struct pending {
 	bool reread : 1;  /* The object has to be read before it is decided. */
 	/* The hold in flight is not the first in this period. */
 	bool again : 1;
-	/* Number of that action.  The reply to an earlier action has another
-	 * number. */
+	/* Sequence number of the action in `act`.  A reply with another number
+	 * belongs to an earlier action. */
 	uint64_t seq;
 	/* The packed_version_key of the version that was written (EXPECTED), or
 	 * of the version that is out of date (STALE). */
@@ -107,7 +110,7 @@ struct writes {
 };
 
 /* Initializes *ws.  The caller has set the pointers pace and notes, and has
- * zeroed the rest.  Ids are below `ids`, which is at most 2 MACHINES_MAX.
+ * zeroed the rest.  Ids are below `ids`, which is at most 2 * MACHINES_MAX.
  * Returns -1 if there is no memory; call writes_free in either case. */
 int writes_init(struct writes *ws, uint32_t ids);
 void writes_free(struct writes *ws);
@@ -166,7 +169,7 @@ void writes_content(struct writes *ws, uint32_t id);
 /* Records whether the object still has to be held.  hold_latency_seconds is
  * measured by this. */
 void writes_want_hold(struct writes *ws, uint32_t id, bool wants);
-/* Call this when the machine is to be cleared: the next period begins. */
+/* Call this when the machine is to be cleared, which ends its period. */
 void writes_period_ends(struct writes *ws, uint32_t id);
 /* Call this before writes_start for ACT_HOLD or ACT_CLEAR. */
 void writes_hold_or_clear(struct writes *ws, uint32_t id, enum act act);
@@ -175,7 +178,7 @@ void writes_hold_or_clear(struct writes *ws, uint32_t id, enum act act);
 uint64_t writes_start(struct writes *ws, uint32_t id, enum act act);
 uint64_t writes_start_list(struct writes *ws);
 
-/* --- its answer ----------------------------------------------------------- */
+/* --- the answer to a write ------------------------------------------------ */
 
 /* Call this first with the answer to any action, including a list. */
 void writes_answered(struct writes *ws, const struct controller_outcome *o,

@@ -272,8 +272,8 @@ ready_pods(const struct pod_facts *at, unsigned n)
 	return ready;
 }
 
-/* Makes the mend a command that sets one field of the Service that the webhook
- * calls. */
+/* Makes the mend a command that sets one field of the webhook's reference to
+ * its Service. */
 static void
 mend_address(struct finding *x, const struct webhook_facts *w, const char *key,
 	     const char *value)

@@ -430,7 +430,7 @@ round_done(struct cleanup *x, struct now now)
 	}
 }
 
-/* --- what is next, and what came of it ------------------------------------ */
+/* --- the next step, and the outcome of a step ----------------------------- */
 
 static struct cleanup_todo
 wait_until(const struct cleanup *x, int64_t boot_ms, struct now now)

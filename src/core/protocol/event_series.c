@@ -14,9 +14,10 @@
  * A new Event becomes an entry, which is written at once.  If the Event occurs
  * again, the entry only counts, and a patch writes the count from time to time
  * and at the end of the series.  If there is no free entry, the oldest one that
- * has nothing to write is dropped, or else the oldest one.  The Event that is
- * being written is a copy (`sent`), so the entry may count further Events
- * during the write.  The caller is daemon/event_recorder, under its lock.
+ * is not waiting to be written is dropped, or else the oldest one.  The Event
+ * that is being written is a copy (`sent`), so the entry may count further
+ * Events during the write.  The caller is daemon/event_recorder, under its
+ * lock.
  */
 
 #define COUNT_MAX 2147483647u /* series.count is an int32 */
@@ -143,8 +144,9 @@ entry_find(struct event_series *s, const struct event_series_event *v)
 	return NULL;
 }
 
-/* Returns a free place, or else the oldest entry that has nothing to write, or
- * else the oldest entry. */
+/* Returns a free place, or else the oldest entry that is not waiting to be
+ * written, or else the oldest entry.  The entry whose write is in flight
+ * stays. */
 static struct event_series_entry *
 entry_place(struct event_series *s)
 {
@@ -184,7 +186,7 @@ event_series_check(const struct event_series *s)
 	       s->under_way->state == EVENT_SERIES_PENDING;
 }
 
-/* --- saying --------------------------------------------------------------- */
+/* --- recording an Event --------------------------------------------------- */
 
 static int
 event_make(const struct event_series_what *w, struct event_series_event *v)
@@ -364,8 +366,8 @@ entry_again(struct event_series *s, struct event_series_entry *e,
 		e->not_before_ms = boot_ms + wait_ms;
 }
 
-/* Returns wait.Jitter(10 s, 0.25), or what the server asks for if that is
- * longer. */
+/* Returns EVENT_SERIES_RETRY_MS and up to a quarter of it as jitter, as
+ * client-go does, or what the server asks for if that is longer. */
 static int64_t
 retry_wait(struct event_series *s, int64_t retry_after_ms)
 {

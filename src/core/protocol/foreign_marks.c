@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How far two readings of the server's time may differ. */
+/* A mark may look this much older than it is, because two readings of the
+ * server's time may differ. */
 #define CLOCK_MS 2000
 #define AHEAD_MS 3000 /* A mark further in the future was not made now. */
 

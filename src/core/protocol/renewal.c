@@ -71,7 +71,7 @@ same(const struct renewal_cert *a, const struct renewal_cert *b)
 }
 
 /* Returns when we made the certificate.  A certificate that somebody else made
- * is as old as that or older. */
+ * may be older than that. */
 static int64_t
 born_ms(const struct renewal_cert *c)
 {

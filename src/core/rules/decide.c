@@ -26,12 +26,13 @@ is_marked(const struct half *h)
 	       (h->tenure == TENURE_OURS || h->tenure == TENURE_YIELDED);
 }
 
-/* One half (`other`) has the hold without our mark, and the other half (`mine`)
- * has both.  Returns whether the hold on `mine` belongs to the person as well.
- * Karpenter copies the claim's annotations to the Node at registration.  A hold
- * from the NodePool's template therefore ends up beside our mark on the Node.
- * The copy would also put our mark back on an unregistered Node from which a
- * person has removed it to keep the hold. */
+/* One half (`mine`) has hold and mark, and the other half may have the same
+ * hold without our mark.  Returns whether the hold on `mine` then belongs to a
+ * person, too.  Karpenter copies the claim's annotations to the Node at
+ * registration.  A hold from the NodePool's template therefore ends up beside
+ * our mark on the Node.  Before the registration, the copy would also put our
+ * mark back on a Node from which a person has removed it to keep the hold.  So
+ * the mark has to be removed from the claim as well. */
 static bool
 taken_over(enum kind on, const struct half *mine, const struct half *other)
 {
@@ -75,11 +76,11 @@ decide_clear(const struct half *claim, const struct half *node)
 	return nothing;
 }
 
-/* Finds what has to be removed although the machine is held.  That is a
- * previous hold, which today's hold then replaces.  It is also our mark on a
- * person's hold, and our hold on a Node if a person has taken the hold from its
- * claim.  A mark without its hold stays, because until the release the mark
- * shows that a person has taken the hold. */
+/* Finds what has to be removed although the machine is held: a previous hold,
+ * which today's hold then replaces; our mark on a person's hold; or our hold on
+ * a Node if a person has taken the hold from its claim.  A mark without its
+ * hold stays, because until the release the mark shows that a person has taken
+ * the hold. */
 static struct decision
 decide_mend(enum kind on, const struct half *mine, const struct half *other)
 {
@@ -110,7 +111,8 @@ decide_hold(const struct half *claim, const struct half *node)
 		d = decide_mend(KIND_NODE, node, claim);
 	if (d.act != ACT_NONE || decide_person(claim, node))
 		return d;
-	/* Check both halves, because the Node may not be listed yet. */
+	/* Either half may show the registration, because the Node may not be
+	 * listed yet. */
 	if (can_hold(claim) && !claim->registered &&
 	    !(node->present && node->registered))
 		return (struct decision){.act = ACT_HOLD, .on = KIND_NODECLAIM};

@@ -11,8 +11,9 @@
 /*
  * An object's entry is filled in three steps: take_texts packs its texts and
  * enters it into the indexes of machines_keys.c, take_facts copies everything
- * else, and relink finds the entry's peer.  Each step adds to *t what it has
- * changed in other entries, so that the caller looks at their machines again.
+ * else, and relink finds the entry's peer.  *t tells the caller what to look at
+ * again: take_texts notes whether a Node has another owner, and relink adds the
+ * entries whose peers have changed.
  *
  * Free entries form a list through `peer`.  Texts are references to m->strings,
  * which counts the users of each text, so code that replaces a text releases
@@ -187,8 +188,9 @@ former_leave(struct machines *m, struct entry *e)
 	e->has_previous = false;
 }
 
-/* If all slots are taken, the hold counts as a person's.  The object is left
- * alone until a slot is free and the object is seen again. */
+/* Records to which previous hold the mark belongs.  If all slots are taken, the
+ * hold counts as a person's.  The object is then left alone until a slot is
+ * free and the object is seen again. */
 static void
 former_join(struct machines *m, struct entry *e, const struct object *o)
 {
@@ -221,7 +223,7 @@ former_join(struct machines *m, struct entry *e, const struct object *o)
 	e->previous_hold = o->previous_hold;
 }
 
-/* --- links ---------------------------------------------------------------- */
+/* --- peers ---------------------------------------------------------------- */
 
 static void
 unlink_peer(struct machines *m, uint32_t id, struct touched *t)
@@ -235,7 +237,8 @@ unlink_peer(struct machines *m, uint32_t id, struct touched *t)
 	touch(t, peer);
 }
 
-/* A Node that names the claim by uid takes precedence over one that only the
+/* Returns whether the claim keeps its present peer and does not get this Node.
+ * A Node that names the claim by uid takes precedence over one that only the
  * claim's status.nodeName points to.  Of two Nodes that name the same claim,
  * the registered one stays, or else the first. */
 static bool
@@ -300,12 +303,12 @@ take_claim(struct entry *e, const struct object *o, int64_t seen_ms)
 {
 	if (o->launched && !e->launched && !e->rebooted)
 		e->launch_seen_ms = seen_ms;
-	/* A stamp in the future counts as the moment at which it was first
-	 * seen, even after its own time has come. */
 	if (!e->rebooted && ready_before_reboot(e, o)) {
 		e->rebooted = true;
 		e->first_ready_ms = e->ready_ms;
 	}
+	/* A stamp in the future counts as the moment at which it was first
+	 * seen, even after its own time has come. */
 	if (o->ready_ms != e->ready_stamp_ms)
 		e->ready_ms = no_later(o->ready_ms, seen_ms);
 	e->ready_stamp_ms = o->ready_ms;

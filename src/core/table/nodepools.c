@@ -10,8 +10,8 @@
  * all NodePools.  `moments` has the next time at which time alone changes a
  * NodePool's terms.  `released` has the released-at of each NodePool that
  * counts; NodePools without a released-at come first.  sort_in enters a
- * NodePool into both heaps, as of p->ms, the latest time that the table was
- * told.
+ * NodePool into both heaps, as of p->ms, the time as of which the table is up
+ * to date.
  */
 
 static uint32_t

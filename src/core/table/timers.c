@@ -61,7 +61,7 @@ timers_done(struct timers *ts)
 	heap_done(&ts->caps);
 }
 
-/* --- all timers, without a look at memory that was never used ------------- */
+/* --- a scan of all ids that were ever used -------------------------------- */
 
 static uint32_t
 first_id(const struct timers *ts)
@@ -75,7 +75,7 @@ next_id(const struct timers *ts, uint32_t id)
 	return id + 1 == ts->top ? ts->extra : id + 1;
 }
 
-/* --- those of one scope --------------------------------------------------- */
+/* --- the timers of one scope ---------------------------------------------- */
 
 /* Return the first timer of the scope, and the timer after *t, or NULL.  The
  * timers are in no particular order. */
@@ -183,11 +183,11 @@ set_live(struct timers *ts, struct timer *t, int64_t now_ms)
 	t->live = live;
 }
 
-/* Counts the machines that were created within t's hold period before or after
- * t, including t itself.  ts->order has the places of all n counted machines,
- * sorted by creation.  *first and *end are kept from call to call.  They only
- * move forward if all hold periods are the same, and otherwise also move back a
- * little. */
+/* Counts the machines that were created at most t->hold_ms before or after t,
+ * including t itself.  ts->order has the places of all n counted machines,
+ * sorted by creation.  *first and *end bound these machines in ts->order.  They
+ * are kept from call to call, because they only move forward if hold_ms is the
+ * same for all machines, and otherwise also move back a little. */
 static uint32_t
 neighbours(const struct timers *ts, const struct timer *t, uint32_t n,
 	   uint32_t *first, uint32_t *end)
@@ -363,7 +363,8 @@ schedule(struct timers *ts, const struct timer *t, int64_t counts_ms,
 
 	if (t->deadline_ms > now_ms)
 		next = t->deadline_ms;
-	/* A machine counts towards minScaleUp even after its own deadline. */
+	/* A machine counts towards minScaleUp even after its own deadline, so
+	 * counts_ms matters then, too. */
 	if (counts_ms > now_ms && counts_ms < next)
 		next = counts_ms;
 	if (next == INT64_MAX)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "timers_parts.h"
 
-/* Keeps the timers of the machines in places, and finds them by id. */
+/* A timer is kept in a place, which is an index of the array timers.at.  The
+ * array timers.place says in which place a machine's timer is. */
 
 const struct timer *
 timers_at(const struct timers *ts, uint32_t id)

@@ -8,12 +8,12 @@
 
 /*
  * This file keeps the scopes: which of them are held, their caps, and the state
- * that a later leader takes over.  timers.c reports to this file how many live
- * and undecided machines a scope has, which marks the scope `dirty`.
- * timers_scopes_turned updates each dirty scope and its cap, and returns the
- * scopes that have become held or quiet.  The heap `caps` has the time at which
- * a scope's cap next changes something, so that the scope is marked again then.
- * Nothing here looks at a single timer.
+ * that a later leader takes over.  timers.c reports how many live and undecided
+ * machines a scope has.  If the scope may turn because of that, it is marked
+ * `dirty`.  timers_scopes_turned updates each dirty scope and its cap, and
+ * returns the scopes that have become held or are no longer held.  The heap
+ * `caps` has the time at which a scope's cap next changes something, so that
+ * the scope is marked again then.  No function here looks at a single timer.
  *
  * A scope is found by the name of its NodePool.  The scope's place may be used
  * for another scope once the scope has no timers, no debt, and nothing left to
@@ -106,8 +106,10 @@ mark_dirty(struct timers *ts, uint32_t scope)
 	ts->dirty[ts->dirty_n++] = scope;
 }
 
-/* Adds the state that the previous leader left.  Both caps were settled at the
- * same time.  The scope may already be held when that state becomes known. */
+/* Takes over the state that the previous leader left.  *left and the cap of the
+ * scope are as of the same time.  The scope may already be held, and so have a
+ * debt of its own.  If the debt in *left has grown until now, it includes that
+ * time.  Otherwise the two debts are added. */
 static void
 restore(struct timers *ts, uint32_t scope, const struct cap *left,
 	int64_t at_ms)
@@ -230,9 +232,9 @@ timers_id_before(const void *ctx, uint32_t a, uint32_t b)
 	return a < b;
 }
 
-/* Only counts and marks the scope.  timers_turned finds out whether the scope
- * is still busy, so that a machine whose timer is removed and put back does not
- * end the hold. */
+/* Counts, and marks the scope if it may turn.  timers_turned finds out whether
+ * the scope is still busy, so that a machine whose timer is removed and put
+ * back does not end the hold. */
 void
 timers_scope_count(struct timers *ts, uint32_t scope, int delta)
 {
@@ -245,7 +247,8 @@ timers_scope_count(struct timers *ts, uint32_t scope, int delta)
 }
 
 /* Marks the scope when no machine in it is undecided any more, because a hold
- * may then end. */
+ * may then end.  Also marks a scope that the previous leader held, because an
+ * undecided machine keeps it busy. */
 void
 timers_scope_undecided(struct timers *ts, uint32_t scope, int delta)
 {
@@ -438,9 +441,9 @@ same_cap(const struct cap *a, const struct cap *b)
 	       a->debt_ms == b->debt_ms && a->window_ms == b->window_ms;
 }
 
-/* Brings the scope up to now and returns whether it turns, that is, has become
- * held or quiet.  A scope that was not held also turns when a window opens on
- * it. */
+/* Brings the scope up to now.  Returns whether it turns, that is, whether it
+ * has become held or is no longer held.  A scope that was not held also turns
+ * when a window opens on it. */
 static bool
 scope_step(struct timers *ts, struct scope *s, struct now now)
 {
