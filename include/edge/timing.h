@@ -15,8 +15,9 @@ struct timing {
 	int64_t query_ms; /* timeout of a range query to Prometheus */
 	int64_t token_ms; /* how often a token file is read again */
 	int64_t cert_ms;  /* how often the certificate files are checked */
-	/* After SIGTERM the webhook stays for at least this long, and until no
-	 * connection has been open for this long.  drainTimeout limits both. */
+	/* After SIGTERM the webhook stays for at least this long, and until it
+	 * has been without any open connection for this long.  drainTimeout
+	 * limits both. */
 	int64_t quiet_ms;
 	/* uninstall: time between two lists that show no mark. */
 	int64_t settle_ms;

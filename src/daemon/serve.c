@@ -311,8 +311,8 @@ elector_ended(const struct serve *v)
 	return worker_ended(&v->workers[WORKER_ELECTOR]);
 }
 
-/* Returns whether the webhook may end: drainTimeout is over, or no connection
- * has been open for quiet_ms.  The webhook must not end earlier, for two
+/* Returns whether the webhook may end: drainTimeout is over, or it has been
+ * without any open connection for quiet_ms.  It must not end earlier, for two
  * reasons.  The API server keeps idle connections for 90 s, and does not retry
  * a review if we close its connection first.  And each kube-proxy sends new
  * connections here until it learns that this replica is going. */

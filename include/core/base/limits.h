@@ -358,9 +358,9 @@
 #define SLEW_STEP_MS 10
 /* Default of --timeout.  5,000 nodes take a minute. */
 #define UNINSTALL_MS 600000
-/* Time between two lists that must both show no mark.  Until then, an API
- * server may still call a deleted webhook, and Karpenter may still have the
- * old copy of a claim. */
+/* Pause between two lists that must both show no mark.  During the pause an API
+ * server may still call a deleted webhook, and Karpenter may still have the old
+ * copy of a claim. */
 #define UNINSTALL_PAUSE_MS 5000
 
 /* Delay of a write after its first refusal, before jitter. */

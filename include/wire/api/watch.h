@@ -19,8 +19,9 @@ enum watch_type {
 	WATCH_MODIFIED,
 	WATCH_DELETED,
 	WATCH_BOOKMARK, /* only its resourceVersion is set */
-	WATCH_ERROR,	/* status_code is the Status' code (0: none), e has its
-			   message, and the output stays untouched */
+	/* status_code is the Status' code (0: none), and e has its message.
+	 * `decode` is not called. */
+	WATCH_ERROR,
 };
 
 /* The members of a line that are read, for `keep` of watch_line_decode.

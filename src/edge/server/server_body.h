@@ -45,11 +45,10 @@ struct body {
  * memory for it. */
 int body_add(struct body *b, struct budget *g, const char *bytes, size_t n,
 	     size_t size);
-/* Returns how much room other bodies may have without having to make room for
- * this body.  The result is 0 if more than three quarters of the budget are
- * taken.  Otherwise it is big_bytes if this body is big and more than half of
- * the big bodies' share is taken.  In all other cases it is SIZE_MAX: no body
- * has to make room. */
+/* Returns the size above which another body may be dropped to make room for
+ * this one.  It is 0, so any body, if more than three quarters of the budget
+ * are taken.  Otherwise it is big_bytes if this body is big and more than half
+ * of the big bodies' share is taken.  Otherwise it is SIZE_MAX, so none. */
 size_t body_needs_room(const struct body *b, const struct budget *g);
 /* Frees the body and gives its bytes back to the budget. */
 void body_drop(struct body *b, struct budget *g);
