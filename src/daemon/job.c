@@ -14,6 +14,7 @@
 #include "wire/api/object.h"
 #include "wire/api/patch.h"
 #include "wire/api/resource.h"
+#include "wire/api/ticket.h"
 
 /*
  * job_start makes the request of an action: its path, and its patch if it
@@ -25,8 +26,7 @@
 static bool
 is_list(const struct job *j)
 {
-	return j->action.act == ACT_LIST_CLAIMS ||
-	       j->action.act == ACT_LIST_NODEPOOLS;
+	return act_lists(j->action.act);
 }
 
 /* A NodeClaim that cannot be read whole is read once more, for its metadata
@@ -48,6 +48,7 @@ fresh_decode(const struct job *j, const char *bytes, size_t n, struct err *e)
 {
 	struct object o;
 	struct nodepool p;
+	struct ticket t;
 
 	if (bytes == NULL)
 		return err_set(e, ERR_LIMIT, "%zu bytes, more than %u", n,
@@ -57,6 +58,10 @@ fresh_decode(const struct job *j, const char *bytes, size_t n, struct err *e)
 				  &j->env->rules->hold, &o, e))
 			return -1;
 		state_fresh(j->env->shared, &o);
+	} else if (j->action.act == ACT_LIST_TICKETS) {
+		if (ticket_decode(bytes, n, &t, e))
+			return -1;
+		state_fresh_ticket(j->env->shared, &t);
 	} else {
 		if (nodepool_decode(bytes, n, &p, e))
 			return -1;
@@ -119,16 +124,19 @@ patch_of(const struct job_env *v, const struct action *a, struct buf *b,
 }
 
 static void
-path_of(const struct job *j, struct buf *path, struct kube_request *q)
+path_of(const struct rules *rules, const struct job *j, struct buf *path,
+	struct kube_request *q)
 {
 	const struct resource *r = &resources[j->action.kind];
 
 	switch (j->action.act) {
 	case ACT_LIST_CLAIMS:
 	case ACT_LIST_NODEPOOLS:
-		resource_list_path(path, j->action.kind, j->pager.limit,
-				   j->pager.cont);
-		q->accept = ACCEPT_METADATA_LIST;
+	case ACT_LIST_TICKETS:
+		resource_list_path(path, j->action.kind, rules->tickets,
+				   j->pager.limit, j->pager.cont);
+		if (j->action.act != ACT_LIST_TICKETS)
+			q->accept = ACCEPT_METADATA_LIST;
 		break;
 	case ACT_READ:
 	case ACT_READ_CLAIM:
@@ -181,7 +189,7 @@ job_start(const struct job_env *v, struct job *j, uint64_t tag,
 
 	buf_init(&path, path_bytes, sizeof(path_bytes));
 	buf_init(&body, body_bytes, sizeof(body_bytes));
-	path_of(j, &path, &q);
+	path_of(v->rules, j, &path, &q);
 	j->env = v;
 	if (is_list(j)) {
 		q.sink = page_feed;
@@ -382,6 +390,7 @@ job_answered(const struct job_env *v, struct job *j, const struct kube_reply *r,
 	switch (j->action.act) {
 	case ACT_LIST_CLAIMS:
 	case ACT_LIST_NODEPOOLS:
+	case ACT_LIST_TICKETS:
 		over = fresh_page(j, r, out);
 		if (over)
 			pager_drop(&j->pager);

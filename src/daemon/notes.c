@@ -238,6 +238,8 @@ log_without(const struct note *n)
 	       strcmp(n->name, object_kind_name(KIND_EVENT)) == 0
 		       ? "replacements count as scale-ups until Karpenter's "
 			 "Events are seen"
+	       : strcmp(n->name, object_kind_name(KIND_TICKET)) == 0
+		       ? "only the tickets that were seen hold"
 		       : "NodePools count as they were last known, else as the "
 			 "configuration says"));
 }
@@ -273,12 +275,15 @@ report_manual(const struct note *n, const struct rules *r,
 		.nodepool = n->name,
 		.nodepool_uid = n->as.manual.uid,
 		.note = text};
+	bool ticket = strncmp(n->as.manual.reason, TICKET_WORDS,
+			      strlen(TICKET_WORDS)) == 0;
 	struct buf b;
 
 	stamp_format(n->as.manual.until_ms, stamp);
 	begin(&b, r, text, sizeof(text));
 	buf_printf(&b, "%s: the nodes of this NodePool %s held until %s",
-		   nodepool_key_name(NODEPOOL_HOLD_UNTIL), are(r), stamp);
+		   ticket ? "a ticket" : nodepool_key_name(NODEPOOL_HOLD_UNTIL),
+		   are(r), stamp);
 	if (n->as.manual.reason[0] == '\0') {
 		LOG(LOG_INFO, PHRASE(r, "pool held by hand"),
 		    LS("pool", n->name), LS("until", stamp));
@@ -314,6 +319,25 @@ report_invalid(const struct note *n, struct event_recorder *rec)
 	buf_printf(&b, "%s: \"%s\" does not count, expected %s", key,
 		   n->as.invalid.value, expected);
 	event_recorder_say(rec, &what);
+}
+
+static void
+log_ticket(const struct note *n)
+{
+	static const char *const problems[] = {
+		[TICKET_ENDLESS] = "it lacks renewTime or leaseDurationSeconds",
+		[TICKET_OVER] = "it was over already when it was seen",
+		[TICKET_LONG] = "it holds for 7 days without renewal at most",
+		[TICKET_AHEAD] = "its renewTime is ahead of the API server's "
+				 "clock, so it counts from when it was seen",
+		[TICKET_BROAD] = "it has too many or too long patterns; the "
+				 "rest of them hold nothing",
+		[TICKET_FULL] = "there are 1000 others, and it holds nothing",
+	};
+
+	LOG(LOG_WARN, "ticket", LS("name", n->name),
+	    LS("holder", n->as.ticket.holder),
+	    LS("problem", problems[n->as.ticket.flaw]));
 }
 
 void
@@ -357,6 +381,9 @@ notes_report(struct state *s, const struct rules *r, struct event_recorder *rec)
 			break;
 		case NOTE_REFUSED:
 			log_refused(&n);
+			break;
+		case NOTE_TICKET:
+			log_ticket(&n);
 			break;
 		case NOTE_STOPPED:
 			LOG(LOG_INFO,

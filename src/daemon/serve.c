@@ -154,13 +154,13 @@ make_watchers(struct serve *v, struct err *e)
 	struct watcher_setup o = {
 		.shared = v->shared,
 		.kube = v->kube,
-		.hold = &v->config->rules.hold,
+		.rules = &v->config->rules,
 		.timing = v->timing,
 	};
 
 	for (int k = 0; k < VIEW_COUNT; k++) {
-		if (k == KIND_EVENT &&
-		    !rules_tell_replacements(&v->config->rules))
+		if ((k == KIND_EVENT && !rules_tell_replacements(o.rules)) ||
+		    (k == KIND_TICKET && !rules_tickets(o.rules)))
 			continue;
 		o.kind = (enum kind)k;
 		v->watchers[k] =

@@ -5,6 +5,7 @@
 #include "wire/api/nodepool.h"
 #include "wire/api/object.h"
 #include "wire/api/resource.h"
+#include "wire/api/ticket.h"
 
 /* Logs why an object is left out, if rc is not 0.  It logs nothing if there was
  * no memory, because the caller then asks for the object again.  Returns 0 or
@@ -35,6 +36,8 @@ item_decode(const char *bytes, size_t n, const struct hold_key *hold,
 		return nodepool_decode(bytes, n, &out->as.nodepool, e);
 	if (out->kind == KIND_EVENT)
 		return disruption_event_decode(bytes, n, &out->as.event, e);
+	if (out->kind == KIND_TICKET)
+		return ticket_decode(bytes, n, &out->as.ticket, e);
 	return object_decode(bytes, n, out->kind, hold, &out->as.object, e);
 }
 
@@ -59,6 +62,9 @@ any_line_decode(const char *bytes, size_t n, const struct hold_key *hold,
 	if (out->kind == KIND_EVENT)
 		return disruption_event_watch_decode(
 			bytes, n, type, &out->as.event, status_code, e);
+	if (out->kind == KIND_TICKET)
+		return ticket_watch_decode(bytes, n, type, &out->as.ticket,
+					   status_code, e);
 	return object_watch_decode(bytes, n, out->kind, hold, type,
 				   &out->as.object, status_code, e);
 }
@@ -83,6 +89,8 @@ sighting_rv(const struct sighting *o)
 		return o->as.nodepool.rv;
 	case KIND_EVENT:
 		return o->as.event.rv;
+	case KIND_TICKET:
+		return o->as.ticket.rv;
 	default:
 		return o->as.object.rv;
 	}
@@ -100,6 +108,9 @@ sighting_track(struct state *s, const struct sighting *o)
 			state_disruption_event(s, o->as.event.claim_uid,
 					       o->as.event.reason);
 		break;
+	case KIND_TICKET:
+		state_ticket(s, &o->as.ticket);
+		break;
 	default:
 		state_track(s, &o->as.object);
 	}
@@ -112,6 +123,8 @@ forget(struct state *s, const struct sighting *o)
 {
 	if (o->kind == KIND_NODEPOOL)
 		state_nodepool_gone(s, o->as.nodepool.name);
+	else if (o->kind == KIND_TICKET)
+		state_ticket_gone(s, o->as.ticket.name);
 	else if (o->kind != KIND_EVENT)
 		state_forget(s, &o->as.object);
 }

@@ -17,6 +17,7 @@ struct sighting {
 		struct object object; /* Node, NodeClaim */
 		struct nodepool nodepool;
 		struct disruption_event event;
+		struct ticket ticket;
 	} as;
 };
 

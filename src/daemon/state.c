@@ -172,6 +172,24 @@ state_nodepool_gone(struct state *s, const char *name)
 }
 
 void
+state_ticket(struct state *s, const struct ticket *t)
+{
+	struct now now = clock_now(s->clock);
+
+	controller_ticket(lock(s), t, now);
+	unlock_and_wake(s);
+}
+
+void
+state_ticket_gone(struct state *s, const char *name)
+{
+	struct now now = clock_now(s->clock);
+
+	controller_ticket_gone(lock(s), name, now);
+	unlock_and_wake(s);
+}
+
+void
 state_disruption_event(struct state *s, const char *claim_uid,
 		       const char *reason)
 {
@@ -246,6 +264,15 @@ state_fresh_nodepool(struct state *s, const struct nodepool *p)
 	struct now now = clock_now(s->clock);
 
 	controller_fresh_nodepool(lock(s), p, now);
+	unlock(s);
+}
+
+void
+state_fresh_ticket(struct state *s, const struct ticket *t)
+{
+	struct now now = clock_now(s->clock);
+
+	controller_fresh_ticket(lock(s), t, now);
 	unlock(s);
 }
 

@@ -77,6 +77,8 @@ void state_track(struct state *s, const struct object *o);
 void state_forget(struct state *s, const struct object *o);
 void state_nodepool(struct state *s, const struct nodepool *p);
 void state_nodepool_gone(struct state *s, const char *name);
+void state_ticket(struct state *s, const struct ticket *t);
+void state_ticket_gone(struct state *s, const char *name);
 void state_disruption_event(struct state *s, const char *claim_uid,
 			    const char *reason);
 
@@ -90,6 +92,7 @@ void state_found(struct state *s, const struct action *a,
 		 const struct object *o, bool whole);
 void state_fresh(struct state *s, const struct object *claim);
 void state_fresh_nodepool(struct state *s, const struct nodepool *p);
+void state_fresh_ticket(struct state *s, const struct ticket *t);
 void state_fresh_skipped(struct state *s, enum kind kind);
 bool state_wants_list(struct state *s, enum kind kind);
 bool state_note(struct state *s, struct note *out);

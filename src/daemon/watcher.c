@@ -192,6 +192,7 @@ watcher_new(const struct watcher_setup *o, struct worker *worker, struct err *e)
 					   .clock = o->shared->clock,
 					   .timing = o->timing,
 					   .kind = o->kind,
+					   .namespace_name = o->rules->tickets,
 					   .calls = &calls,
 					   .ctx = w};
 
@@ -202,7 +203,7 @@ watcher_new(const struct watcher_setup *o, struct worker *worker, struct err *e)
 	w->worker = worker;
 	w->shared = o->shared;
 	w->kind = o->kind;
-	w->hold = o->hold;
+	w->hold = &o->rules->hold;
 	w->usual = o->kind == KIND_EVENT ? LOG_DEBUG : LOG_INFO;
 	w->follow = follow_new(&setup, e);
 	if (w->follow == NULL) {

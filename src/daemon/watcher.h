@@ -17,7 +17,7 @@ struct watcher_setup {
 	struct state *shared;
 	struct kube *kube;
 	enum kind kind;
-	const struct hold_key *hold;
+	const struct rules *rules;
 	const struct timing *timing;
 };
 

@@ -316,7 +316,7 @@ mix_controller(struct mix *m, const struct controller *s)
 	const struct release *f = &s->release;
 
 	mix(m, s->views.lead | s->views.blocked << 6 | f->wanted << 8 |
-		       f->in_flight << 9 | f->claims_good << 10 |
+		       f->in_flight << 9 | (uint64_t)f->good << 20 |
 		       s->causes.bits << 11);
 	mix_text(m, f->failed != NULL ? f->failed : "");
 	mix(m, s->machines.top | (uint64_t)s->machines.free << 32);

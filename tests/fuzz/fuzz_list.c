@@ -101,11 +101,13 @@ turn_pages(const char *bytes, size_t n)
 		PROMISE(p.rv[0] != '\0' && p.pages <= LIST_PAGES_MAX);
 		for (int k = 0; k < VIEW_COUNT; k++) {
 			buf_init(&b, path, sizeof(path));
-			resource_list_path(&b, (enum kind)k, p.limit, p.cont);
+			resource_list_path(&b, (enum kind)k, "tickets",
+					   p.limit, p.cont);
 			PROMISE(!b.full);
 			PROMISE(strpbrk(path, " \r\n#") == NULL);
 			buf_init(&b, path, sizeof(path));
-			resource_watch_path(&b, (enum kind)k, 300, p.rv);
+			resource_watch_path(&b, (enum kind)k, "tickets",
+					    300, p.rv);
 			PROMISE(!b.full);
 			PROMISE(strpbrk(path, " \r\n#") == NULL);
 		}

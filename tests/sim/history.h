@@ -78,6 +78,10 @@ enum op_type {
 	OP_POOL,		/* a person sets an annotation of a NodePool */
 	OP_UNPOOL,		/* a NodePool is deleted */
 	OP_REPOOL,		/* a NodePool is made again */
+	OP_TICKET,		/* a ticket (`value`) is made or renewed, which
+				   holds `pool` ("": all) `for` so long; its
+				   writer's clock is ahead `by` so much */
+	OP_UNTICKET,		/* a ticket is deleted */
 	OP_FORGE,		/* somebody writes an Event on a claim */
 	OP_EXPECT,		/* the file says what the objects must have
 				   now */
@@ -140,6 +144,7 @@ struct history {
 	bool count;		/* replacements: count */
 	bool observe;		/* mode: observe */
 	bool allow_drift;	/* drift: allow */
+	bool tickets;		/* tickets.namespace is set */
 	int min_scale_up;	/* 0 counts as 1 */
 	int min_scale_up_percent;
 	char exclude[16];
@@ -165,6 +170,8 @@ void history_random_large(struct history *h, uint64_t seed);
 void history_random_spec(struct history *h, uint64_t seed);
 /* The same history with mode observe. */
 void history_random_observe(struct history *h, uint64_t seed);
+/* The same history, in which tickets hold NodePools. */
+void history_random_tickets(struct history *h, uint64_t seed);
 
 /* history_text.c */
 /* Returns -1 if the file cannot be read or understood, and stderr says why. */

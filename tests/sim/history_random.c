@@ -199,7 +199,7 @@ random_op(struct dice *d, struct history *h, struct op *o)
 {
 	o->type = random_type(d);
 	o->machine = (int)roll(d, 32);
-	o->kind = (enum kind)(roll(d, 5) % VIEW_COUNT);
+	o->kind = (enum kind)(roll(d, 5) % KIND_TICKET);
 	o->holder = (int)roll(d, (uint32_t)h->holders);
 	/* Now and then an object has no label. */
 	if (o->type != OP_CREATE || roll(d, 12) > 0)
@@ -558,6 +558,50 @@ history_random_spec(struct history *h, uint64_t seed)
 		o->ms = o->at + between(&d, 0, 2 * h->hold_ms);
 	}
 	drifts(h, &d, n);
+	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
+}
+
+/* Tickets are made, renewed, left to end, and deleted.  Some of their writers
+ * have clocks that are ahead or behind, and watches of tickets break, too. */
+void
+history_random_tickets(struct history *h, uint64_t seed)
+{
+	static const char *const names[] = {"t0", "t1", "t2"};
+	static const int64_t ahead[] = {0, 0, 0, -3000, 4000, 60000, -40000};
+	struct dice d = {.state = (seed + 1) * 0xa0761d6478bd642fu | 1};
+	int n, tickets;
+
+	history_random(h, seed);
+	h->tickets = true;
+	n = h->ops_n;
+	for (int i = 0; i < n; i++)
+		if ((h->ops[i].type == OP_CUT || h->ops[i].type == OP_HANG ||
+		     h->ops[i].type == OP_LAG || h->ops[i].type == OP_REFUSE) &&
+		    roll(&d, 3) == 0)
+			h->ops[i].kind = KIND_TICKET;
+	tickets = (int)between(&d, 1, 8);
+	for (int i = 0; i < tickets && h->ops_n < OPS; i++) {
+		struct op *o = &h->ops[h->ops_n++];
+		int renewals = roll(&d, 3) == 0 ? (int)between(&d, 1, 5) : 0;
+
+		*o = (struct op){
+			.at = h->ops[roll(&d, (uint32_t)n)].at +
+			      between(&d, 0, 30000),
+			.type = roll(&d, 5) == 0 ? OP_UNTICKET : OP_TICKET,
+			.for_ms = between(&d, 5000, 2 * h->hold_ms),
+			.ms = one_of(&d, ahead, 7),
+		};
+		snprintf(o->value, sizeof(o->value), "%s", names[roll(&d, 3)]);
+		if (roll(&d, 3) > 0)
+			snprintf(o->nodepool, sizeof(o->nodepool), "%s",
+				 nodepools[roll(&d, 3)]);
+		for (int k = 0; o->type == OP_TICKET && k < renewals &&
+				h->ops_n < OPS;
+		     k++) {
+			h->ops[h->ops_n] = h->ops[h->ops_n - 1];
+			h->ops[h->ops_n++].at += o->for_ms / 2;
+		}
+	}
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }
 

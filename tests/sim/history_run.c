@@ -45,6 +45,8 @@ rules_of(const struct history *h, bool other_hold, const char *exclude)
 		.include = {1, {"*"}},
 	};
 
+	if (h->tickets)
+		snprintf(r.tickets, sizeof(r.tickets), "tickets");
 	if (exclude[0] != '\0') {
 		r.exclude.n = 1;
 		snprintf(r.exclude.at[0], sizeof(r.exclude.at[0]), "%s",
@@ -172,6 +174,10 @@ on_pools(struct run *r, const struct op *o)
 		pool_gone(w, o->nodepool);
 	else if (o->type == OP_REPOOL)
 		pool_remade(w, o->nodepool);
+	else if (o->type == OP_TICKET)
+		ticket_renewed(w, o->value, o->nodepool, o->for_ms, o->ms);
+	else if (o->type == OP_UNTICKET)
+		ticket_gone(w, o->value);
 	else if ((int)o->key >= NODEPOOL_KEY_COUNT)
 		person_specifies(w, o->nodepool, (enum spec_field)o->key,
 				 o->value);
@@ -473,7 +479,8 @@ run_apply(struct run *r, const struct op *o)
 	else if (o->type == OP_OLDER)
 		take_over(r, o);
 	else if (o->type == OP_TEMPLATE || o->type == OP_POOL ||
-	    o->type == OP_UNPOOL || o->type == OP_REPOOL)
+	    o->type == OP_UNPOOL || o->type == OP_REPOOL ||
+	    o->type == OP_TICKET || o->type == OP_UNTICKET)
 		on_pools(r, o);
 	else if (o->type <= OP_PERSON)
 		on_machines(r, o);

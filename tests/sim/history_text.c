@@ -12,6 +12,7 @@ const char *const op_names[OP_COUNT] = {
 	[OP_RECREATE] = "recreate", [OP_UNNODE] = "unnode",
 	[OP_TEMPLATE] = "template", [OP_POOL] = "pool",
 	[OP_UNPOOL] = "unpool",	  [OP_REPOOL] = "repool",
+	[OP_TICKET] = "ticket",	  [OP_UNTICKET] = "unticket",
 	[OP_FORGE] = "forge",	  [OP_EXPECT] = "expect",
 	[OP_PERSON] = "person",	  [OP_CUT] = "cut",
 	[OP_HANG] = "hang",	  [OP_LAG] = "lag",
@@ -28,7 +29,7 @@ const char *const op_names[OP_COUNT] = {
 };
 const char *const scope_names[] = {"cluster", "nodepool", "node"};
 static const char *const kind_names[] = {"node", "claim", "pool",
-					 "event"};
+					 "event", "ticket"};
 static const char *const key_names[] = {"enabled", "hold-until", "released-at",
 					"hold-duration", "max-hold-duration",
 					"replicas", "consolidate-after"};
@@ -70,6 +71,7 @@ static const struct key config_keys[] = {
 	{"count", FLAG, OF(history, count)},
 	{"observe", FLAG, OF(history, observe)},
 	{"allow-drift", FLAG, OF(history, allow_drift)},
+	{"tickets", FLAG, OF(history, tickets)},
 	{"min-scale-up", INT, OF(history, min_scale_up)},
 	{"min-scale-up-percent", INT, OF(history, min_scale_up_percent)},
 	{"exclude", TEXT_OF, OF(history, exclude)},

@@ -187,6 +187,7 @@ flight_end(struct flight *f)
 {
 	free(f->fresh);
 	free(f->fresh_nodepools);
+	free(f->fresh_tickets);
 	*f = (struct flight){0};
 }
 
@@ -308,6 +309,20 @@ pools_now(struct holder *h, struct flight *f)
 }
 
 static void
+tickets_now(struct holder *h, struct flight *f)
+{
+	struct world *w = h->w;
+
+	f->fresh_tickets = calloc((size_t)w->things_n + 1,
+				  sizeof(*f->fresh_tickets));
+	if (f->fresh_tickets == NULL)
+		abort();
+	for (int i = 0; i < w->things_n; i++)
+		if (w->things[i].used && w->things[i].kind == KIND_TICKET)
+			f->fresh_tickets[f->fresh_n++] = w->things[i];
+}
+
+static void
 list_now(struct holder *h, struct flight *f, enum kind kind)
 {
 	if (h->w->now < h->w->unserved_until[kind]) {
@@ -320,6 +335,8 @@ list_now(struct holder *h, struct flight *f, enum kind kind)
 	}
 	if (kind == KIND_NODECLAIM)
 		claims_now(h, f);
+	else if (kind == KIND_TICKET)
+		tickets_now(h, f);
 	else
 		pools_now(h, f);
 	f->out.code = CONTROLLER_OK;
@@ -399,6 +416,8 @@ served(struct holder *h, struct flight *f)
 		list_now(h, f, KIND_NODECLAIM);
 	else if (f->a.act == ACT_LIST_NODEPOOLS)
 		list_now(h, f, KIND_NODEPOOL);
+	else if (f->a.act == ACT_LIST_TICKETS)
+		list_now(h, f, KIND_TICKET);
 	else if (act_writes(f->a.act))
 		patch_now(h, f);
 	else
@@ -438,6 +457,16 @@ claim_listed(struct holder *h, const struct object *claim)
 	controller_fresh(h->controller, claim, holder_now(h));
 }
 
+static void
+ticket_listed(struct holder *h, const struct thing *t)
+{
+	struct ticket ticket;
+
+	thing_ticket(t, &ticket);
+	holder_knows(h, t);
+	controller_fresh_ticket(h->controller, &ticket, holder_now(h));
+}
+
 /* The list does not show claims that were gone by then.  Of those that are too
  * large, nothing else says so. */
 static void
@@ -457,22 +486,25 @@ static void
 listed(struct holder *h, struct flight *f)
 {
 	bool claims = f->a.act == ACT_LIST_CLAIMS;
+	bool tickets = f->a.act == ACT_LIST_TICKETS;
 
 	if (f->out.code == CONTROLLER_OK && claims)
 		claims_gone(h, f->apply_at);
 	for (int i = 0; f->out.code == CONTROLLER_OK && i < f->fresh_n; i++) {
 		if (claims)
 			claim_listed(h, &f->fresh[i]);
+		else if (tickets)
+			ticket_listed(h, &f->fresh_tickets[i]);
 		else
 			controller_fresh_nodepool(
 				h->controller, &f->fresh_nodepools[i],
 				holder_now(h));
 	}
 	tell(h->w, "holder %d   fresh list: %d %s, outcome %d", h->number,
-	     f->fresh_n, claims ? "claims" : "pools", f->out.code);
+	     f->fresh_n,
+	     claims ? "claims" : tickets ? "tickets" : "pools", f->out.code);
 	if (f->out.code == CONTROLLER_OK || f->out.code == CONTROLLER_GONE)
-		h->listed_at[claims ? KIND_NODECLAIM : KIND_NODEPOOL] =
-			f->apply_at;
+		h->listed_at[f->a.kind] = f->apply_at;
 }
 
 static void
@@ -496,7 +528,7 @@ answer(struct holder *h, struct flight *f)
 		controller_found(h->controller, &f->a, &f->read,
 				 !f->read_metadata, now);
 	}
-	if (f->a.act == ACT_LIST_CLAIMS || f->a.act == ACT_LIST_NODEPOOLS)
+	if (act_lists(f->a.act))
 		listed(h, f);
 	if (f->out.code == CONTROLLER_BUSY &&
 	    h->w->now + wait > h->asked_to_wait)
@@ -738,7 +770,9 @@ controller_step(struct holder *h)
 bool
 holder_watches(const struct holder *h, enum kind kind)
 {
-	return kind != KIND_EVENT || rules_tell_replacements(&h->rules);
+	return kind == KIND_EVENT    ? rules_tell_replacements(&h->rules)
+	       : kind == KIND_TICKET ? rules_tickets(&h->rules)
+				     : true;
 }
 
 /* When the soft state is written anew. */

@@ -29,6 +29,7 @@ struct flight {
 					   the object is large */
 	struct object *fresh;		/* ACT_LIST_CLAIMS */
 	struct nodepool *fresh_nodepools;	/* ACT_LIST_POOLS */
+	struct thing *fresh_tickets;	/* ACT_LIST_TICKETS */
 	int fresh_n;
 };
 
@@ -77,6 +78,10 @@ struct sight {
 	int64_t old_at, old_clock, old_shifted;
 	int64_t deleted_at, deleted_clock, deleted_shifted;
 	int64_t disrupted_at, gone_at;
+	/* The ticket's renewal that was seen last (0: none), what the replica's
+	 * server time was then, and how far that had shifted; and until when it
+	 * held before. */
+	int64_t renewed_ms, renewed_clock, renewed_shifted, lasts_ms, was_until;
 };
 
 #define LEASE_CALLS 8
@@ -182,6 +187,9 @@ int64_t holder_lag_ms(const struct holder *h);
  * it has. */
 int64_t holder_behind_since(const struct holder *h, enum kind kind);
 void holder_knows(struct holder *h, const struct thing *t);
+/* Until when the ticket holds by what was seen of it last; STAMP_NONE: nothing
+ * was seen. */
+int64_t ticket_seen_until(const struct holder *h, const struct sight *s);
 /* The same for a claim of which it has seen only the metadata. */
 void holder_knows_metadata(struct holder *h, const struct thing *t);
 /* Its webhook. */

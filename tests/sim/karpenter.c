@@ -19,7 +19,7 @@ due_add(struct world *w, int64_t at, enum due_type type, int machine)
 		(struct due){at, ++w->order, type, machine};
 }
 
-static struct thing *
+struct thing *
 thing_new(struct world *w, enum kind kind, int machine)
 {
 	struct thing *t;

@@ -148,6 +148,17 @@ thing_pool(const struct thing *t, bool whole, struct nodepool *p)
 		    strcmp(t->says[SPEC_CONSOLIDATE_AFTER], "Never") == 0);
 }
 
+void
+thing_ticket(const struct thing *t, struct ticket *out)
+{
+	*out = (struct ticket){.renewed_ms = t->renewed_ms,
+			       .lasts_ms = t->lasts_ms};
+	memcpy(out->name, t->name, sizeof(t->name));
+	memcpy(out->uid, t->uid, sizeof(t->uid));
+	api_version(t->rv, out->rv);
+	ticket_set_patterns(out, t->nodepool[0] != '\0' ? t->nodepool : NULL);
+}
+
 /* --- patches -------------------------------------------------------------- */
 
 void

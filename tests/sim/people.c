@@ -126,6 +126,65 @@ person_says(struct world *w, const char *nodepool, enum nodepool_key key,
 	thing_changed(w, t);
 }
 
+/* --- tickets -------------------------------------------------------------- */
+
+bool
+ticket_holds(const struct thing *ticket, const char *nodepool)
+{
+	return ticket->nodepool[0] == '\0' ||
+	       strcmp(ticket->nodepool, nodepool) == 0;
+}
+
+/* The NodePools that it holds are others from now on. */
+static void
+ticket_turns(struct world *w, const struct thing *t)
+{
+	for (int i = 0; i < w->pools_n; i++)
+		if (ticket_holds(t, w->nodepools[i].name))
+			w->nodepools[i].changed = w->now;
+}
+
+void
+ticket_renewed(struct world *w, const char *name, const char *nodepool,
+	       int64_t lasts_ms, int64_t ahead_ms)
+{
+	struct thing *t = thing_named(w, KIND_TICKET, name);
+	int64_t now = world_server_ms(w), until = STAMP_NONE;
+
+	if (t == NULL) {
+		t = thing_new(w, KIND_TICKET, -1);
+		if (t == NULL)
+			return;
+		snprintf(t->name, sizeof(t->name), "%.20s", name);
+		snprintf(t->uid, sizeof(t->uid), "u-%.12s%d", name, t->index);
+	} else {
+		until = t->renewed_ms + t->lasts_ms;
+		if (strcmp(t->nodepool, nodepool) != 0)
+			ticket_turns(w, t);
+	}
+	snprintf(t->nodepool, sizeof(t->nodepool), "%s", nodepool);
+	t->renewed_ms = now + ahead_ms;
+	t->lasts_ms = (lasts_ms + 999) / 1000 * 1000;
+	if (until <= now || t->renewed_ms + t->lasts_ms < until)
+		ticket_turns(w, t);
+	tell(w, "person     ticket %s holds %s for %lld s", t->name,
+	     nodepool[0] != '\0' ? nodepool : "all",
+	     (long long)t->lasts_ms / 1000);
+	thing_changed(w, t);
+}
+
+void
+ticket_gone(struct world *w, const char *name)
+{
+	struct thing *t = thing_named(w, KIND_TICKET, name);
+
+	if (t == NULL)
+		return;
+	tell(w, "person     deletes ticket %s", t->name);
+	ticket_turns(w, t);
+	thing_gone(w, t);
+}
+
 const char *
 pool_key_name(int key)
 {

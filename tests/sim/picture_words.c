@@ -38,7 +38,7 @@ on_server(enum op_type type)
 bool
 on_nodepool(enum op_type type)
 {
-	return type >= OP_POOL && type <= OP_REPOOL;
+	return type >= OP_POOL && type <= OP_UNTICKET;
 }
 
 static void
@@ -48,6 +48,15 @@ nodepool_words(const struct picture *p, const struct op *o, char out[WORDS])
 	bool gone = strcmp(o->value, "-") == 0;
 	char value[DURATION_BYTES];
 
+	if (o->type == OP_TICKET) {
+		duration_format(o->for_ms, value);
+		snprintf(out, WORDS, "ticket %.20s: %s", o->value, value);
+		return;
+	}
+	if (o->type == OP_UNTICKET) {
+		snprintf(out, WORDS, "ticket %.20s deleted", o->value);
+		return;
+	}
 	if (o->type != OP_POOL) {
 		snprintf(out, WORDS, "%s",
 			 o->type == OP_UNPOOL ? "deleted" : "made again");
@@ -104,6 +113,7 @@ event_words(const struct op *o)
 		[KIND_NODECLAIM] = "NodeClaims cannot be listed or watched",
 		[KIND_NODEPOOL] = "NodePools cannot be listed or watched",
 		[KIND_EVENT] = "Events cannot be listed or watched",
+		[KIND_TICKET] = "tickets cannot be listed or watched",
 	};
 	static const char *const people[] = {
 		[PERSON_SET] = "a person sets the hold",

@@ -455,7 +455,9 @@ main(int argc, char **argv)
 				 large = {history_random_large, "large-"},
 				 spec = {history_random_spec, "spec-"},
 				 observe = {history_random_observe,
-					    "observe-"};
+					    "observe-"},
+				 tickets = {history_random_tickets,
+					    "tickets-"};
 	static struct history h;
 	const char *verb = argc > 2 ? argv[1] : "";
 	const struct sort *sort = strcmp(verb, "seeds") == 0	   ? &random
@@ -463,6 +465,7 @@ main(int argc, char **argv)
 				  : strcmp(verb, "large") == 0	   ? &large
 				  : strcmp(verb, "spec") == 0	   ? &spec
 				  : strcmp(verb, "observe") == 0   ? &observe
+				  : strcmp(verb, "tickets") == 0   ? &tickets
 								   : NULL;
 
 	if (sort != NULL && argc > 3) {
@@ -492,7 +495,8 @@ main(int argc, char **argv)
 			"uninstall FIRST COUNT [JOBS] | "
 			"large FIRST COUNT [JOBS] | "
 			"spec FIRST COUNT [JOBS] | "
-			"observe FIRST COUNT [JOBS] | seed N | write N | "
+			"observe FIRST COUNT [JOBS] | "
+			"tickets FIRST COUNT [JOBS] | seed N | write N | "
 			"run FILE... | tell FILE | picture FILE | "
 			"pictures FOLDER FILE... | same FOLDER FILE...\n");
 	return 2;

@@ -26,6 +26,17 @@ stream_done(struct stream *s)
 	s->page = NULL;
 }
 
+int64_t
+ticket_seen_until(const struct holder *h, const struct sight *s)
+{
+	int64_t from = s->renewed_ms < s->renewed_clock ? s->renewed_ms
+							: s->renewed_clock;
+
+	return s->renewed_ms == 0
+		       ? STAMP_NONE
+		       : from + s->lasts_ms + h->shifted - s->renewed_shifted;
+}
+
 void
 holder_knows(struct holder *h, const struct thing *t)
 {
@@ -39,6 +50,13 @@ holder_knows(struct holder *h, const struct thing *t)
 		s->clock = clock;
 		s->shifted = h->shifted;
 	}
+	if (t->kind == KIND_TICKET && s->renewed_ms != t->renewed_ms) {
+		s->was_until = ticket_seen_until(h, s);
+		s->renewed_ms = t->renewed_ms;
+		s->renewed_clock = clock;
+		s->renewed_shifted = h->shifted;
+	}
+	s->lasts_ms = t->lasts_ms;
 	if (s->launched_at < 0 && t->launched)
 		s->launched_at = now;
 	if (s->disrupted_at < 0 && t->disrupted_ms != STAMP_NONE)
@@ -88,6 +106,19 @@ holder_knows_metadata(struct holder *h, const struct thing *t)
 }
 
 static void
+show_ticket(struct holder *h, const struct thing *t, bool deleted)
+{
+	struct ticket ticket;
+
+	thing_ticket(t, &ticket);
+	if (deleted)
+		controller_ticket_gone(h->controller, ticket.name,
+				       holder_now(h));
+	else
+		controller_ticket(h->controller, &ticket, holder_now(h));
+}
+
+static void
 show(struct holder *h, const struct thing *t, bool deleted)
 {
 	struct object o;
@@ -104,6 +135,10 @@ show(struct holder *h, const struct thing *t, bool deleted)
 	holder_knows(h, t);
 	if (deleted)
 		h->sights[t->index].gone_at = h->w->now;
+	if (t->kind == KIND_TICKET) {
+		show_ticket(h, t, deleted);
+		return;
+	}
 	if (t->kind == KIND_EVENT) {
 		if (!deleted)
 			controller_disruption_event(h->controller, t->other,

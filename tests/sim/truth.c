@@ -271,11 +271,12 @@ is_deleting(const struct thing *o)
 /* What is an inert NodePool's machine to be?  It has no time of its own, and no
  * scope. */
 static enum due_goal
-inert_goal(struct truth *t, const struct pool_state *p,
-	   const struct thing *claim)
+inert_goal(struct truth *t, struct maybe by_hand, const struct thing *claim)
 {
-	if (p->until == STAMP_NONE || has_passed(t, p->until))
+	if (!by_hand.hi)
 		return DUE_CLEAR;
+	if (!by_hand.lo)
+		return DUE_UNSURE;
 	if (t->leader != NULL && t->leader->streams[KIND_NODECLAIM].unserved)
 		return DUE_UNSURE;
 	return claim != NULL ? DUE_HELD : DUE_LEFT;
@@ -288,9 +289,8 @@ goal_of(struct truth *t, int machine)
 	const struct machine_truth *x = &t->machines[machine];
 	const struct thing *claim = thing_alive(t->w, m->claim);
 	const struct thing *node = thing_alive(t->w, m->node);
-	const struct pool_state *p = &t->w->nodepools[m->pool_id];
+	struct maybe by_hand = truth_by_hand(t, m->pool_id);
 	int scope = truth_scope_of(t, m);
-	bool by_hand;
 
 	if ((claim == NULL && node == NULL) || is_deleting(claim) ||
 	    is_deleting(node))
@@ -298,21 +298,26 @@ goal_of(struct truth *t, int machine)
 	if (truth_out(t->w, &t->rules, m))
 		return DUE_CLEAR;
 	if (truth_inert(t->w, m))
-		return inert_goal(t, p, claim);
+		return inert_goal(t, by_hand, claim);
 	if (t->leader != NULL && t->leader->streams[KIND_NODECLAIM].unserved)
 		return DUE_UNSURE;
 	if (!has_passed(t, x->deadline))
 		return DUE_HELD;
 	if (!has_passed(t, x->deadline_hi))
 		return DUE_UNSURE;
-	by_hand = p->until != STAMP_NONE && !has_passed(t, p->until);
+	if (by_hand.hi && !by_hand.lo)
+		return scope >= 0 && t->scopes[scope].held.lo &&
+				       !(t->rules.drift == DRIFT_ALLOW &&
+					 claim != NULL && claim->drifted)
+			       ? claim != NULL ? DUE_HELD : DUE_LEFT
+			       : DUE_UNSURE;
 	/* Nobody can see whether a claim that is too large has drifted. */
-	if (!by_hand && t->rules.drift == DRIFT_ALLOW && claim != NULL &&
+	if (!by_hand.lo && t->rules.drift == DRIFT_ALLOW && claim != NULL &&
 	    claim->drifted)
 		return claim->large ? DUE_UNSURE : DUE_CLEAR;
-	if (!by_hand && (scope < 0 || !t->scopes[scope].held.hi))
+	if (!by_hand.lo && (scope < 0 || !t->scopes[scope].held.hi))
 		return DUE_CLEAR;
-	if (!by_hand && !t->scopes[scope].held.lo)
+	if (!by_hand.lo && !t->scopes[scope].held.lo)
 		return DUE_UNSURE;
 	return claim != NULL ? DUE_HELD : DUE_LEFT;
 }
@@ -617,6 +622,7 @@ check_cap(struct truth *t, int machine)
 	const struct thing *claim = thing_alive(t->w, m->claim);
 	const struct pool_state *p = &t->w->nodepools[m->pool_id];
 	int64_t now = t->w->now, max = t->rules.cap.max_ms, from, troubled;
+	int64_t hand = truth_hand_until(t, m->pool_id);
 	int scope = truth_scope_of(t, m);
 	bool is_held = node != NULL && claim != NULL &&
 		       truth_held(node, &t->rules) && !claim->deleting &&
@@ -633,7 +639,7 @@ check_cap(struct truth *t, int machine)
 	    is_denied(t->w, node) ||
 	    is_denied(t->w, claim) ||
 	    p->changed >= x->held_since || max != x->held_max ||
-	    (p->until != STAMP_NONE && p->until > t->clock) ||
+	    hand > t->clock ||
 	    x->deadline_hi > t->clock) {
 		x->held_since = now;
 		x->held_troubled = t->troubled_ms;
@@ -642,8 +648,8 @@ check_cap(struct truth *t, int machine)
 	x->was_held = is_held;
 	troubled = t->troubled_ms - x->held_troubled;
 	from = later_of(x->held_since, now - (t->clock - x->deadline_hi));
-	if (p->until != STAMP_NONE)
-		from = later_of(from, now - (t->clock - p->until));
+	if (hand != STAMP_NONE)
+		from = later_of(from, now - (t->clock - hand));
 	/* A released-at of all NodePools of the scope leaves no debt from before
 	 * it. */
 	if (scope >= 0 && t->scopes[scope].released != STAMP_NONE)
@@ -779,7 +785,7 @@ held_by_hand(const struct truth *t, const struct thing *o)
 {
 	const struct machine *m = &t->w->machines[o->machine];
 
-	return t->w->nodepools[m->pool_id].until > t->clock &&
+	return truth_hand_until(t, m->pool_id) > t->clock &&
 	       !truth_out(t->w, &t->rules, m);
 }
 

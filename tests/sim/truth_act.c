@@ -362,7 +362,8 @@ look_for_window(struct truth *t, const struct action *a, const struct thing *o)
 {
 	const struct machine *m = &t->w->machines[o->machine];
 	const struct pool_state *p = &t->w->nodepools[m->pool_id];
-	int64_t over = later_of(t->machines[o->machine].deadline_hi, p->until);
+	int64_t over = later_of(t->machines[o->machine].deadline_hi,
+				truth_hand_until(t, m->pool_id));
 	int scope = truth_scope_of(t, m);
 	const struct scope_truth *s;
 	/* A Node whose claim is too large has a time of its own. */

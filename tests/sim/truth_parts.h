@@ -84,6 +84,11 @@ bool truth_may_match(const struct truth *t, const struct thing *claim,
 bool truth_disrupted_before(const struct truth *t, const struct thing *claim,
 			    int64_t within_ms);
 
+/* truth_ticket.c: do a person or tickets hold the NodePool by hand?  And until
+ * when at the latest, as far as that is known; STAMP_NONE: nobody does. */
+struct maybe truth_by_hand(struct truth *t, int nodepool);
+int64_t truth_hand_until(const struct truth *t, int nodepool);
+
 /* truth_act.c: would it be reported if the leader did that to the object now? */
 bool truth_sees_act(const struct truth *t, const struct thing *o, enum act act);
 

@@ -78,6 +78,7 @@ struct thing {
 	bool drifted;		/* claim: its condition Drifted is True */
 	int64_t disrupted_ms;		/* claim: since when it has a reason
 					   other than Empty */
+	int64_t renewed_ms, lasts_ms;	/* ticket */
 	char class[CLASS_BYTES];	/* claim: our class; Event: its reason */
 	char class_uid[24];		/* claim: the uid that its class
 					   names */
@@ -286,11 +287,14 @@ void broken(struct world *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* objects.c */
+/* Returns NULL if there is no room. */
+struct thing *thing_new(struct world *w, enum kind kind, int machine);
 void thing_changed(struct world *w, struct thing *t);
 void thing_gone(struct world *w, struct thing *t);
 struct thing *thing_named(struct world *w, enum kind kind, const char *name);
 /* whole: with its spec. */
 void thing_pool(const struct thing *t, bool whole, struct nodepool *p);
+void thing_ticket(const struct thing *t, struct ticket *out);
 void thing_object(const struct thing *t, const struct hold_key *hold,
 		  struct object *o);
 /* What the API server does with a write of ours. */
@@ -345,6 +349,12 @@ void claim_shows(struct world *w, const struct thing *claim);
 /* at: server time or a duration, where value is ""; "-": none. */
 void person_says(struct world *w, const char *nodepool, enum nodepool_key key,
 		 const char *value, int64_t at);
+/* Makes or renews the ticket.  ahead_ms: how far its writer's clock is ahead of
+ * the API server's. */
+void ticket_renewed(struct world *w, const char *name, const char *nodepool,
+		    int64_t lasts_ms, int64_t ahead_ms);
+void ticket_gone(struct world *w, const char *name);
+bool ticket_holds(const struct thing *ticket, const char *nodepool);
 /* Changes the NodePool's spec; "-" removes the field. */
 void person_specifies(struct world *w, const char *nodepool,
 		      enum spec_field field, const char *value);

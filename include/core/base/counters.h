@@ -63,10 +63,13 @@
 	SKIPPED(X, CLAIMS, "nodeclaims")                                       \
 	SKIPPED(X, NODEPOOLS, "nodepools")                                     \
 	SKIPPED(X, EVENTS, "events")                                           \
+	SKIPPED(X, TICKETS, "tickets")                                         \
+	X(TICKETS_FLAWED, "tickets_flawed_total", "")                          \
 	WATCH(X, NODES, "nodes")                                               \
 	WATCH(X, CLAIMS, "nodeclaims")                                         \
 	WATCH(X, NODEPOOLS, "nodepools")                                       \
 	WATCH(X, EVENTS, "events")                                             \
+	WATCH(X, TICKETS, "tickets")                                           \
 	RENEWAL_WRITE(X, CA, "ca")                                             \
 	RENEWAL_WRITE(X, BUNDLE, "bundle")                                     \
 	RENEWAL_WRITE(X, LEAF, "certificate")                                  \

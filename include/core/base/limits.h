@@ -30,6 +30,16 @@
 #define NAME_BYTES 254
 /* A label value has up to 63. */
 #define NODEPOOL_BYTES 64
+/* What is kept of a ticket's holderIdentity. */
+#define TICKET_HOLDER_BYTES 128
+/* Maximum number of a ticket's patterns, and of the bytes that they take with a
+ * NUL after each. */
+#define TICKET_PATTERNS_MAX 64
+#define TICKET_PATTERNS_BYTES 2048
+/* Maximum number of tickets.  All of them take 3.2 MiB. */
+#define TICKETS_MAX 1000
+/* Maximum time for which a ticket lasts without being renewed. */
+#define TICKET_MAX_MS ((int64_t)7 * 24 * 3600 * 1000)
 /* Of a NodePool's annotation "reason" we keep up to 256 bytes. */
 #define REASON_BYTES 257
 /* A UUID has 36. */
@@ -103,8 +113,8 @@
 #define BLOCKED_MS 60000
 /* Interval at which this is reported again. */
 #define BLOCKED_EVERY_MS 300000
-/* Maximum time that a new leader waits for the first lists of NodePools and
- * Events. */
+/* Maximum time that a new leader waits for the first lists of NodePools, Events
+ * and tickets. */
 #define BEGIN_WAIT_MS 10000
 /* Minimum time between two log lines that report a scope's new quiet time. */
 #define MOVED_EVERY_MS 60000
@@ -324,6 +334,8 @@
 #define EXPECT_MS 10000
 /* Delay before the next fresh list, after one that was ahead of the table. */
 #define FRESH_RETRY_MS 1000
+/* For how long a release waits while the fresh list of tickets fails. */
+#define FRESH_TICKETS_MS 60000
 /* Number of such lists in a row after which the watch is considered broken. */
 #define FRESH_TRIES 5
 /* Interval at which a kind is listed again because objects did not fit the

@@ -62,6 +62,13 @@ struct nodepool {
 	 * or missing. */
 	char bad[NODEPOOL_KEY_COUNT][NODEPOOL_BAD_BYTES];
 
+	/* What the controller adds: when the last and the first of the tickets
+	 * end that hold it (server_ms), or STAMP_NONE if there are none; one of
+	 * them, by its place and in words for people. */
+	int64_t ticket_ms, ticket_next_ms;
+	uint32_t ticket_place;
+	char ticket[REASON_BYTES];
+
 	/* What a person has written under NODEPOOL_REASON_KEY; "": nothing.  It
 	 * is shown and never interpreted. */
 	char reason[REASON_BYTES];
@@ -86,6 +93,13 @@ void nodepool_set_reason(struct nodepool *p, const char *value);
  * what was known of this name before.  If `known` is NULL, or was another
  * NodePool with the same name, the spec counts as empty. */
 void nodepool_keep_spec(struct nodepool *p, const struct nodepool *known);
+
+/* Returns until when people or tickets hold the NodePool (server_ms), or
+ * STAMP_NONE.  nodepool_reason returns why, or "". */
+int64_t nodepool_until_ms(const struct nodepool *p);
+const char *nodepool_reason(const struct nodepool *p);
+/* Returns whether a ticket holds it for longer than its hold-until. */
+bool nodepool_by_ticket(const struct nodepool *p);
 
 /* Returns the moment (server_ms) from which the NodePool is left alone:
  * INT64_MIN (always) if it is disabled, or inert without a hold-until; the end

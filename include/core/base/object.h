@@ -37,8 +37,9 @@ enum kind {
 	KIND_NODECLAIM,
 	KIND_COUNT, /* number of kinds that make up a machine */
 	KIND_NODEPOOL = KIND_COUNT,
-	KIND_EVENT, /* an Event by Karpenter about a NodeClaim */
-	VIEW_COUNT, /* number of kinds that are listed and watched */
+	KIND_EVENT,  /* an Event by Karpenter about a NodeClaim */
+	KIND_TICKET, /* a Lease in tickets.namespace */
+	VIEW_COUNT,  /* number of kinds that are listed and watched */
 };
 
 /* The state of a hold annotation on an object. */

@@ -10,6 +10,7 @@
 #include "core/base/nodepool.h"
 #include "core/base/object.h"
 #include "core/base/stamp.h"
+#include "core/base/ticket.h"
 #include "core/controller/notes.h"
 #include "core/rules/decide.h"
 #include "core/rules/rules.h"
@@ -112,6 +113,11 @@ void controller_nodepool(struct controller *s, const struct nodepool *p,
 			 struct now now);
 void controller_nodepool_gone(struct controller *s, const char *name,
 			      struct now now);
+/* Take a ticket, or its deletion, from a list or a watch. */
+void controller_ticket(struct controller *s, const struct ticket *t,
+		       struct now now);
+void controller_ticket_gone(struct controller *s, const char *name,
+			    struct now now);
 /* Takes Karpenter's Event that this claim replaces another.  The Event may come
  * before the claim.  `reason` is Karpenter's, or DISRUPTION_UNKNOWN
  * (core/controller/disruption_events.h) if the Event has none. */
@@ -143,7 +149,7 @@ struct action {
 	bool has_held_key;    /* the object has the held-key annotation */
 	bool mark_exact;      /* CLEAR, UNMARK: machines_entry_mark_exact */
 	char replaces[CLASS_BYTES]; /* CLASSIFY: the class to write */
-	unsigned page; /* LIST_CLAIMS, LIST_NODEPOOLS: items per page */
+	unsigned page;		    /* for a fresh list: items per page */
 	uint64_t forgotten;
 	/* A write with MODE_OBSERVE: the caller logs it, makes no call, and
 	 * reports CONTROLLER_OK. */
@@ -205,7 +211,10 @@ void controller_fresh(struct controller *s, const struct object *claim,
 /* Takes an item of ACT_LIST_NODEPOOLS. */
 void controller_fresh_nodepool(struct controller *s, const struct nodepool *p,
 			       struct now now);
-/* Counts an item of one of these two lists that was skipped, because it is too
+/* Takes an item of ACT_LIST_TICKETS. */
+void controller_fresh_ticket(struct controller *s, const struct ticket *t,
+			     struct now now);
+/* Counts an item of one of these lists that was skipped, because it is too
  * large or cannot be decoded. */
 void controller_fresh_skipped(struct controller *s, enum kind kind);
 
@@ -224,6 +233,8 @@ struct controller_report {
 	uint32_t would[KIND_COUNT];   /* MODE_OBSERVE: would be held */
 	uint32_t timers;     /* machines with a deadline in the future */
 	bool up[VIEW_COUNT]; /* the watch is open */
+	bool has_tickets;    /* Whether tickets are followed. */
+	uint32_t tickets;    /* tickets in force */
 	bool blocked;	     /* releases have failed for BLOCKED_MS */
 };
 void controller_report(const struct controller *s,

@@ -8,6 +8,7 @@
 #include "core/base/limits.h"
 #include "core/base/nodepool.h"
 #include "core/base/object.h"
+#include "core/base/ticket.h"
 #include "core/rules/decide.h"
 
 /*
@@ -32,8 +33,8 @@ enum note_type {
 	/* Holds cannot be released.  The name is the kind that is not seen;
 	 * objects. */
 	NOTE_BLOCKED,
-	/* The name is the kind without which a lead begins, because it could
-	 * not be listed in time. */
+	/* The name is the kind without which a lead begins, or a release goes
+	 * on, because it could not be listed in time. */
 	NOTE_WITHOUT,
 	/* MODE_OBSERVE: objects carry hold and mark, which stay; objects. */
 	NOTE_LEFT,
@@ -45,6 +46,7 @@ enum note_type {
 	/* The name is the NodePool with an annotation that is ignored;
 	 * invalid. */
 	NOTE_NODEPOOL_INVALID,
+	NOTE_TICKET, /* a ticket with a flaw; ticket */
 };
 
 struct note {
@@ -97,6 +99,10 @@ struct note {
 			enum nodepool_key key;
 			char value[NODEPOOL_BAD_BYTES];
 		} invalid;
+		struct {
+			enum ticket_flaw flaw;
+			char holder[TICKET_HOLDER_BYTES];
+		} ticket;
 	} as;
 };
 

@@ -62,6 +62,7 @@ enum act {
 	ACT_READ_CLAIM, /* get the claim that the Node's ownerReference names */
 	ACT_LIST_CLAIMS,    /* make a fresh list of the NodeClaims */
 	ACT_LIST_NODEPOOLS, /* make a fresh list of the NodePools */
+	ACT_LIST_TICKETS,   /* make a fresh list of the tickets */
 };
 
 /* Returns whether this act changes an object. */
@@ -70,6 +71,14 @@ act_writes(enum act a)
 {
 	return a == ACT_HOLD || a == ACT_CLEAR || a == ACT_UNMARK ||
 	       a == ACT_CLASSIFY;
+}
+
+/* Returns whether this act makes a fresh list. */
+static inline bool
+act_lists(enum act a)
+{
+	return a == ACT_LIST_CLAIMS || a == ACT_LIST_NODEPOOLS ||
+	       a == ACT_LIST_TICKETS;
 }
 
 struct decision {

@@ -62,11 +62,16 @@ struct rules {
 	struct cap_rules cap;		  /* maxHoldDuration, releaseWindow */
 	struct hold_key hold;		  /* today's hold: holdAnnotation */
 	struct patterns include, exclude; /* nodePools */
+	/* tickets.namespace, or "" if tickets hold nothing */
+	char tickets[NODEPOOL_BYTES];
 };
 
 /* Returns whether decisions depend on which machine replaces which.  They do
  * not if replacements count, and not in scope `node`, where no hold spreads. */
 bool rules_tell_replacements(const struct rules *r);
+
+/* Returns whether tickets hold NodePools. */
+bool rules_tickets(const struct rules *r);
 
 /* Returns whether nodePools.include matches this NodePool and nodePools.exclude
  * does not.  Only the pattern "*" matches the name "", which stands for

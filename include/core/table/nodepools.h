@@ -39,9 +39,10 @@ struct nodepool_terms {
 	/* Why its machines belong to no scope.  Not NODEPOOL_IN if `out` is
 	 * true. */
 	enum nodepool_out uncounted;
-	/* When the hold by the hold-until annotation ends.  STAMP_NONE if there
-	 * is no such hold, or if it has ended. */
+	/* When the hold by the hold-until annotation or by tickets ends.
+	 * STAMP_NONE if there is no such hold, or if it has ended. */
 	int64_t until_ms;
+	bool by_ticket; /* until_ms is the end of a ticket */
 	/* Machines created before this time do not count.  STAMP_NONE if there
 	 * is no released-at annotation, or if its time is in the future. */
 	int64_t released_ms;
@@ -115,6 +116,8 @@ int64_t nodepools_next_ms(const struct nodepools *p);
  * Returns STAMP_NONE if one of them has no released-at, or if there are no such
  * NodePools. */
 int64_t nodepools_released_ms(const struct nodepools *p);
+/* Moves the moments of tickets, because the API server's clock was set. */
+void nodepools_shift_tickets(struct nodepools *p, int64_t by_ms);
 /* Call this when the API server's clock may have been set back to now_ms.
  * Moments after now_ms that had passed are then in the future again. */
 void nodepools_set_back(struct nodepools *p, int64_t now_ms);

@@ -79,6 +79,7 @@ struct follow_setup {
 	const struct clock *clock;
 	const struct timing *timing;
 	enum kind kind;
+	const char *namespace_name; /* of tickets */
 	const struct follow_calls *calls;
 	void *ctx;
 };

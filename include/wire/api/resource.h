@@ -10,7 +10,9 @@
  * ask for them.  All of this is constant or pure; any thread may use it. */
 struct resource {
 	const char *name; /* for logs and metrics */
-	const char *path;
+	/* The path of all objects.  Tickets are in one namespace: its name
+	 * follows the path, and then `rest`, which is NULL for other kinds. */
+	const char *path, *rest;
 	/* The Accept field for a list, and that for a watch or a single object.
 	 * NULL: whole objects as JSON. */
 	const char *list_accept, *item_accept;
@@ -21,8 +23,10 @@ struct resource {
 };
 
 /* Writes the path of one page of a list.  `cont` is the continue token, or ""
- * for the first page.  PATH_BYTES are enough. */
-void resource_list_path(struct buf *b, enum kind kind, unsigned limit,
+ * for the first page.  namespace_name is that of tickets, and is not used for
+ * other kinds.  PATH_BYTES are enough. */
+void resource_list_path(struct buf *b, enum kind kind,
+			const char *namespace_name, unsigned limit,
 			const char *cont);
 /* Writes only the end of the path of a list, from "limit=" on. */
 void resource_list_query(struct buf *b, unsigned limit, const char *cont);
@@ -31,7 +35,8 @@ void resource_list_query(struct buf *b, unsigned limit, const char *cont);
 void resource_query_text(struct buf *b, const char *text);
 /* Writes the path of a watch that begins after the resourceVersion rv.
  * WATCH_PATH_BYTES are enough. */
-void resource_watch_path(struct buf *b, enum kind kind, int timeout_s,
+void resource_watch_path(struct buf *b, enum kind kind,
+			 const char *namespace_name, int timeout_s,
 			 const char *rv);
 
 #define PATH_BYTES (3 * CONTINUE_BYTES + NAME_BYTES + 500)

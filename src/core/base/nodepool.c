@@ -42,6 +42,8 @@ nodepool_init(struct nodepool *p)
 	*p = (struct nodepool){
 		.hold_until_ms = STAMP_NONE,
 		.released_at_ms = STAMP_NONE,
+		.ticket_ms = STAMP_NONE,
+		.ticket_next_ms = STAMP_NONE,
 		.hold_ms = -1,
 		.max_hold_ms = -1,
 	};
@@ -135,6 +137,24 @@ nodepool_keep_spec(struct nodepool *p, const struct nodepool *known)
 		p->inert = known->inert;
 }
 
+bool
+nodepool_by_ticket(const struct nodepool *p)
+{
+	return p->ticket_ms > p->hold_until_ms;
+}
+
+int64_t
+nodepool_until_ms(const struct nodepool *p)
+{
+	return nodepool_by_ticket(p) ? p->ticket_ms : p->hold_until_ms;
+}
+
+const char *
+nodepool_reason(const struct nodepool *p)
+{
+	return nodepool_by_ticket(p) ? p->ticket : p->reason;
+}
+
 int64_t
 nodepool_alone_ms(const struct nodepool *p)
 {
@@ -142,5 +162,5 @@ nodepool_alone_ms(const struct nodepool *p)
 		return INT64_MIN;
 	if (!p->inert)
 		return INT64_MAX;
-	return p->hold_until_ms != STAMP_NONE ? p->hold_until_ms : INT64_MIN;
+	return nodepool_until_ms(p);
 }

@@ -16,10 +16,9 @@ const char *
 object_kind_name(enum kind kind)
 {
 	static const char *const names[VIEW_COUNT] = {
-		[KIND_NODE] = "Node",
-		[KIND_NODECLAIM] = "NodeClaim",
-		[KIND_NODEPOOL] = "NodePool",
-		[KIND_EVENT] = "Event",
+		[KIND_NODE] = "Node",	      [KIND_NODECLAIM] = "NodeClaim",
+		[KIND_NODEPOOL] = "NodePool", [KIND_EVENT] = "Event",
+		[KIND_TICKET] = "Ticket",
 	};
 
 	return names[kind];

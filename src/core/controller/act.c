@@ -55,7 +55,9 @@ controller_goal(const struct controller *s, uint32_t head, struct now now,
 		*why = "drifted";
 		return GOAL_CLEAR;
 	}
-	*why = terms.until_ms != STAMP_NONE ? "hold-until" : "scale-up";
+	*why = terms.until_ms == STAMP_NONE ? "scale-up"
+	       : terms.by_ticket	    ? "ticket"
+					    : "hold-until";
 	/* Karpenter does not disrupt a Node without a NodeClaim.  So such a
 	 * Node needs no hold, and nothing has to be removed from it while other
 	 * machines are held. */
@@ -296,8 +298,11 @@ controller_start_fresh(struct controller *s, struct now now, struct action *out)
 	if (kind == KIND_NODECLAIM)
 		unread_list(&s->unread);
 	controller_fresh_nodepools(s);
-	*out = (struct action){.act = kind == KIND_NODEPOOL ? ACT_LIST_NODEPOOLS
-							    : ACT_LIST_CLAIMS,
+	controller_fresh_tickets(s);
+	*out = (struct action){.act = kind == KIND_NODECLAIM ? ACT_LIST_CLAIMS
+				      : kind == KIND_NODEPOOL
+					      ? ACT_LIST_NODEPOOLS
+					      : ACT_LIST_TICKETS,
 			       .kind = kind,
 			       .id = NO_ID,
 			       .seq = writes_start_list(&s->writes),

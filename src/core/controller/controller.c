@@ -44,10 +44,12 @@ controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	    machines_init(&s->machines, machines_max) ||
 	    timers_init(&s->timers, rules, ids + RETRIES_MAX, RETRIES_MAX) ||
 	    nodepools_init(&s->nodepools, &s->rules, SCOPES_MAX) ||
+	    tickets_init(&s->tickets, rules_tickets(rules) ? TICKETS_MAX : 0) ||
 	    replacements_init(&s->replacements, seed)) {
 		controller_free(s);
 		return NULL;
 	}
+	s->release.tickets = rules_tickets(rules);
 	return s;
 }
 
@@ -63,6 +65,7 @@ controller_free(struct controller *s)
 	machines_done(&s->machines);
 	timers_done(&s->timers);
 	nodepools_done(&s->nodepools);
+	tickets_done(&s->tickets);
 	replacements_done(&s->replacements);
 	free(s);
 }
@@ -279,7 +282,7 @@ controller_done(struct controller *s, const struct controller_outcome *o,
 	}
 	count(s, a, o->code);
 	keep_write(s, a, o->code, now.server_ms);
-	if (a->act == ACT_LIST_CLAIMS || a->act == ACT_LIST_NODEPOOLS) {
+	if (act_lists(a->act)) {
 		controller_fresh_done(s, a->kind, o, now);
 		return;
 	}

@@ -54,6 +54,21 @@ ahead(const struct nodepool *p, struct now now)
 	return p->released_at_ms > now.server_ms + CLOCK_SHIFT_MS;
 }
 
+/* Returns whether the hold of p was reported with old.  A ticket is reported
+ * once, and not each time that it is renewed. */
+static bool
+is_told(const struct nodepool *old, const struct nodepool *p)
+{
+	const char *reason = nodepool_reason(p);
+
+	if (nodepool_by_ticket(p))
+		return nodepool_by_ticket(old) &&
+		       strcmp(reason, nodepool_reason(old)) == 0;
+	return p->hold_until_ms == old->hold_until_ms &&
+	       !nodepool_by_ticket(old) &&
+	       (reason[0] == '\0' || strcmp(reason, old->reason) == 0);
+}
+
 /* Reports what has changed in the NodePool.  Each change is reported once. */
 static void
 tell_nodepool(struct controller *s, const struct nodepool *old,
@@ -69,24 +84,95 @@ tell_nodepool(struct controller *s, const struct nodepool *old,
 		stamp_format(p->released_at_ms, stamp);
 		tell_bad(s, p, NODEPOOL_RELEASED_AT, stamp);
 	}
-	if ((p->hold_until_ms == old->hold_until_ms && !old->disabled &&
-	     (p->reason[0] == '\0' || strcmp(p->reason, old->reason) == 0)) ||
-	    p->hold_until_ms <= now.server_ms ||
+	if ((!old->disabled && is_told(old, p)) ||
+	    nodepool_until_ms(p) <= now.server_ms ||
 	    nodepools_terms(&s->nodepools, p->name, now.server_ms).out)
 		return;
 	n = notes_put(&s->notes, NOTE_NODEPOOL_MANUAL, p->name);
 	memcpy(n->as.manual.uid, p->uid, sizeof(n->as.manual.uid));
-	n->as.manual.until_ms = p->hold_until_ms;
-	memcpy(n->as.manual.reason, p->reason, sizeof(p->reason));
+	n->as.manual.until_ms = nodepool_until_ms(p);
+	(void)str_copy(n->as.manual.reason, sizeof(n->as.manual.reason),
+		       nodepool_reason(p));
 }
 
 /* Returns whether a person has asked for a hold or a release. */
 static bool
 by_hand(const struct nodepool *p)
 {
-	return p->hold_until_ms != STAMP_NONE ||
+	return nodepool_until_ms(p) != STAMP_NONE ||
 	       p->released_at_ms != STAMP_NONE;
 }
+
+/* --- tickets -------------------------------------------------------------- */
+
+/* Sets what tickets do to the NodePool in this place.  The words name the same
+ * ticket as long as it lasts, so that two tickets that are renewed in turns are
+ * not reported in turns. */
+static void
+apply_tickets(const struct controller *s, uint32_t place, int64_t now_ms,
+	      struct nodepool *p)
+{
+	struct ticket_hold h = tickets_hold(&s->tickets, place, now_ms);
+	const struct ticket_entry *e = h.last;
+
+	if (h.n > 1 && p->ticket_ms != STAMP_NONE &&
+	    s->tickets.at[p->ticket_place].until_ms > now_ms &&
+	    tickets_holds(&s->tickets.at[p->ticket_place], place))
+		e = &s->tickets.at[p->ticket_place];
+	p->ticket_ms = h.until_ms;
+	p->ticket_next_ms = h.next_ms;
+	p->ticket[0] = '\0';
+	if (e == NULL)
+		return;
+	p->ticket_place = (uint32_t)(e - s->tickets.at);
+	tickets_words(e, p->ticket, sizeof(p->ticket));
+}
+
+void
+controller_nodepool_tickets(struct controller *s, uint32_t place,
+			    struct now now)
+{
+	struct nodepool old = s->nodepools.at[place], p = old;
+
+	apply_tickets(s, place, now.server_ms, &p);
+	(void)nodepools_put(&s->nodepools, &p, s->nodepools.generation[place]);
+	/* The machines were last looked at as of nodepools.ms. */
+	if ((nodepool_until_ms(&old) > s->nodepools.ms) !=
+	    (nodepool_until_ms(&p) > now.server_ms))
+		controller_queue_all(s);
+	if (!views_leads(&s->views) || strcmp(old.ticket, p.ticket) == 0)
+		return;
+	tell_nodepool(s, &old, &p, now);
+	controller_turn_by_hand(s, &p, false, now);
+}
+
+/* Takes over what tickets do to a NodePool that is shown again, or finds it out
+ * for one that is new in the table. */
+static void
+keep_tickets(struct controller *s, const struct nodepool *known,
+	     struct nodepool *p, struct now now)
+{
+	const struct nodepool *mine;
+	uint32_t place;
+
+	if (known != NULL) {
+		p->ticket_ms = known->ticket_ms;
+		p->ticket_next_ms = known->ticket_next_ms;
+		p->ticket_place = known->ticket_place;
+		memcpy(p->ticket, known->ticket, sizeof(p->ticket));
+		return;
+	}
+	mine = nodepools_find(&s->nodepools, p->name);
+	if (mine == NULL || s->tickets.top == 0)
+		return;
+	place = (uint32_t)(mine - s->nodepools.at);
+	for (uint32_t i = 0; i < s->tickets.top; i++)
+		tickets_place(&s->tickets.at[i], place, p->name);
+	apply_tickets(s, place, now.server_ms, p);
+	(void)nodepools_put(&s->nodepools, p, s->nodepools.generation[place]);
+}
+
+/* --- the list and the watch ----------------------------------------------- */
 
 void
 controller_nodepool(struct controller *s, const struct nodepool *shown,
@@ -100,6 +186,8 @@ controller_nodepool(struct controller *s, const struct nodepool *shown,
 	now = controller_steady(s, now);
 	s->nodepool_lines++;
 	nodepool_keep_spec(&p, known);
+	if (known != NULL)
+		keep_tickets(s, known, &p, now);
 	changed = known == NULL || !same(known, &p);
 	said = changed || strcmp(known->reason, p.reason) != 0;
 	nodepool_init(&old);
@@ -115,6 +203,8 @@ controller_nodepool(struct controller *s, const struct nodepool *shown,
 		(void)notes_put(&s->notes, NOTE_TABLE_FULL, p.name);
 		return;
 	}
+	if (known == NULL)
+		keep_tickets(s, NULL, &p, now);
 	if (views_leads(&s->views))
 		tell_nodepool(s, &old, &p, now);
 	/* controller_turn_by_hand scans all turns of the history, so it is
@@ -176,6 +266,9 @@ controller_nodepools_turn(struct controller *s, struct now now)
 	const struct nodepool *p;
 
 	while ((p = nodepools_turned(&s->nodepools, now.server_ms)) != NULL) {
+		if (p->ticket_ms != STAMP_NONE)
+			controller_nodepool_tickets(
+				s, (uint32_t)(p - s->nodepools.at), now);
 		refresh(s, p->name, now.server_ms);
 		if (controller_was_shown(s, p))
 			controller_turn_by_hand(s, p, false, now);

@@ -79,6 +79,21 @@ void controller_nodepools_teach(struct controller *s, struct now now);
  * newer than the list. */
 void controller_fresh_nodepools(struct controller *s);
 
+/* Applies the tickets to the NodePool in this place again.  Call it when one of
+ * them has begun, moved or ended. */
+void controller_nodepool_tickets(struct controller *s, uint32_t place,
+				 struct now now);
+
+/* controller_tickets.c.  controller_tickets_listed drops the tickets that the
+ * complete list did not show.  Call controller_tickets_forget when a lead
+ * begins or ends, and controller_fresh_tickets when a fresh list begins. */
+void controller_tickets_listed(struct controller *s, struct now now);
+void controller_tickets_forget(struct controller *s);
+/* Call this when all tickets are known.  It ends, in the history, the holds of
+ * those that are gone. */
+void controller_tickets_known(struct controller *s, struct now now);
+void controller_fresh_tickets(struct controller *s);
+
 /* seen.c.  Call controller_claims_known when all NodeClaims are known.
  * controller_count_skipped counts an object that a list or a watch has left
  * out. */

@@ -7,6 +7,7 @@
 #include "core/controller/journal.h"
 #include "core/table/machines.h"
 #include "core/table/nodepools.h"
+#include "core/table/tickets.h"
 #include "core/table/timers.h"
 #include "causes.h"
 #include "queue.h"
@@ -26,16 +27,18 @@ struct controller {
 	struct pace pace;
 	struct causes causes; /* What controller_advance has to do again. */
 
-	/* The tables of machines, deadlines and NodePools. */
+	/* The tables of machines, deadlines, NodePools and tickets. */
 	struct machines machines;
 	struct timers timers;
 	struct nodepools nodepools;
+	struct tickets tickets;
 	/* Lists of NodePools up to this generation were made before this lead.
 	 * The NodePools that they showed were not reported in this lead. */
 	uint32_t nodepools_before;
 	/* How many NodePools the list and the watch have shown, and how many
 	 * they had shown when the latest fresh list of NodePools began. */
 	uint64_t nodepool_lines, nodepool_lines_then;
+	uint64_t ticket_lines, ticket_lines_then; /* the same for tickets */
 
 	/* The parts, each with a header of its own. */
 	/* Heads of the machines to decide about.  Exposed machines come

@@ -5,6 +5,9 @@
 
 #include "core/base/limits.h"
 
+/* The lists in their order.  The last one is made only if tickets count. */
+static const enum kind lists[] = {KIND_NODECLAIM, KIND_NODEPOOL, KIND_TICKET};
+
 int
 release_init(struct release *r, uint32_t ids)
 {
@@ -23,9 +26,10 @@ release_free(struct release *r)
 void
 release_forget(struct release *r)
 {
-	r->wanted = r->claims_good = false;
+	r->wanted = r->without = false;
+	r->good = 0;
 	r->failed = NULL;
-	r->done_boot_ms = 0;
+	r->done_boot_ms = r->failing_boot_ms = 0;
 }
 
 void
@@ -74,7 +78,7 @@ release_want(struct release *r)
 void
 release_unseen(struct release *r)
 {
-	r->claims_good = false;
+	r->good = 0;
 }
 
 bool
@@ -85,9 +89,9 @@ release_start(struct release *r, int64_t boot_ms, enum kind *kind)
 	r->in_flight = true;
 	r->wanted = false;
 	r->unknown = 0;
-	if (!r->claims_good)
+	if (r->good == 0)
 		r->begun_boot_ms = boot_ms;
-	*kind = r->claims_good ? KIND_NODEPOOL : KIND_NODECLAIM;
+	*kind = lists[r->good];
 	return true;
 }
 
@@ -126,25 +130,48 @@ again(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 	return r->tries % FRESH_TRIES == 0 ? RELEASE_MISTRUSTS : RELEASE_WAITS;
 }
 
+/* The list of tickets has failed.  Returns whether the release goes on without
+ * it, because it has failed for FRESH_TICKETS_MS. */
+static bool
+goes_without(struct release *r, int64_t boot_ms, struct notes *notes)
+{
+	if (r->failing_boot_ms == 0)
+		r->failing_boot_ms = boot_ms;
+	if (boot_ms < r->failing_boot_ms + FRESH_TICKETS_MS)
+		return false;
+	if (!r->without)
+		(void)notes_put(notes, NOTE_WITHOUT,
+				object_kind_name(KIND_TICKET));
+	r->without = true;
+	return true;
+}
+
 enum release_result
 release_done(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 	     struct pace *pace, struct notes *notes)
 {
 	r->in_flight = false;
+	if (kind == KIND_TICKET && ok) {
+		r->failing_boot_ms = 0;
+		r->without = false;
+	} else if (kind == KIND_TICKET) {
+		ok = goes_without(r, boot_ms, notes);
+	}
 	if (!ok)
 		r->failed = object_kind_name(kind);
-	if (ok && r->unknown == 0 && kind == KIND_NODECLAIM) {
-		r->claims_good = r->wanted = true;
-		r->not_before_boot_ms = boot_ms;
-		return RELEASE_WAITS;
-	}
 	/* If the view was lost in between, the lists start from the
 	 * beginning. */
-	if (ok && kind == KIND_NODEPOOL && !r->claims_good) {
+	if (ok && kind != KIND_NODECLAIM && r->good == 0) {
 		r->wanted = true;
 		return RELEASE_WAITS;
 	}
-	r->claims_good = false;
+	if (ok && r->unknown == 0 && r->good + 1 < (r->tickets ? 3u : 2u)) {
+		r->good++;
+		r->wanted = true;
+		r->not_before_boot_ms = boot_ms;
+		return RELEASE_WAITS;
+	}
+	r->good = 0;
 	if (!ok || r->unknown > 0)
 		return again(r, kind, ok, boot_ms, pace, notes);
 	r->tries = 0;

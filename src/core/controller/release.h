@@ -13,29 +13,35 @@
 
 /*
  * Decides when to make the fresh lists that a release begins with: first one of
- * the NodeClaims, then one of the NodePools
- * (docs/rules.md#fresh-lists-before-a-release).  A machine may be released once
- * both lists were made after it fell due and showed nothing that the table does
- * not know.  One list is under way at a time, and all machines that are due
- * share it.  All moments are boot time.  Not thread-safe.
+ * the NodeClaims, then one of the NodePools, then one of the tickets if there
+ * may be any (docs/rules.md#fresh-lists-before-a-release).  A machine may be
+ * released once all lists were made after it fell due and showed nothing that
+ * the table does not know.  If the list of tickets fails for FRESH_TICKETS_MS,
+ * the release goes on without it.  One list is under way at a time, and all
+ * machines that are due share it.  All moments are boot time.  Not
+ * thread-safe.
  *
  *     idle ── release_may, release_want ──────▶ wanted
  *     wanted ── release_start ────────────────▶ in flight
  *
  *     in flight ── release_done:
- *         the NodeClaims are good               wanted, the NodePools next
- *         the NodePools are good as well        idle
+ *         the list is good                      wanted, the next list
+ *         the last list is good as well         idle
  *         the list failed, or showed
  *         something unknown, or the
  *         view was lost                         wanted, the NodeClaims next
  */
 struct release {
 	bool wanted, in_flight;
-	bool claims_good;      /* the first half, the NodeClaims, is done */
+	bool tickets;	       /* Whether the tickets are listed, too. */
+	bool without;	       /* A note has told that tickets are missing. */
+	unsigned good;	       /* number of the lists that are done */
 	const char *failed;    /* the kind that could not be listed, or NULL */
 	int64_t begun_boot_ms; /* when the latest list of NodeClaims began */
-	int64_t done_boot_ms; /* when the last good pair of lists began, or 0 */
+	int64_t done_boot_ms;  /* when the last good lists began, or 0 */
 	int64_t not_before_boot_ms;
+	/* Since when the list of tickets has failed, or 0. */
+	int64_t failing_boot_ms;
 	/* How many objects this list shows in a state that the table does not
 	 * know. */
 	unsigned unknown;
@@ -73,8 +79,8 @@ void release_want(struct release *r);
  * has come already then no longer counts. */
 void release_unseen(struct release *r);
 /* Returns whether a list has to be sent now.  If so, it counts as in flight,
- * and *kind is KIND_NODECLAIM or KIND_NODEPOOL.  Call it only while
- * everything is seen. */
+ * and *kind is KIND_NODECLAIM, KIND_NODEPOOL or KIND_TICKET.  Call it only
+ * while everything is seen. */
 bool release_start(struct release *r, int64_t boot_ms, enum kind *kind);
 /* Returns how many objects a page of the next list has.  After a list that
  * failed there are fewer, because a page may have been too large for the time

@@ -32,6 +32,9 @@ controller_report(const struct controller *s, struct controller_report *out)
 	for (int k = 0; k < VIEW_COUNT; k++)
 		out->up[k] = s->views.at[k].up;
 	out->blocked = s->views.blocked;
+	out->has_tickets = rules_tickets(&s->rules);
+	for (uint32_t i = 0; i < s->tickets.top; i++)
+		out->tickets += s->tickets.at[i].until_ms > s->last_ms;
 }
 
 bool

@@ -22,6 +22,7 @@ controller_lead(struct controller *s, bool leads, struct now now)
 	news_forget(&s->news);
 	timers_forget(&s->timers);
 	causes_add(&s->causes, CAUSE_LEAD);
+	controller_tickets_forget(s);
 	/* NodePools stay known, because their next list may take a while. */
 	s->nodepools_before = s->views.at[KIND_NODEPOOL].generation;
 	views_lead(&s->views, leads);
@@ -89,6 +90,8 @@ drop_stale(struct controller *s, enum kind kind, struct now now)
 	}
 	if (kind == KIND_NODEPOOL)
 		controller_nodepools_listed(s, now);
+	if (kind == KIND_TICKET)
+		controller_tickets_listed(s, now);
 }
 
 void
@@ -112,6 +115,8 @@ controller_listed(struct controller *s, enum kind kind, bool served,
 	views_listed(&s->views, kind, served,
 		     kind < KIND_COUNT &&
 			     s->machines.count[kind] < s->machines.max);
+	if (kind == KIND_TICKET)
+		controller_tickets_known(s, now);
 	if (kind == KIND_NODECLAIM && views_settled(&s->views))
 		controller_claims_known(s, now);
 	else if (kind == KIND_NODECLAIM ||
@@ -134,6 +139,7 @@ controller_count_skipped(struct controller *s, enum kind kind)
 		[KIND_NODECLAIM] = COUNTER_SKIPPED_CLAIMS,
 		[KIND_NODEPOOL] = COUNTER_SKIPPED_NODEPOOLS,
 		[KIND_EVENT] = COUNTER_SKIPPED_EVENTS,
+		[KIND_TICKET] = COUNTER_SKIPPED_TICKETS,
 	};
 
 	counter_add(s->counters, counters[kind]);

@@ -41,8 +41,9 @@ add_list(const struct release *r, struct now now, struct status_waits *w)
 {
 	enum kind kind = KIND_NODECLAIM;
 
-	if (r->failed != NULL && strcmp(r->failed, object_kind_name(kind)) != 0)
-		kind = KIND_NODEPOOL;
+	while (r->failed != NULL && kind < KIND_TICKET &&
+	       strcmp(r->failed, object_kind_name(kind)) != 0)
+		kind++;
 	if (!r->in_flight && !r->wanted)
 		return;
 	if (r->failed == NULL && r->tries == 0)
@@ -59,7 +60,7 @@ whole_waits(const struct controller *s, struct now now, struct status_waits *w)
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		const struct view *v = &s->views.at[k];
 
-		if (k != KIND_EVENT && (!v->listed || !v->up))
+		if (k < KIND_EVENT && (!v->listed || !v->up))
 			add_wait(w, WAIT_UNSEEN, (enum kind)k, 0, STAMP_NONE);
 	}
 	if (s->views.settle_boot_ms != 0)
@@ -314,7 +315,8 @@ fill_manual(const struct controller *s, struct now now,
 		nodepools_terms(&s->nodepools, out->nodepool, now.server_ms)
 			.until_ms;
 	if (out->manual_ms != STAMP_NONE)
-		memcpy(out->reason, p->reason, sizeof(out->reason));
+		(void)str_copy(out->reason, sizeof(out->reason),
+			       nodepool_reason(p));
 }
 
 static void

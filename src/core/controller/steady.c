@@ -21,6 +21,8 @@ shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 	timers_shift(&s->timers, by_ms);
 	news_shift(&s->news, &s->timers, by_ms);
 	journal_shift(&s->journal, by_ms);
+	tickets_shift(&s->tickets, by_ms);
+	nodepools_shift_tickets(&s->nodepools, by_ms);
 	/* The times in NodePools' annotations do not shift, so they may come a
 	 * second time. */
 	nodepools_set_back(&s->nodepools, now_ms);

@@ -154,7 +154,7 @@ static bool
 is_held_by_hand(const struct controller *s, const struct nodepool *p,
 		int64_t now_ms)
 {
-	return p->hold_until_ms > now_ms && nodepool_alone_ms(p) > now_ms &&
+	return nodepool_until_ms(p) > now_ms && nodepool_alone_ms(p) > now_ms &&
 	       rules_nodepool_included(&s->rules, p->name);
 }
 
@@ -215,6 +215,13 @@ held_since_ms(const struct controller *s, const char *name,
 	return since_ms;
 }
 
+/* Returns whether a ticket held the NodePool. */
+static bool
+is_ticket(const struct turn *t)
+{
+	return strncmp(t->reason, TICKET_WORDS, strlen(TICKET_WORDS)) == 0;
+}
+
 /* Adds the turn that ends a hold or a release by hand.  `how` says how the hold
  * or release ended, and `was` is the turn with which it began. */
 static void
@@ -228,7 +235,7 @@ end_by_hand(struct controller *s, const struct nodepool *p,
 			 .until_ms = STAMP_NONE};
 	int64_t to_ms = now_ms;
 
-	if (how == TURN_BY_TIME)
+	if (how == TURN_BY_TIME && !is_ticket(was))
 		to_ms = was->until_ms;
 	if (was->what == TURN_HELD && to_ms > was->at_ms)
 		t.held_ms = to_ms - held_since_ms(s, p->name, was);
@@ -244,8 +251,8 @@ is_same_hold(const struct turn *t, const struct nodepool *p)
 {
 	char reason[JOURNAL_NAME_BYTES];
 
-	str_cut(reason, sizeof(reason), p->reason);
-	return t->until_ms == p->hold_until_ms &&
+	str_cut(reason, sizeof(reason), nodepool_reason(p));
+	return (nodepool_by_ticket(p) || t->until_ms == p->hold_until_ms) &&
 	       strcmp(t->reason, reason) == 0;
 }
 
@@ -265,6 +272,12 @@ controller_turn_by_hand(struct controller *s, const struct nodepool *p,
 	bool releases = is_released(s, p, now.server_ms);
 
 	held = last_of(s, p->name, true, &was) > 0 && was.what == TURN_HELD;
+	/* The end of a ticket moves on, and a new leader does not know the
+	 * tickets yet. */
+	if (held && !releases && is_ticket(&was) &&
+	    (!s->views.at[KIND_TICKET].listed ||
+	     (holds && is_same_hold(&was, p))))
+		return;
 	if (held && was.until_ms <= now.server_ms) {
 		end_by_hand(s, p, &was, TURN_BY_TIME, now.server_ms);
 		was.what = TURN_RELEASED;
@@ -281,8 +294,8 @@ controller_turn_by_hand(struct controller *s, const struct nodepool *p,
 	was = (struct turn){.what = TURN_HELD,
 			    .cause = TURN_BY_HAND,
 			    .held_ms = -1,
-			    .until_ms = p->hold_until_ms};
-	str_cut(was.reason, sizeof(was.reason), p->reason);
+			    .until_ms = nodepool_until_ms(p)};
+	str_cut(was.reason, sizeof(was.reason), nodepool_reason(p));
 	add_by_hand(s, p->name, &was, now.server_ms);
 }
 

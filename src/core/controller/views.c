@@ -6,6 +6,14 @@
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
 
+/*
+ * Each kind has a view: what its list and its watch have shown so far.  The
+ * first part of this file takes the reports of the watchers.  The second part
+ * answers what the rest of the controller asks: is everything seen, are all
+ * NodeClaims known, may the lead begin?  Waits for lists are bounded here, so
+ * that no missing list keeps machines from being held.
+ */
+
 void
 views_lead(struct views *v, bool leads)
 {
@@ -130,9 +138,11 @@ views_ask_for_rest(struct views *v, int64_t boot_ms)
 const char *
 views_unseen(const struct views *v)
 {
-	/* Events do not matter, because an Event can only shorten a hold. */
-	for (int k = 0; k < VIEW_COUNT; k++)
-		if (k != KIND_EVENT && (!v->at[k].listed || !v->at[k].up))
+	/* Events do not matter, because an Event can only shorten a hold.
+	 * Tickets that were seen stand until they end, and a release begins
+	 * with a fresh list of them. */
+	for (int k = 0; k < KIND_EVENT; k++)
+		if (!v->at[k].listed || !v->at[k].up)
 			return object_kind_name((enum kind)k);
 	return NULL;
 }
@@ -178,30 +188,35 @@ views_settle_due(struct views *v, int64_t boot_ms)
 }
 
 static bool
-needs(const struct views *v, enum kind kind, bool events)
+needs(const struct views *v, enum kind kind, bool events, bool tickets)
 {
 	if (v->at[kind].listed)
 		return false;
-	return kind == KIND_NODEPOOL || (kind == KIND_EVENT && events);
+	return kind == KIND_NODEPOOL || (kind == KIND_EVENT && events) ||
+	       (kind == KIND_TICKET && tickets);
 }
 
 /* A lead waits for the list of NodePools, because a person may have set
- * annotations on them.  It also waits for the list of Karpenter's Events,
- * because without Events replacements count as scale-ups.  The wait is bounded,
- * because holding must not depend on either list. */
+ * annotations on them.  It also waits for the list of tickets, and for that of
+ * Karpenter's Events, because without Events replacements count as scale-ups.
+ * The wait is bounded, because holding must not depend on any of the lists. */
 bool
-views_begin(struct views *v, bool events, int64_t boot_ms, struct notes *notes)
+views_begin(struct views *v, bool events, bool tickets, int64_t boot_ms,
+	    struct notes *notes)
 {
+	bool waits = false;
+
 	if (v->lead >= LEAD_ACTS)
 		return true;
 	if (v->begin_boot_ms == 0)
 		v->begin_boot_ms = boot_ms + BEGIN_WAIT_MS;
-	if ((needs(v, KIND_NODEPOOL, events) || needs(v, KIND_EVENT, events)) &&
-	    boot_ms < v->begin_boot_ms)
+	for (int k = 0; k < VIEW_COUNT; k++)
+		waits |= needs(v, (enum kind)k, events, tickets);
+	if (waits && boot_ms < v->begin_boot_ms)
 		return false;
 	v->lead = LEAD_ACTS;
 	for (int k = 0; k < VIEW_COUNT; k++)
-		if (needs(v, (enum kind)k, events))
+		if (needs(v, (enum kind)k, events, tickets))
 			(void)notes_put(notes, NOTE_WITHOUT,
 					object_kind_name((enum kind)k));
 	return true;

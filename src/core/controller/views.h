@@ -108,8 +108,8 @@ void views_ask_for_rest(struct views *v, int64_t boot_ms);
 
 /* --- what is seen --------------------------------------------------------- */
 
-/* Returns the name of a kind other than Event that is not listed or not
- * watched, or NULL if everything is seen.  views_all_synced returns whether
+/* Returns the name of a kind other than Event and Ticket that is not listed or
+ * not watched, or NULL if everything is seen.  views_all_synced returns whether
  * everything is seen. */
 const char *views_unseen(const struct views *v);
 bool views_all_synced(const struct views *v);
@@ -169,9 +169,10 @@ views_machines_known(const struct views *v)
 }
 
 /* Returns whether a lead may act yet.  It waits for the list of NodePools and,
- * if `events` is set, for that of Events, but no longer than BEGIN_WAIT_MS.  If
- * a list is still missing after that time, a note names its kind. */
-bool views_begin(struct views *v, bool events, int64_t boot_ms,
+ * if `events` and `tickets` are set, for those of Events and of tickets, but no
+ * longer than BEGIN_WAIT_MS.  If a list is still missing after that time, a
+ * note names its kind. */
+bool views_begin(struct views *v, bool events, bool tickets, int64_t boot_ms,
 		 struct notes *notes);
 /* Records that `marked` holds cannot be released because the kind `unseen` is
  * not seen; unseen is NULL if everything is seen.  A note reports it after

@@ -27,7 +27,7 @@ controller_begins(struct controller *s, struct now now, int64_t *wait_ms)
 	views_block(&s->views, unseen != NULL ? unseen : s->release.failed,
 		    marked, now.boot_ms, &s->notes);
 	if (views_begin(&s->views, rules_tell_replacements(&s->rules),
-			now.boot_ms, &s->notes))
+			rules_tickets(&s->rules), now.boot_ms, &s->notes))
 		return false;
 	next = views_next_boot_ms(&s->views);
 	if (next != STAMP_NONE)

@@ -29,6 +29,12 @@ rules_tell_replacements(const struct rules *r)
 }
 
 bool
+rules_tickets(const struct rules *r)
+{
+	return r->tickets[0] != '\0';
+}
+
+bool
 rules_hold_is_default(const struct hold_key *k)
 {
 	return strcmp(k->key, DEFAULT_HOLD_KEY) == 0 &&

@@ -70,11 +70,16 @@ nodepools_find(const struct nodepools *p, const char *name)
 static int64_t
 next_ms(const struct nodepool *nodepool, int64_t ms)
 {
-	int64_t a = nodepool->hold_until_ms, b = nodepool->released_at_ms;
+	const int64_t moments[] = {nodepool->hold_until_ms,
+				   nodepool->released_at_ms,
+				   nodepool->ticket_next_ms};
+	int64_t next = STAMP_NONE;
 
-	if (a <= ms || (b > ms && b < a))
-		a = b;
-	return a > ms ? a : STAMP_NONE;
+	for (size_t i = 0; i < sizeof(moments) / sizeof(moments[0]); i++)
+		if (moments[i] > ms &&
+		    (next == STAMP_NONE || moments[i] < next))
+			next = moments[i];
+	return next;
 }
 
 const char *
@@ -206,8 +211,9 @@ terms_of(const struct rules *r, const char *name,
 	if (nodepool == NULL)
 		return t;
 	t.out = excluded || nodepool_alone_ms(nodepool) <= now_ms;
-	if (!t.out && nodepool->hold_until_ms > now_ms)
-		t.until_ms = nodepool->hold_until_ms;
+	if (!t.out && nodepool_until_ms(nodepool) > now_ms)
+		t.until_ms = nodepool_until_ms(nodepool);
+	t.by_ticket = t.until_ms != STAMP_NONE && nodepool_by_ticket(nodepool);
 	t.released_ms = released_ms(nodepool, now_ms);
 	if (nodepool->hold_ms >= 0)
 		t.hold_ms = nodepool->hold_ms;
@@ -257,6 +263,19 @@ nodepools_released_ms(const struct nodepools *p)
 	int64_t at;
 
 	return heap_top(&p->released, &i, &at) ? at : STAMP_NONE;
+}
+
+void
+nodepools_shift_tickets(struct nodepools *p, int64_t by_ms)
+{
+	for (uint32_t i = 0; i < p->top; i++) {
+		if (p->at[i].name[0] == '\0' ||
+		    p->at[i].ticket_ms == STAMP_NONE)
+			continue;
+		p->at[i].ticket_ms += by_ms;
+		p->at[i].ticket_next_ms += by_ms;
+		sort_in(p, i);
+	}
 }
 
 void

@@ -167,7 +167,8 @@ list(struct follow *f, const char *cont)
 		f->calls->listing(f->setup.ctx);
 	}
 	buf_init(&b, path, sizeof(path));
-	resource_list_path(&b, kind, f->pager.limit, cont);
+	resource_list_path(&b, kind, f->setup.namespace_name, f->pager.limit,
+			   cont);
 	if (pager_begin(&f->pager, f->calls->item, f->setup.ctx, &e)) {
 		list_failed(f, &r, "no memory");
 		return;
@@ -253,7 +254,7 @@ watch(struct follow *f, const char *rv, int timeout_s)
 	int rc;
 
 	buf_init(&b, path, sizeof(path));
-	resource_watch_path(&b, kind, timeout_s, rv);
+	resource_watch_path(&b, kind, f->setup.namespace_name, timeout_s, rv);
 	/* Most events of Nodes are status updates that change nothing for us,
 	 * so they may wait and be read together.  A NodeClaim's event is read
 	 * at once, because it may begin a hold. */

@@ -9,14 +9,17 @@
 #include "wire/api/nodepool.h"
 
 const struct resource resources[VIEW_COUNT] = {
-	[KIND_NODE] = {"nodes", "/api/v1/nodes", ACCEPT_METADATA_LIST,
+	[KIND_NODE] = {"nodes", "/api/v1/nodes", NULL, ACCEPT_METADATA_LIST,
 		       ACCEPT_METADATA, COUNTER_WATCH_NODES_END, NULL},
 	[KIND_NODECLAIM] = {"nodeclaims", "/apis/karpenter.sh/v1/nodeclaims",
-			    NULL, NULL, COUNTER_WATCH_CLAIMS_END, NULL},
-	[KIND_NODEPOOL] = {"nodepools", NODEPOOLS_PATH, NULL, NULL,
+			    NULL, NULL, NULL, COUNTER_WATCH_CLAIMS_END, NULL},
+	[KIND_NODEPOOL] = {"nodepools", NODEPOOLS_PATH, NULL, NULL, NULL,
 			   COUNTER_WATCH_NODEPOOLS_END, NULL},
-	[KIND_EVENT] = {"events", DISRUPTION_EVENTS_PATH, NULL, NULL,
+	[KIND_EVENT] = {"events", DISRUPTION_EVENTS_PATH, NULL, NULL, NULL,
 			COUNTER_WATCH_EVENTS_END, DISRUPTION_EVENTS_SELECTOR},
+	[KIND_TICKET] = {"tickets", "/apis/coordination.k8s.io/v1/namespaces/",
+			 "/leases", NULL, NULL, COUNTER_WATCH_TICKETS_END,
+			 NULL},
 };
 
 void
@@ -34,20 +37,23 @@ resource_query_text(struct buf *b, const char *text)
 
 /* Writes the path and the selector.  Further parameters may follow. */
 static void
-resource_path(struct buf *b, enum kind kind)
+resource_path(struct buf *b, enum kind kind, const char *namespace_name)
 {
-	const char *selector = resources[kind].selector;
+	const struct resource *r = &resources[kind];
 
-	buf_printf(b, "%s?", resources[kind].path);
-	if (selector != NULL)
-		buf_printf(b, "%s&", selector);
+	buf_puts(b, r->path);
+	if (r->rest != NULL)
+		buf_printf(b, "%s%s", namespace_name, r->rest);
+	buf_puts(b, "?");
+	if (r->selector != NULL)
+		buf_printf(b, "%s&", r->selector);
 }
 
 void
-resource_list_path(struct buf *b, enum kind kind, unsigned limit,
-		   const char *cont)
+resource_list_path(struct buf *b, enum kind kind, const char *namespace_name,
+		   unsigned limit, const char *cont)
 {
-	resource_path(b, kind);
+	resource_path(b, kind, namespace_name);
 	resource_list_query(b, limit, cont);
 }
 
@@ -62,10 +68,10 @@ resource_list_query(struct buf *b, unsigned limit, const char *cont)
 }
 
 void
-resource_watch_path(struct buf *b, enum kind kind, int timeout_s,
-		    const char *rv)
+resource_watch_path(struct buf *b, enum kind kind, const char *namespace_name,
+		    int timeout_s, const char *rv)
 {
-	resource_path(b, kind);
+	resource_path(b, kind, namespace_name);
 	buf_printf(b,
 		   "watch=1&allowWatchBookmarks=true&timeoutSeconds=%d"
 		   "&resourceVersion=",

@@ -39,6 +39,8 @@ static const struct {
 	{"table_full_total", "Objects left out because the table was full."},
 	{"objects_skipped_total",
 	 "Objects left out because they were too large or could not be read."},
+	{"tickets_flawed_total",
+	 "Tickets that do not hold, or not all that they ask for."},
 	{"watch_restarts_total", "Watches begun again, by why the last ended."},
 	{"self_signed_writes_total",
 	 "CAs, caBundles and serving certificates of our own written."},
@@ -322,8 +324,13 @@ write_table(struct buf *b, const struct metrics_gauges *g)
 	       "1 while the watch is open; without that on Nodes, NodeClaims "
 	       "and NodePools nothing is released.");
 	for (int k = 0; k < VIEW_COUNT; k++)
-		buf_printf(b, METRICS_PREFIX "watch_up{kind=\"%s\"} %d\n",
-			   object_kind_name((enum kind)k), g->controller.up[k]);
+		if (k != KIND_TICKET || g->controller.has_tickets)
+			buf_printf(b,
+				   METRICS_PREFIX "watch_up{kind=\"%s\"} %d\n",
+				   object_kind_name((enum kind)k),
+				   g->controller.up[k]);
+	if (g->controller.has_tickets)
+		gauge(b, "tickets", "Tickets in force.", g->controller.tickets);
 
 	gauge(b, "timers", "Machines whose deadline lies ahead.",
 	      g->controller.timers);

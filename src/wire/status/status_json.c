@@ -130,6 +130,8 @@ write_views(struct buf *b, const struct status_report *r)
 {
 	json_printf(b, ",'views':[");
 	for (int k = 0; k < VIEW_COUNT; k++) {
+		if (k == KIND_TICKET && !r->table.has_tickets)
+			continue;
 		json_printf(b, ",{'resource':%s,'listed':%s,'watching':%s",
 			    words_resource((enum kind)k),
 			    json_bool(r->listed[k]), json_bool(r->table.up[k]));

@@ -54,7 +54,7 @@ count_by_hand(const struct status_items *items, struct hand_holds *hand)
 	struct nodepool_status p;
 
 	for (uint32_t i = 0; items->nodepool(items->ctx, &i, &p);) {
-		int64_t until_ms = p.nodepool.hold_until_ms;
+		int64_t until_ms = nodepool_until_ms(&p.nodepool);
 
 		hand->nodepools += p.out == NODEPOOL_IN || p.by_hand;
 		if (!p.by_hand)

@@ -144,6 +144,8 @@ void
 status_text_views(struct buf *b, const struct status_report *r)
 {
 	for (int k = 0; k < VIEW_COUNT; k++) {
+		if (k == KIND_TICKET && !r->table.has_tickets)
+			continue;
 		buf_printf(b, "%s%s", k > 0 ? ", " : "",
 			   words_resource((enum kind)k));
 		if (k < KIND_COUNT)

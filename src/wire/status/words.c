@@ -90,10 +90,9 @@ const char *
 words_resource(enum kind k)
 {
 	static const char *const names[VIEW_COUNT] = {
-		[KIND_NODE] = "nodes",
-		[KIND_NODECLAIM] = "nodeclaims",
-		[KIND_NODEPOOL] = "nodepools",
-		[KIND_EVENT] = "events",
+		[KIND_NODE] = "nodes",	       [KIND_NODECLAIM] = "nodeclaims",
+		[KIND_NODEPOOL] = "nodepools", [KIND_EVENT] = "events",
+		[KIND_TICKET] = "tickets",
 	};
 
 	return k < VIEW_COUNT ? names[k] : NULL;
@@ -344,7 +343,7 @@ words_annotation(const struct nodepool_status *p, enum nodepool_key k,
 		return n->disabled;
 	case NODEPOOL_HOLD_UNTIL:
 		if (p->by_hand)
-			stamp_format(n->hold_until_ms, out);
+			stamp_format(nodepool_until_ms(n), out);
 		return p->by_hand;
 	case NODEPOOL_RELEASED_AT:
 		if (n->released_at_ms == STAMP_NONE || p->released_ahead)

@@ -57,18 +57,24 @@ START_TEST(a_lead_waits_and_then_begins_without)
 {
 	struct note n;
 
-	ck_assert(!views_begin(&v, true, 1000, &notes));
+	ck_assert(!views_begin(&v, true, false, 1000, &notes));
 	ck_assert_int_eq(views_next_boot_ms(&v), 1000 + BEGIN_WAIT_MS);
-	ck_assert(!views_begin(&v, true, 999 + BEGIN_WAIT_MS, &notes));
-	ck_assert(views_begin(&v, true, 1000 + BEGIN_WAIT_MS, &notes));
+	ck_assert(!views_begin(&v, true, false, 999 + BEGIN_WAIT_MS, &notes));
+	ck_assert(views_begin(&v, true, false, 1000 + BEGIN_WAIT_MS, &notes));
 	for (int k = KIND_NODEPOOL; k <= KIND_EVENT; k++) {
 		ck_assert(notes_take(&notes, &n) && n.type == NOTE_WITHOUT);
 		ck_assert_str_eq(n.name, object_kind_name((enum kind)k));
 	}
 	views_lead(&v, true);
 	see(KIND_NODEPOOL, true);
-	ck_assert(views_begin(&v, false, 5, &notes));
+	ck_assert(views_begin(&v, false, false, 5, &notes));
 	ck_assert(!notes_take(&notes, &n));
+	views_lead(&v, true);
+	see(KIND_NODEPOOL, true);
+	ck_assert(!views_begin(&v, false, true, 5, &notes));
+	ck_assert(views_begin(&v, false, true, 5 + BEGIN_WAIT_MS, &notes));
+	ck_assert(notes_take(&notes, &n) && n.type == NOTE_WITHOUT);
+	ck_assert_str_eq(n.name, object_kind_name(KIND_TICKET));
 }
 END_TEST
 

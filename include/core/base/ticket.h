@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_BASE_TICKET_H
+#define CORE_BASE_TICKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/limits.h"
+#include "core/base/object.h"
+
+/*
+ * What we keep of a ticket (docs/rules.md#tickets).  A ticket is a Lease
+ * (coordination.k8s.io/v1) that holds NodePools for as long as its writer
+ * renews it.  wire/api/ticket decodes each list item and watch line into a
+ * struct ticket.  It is a plain value that owns nothing and is copied with `=`.
+ * The functions are pure, so any thread may call them.
+ */
+
+/* The annotation with the patterns of the NodePools that a ticket holds. */
+#define TICKET_NODEPOOLS_KEY OWN_PREFIX "nodepools"
+/* The annotation with the reason that people read. */
+#define TICKET_REASON_KEY OWN_PREFIX "reason"
+
+/* What the words for a ticket begin with. */
+#define TICKET_WORDS "ticket "
+
+struct ticket {
+	char name[NAME_BYTES];
+	char uid[UID_BYTES];
+	char rv[RV_BYTES]; /* metadata.resourceVersion, opaque */
+	/* spec.holderIdentity, cut at a whole character. */
+	char holder[TICKET_HOLDER_BYTES];
+	char reason[REASON_BYTES]; /* "" if none was given */
+	/* spec.renewTime (server_ms), or STAMP_NONE if it is missing. */
+	int64_t renewed_ms;
+	int64_t lasts_ms; /* spec.leaseDurationSeconds; 0 if it is missing */
+	/* Whether it holds all NodePools, because it has no patterns. */
+	bool all;
+	/* How many patterns are left out, because there are too many of them or
+	 * because they are too long. */
+	unsigned left_out;
+	/* Shell patterns as in struct patterns.  A NUL ends each, and another
+	 * NUL ends the list. */
+	char patterns[TICKET_PATTERNS_BYTES];
+};
+
+/* Why a ticket does not hold, or holds less than it asks for. */
+enum ticket_flaw {
+	TICKET_GOOD,
+	TICKET_ENDLESS, /* renewTime or leaseDurationSeconds is missing */
+	TICKET_OVER,	/* it was over already when it was first seen */
+	TICKET_LONG,	/* it asks for more than TICKET_MAX_MS */
+	TICKET_AHEAD,	/* its renewTime is ahead of the API server's clock */
+	TICKET_BROAD,	/* some of its patterns are left out */
+	TICKET_FULL,	/* there are TICKETS_MAX others */
+};
+
+/* Sets the patterns from the annotation's value, in which they are separated by
+ * commas or blanks.  If it is NULL or has no pattern, the ticket holds all
+ * NodePools. */
+void ticket_set_patterns(struct ticket *t, const char *value);
+
+/* Returns whether the ticket holds the NodePool with this name. */
+bool ticket_names(const struct ticket *t, const char *nodepool);
+
+/* Returns until when the ticket holds, if its renewal was first seen at
+ * seen_ms.  A writer's clock that is ahead prolongs nothing.  STAMP_NONE if the
+ * ticket does not say it. */
+int64_t ticket_until_ms(const struct ticket *t, int64_t seen_ms);
+
+/* Returns what is wrong with the ticket; the first of them if there are several
+ * reasons. */
+enum ticket_flaw ticket_flaw(const struct ticket *t, int64_t seen_ms);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/table/tickets.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/str.h"
+
+static uint32_t
+ticket_hash(const void *ctx, uint32_t i)
+{
+	const struct tickets *ts = ctx;
+
+	return index_hash_text(ts->at[i].ticket.name);
+}
+
+static bool
+ticket_same(const void *ctx, uint32_t i, const void *key)
+{
+	const struct tickets *ts = ctx;
+
+	return strcmp(ts->at[i].ticket.name, key) == 0;
+}
+
+int
+tickets_init(struct tickets *ts, uint32_t max)
+{
+	*ts = (struct tickets){.max = max};
+	if (max == 0)
+		return 0;
+	ts->at = calloc(max, sizeof(*ts->at));
+	return ts->at == NULL || index_init(&ts->by_name, max, max, ticket_hash,
+					    ticket_same, ts)
+		       ? -1
+		       : 0;
+}
+
+void
+tickets_done(struct tickets *ts)
+{
+	free(ts->at);
+	index_done(&ts->by_name);
+	*ts = (struct tickets){0};
+}
+
+struct ticket_entry *
+tickets_find(const struct tickets *ts, const char *name)
+{
+	uint32_t i = ts->max == 0 ? NO_ID
+				  : index_find(&ts->by_name,
+					       index_hash_text(name), name);
+
+	return i == NO_ID ? NULL : &ts->at[i];
+}
+
+static struct ticket_entry *
+place_make(struct tickets *ts, const char *name)
+{
+	uint32_t i = 0;
+
+	while (i < ts->top && ts->at[i].ticket.name[0] != '\0')
+		i++;
+	if (i == ts->max)
+		return NULL;
+	if (i == ts->top)
+		ts->top++;
+	ts->at[i] = (struct ticket_entry){.seen_ms = STAMP_NONE};
+	memcpy(ts->at[i].ticket.name, name, sizeof(ts->at[i].ticket.name));
+	index_add(&ts->by_name, i);
+	return &ts->at[i];
+}
+
+struct ticket_entry *
+tickets_put(struct tickets *ts, const struct ticket *t, uint32_t generation,
+	    int64_t now_ms)
+{
+	struct ticket_entry *e = tickets_find(ts, t->name);
+
+	if (e == NULL)
+		e = place_make(ts, t->name);
+	if (e == NULL)
+		return NULL;
+	if (e->seen_ms == STAMP_NONE || strcmp(e->ticket.uid, t->uid) != 0 ||
+	    e->ticket.renewed_ms != t->renewed_ms)
+		e->seen_ms = now_ms;
+	e->ticket = *t;
+	e->until_ms = ticket_until_ms(t, e->seen_ms);
+	e->flaw = ticket_flaw(t, e->seen_ms);
+	e->generation = generation;
+	return e;
+}
+
+bool
+tickets_same(const struct ticket *a, const struct ticket *b)
+{
+	return strcmp(a->uid, b->uid) == 0 && a->renewed_ms == b->renewed_ms &&
+	       a->lasts_ms == b->lasts_ms && a->all == b->all &&
+	       memcmp(a->patterns, b->patterns, sizeof(a->patterns)) == 0;
+}
+
+void
+tickets_drop(struct tickets *ts, struct ticket_entry *e)
+{
+	index_remove(&ts->by_name, (uint32_t)(e - ts->at));
+	e->ticket.name[0] = '\0';
+	e->until_ms = STAMP_NONE;
+}
+
+struct ticket_entry *
+tickets_stale(const struct tickets *ts, uint32_t generation, uint32_t *i)
+{
+	for (; *i < ts->top; (*i)++)
+		if (ts->at[*i].ticket.name[0] != '\0' &&
+		    ts->at[*i].generation != generation)
+			return &ts->at[*i];
+	return NULL;
+}
+
+void
+tickets_place(struct ticket_entry *e, uint32_t place, const char *nodepool)
+{
+	uint64_t bit = (uint64_t)1 << place % 64;
+
+	if (ticket_names(&e->ticket, nodepool))
+		e->nodepools[place / 64] |= bit;
+	else
+		e->nodepools[place / 64] &= ~bit;
+}
+
+struct ticket_hold
+tickets_hold(const struct tickets *ts, uint32_t place, int64_t now_ms)
+{
+	struct ticket_hold h = {.until_ms = STAMP_NONE, .next_ms = STAMP_NONE};
+
+	for (const struct ticket_entry *e = ts->at; e < ts->at + ts->top; e++) {
+		if (e->until_ms <= now_ms || !tickets_holds(e, place))
+			continue;
+		h.n++;
+		if (h.next_ms == STAMP_NONE || e->until_ms < h.next_ms)
+			h.next_ms = e->until_ms;
+		if (e->until_ms <= h.until_ms)
+			continue;
+		h.until_ms = e->until_ms;
+		h.last = e;
+	}
+	return h;
+}
+
+void
+tickets_words(const struct ticket_entry *e, char *out, size_t cap)
+{
+	const struct ticket *t = &e->ticket;
+	char words[NAME_BYTES + TICKET_HOLDER_BYTES + REASON_BYTES + 32];
+
+	(void)snprintf(words, sizeof(words), TICKET_WORDS "%s%s%s%s%s", t->name,
+		       t->holder[0] != '\0' ? " of " : "", t->holder,
+		       t->reason[0] != '\0' ? ": " : "", t->reason);
+	str_shorten(out, cap, words);
+}
+
+void
+tickets_shift(struct tickets *ts, int64_t by_ms)
+{
+	for (struct ticket_entry *e = ts->at; e < ts->at + ts->top; e++) {
+		if (e->until_ms == STAMP_NONE)
+			continue;
+		e->seen_ms += by_ms;
+		e->until_ms += by_ms;
+	}
+}
