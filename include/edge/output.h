@@ -40,9 +40,10 @@ void output_flush(struct output *o);
 bool output_is_full(const struct output *o);
 
 /* Waits until no more than `most` bytes wait.  Returns -1 with ERR_CANCELLED if
- * one of the signals that the caller has blocked is pending (edge/signals.h),
- * ERR_TIMEOUT if the reader has taken nothing for stall_ms (INT64_MAX: it may
- * take any time), and ERR_SYSTEM if a write has failed. */
+ * one of the signals that the caller has blocked is pending (edge/signals.h).
+ * Returns -1 with ERR_TIMEOUT if the reader has taken nothing for stall_ms
+ * (INT64_MAX: it may take any time), and with ERR_SYSTEM if a write has
+ * failed. */
 int output_wait(struct output *o, size_t most, int64_t stall_ms, struct err *e);
 
 /* Prints a line like output_line's on stderr, through the log's buffer

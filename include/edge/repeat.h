@@ -12,7 +12,7 @@
  * tests need not wait.  A struct repeats owns no memory.  Not thread-safe:
  * edge/log calls these functions under a lock.
  */
-#define REPEAT_PHRASES 64
+#define REPEAT_PHRASES 64 /* maximum number of phrases in the table */
 #define REPEAT_WINDOW_MS 60000
 
 struct repeat {

@@ -7,16 +7,16 @@
 #include <stdint.h>
 
 /*
- * The signals that ask a command to end: SIGTERM, SIGINT and, unless it is
- * ignored as under nohup, SIGHUP.  While they are blocked they wait until the
- * command looks:
+ * The signals that ask a command to end: SIGTERM, SIGINT and SIGHUP.  SIGHUP is
+ * none of them if the process ignores it, as under nohup.  While these signals
+ * are blocked, they wait until the command takes one:
  *
- *	signals_block -> signals_take gets the first one -> signals_restore
+ *	signals_block -> signals_take, again and again -> signals_restore
  *
- * After the first signal has been taken they are no longer blocked, so a second
- * one ends the process at once.  Only the main thread calls the functions that
- * are not marked "any thread".  Threads that it starts while the signals are
- * blocked have them blocked, too.
+ * When signals_take gets the first signal, it calls signals_restore.  From then
+ * on the signals are not blocked, so a second one ends the process at once.
+ * Only the main thread calls the functions that are not marked "any thread".
+ * Threads that it starts while the signals are blocked have them blocked, too.
  */
 struct signals {
 	sigset_t before; /* the signal mask before signals_block */

@@ -11,7 +11,7 @@
  * (docs/rules.md#nodepools-left-alone).  Every replica keeps such a set for its
  * webhook.  Any thread may call any function: the set has a lock of its own,
  * under which nothing else is locked or called.  A lookup in an empty set, the
- * usual case, takes no lock.  The set holds SCOPES_MAX names.  Further
+ * usual case, takes no lock.  The set holds at most SCOPES_MAX names.  Further
  * NodePools count as enabled.  Times are server_ms.
  */
 struct disabled_nodepools;

@@ -17,7 +17,7 @@
  * (docs/architecture.md#probes).  If the worker has no room for a slow request,
  * the `busy` handler of its route refuses it at once.
  */
-#define HEALTH_BYTES 2048
+#define HEALTH_BYTES 2048 /* size of the buffer for the reply to a probe */
 
 /* --- checks --------------------------------------------------------------- */
 
@@ -51,9 +51,9 @@ check_main(struct health *h, const char *name)
 	       h->timing->heart_ms;
 }
 
-/* Checks all workers of this name, because there are several watchers.  The
- * elector is checked until the process ends because it has to give the Lease
- * up. */
+/* Returns whether all workers of this name are well.  There are several
+ * watchers.  The elector is checked by this alone until the process ends,
+ * because it has to give the Lease up. */
 static bool
 check_elector(struct health *h, const char *name)
 {

@@ -29,8 +29,9 @@ is_list(const struct job *j)
 	return act_lists(j->action.act);
 }
 
-/* A NodeClaim that cannot be read whole is read once more, for its metadata
- * only.  Returns false if this is not such a read, or was the second one. */
+/* Call this if the answer was too large or could not be decoded.  If j reads a
+ * whole NodeClaim, this makes j ask for the metadata only, and returns true: j
+ * has to be sent again.  Otherwise it returns false. */
 static bool
 wants_metadata(struct job *j)
 {

@@ -11,11 +11,12 @@
  * from their files, but the busiest 4 MiB should stay. */
 #define PROCESS_BYTES (7 * MIB)
 
-/* The memory of the metrics address: the page or answer that is being written,
- * the answers that are yet to be read, the journal, its text and the counts.
- * The journal and the counts take 780 KiB (core/controller/journal.h,
- * status.h).  The text exists in several copies: two in the Lease's step
- * machine, two in the elector, one in the state, and as JSON. */
+/* Memory of the server at the metrics address: the page or answer that is being
+ * written, finished answers that clients have not read yet, the journal, its
+ * text, and the counts.  The journal and the counts take 780 KiB
+ * (core/controller/journal.h, status.h).  The text exists in several copies:
+ * two in the Lease's step machine, two in the elector, one in the state, and as
+ * JSON. */
 #define HEALTH_BYTES                                                           \
 	((int64_t)METRICS_PAGE_BYTES + HEALTH_UNREAD_BYTES_MAX + (780 << 10) + \
 	 8 * LEASE_HISTORY_BYTES)

@@ -16,9 +16,9 @@
  * is at least 80 s old, and recent_read uses a copy that has just become a
  * minute old.
  */
-#define RECENT_LOOKS 16
+#define RECENT_LOOKS 16 /* number of copies that are kept */
 #define RECENT_MS 5000
-#define RECENT_KINDS 6
+#define RECENT_KINDS 6 /* number of counts in a copy */
 
 struct recent {
 	_Atomic int64_t at_ms[RECENT_LOOKS]; /* boot time, or 0 if none */

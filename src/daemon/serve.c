@@ -47,11 +47,13 @@ struct serve {
 	struct health health;
 	struct kube *kube;
 	struct worker workers[WORKER_COUNT];
-	struct watcher *watchers[VIEW_COUNT]; /* NULL if not needed */
+	/* NULL if the configuration needs no watcher of that kind. */
+	struct watcher *watchers[VIEW_COUNT];
 	struct sweeper *sweeper;
 	struct elector *elector; /* NULL if no Lease is kept */
 	struct event_recorder *recorder;
-	struct cert_renewer *renewer; /* NULL: others renew the pair */
+	/* NULL if this process does not renew the pair. */
+	struct cert_renewer *renewer;
 	char namespace_name[64];
 	unsigned connections_max; /* upper bound of the webhook's connections */
 	/* With `certs --renew` the renewer is the only worker, and there is no
@@ -339,9 +341,8 @@ await(struct serve *v, bool (*over)(const struct serve *v))
 	}
 }
 
-/* Stops the workers in order.  Reviews are answered until all of them have
- * ended.
- */
+/* Stops the workers in order.  Reviews are answered until all workers have
+ * ended. */
 static void
 stop(struct serve *v)
 {
@@ -357,7 +358,9 @@ stop(struct serve *v)
 	await(v, elector_ended); /* the Lease is given up */
 	if (v->serves) {
 		await(v, reviews_ended);
-		/* If connections are still open, drainTimeout is too short. */
+		/* The wait is over because no connection was open for a while,
+		 * or because drainTimeout has passed.  In the second case the
+		 * open connections are cut, and the log says how many. */
 		v->cut = server_connections(v->hook.server);
 	}
 	/* Until here the watchers have kept the webhook's set of disabled
@@ -420,7 +423,8 @@ loop(struct serve *v)
 	    LS("signal", sig == SIGTERM ? "SIGTERM" : "SIGINT"));
 }
 
-/* No kubelet probes the renewer, which has no port.  If it is stuck, the
+/* Waits for a signal, and watches the renewer meanwhile.  No kubelet probes
+ * this process, because it has no port.  So if the renewer is stuck, the
  * process ends, and the kubelet starts it again. */
 static void
 loop_renewing(struct serve *v)

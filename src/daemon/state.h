@@ -100,8 +100,8 @@ bool state_note(struct state *s, struct note *out);
 /* --- elector -------------------------------------------------------------- */
 
 /* These are lease_next, lease_done and lease_note.  If todo.record is set, it
- * points to *copy, which belongs to the caller and which other threads do not
- * change. */
+ * points to *copy.  *copy belongs to the caller, and no other thread changes
+ * it. */
 struct lease_todo state_lease_next(struct state *s, struct lease_record *copy);
 void state_lease_done(struct state *s, const struct lease_outcome *o);
 bool state_lease_note(struct state *s, struct lease_note *out);

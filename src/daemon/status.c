@@ -20,7 +20,8 @@
  * (count_anew).  Only a leader knows the machines; other replicas name the
  * leader.
  */
-/* Room for a refusal, which has the style of the page if it is HTML. */
+/* Size of the buffer for a refusal.  As HTML it contains the style sheet of the
+ * page. */
 #define SHORT_BYTES 8192
 
 int

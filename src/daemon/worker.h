@@ -45,7 +45,8 @@ enum worker_state {
 };
 
 struct worker {
-	const struct worker_kind *kind; /* NULL if not needed */
+	/* NULL if the configuration does not need this worker. */
+	const struct worker_kind *kind;
 	void *ctx;
 	const struct kube_stream
 		*stream; /* the stream it calls with, or NULL */

@@ -24,8 +24,9 @@
 
 #include "core/base/limits.h"
 
-#define SAMPLES 8
-#define SLOW_MS 1000 /* The resolution of a Date header. */
+#define SAMPLES 8 /* the anchor is the median of this many samples */
+/* A reply that took longer counts as slow.  Also the resolution of a Date. */
+#define SLOW_MS 1000
 
 struct clock {
 	_Atomic int64_t sample[SAMPLES]; /* STAMP_NONE if not used yet. */

@@ -77,7 +77,7 @@ file_read(const char *path, size_t bytes_max, char **out, size_t *n,
 
 /* --- files that are written ----------------------------------------------- */
 
-#define BESIDE_BYTES 64
+#define BESIDE_BYTES 64 /* room for the last part of a temporary name */
 
 static int
 failed(const char *name, struct err *e)

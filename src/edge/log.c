@@ -20,7 +20,7 @@
 #include "edge/repeat.h"
 #include "log_sink.h"
 
-#define STR_SHOWN 512
+#define STR_SHOWN 512	   /* maximum size of a string in a line */
 #define CUT "\xe2\x80\xa6" /* … */
 #define TAIL_BYTES 16	   /* Room for cut=1, the brace and the newline. */
 

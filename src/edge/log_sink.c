@@ -16,6 +16,7 @@
 #include "core/base/limits.h"
 #include "unblocked.h"
 
+/* Maximum number of pieces that one flush writes. */
 #define PIECES (2 * LOG_WAITING_BYTES_MAX / PIPE_BUF)
 
 static atomic_flag writing = ATOMIC_FLAG_INIT;

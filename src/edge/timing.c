@@ -3,7 +3,8 @@
 
 #include "core/base/limits.h"
 
-/* A crash loses at most what the soft state gained in this time. */
+/* Without leader election the soft state is written this often.  A crash loses
+ * at most what it gained in this time. */
 #define SOFT_EVERY_MS 60000
 
 const struct timing timing_default = {

@@ -47,7 +47,7 @@ decode_four(const char **s, char out[3])
 	return 3 - pad;
 }
 
-/* Returns the decoded length, or 0 for an error. */
+/* Decodes s into out.  Returns the decoded length, or 0 for an error. */
 static size_t
 decode(const char *s, char *out)
 {

@@ -75,9 +75,10 @@
 #define ANNOTATIONS_BYTES_MAX (256u << 10)
 /* Space for hold, mark and held-key at their maximum lengths. */
 #define ANNOTATIONS_ROOM 2048
-/* Remembered Events about claims that the watch has not shown yet. */
+/* Maximum number of remembered Events about claims that the watch has not shown
+ * yet. */
 #define DISRUPTION_EVENTS_MAX 16384
-/* Number of remembered times at which a claim got the condition
+/* Maximum number of remembered times at which a claim got the condition
  * DisruptionReason. */
 #define DISRUPTIONS_MAX 64
 /* A claim may replace a disrupted claim if it was created at most this long
@@ -89,13 +90,14 @@
 /* Timestamps are truncated to whole seconds, so two of them may appear in
  * the wrong order by up to this much. */
 #define STAMPS_MS 1000
-/* Number of deletions remembered for their substitutes. */
+/* Maximum number of deletions that are remembered for their substitutes. */
 #define DELETIONS_MAX 4096
 /* A substitute is created at most this long after the deletion began. */
 #define SUBSTITUTE_MS 60000
 /* The same limit while the deleted node is still draining. */
 #define DRAINING_MS 900000
-/* Number of remembered boots that have failed and may be tried again. */
+/* Maximum number of remembered boots that have failed and may be tried
+ * again. */
 #define RETRIES_MAX 256
 /* Maximum number of machines per scope that try a boot again and count twice
  * towards minScaleUp: with their own creation and with that of the first
@@ -111,65 +113,70 @@
 #define UNDECIDED_MAX_MS 30000
 /* If no release is possible for this long, that is reported. */
 #define BLOCKED_MS 60000
-/* Interval at which this is reported again. */
+/* Interval at which a blocked release is reported again. */
 #define BLOCKED_EVERY_MS 300000
 /* Maximum time that a new leader waits for the first lists of NodePools, Events
  * and tickets. */
 #define BEGIN_WAIT_MS 10000
 /* Minimum time between two log lines that report a scope's new quiet time. */
 #define MOVED_EVERY_MS 60000
-/* Number of scopes, and of NodePools in their table.  Real clusters have
- * dozens. */
+/* Maximum number of scopes, and of NodePools in their table.  Real clusters
+ * have dozens. */
 #define SCOPES_MAX 4096
-/* Number of earlier hold annotations whose marks are still on objects. */
+/* Maximum number of earlier hold annotations that the table tells apart while
+ * objects still carry marks of them. */
 #define HELD_KEYS_MAX 16
-/* Number of patterns in each of include and exclude. */
+/* Maximum number of patterns in nodePools.include, and in nodePools.exclude. */
 #define NODEPOOL_PATTERNS_MAX 64
-/* Twice the length of the longest NodePool name. */
+/* Size of such a pattern: twice that of a NodePool's name. */
 #define NODEPOOL_PATTERN_BYTES 128
 
 /* --- an AdmissionReview --------------------------------------------------- */
 
-/* An object that has 3 MiB as protobuf may have this size as JSON.
- * controller-runtime has the same limit. */
+/* Maximum size of a review.  An object that has 3 MiB as protobuf may have this
+ * size as JSON.  controller-runtime has the same limit. */
 #define REVIEW_BYTES_MAX (7u << 20)
 /* Of reviews larger than this, at most REVIEWS_BIG_MAX are parsed at a time. */
 #define REVIEW_BYTES_BIG (256u << 10)
 /* With this limit, one of the two threads stays available for small reviews. */
 #define REVIEWS_BIG_MAX 1
-/* A UUID has 36.  A uid that does not fit is refused. */
+/* Size of a review's uid.  A UUID has 36 bytes.  A review whose uid does not
+ * fit is refused. */
 #define REVIEW_UID_BYTES 129
-/* The reader is recursive.  Real objects need fewer than 20 levels. */
+/* Maximum depth, because the reader is recursive.  Real objects need fewer than
+ * 20 levels. */
 #define JSON_DEPTH_MAX 64
-/* Without this limit, a body of 7 MiB of `"",` would become a tree of 78 MB. */
+/* Maximum number of values in a body.  Without this limit, a body of 7 MiB of
+ * `"",` would become a tree of 78 MB. */
 #define JSON_VALUES_MAX 100000
-/* Number of values retained from a body.  Real bodies need about a hundred. */
+/* Maximum number of values that are retained from a body.  Real bodies need
+ * about a hundred. */
 #define JSON_KEPT_VALUES_MAX 10000
-/* Size of the values retained from a body.  Kubernetes allows 256 KiB of
- * annotations. */
+/* Maximum size of the text that is retained from a body.  Kubernetes allows 256
+ * KiB of annotations. */
 #define JSON_KEPT_BYTES_MAX (512u << 10)
 
-/* The last two limits for an Event or a NodePool, of which no foreign
+/* The last two limits, but for an Event or a NodePool, of which no foreign
  * annotations are read. */
 #define JSON_SMALL_VALUES_MAX 1000
 #define JSON_SMALL_BYTES_MAX (64u << 10)
 
 /* --- the webhook server --------------------------------------------------- */
 
-/* Total size of the bodies in memory.  A request beyond it gets 503. Bodies
- * over REVIEW_BYTES_BIG may use half of it. */
+/* Maximum total size of the bodies in memory.  A request beyond it gets 503.
+ * Bodies over REVIEW_BYTES_BIG may use half of it. */
 #define SERVER_BYTES_MAX (32u << 20)
-/* The minimum of that total, with a full table and a low memory limit.  Half
- * of it has room for one body of the maximum size. */
+/* The least value of that maximum, with a full table and a low memory limit.
+ * Half of it has room for one body of the maximum size. */
 #define SERVER_BYTES_LEAST (14u << 20)
-/* Bytes of a refused body that are read all the same, because a reset would
- * destroy the reply. */
+/* Maximum size of a refused body that is read all the same, because a reset
+ * would destroy the reply. */
 #define SERVER_DISCARD_MAX (32u << 20)
-/* Each creation in flight uses a connection, and others are idle.  The
- * memory limit sets the actual maximum. */
+/* Maximum number of connections.  Each creation in flight uses one, and others
+ * are idle.  The memory limit sets the actual maximum. */
 #define SERVER_CONNECTIONS_MAX 4096
-/* The memory limit leaves room for at least this many.  An API server keeps 25
- * idle connections. */
+/* The memory limit leaves room for at least this many connections.  An API
+ * server keeps 25 idle connections. */
 #define SERVER_CONNECTIONS_LEAST 128
 /* Buffer of a connection, for the request head, the reply head and one piece of
  * a body.  The head of a review has 500 bytes. */
@@ -180,26 +187,30 @@
 /* Bytes that a client may send after its handshake without any progress in
  * HTTP: the largest TLS record after a part of a head. */
 #define SERVER_SILENT_BYTES (20u << 10)
-/* Complete TLS records that HTTP has not consumed.  Each connection may have
- * one; all connections together may have this many more.  A head takes one or
- * two records. */
+/* Maximum number of complete TLS records that HTTP has not consumed, over all
+ * connections.  The first such record of each connection does not count.  A
+ * head takes one or two records. */
 #define SERVER_RECORDS_MAX 48
 /* Memory that libgnutls uses for a record, even an empty one. */
 #define SERVER_RECORD_BYTES (17 << 10)
-/* Size of the socket's receive buffer.  The kernel allocates twice as much. */
+/* Sizes of a socket's receive and send buffers.  The kernel allocates twice as
+ * much. */
 #define SERVER_RECEIVE_BYTES (16 << 10)
 #define SERVER_SEND_BYTES (8 << 10)
-/* Number of closed connections after which memory is returned to the system. */
+/* Memory is returned to the system when this many connections fewer are open
+ * than at the peak since the last time. */
 #define SERVER_TRIM 64
+/* Number of threads that serve the webhook. */
 #define SERVER_THREADS 2
 /* A connection younger than this is not closed to admit another, unless all
  * places are taken. */
 #define SERVER_FRESH_MS 1000
-/* Requests for one route that may wait for the worker.  The other places of
- * the metrics address are for probes. */
+/* Maximum number of requests for one route that wait for the worker.  The other
+ * places of the metrics address are for probes. */
 #define SERVER_WAITING_MAX 8
-/* Descriptors for everything except the webhook's connections: 100 lanes (the
- * sweeper's connections), 64 places of the metrics address, watches, files. */
+/* Number of descriptors that are kept for everything except the webhook's
+ * connections: 100 lanes (the sweeper's connections), 64 places of the metrics
+ * address, watches, files. */
 #define FILES_KEPT 256
 /* Deadline for the handshake, and for the head of a request from its first
  * line on. */
@@ -215,21 +226,21 @@
 /* Idle time after which we close a connection.  The API server closes it after
  * 90 s.  If we closed it first, the API server would not retry the review. */
 #define SERVER_IDLE_MS 120000
-/* Connections to the metrics address. */
+/* Maximum number of connections to the metrics address. */
 #define HEALTH_CONNECTIONS_MAX 64
-/* Idle time of connections to the metrics address.  A scraper connects
- * again. */
+/* Idle time after which a connection to the metrics address is closed.  A
+ * scraper connects again. */
 #define HEALTH_IDLE_MS 10000
-/* Total size of metrics pages and /status replies that their readers have
- * not read yet. */
+/* Maximum total size of metrics pages and /status replies that their readers
+ * have not read yet. */
 #define HEALTH_UNREAD_BYTES_MAX METRICS_PAGE_BYTES
-/* Number of NodePools for which the metrics show a hold by hand. */
+/* Maximum number of NodePools for which the metrics show a hold by hand. */
 #define HAND_SERIES_MAX 1024
-/* 4,096 scopes, as many NodePools held by hand, and every status code of
- * every method need 1.3 MiB. */
+/* Size of the buffer for the metrics page.  4,096 scopes, as many NodePools
+ * held by hand, and every status code of every method need 1.3 MiB. */
 #define METRICS_PAGE_BYTES (1408u << 10)
-/* One reply of /status.  A cluster with dozens of NodePools needs 30 KiB, a
- * full history another 170. */
+/* Size of the buffer for one reply of /status.  A cluster with dozens of
+ * NodePools needs 30 KiB, a full history another 170 KiB. */
 #define STATUS_PAGE_BYTES (384u << 10)
 /* Minimum time between two counts of all machines for /status. */
 #define STATUS_FIGURES_MS 1000
@@ -253,16 +264,17 @@
 /* Items per page of a fresh list after one has failed, and of the lists of
  * `uninstall` and `check`.  Such a page has about a megabyte. */
 #define LIST_METADATA_PAGE 250
-/* Pages per list.  With LIST_METADATA_PAGE items each, they hold more than
- * MACHINES_MAX items. */
+/* Maximum number of pages of a list.  With LIST_METADATA_PAGE items each, these
+ * hold more than MACHINES_MAX items. */
 #define LIST_PAGES_MAX 1100
-/* Size of an object, or of a reply that is kept in one piece.  The objects that
- * we watch have some KiB.  etcd accepts 1.5 MiB, and JSON may need six bytes
- * for each byte of that.  Items larger than this limit are skipped. */
+/* Maximum size of an object, or of a reply that is kept in one piece.  The
+ * objects that we watch have some KiB.  etcd accepts 1.5 MiB, and JSON may need
+ * six bytes for each byte of that.  Items larger than this limit are
+ * skipped. */
 #define ITEM_BYTES_MAX (1u << 20)
-/* The reply to a patch, of which only the version is used. */
+/* Maximum size of the reply to a patch, of which only the version is used. */
 #define WRITE_ANSWER_MAX (16u << 10)
-/* A list without its items, or a Status. */
+/* Maximum size of a list without its items, or of a Status. */
 #define ENVELOPE_BYTES_MAX (64u << 10)
 /* Timeout for one page.  API servers end a call after 60 s. */
 #define LIST_MS 60000
@@ -292,9 +304,9 @@
 #define BACKOFF_RESET_MS 120000
 /* Minimum time between two lists of a resource whose CRD is missing. */
 #define UNSERVED_MS 5000
-/* A service account token has 2 KiB. */
+/* Maximum size of a token.  A service account token has 2 KiB. */
 #define TOKEN_BYTES_MAX (64u << 10)
-/* The head of a reply.  Real ones have 1 KiB. */
+/* Maximum size of the head of a reply.  Real ones have 1 KiB. */
 #define HEAD_BYTES_MAX (64u << 10)
 /* Longest Retry-After that is obeyed.  The API server sends 32 s at most.  A
  * proxy that sends an hour must not stop us for an hour. */
@@ -313,17 +325,19 @@
 #define CONNECTION_IDLE_S 80L
 /* Interval at which a token file is read again, as in client-go. */
 #define TOKEN_MS 60000
-/* Each of the four PEM values of our Secret.  They have less than 1 KiB. */
+/* Maximum size of each of the four PEM values of our Secret.  They have less
+ * than 1 KiB. */
 #define SECRET_PEM_MAX 8192
-/* Webhooks per configuration.  Ours has one. */
+/* Maximum number of webhooks in a configuration.  Ours has one. */
 #define WEBHOOKS_MAX 8
-/* A CA bundle in PEM. One CA has 1 KiB. */
+/* Maximum size of a CA bundle in PEM.  One CA has 1 KiB. */
 #define WEBHOOKS_BUNDLE_MAX (64u << 10)
-/* Webhook configurations that uninstall handles at a time.  The next pass
- * handles the rest. */
+/* Maximum number of registrations (webhook configurations, a policy and its
+ * binding) that uninstall handles at a time.  The next pass handles the
+ * rest. */
 #define REGISTERED_MAX 8
-/* The API server's message, truncated.  In a refusal by a policy, two names
- * come before the reason. */
+/* Size of the API server's message.  A longer one is truncated.  In a refusal
+ * by a policy, two names come before the reason. */
 #define API_MESSAGE_BYTES 400
 /* Maximum time at shutdown for writing Events that are due. */
 #define EVENT_SERIES_STOP_MS 1000
@@ -332,30 +346,36 @@
 
 /* Maximum time to wait for the watch line of our own write. */
 #define EXPECT_MS 10000
-/* Delay before the next fresh list, after one that was ahead of the table. */
+/* Delay before the next fresh list, after one that showed something that the
+ * table does not know yet.  Also the shortest backoff after one that failed. */
 #define FRESH_RETRY_MS 1000
 /* For how long a release waits while the fresh list of tickets fails. */
 #define FRESH_TICKETS_MS 60000
-/* Number of such lists in a row after which the watch is considered broken. */
+/* If this many tries in a row have not succeeded, and the last of them showed
+ * something unknown again, the watch is considered broken. */
 #define FRESH_TRIES 5
 /* Interval at which a kind is listed again because objects did not fit the
  * table, or because the watch skipped some. */
 #define RELIST_LEFT_OUT_MS 60000
-/* Notes that nobody has fetched yet. */
+/* Maximum number of notes that nobody has fetched yet. */
 #define NOTES_MAX 1024
-/* The name of a machine.  Karpenter's names have up to 63. */
+/* Size of a machine's name in the journal.  Karpenter's names have up to 63
+ * bytes. */
 #define JOURNAL_NAME_BYTES 128
-/* Turns that the journal keeps for /status.  A busy day has about a hundred. */
+/* Maximum number of turns that the journal keeps for /status.  A busy day has
+ * about a hundred. */
 #define JOURNAL_TURNS 1024
-/* Turns that the next leader receives. */
+/* Maximum number of turns that the next leader receives. */
 #define JOURNAL_KEPT 64
-/* Results of writes that are kept for /status/machines/NAME. */
+/* Maximum number of results of writes that are kept for
+ * /status/machines/NAME. */
 #define JOURNAL_WRITES 4096
 /* Turns that are older than this are not shown. */
 #define JOURNAL_MS 86400000
 /* Minimum length of the timeline on the status page. */
 #define STATUS_LAST_MS 300000
-/* Objects that a report reads before it releases the lock for a moment. */
+/* Number of objects that a report reads before it releases the lock for a
+ * moment. */
 #define STATUS_SLICE 256
 /* A claim without a Launched condition counts from this age on. */
 #define LAUNCH_GRACE_MS 5000
@@ -368,7 +388,7 @@
 /* Clock drift is followed in steps.  A step is made when the limit of its size
  * (slew in steady.c) has grown to this. */
 #define SLEW_STEP_MS 10
-/* Default of --timeout.  5,000 nodes take a minute. */
+/* Default of `uninstall --timeout`.  5,000 nodes take a minute. */
 #define UNINSTALL_MS 600000
 /* Pause between two lists that must both show no mark.  During the pause an API
  * server may still call a deleted webhook, and Karpenter may still have the old
@@ -386,31 +406,37 @@
 
 /* --- `holderctl check` ---------------------------------------------------- */
 
-/* Findings that are printed.  The others are counted. */
+/* Maximum number of findings that are printed.  The others are counted. */
 #define FINDINGS_MAX 100
 /* Timeout for all calls together, without the time of --wait. */
 #define DOCTOR_MS 60000
 /* Time between two checks with --wait. */
 #define DOCTOR_AGAIN_MS 1000
-/* Registered webhooks.  Usually there is one. */
+/* Maximum number of registered webhooks that are judged.  Usually there is
+ * one. */
 #define DOCTOR_WEBHOOKS_MAX 4
-/* NodePools that are checked for the holder's pods. */
+/* Maximum number of NodePools that are remembered for judging the holder's pods
+ * and the holds on Nodes. */
 #define DOCTOR_NODEPOOLS_MAX 256
-/* NodePools for which a creation is tried with a dry run. */
+/* Maximum number of NodePools for which a creation is tried with a dry run. */
 #define DOCTOR_TRIED_MAX 8
-/* Namespaces with a holder.  Usually there is one. */
+/* Maximum number of namespaces with a holder that are told apart.  Usually
+ * there is one. */
 #define DOCTOR_SITES_MAX 4
-/* Pods of the holder.  Usually there are two. */
+/* Maximum number of pods of the holder that are judged.  Usually there are
+ * two. */
 #define DOCTOR_PODS_MAX 16
 
-/* Arguments and variables of a kubeconfig's credential plugin. */
+/* Maximum numbers of arguments and of variables of a kubeconfig's credential
+ * plugin. */
 #define EXEC_ARGS_MAX 128
 #define EXEC_ENV_MAX 128
-/* Bytes of each argument, each variable, the command and the install hint. */
+/* Maximum size of each argument, each variable, the command and the install
+ * hint. */
 #define EXEC_TEXT_MAX 8192
-/* A plugin may call a cloud API and retry. */
+/* How long a credential plugin may run.  It may call a cloud API and retry. */
 #define EXEC_MS 60000
-/* Output of a plugin.  A token has 2 KiB. */
+/* Maximum size of a plugin's output.  A token has 2 KiB. */
 #define EXEC_OUT_MAX (64u << 10)
 /* A token is renewed this long before it expires, so that it outlives a call
  * (CALL_MS). */
@@ -420,18 +446,19 @@
 
 /* --- the command simulate ------------------------------------------------- */
 
-/* Files that are merged, such as rotated ones or those of replicas.  Each
- * has a buffer. */
+/* Maximum number of files that are merged, such as rotated ones or those of
+ * replicas.  Each has a buffer. */
 #define SIMULATE_FILES_MAX 64
-/* Settings that are compared.  Each has a controller. */
+/* Maximum number of settings that are compared.  Each has a controller. */
 #define SIMULATE_SETTINGS_MAX 32
-/* Machines that exist at the same time. */
+/* Maximum number of machines that exist at the same time. */
 #define SIMULATE_MACHINES_MAX 65536
-/* Facts that wait for earlier ones. */
+/* Maximum number of facts that wait for earlier ones. */
 #define SIMULATE_FACTS_MAX 65536
-/* Total size of these facts.  A fact may be as long as its line. */
+/* Maximum total size of these facts.  A fact may be as long as its line. */
 #define SIMULATE_FACTS_BYTES_MAX (32u << 20)
-/* Facts in one line.  A reply of /status has up to two for each turn. */
+/* Maximum number of facts in one line.  A reply of /status has up to two for
+ * each turn. */
 #define LINE_FACTS_MAX (2 * JOURNAL_TURNS + 8)
 /* How late a line may appear in its file.  Replicas and log shippers
  * interleave their lines. */
@@ -441,22 +468,26 @@
 #define SIMULATE_JUMP_MS 86400000
 /* A line that is this far from both of its neighbours does not count. */
 #define SIMULATE_GAP_MS 604800000
-/* The year 2000. An earlier time comes from a clock that was never set. */
+/* The year 2000.  An earlier time comes from a clock that was never set. */
 #define SIMULATE_EARLIEST_MS 946684800000
-/* The year 2100. A later time comes from a clock that was never set. */
+/* The year 2100.  A later time comes from a clock that was never set. */
 #define SIMULATE_LATEST_MS 4102444800000
-/* Log messages that are counted one by one.  Karpenter has about a hundred. */
+/* Maximum number of different log messages that are counted one by one.
+ * Karpenter has about a hundred. */
 #define SIMULATE_MESSAGES_MAX 256
 /* Size of such a message. */
 #define SIMULATE_MESSAGE_BYTES 80
-/* Turns listed for each setting: a month with a hold every ten minutes. */
+/* Maximum number of turns that are listed for each setting: a month with a hold
+ * every ten minutes. */
 #define SIMULATE_TURNS_MAX 4096
-/* Steps of the line in a picture, which is 900 pixels wide. */
+/* Maximum number of steps of the line in a picture, which is 900 pixels
+ * wide. */
 #define SIMULATE_STEPS_MAX 1024
-/* Decisions shown in a picture. */
+/* Maximum number of decisions that a picture shows. */
 #define SIMULATE_MARKS_MAX 8192
-/* Parts into which the decisions of a log are divided, so that parts of the log
- * can be compared.  The middle of a log is then exact to a sixty-fourth. */
+/* Maximum number of parts into which the decisions of a log are divided, so
+ * that parts of the log can be compared.  The middle of a log is then exact to
+ * a sixty-fourth. */
 #define SIMULATE_SPANS_MAX 64
 /* Maximum time from the end of a hold to Karpenter's next decision: 5 min
  * until it looks again, 10 s of its poll, 15 s of validation. */
@@ -464,25 +495,28 @@
 
 /* --- Prometheus, which simulate may ask ----------------------------------- */
 
-/* Points of a series that Prometheus returns in one reply. */
+/* Maximum number of points of a series that Prometheus returns in one reply. */
 #define PROMETHEUS_POINTS 11000
 /* A query for fewer points is not split further. */
 #define PROMETHEUS_POINTS_LEAST 10
-/* Steps of the whole time range. */
+/* Maximum number of steps of the whole time range. */
 #define PROMETHEUS_STEPS_MAX (1000 * PROMETHEUS_POINTS)
-/* Bytes of the label matchers in a query, such as those for cluster and job. */
+/* Maximum size of the label matchers in a query, such as those for cluster and
+ * job. */
 #define PROMETHEUS_MATCH_MAX 500
+/* The longest step. */
 #define PROMETHEUS_STEP_MAX_MS 3600000
-/* Bytes of a reply: a thousand machines at each of PROMETHEUS_POINTS. */
+/* Maximum size of a reply: a thousand machines at each of PROMETHEUS_POINTS. */
 #define PROMETHEUS_ANSWER_MAX (256u << 20)
 /* Timeout for a reply.  Prometheus gives up a query after two minutes. */
 #define PROMETHEUS_MS 180000
 
 /* --- the command record --------------------------------------------------- */
 
-/* Events kept until their NodeClaim appears. */
+/* Maximum number of Events that are kept until their NodeClaim appears. */
 #define RECORD_EARLY_MAX 1024
-/* Deleted NodeClaims that may still have Events. */
+/* Maximum number of deleted NodeClaims that are remembered, because Events
+ * about them may still come. */
 #define RECORD_GONE_MAX 1024
 /* Interval at which new facts are printed. */
 #define RECORD_LOOK_MS 500
@@ -496,17 +530,17 @@
 
 /* --- the log -------------------------------------------------------------- */
 
-/* Lines that the reader of stderr has not read yet. */
+/* Maximum size of the lines that the reader of stderr has not read yet. */
 #define LOG_WAITING_BYTES_MAX (256u << 10)
 /* Maximum time that the process waits for that reader when it ends. */
 #define LOG_END_MS 1000
 
 /* --- what record and uninstall print -------------------------------------- */
 
-/* A line.  An error has 240 bytes, a name 253. */
+/* Maximum size of a line.  An error has 240 bytes, a name 253. */
 #define OUTPUT_LINE_MAX 2048
-/* Output that its reader has not read yet.  uninstall prints this much for
- * 5,000 objects. */
+/* When this much output waits for its reader, a command adds no more.
+ * uninstall prints this much for 5,000 objects. */
 #define OUTPUT_WAITING_MAX (256u << 10)
 /* Maximum time that the commands wait for that reader after a signal. */
 #define OUTPUT_END_MS 1000
@@ -515,15 +549,15 @@
 
 /* Maximum wait for more data from a pipe. */
 #define FILE_PIPE_MS 5000
-/* The maximum size of a ConfigMap. */
+/* Maximum size of a configuration file or kubeconfig: that of a ConfigMap. */
 #define CONFIG_BYTES_MAX (1u << 20)
-/* The maximum size of a Secret. */
+/* Maximum size of a file with certificates or a key: that of a Secret. */
 #define CERT_BYTES_MAX (1u << 20)
-/* Certificates in a file.  Real chains have two or three. */
+/* Maximum number of certificates in a file.  Real chains have two or three. */
 #define CERTS_CHAIN_MAX 10
-/* Real files need fewer than 10 levels. */
+/* Maximum depth of a YAML file.  Real files need fewer than 10 levels. */
 #define YAML_DEPTH_MAX 64
-/* Real files have some hundred values. */
+/* Maximum number of values in a YAML file.  Real files have some hundred. */
 #define YAML_NODES_MAX 100000
 
 #endif

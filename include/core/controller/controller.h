@@ -131,8 +131,9 @@ bool controller_wants_list(struct controller *s, enum kind kind);
 /* --- what is to be done --------------------------------------------------- */
 
 /* A call to the API server about one object, or a fresh list of a whole kind.
- * If the action is a fresh list, `reason` is the only member set between `name`
- * and `replaces`.  The members id, seq and forgotten are private. */
+ * A fresh list is about no object: it sets only act, kind, seq, reason, page
+ * and fence_ms, and its id is NO_ID.  The members id, seq and forgotten are
+ * private. */
 struct action {
 	enum act act;
 	enum kind kind;

@@ -47,9 +47,10 @@ int deletions_init(struct deletions *d, uint32_t max); /* -1 if no memory */
 void deletions_done(struct deletions *d);
 void deletions_forget(struct deletions *d); /* drops all deletions */
 
-/* Report that the claim with this uid is being deleted (deletions_put), is gone
- * (deletions_gone), or has its substitute (deletions_spend).  A second report
- * of the same kind changes nothing, and the last two ignore an unknown uid. */
+/* deletions_put reports that the claim with this uid is being deleted,
+ * deletions_gone that it is gone, and deletions_spend that it has its
+ * substitute.  A second report of the same kind changes nothing.
+ * deletions_gone and deletions_spend ignore an unknown uid. */
 void deletions_put(struct deletions *d, const char *uid, const char *nodepool,
 		   int64_t began_ms);
 void deletions_gone(struct deletions *d, const char *uid, int64_t gone_ms);
@@ -65,12 +66,12 @@ const struct deletion *deletions_match(const struct deletions *d,
 				       const char *nodepool,
 				       int64_t created_ms);
 
-/* Reports that a claim of this NodePool was deleted before it was launched.
- * The deletion that the claim would have been matched with then waits for
- * another claim until SUBSTITUTE_MS after deleted_ms, but not beyond
- * DRAINING_MS after its own beginning.  Each claim extends one deletion.  A
- * claim that was created before the last such claim was deleted extends another
- * deletion. */
+/* Reports that a claim of this NodePool was deleted before it was launched.  It
+ * extends the deletion whose substitute it would have been: that deletion then
+ * waits for another claim until SUBSTITUTE_MS after deleted_ms, but no longer
+ * than DRAINING_MS after its began_ms.  A deletion that another failed claim
+ * has extended is skipped if that claim was deleted after this one was created,
+ * because the two then existed side by side. */
 void deletions_extend(struct deletions *d, enum scope_kind scope,
 		      const char *nodepool, int64_t created_ms,
 		      int64_t deleted_ms);

@@ -80,8 +80,9 @@ enum written_how {
 
 struct written {
 	int64_t at_ms;
-	uint32_t object;  /* a hash of the object's uid */
-	enum act act : 8; /* a write */
+	uint32_t object; /* a hash of the object's uid */
+	/* Which write it was: one for which act_writes is true. */
+	enum act act : 8;
 	enum written_how how : 8;
 };
 

@@ -21,30 +21,32 @@
 /* The type of a note.  Beside each type stands what the name of the note is
  * and, after a semicolon, which member of `as` is set. */
 enum note_type {
-	NOTE_SCOPE_HELD,   /* the scope; held */
-	NOTE_SCOPE_MOVED,  /* a scope that was held already, and whose
-				   quiet time has moved; held */
-	NOTE_SCOPE_QUIET,  /* the scope; quiet */
-	NOTE_SCOPE_CAPPED, /* the scope, released by its cap; capped */
+	NOTE_SCOPE_HELD, /* the scope; as.held */
+	/* The name is a scope that was held already, and whose quiet time has
+	 * moved; as.held. */
+	NOTE_SCOPE_MOVED,
+	NOTE_SCOPE_QUIET,  /* the scope; as.quiet */
+	NOTE_SCOPE_CAPPED, /* the scope, released by its cap; as.capped */
 	NOTE_TABLE_FULL,   /* the object that is left unheld */
 	/* A release waits.  The name is the kind of which a fresh list showed
-	 * something that the table does not know; objects. */
+	 * something that the table does not know; as.objects. */
 	NOTE_STOPPED,
 	/* Holds cannot be released.  The name is the kind that is not seen;
-	 * objects. */
+	 * as.objects. */
 	NOTE_BLOCKED,
 	/* The name is the kind without which a lead begins, or a release goes
 	 * on, because it could not be listed in time. */
 	NOTE_WITHOUT,
-	/* MODE_OBSERVE: objects carry hold and mark, which stay; objects. */
+	/* MODE_OBSERVE: objects carry hold and mark, which stay; as.objects. */
 	NOTE_LEFT,
-	/* The state for the next leader has no room for all scopes; objects. */
+	/* The state for the next leader has no room for all scopes;
+	 * as.objects. */
 	NOTE_STATE_SHORT,
-	/* The name is the object that cannot be written; refused. */
+	/* The name is the object that cannot be written; as.refused. */
 	NOTE_REFUSED,
-	NOTE_NODEPOOL_MANUAL, /* the NodePool that is held by hand; manual */
+	NOTE_NODEPOOL_MANUAL, /* the NodePool that is held by hand; as.manual */
 	/* The name is the NodePool with an annotation that is ignored;
-	 * invalid. */
+	 * as.invalid. */
 	NOTE_NODEPOOL_INVALID,
 	NOTE_TICKET, /* a ticket with a flaw; ticket */
 };

@@ -128,7 +128,7 @@ struct scope_status {
 	/* CAPPED: the end of the window.  HELD: the end of the hold, which is
 	 * the end of the quiet time or the moment of the cap, whichever is
 	 * earlier.  If all NodePools have a hold-until, until_ms is no earlier
-	 * than the first of them ends.  STAMP_NONE if unknown. */
+	 * than the end of the first of these.  STAMP_NONE if unknown. */
 	int64_t until_ms;
 	bool earliest;	 /* until_ms may move, because machines are booting */
 	bool until_cap;	 /* until_ms is due to the cap */
@@ -175,8 +175,9 @@ struct half_status {
 	bool present, deleting;
 	char name[NAME_BYTES];
 	enum tenure tenure;
-	bool other;	 /* TENURE_PERSON with another value of the annotation
-			    than ours, which holds nothing */
+	/* TENURE_PERSON, but the annotation has a value other than ours.  Such
+	 * a value holds nothing. */
+	bool other;
 	bool carries;	 /* the object itself has hold and mark.  With
 			    MODE_OBSERVE, a holder that enforced has set them */
 	int64_t mark_ms; /* the mark's time; STAMP_NONE if it has no mark */

@@ -53,9 +53,9 @@ struct finding {
 struct findings {
 	unsigned n;
 	struct finding at[FINDINGS_MAX];
-	struct finding spare;	   /* where a new finding is made; it stays here
-				      if there is no room for it, but an error
-				      displaces a warning */
+	/* Where a new finding is made.  It stays here if there is no room for
+	 * it, unless it is an error and displaces a warning. */
+	struct finding spare;
 	unsigned errors, warnings; /* including those without room */
 	/* For each check: whether it was made, its worst finding, and a line
 	 * about what it saw. */

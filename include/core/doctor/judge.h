@@ -200,7 +200,7 @@ void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 enum study_row {
 	STUDY_SILENT,  /* nothing, or the holder leaves the NodePool alone */
 	STUDY_EMPTY,   /* WhenEmpty: consolidation moves no pod */
-	STUDY_EAGER,   /* 0s: with 30s the holder saves more moves */
+	STUDY_EAGER,   /* 0s: the holder spares more moves if this is 30s */
 	STUDY_PATIENT, /* 5m or more: few moves without a holder */
 	STUDY_ROWS,
 };

@@ -172,6 +172,7 @@ void cleanup_unread(struct cleanup *x, const char *text);
  * the hold may still be a person's. */
 void cleanup_unowned(struct cleanup *x, const char *name);
 
+/* Maximum number of names in each of `named` and named_unowned. */
 #define CLEANUP_NAMED 10
 /* The contents of one list of all Nodes and NodeClaims. */
 struct cleanup_list {

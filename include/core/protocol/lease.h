@@ -28,7 +28,9 @@
  * put it on the stack.
  */
 #define LEASE_HOLDER_BYTES NAME_BYTES
-/* Kubernetes allows 256 KiB of annotations per object. */
+/* Sizes of the state and of the history, each of which is an annotation of the
+ * Lease.  Together they stay well below the 256 KiB of annotations that
+ * Kubernetes allows for an object. */
 #define LEASE_STATE_BYTES (64u << 10)
 #define LEASE_HISTORY_BYTES (16u << 10)
 /* All writes end this long before the Lease can expire, because clocks differ

@@ -18,9 +18,9 @@ enum goal {
 	/* Write nothing.  The machine is being deleted, or it is a Node without
 	 * a claim, which need not be held. */
 	GOAL_LEAVE,
-	/* The Node is to carry hold and mark.  The claim is to carry both as
-	 * well until its Node is registered.  No hold is added if a person has
-	 * a say. */
+	/* The Node is to carry hold and mark.  Until its Node is registered,
+	 * the claim is to carry both, too.  No hold is added if a person has a
+	 * say. */
 	GOAL_HOLD,
 	GOAL_CLEAR, /* remove what is ours from both halves */
 };

@@ -75,10 +75,12 @@ struct entry {
 			 * earlier the claim of the first try was created.
 			 * Otherwise 0. */
 			uint32_t tried_before_ms;
-			/* If this claim tries a failed boot again: `least` in
-			 * the timer of the first try (struct timer).
-			 * Otherwise: `least` in the claim's own timer once the
-			 * claim or its Node is being deleted, and 0 before. */
+			/* A copy of a timer's `least` (struct timer), kept
+			 * after that timer is gone.  If this claim tries a
+			 * failed boot again, it is that of the first try's
+			 * timer.  Otherwise it is that of the claim's own timer
+			 * once the claim or its Node is being deleted, and 0
+			 * before. */
 			uint32_t least;
 			int64_t seen_ms; /* when it was first seen */
 			union {

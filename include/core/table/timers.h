@@ -58,8 +58,9 @@ struct timer {
 	/* If the machine tries a failed boot again: how much earlier the
 	 * machine of the first try was created. */
 	uint32_t first_before_ms;
-	/* If counted: the size of the group that makes the machine `enough`, or
-	 * 0 until that size is first computed. */
+	/* The smallest group of machines with which this machine is `enough`
+	 * (minScaleUp).  It is fixed when the machine begins to count.  0
+	 * before that, and if one machine is always enough. */
 	uint32_t least;
 };
 
@@ -219,8 +220,8 @@ bool timers_id_before(const void *ctx, uint32_t a, uint32_t b);
 /* Restores a scope from the state of an earlier leader.  The caller has
  * advanced *cap to now.  max_ms is the cap that *cap was measured by, and
  * `held` says whether that leader held the scope.  at_ms is the server time of
- * that state, to which every released-at before at_ms had been applied.  If
- * there is no room for another scope, nothing is done. */
+ * that state: every released-at before it had been applied.  If there is no
+ * room for another scope, nothing is done. */
 void timers_restore(struct timers *ts, const char *name, const struct cap *cap,
 		    int64_t max_ms, bool held, int64_t at_ms, struct now now);
 /* Restores all scopes from the state of a leader that had a single scope.

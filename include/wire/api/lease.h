@@ -65,10 +65,10 @@ void lease_create(struct buf *b, const char *namespace_name, const char *name,
 		  const struct lease_record *r);
 
 /* Appends a merge patch (RFC 7396) at resourceVersion r->rv.  with_spec: the
- * patch contains the spec.  with_state: the patch contains state and history.
- * If one of these two is "", the patch removes its annotation.  If
- * r->state_other is set as well, the patch also removes the annotation with the
- * state of the other mode. */
+ * patch contains the spec.  with_state: the patch sets the annotations of
+ * r->state and r->history, or removes the annotation of the one that is "".  If
+ * r->state_other is set, such a patch also removes the state of the other
+ * mode. */
 void lease_update(struct buf *b, const struct lease_record *r, bool with_spec,
 		  bool with_state);
 

@@ -46,11 +46,12 @@ struct patch_clear {
 	/* The hold that the mark stands for, or NULL to leave all holds on the
 	 * object. */
 	const struct hold_key *hold;
-	bool has_held_key; /* the held-key annotation is removed as well */
+	bool has_held_key; /* remove the held-key annotation, too */
 };
 
-/* Writes a JSON Patch that tests uid, hold, and mark or resourceVersion, and
- * then removes mark, held-key and hold.  If a test fails, the API server
+/* Writes a JSON Patch that tests the uid, the hold (if given), and either the
+ * mark's text (mark_exact) or the resourceVersion.  It then removes the mark
+ * and, as *c says, the hold and the held-key.  If a test fails, the API server
  * answers 422 and does nothing. */
 void patch_clear(struct buf *b, const struct patch_clear *c);
 

@@ -57,7 +57,7 @@ void config_defaults(struct config *c);
  * struct no key was set.  `file` is the string that was passed to config_file,
  * and has to outlive the struct.  Callers of config_file and config_flag that
  * need no places pass NULL. */
-#define CONFIG_KEY_ROOM 40
+#define CONFIG_KEY_ROOM 40 /* at least the number of keys */
 struct config_places {
 	const char *file; /* NULL if none */
 	struct {

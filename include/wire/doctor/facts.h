@@ -43,8 +43,9 @@ extern const char *const told_flags[TOLD_N];
 int facts_leader_decode(const char *bytes, size_t n, struct leader_facts *out,
 			struct err *e);
 
-/* Decode the Service that w names, and one EndpointSlice of it, whose ready
- * endpoints are added to *ready. */
+/* facts_service_decode decodes the Service that w names.  facts_slice_decode
+ * decodes one of its EndpointSlices, and adds the number of ready endpoints to
+ * *ready. */
 int facts_service_decode(const char *bytes, size_t n,
 			 const struct webhook_facts *w,
 			 struct service_facts *out, struct err *e);

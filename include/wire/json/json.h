@@ -11,8 +11,8 @@
  * Reads JSON (RFC 8259).  A pass over the bytes checks the grammar, and limits
  * the depth and the number of values.  It refuses bytes that are no UTF-8,
  * \u0000, lone surrogates, control bytes, a BOM, and anything after the
- * document.  The same pass copies what the caller wants, which is a small part
- * of a Node.  A tree is built from that copy.  The strings of the tree lie in
+ * document.  The same pass copies what the caller wants.  Of a Node, that is a
+ * small part.  A tree is built from that copy.  The strings of the tree lie in
  * the copy, and cJSON decodes the strings that have escapes.
  *
  * An error is ERR_INPUT ("not JSON: … at byte N"), ERR_LIMIT if the text is

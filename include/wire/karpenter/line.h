@@ -8,10 +8,10 @@
 #include "wire/karpenter/fact.h"
 
 /*
- * Reads lines of Karpenter's JSON log, of a record, and of the API server's
- * audit log (docs/what-if.md#the-audit-log), and answers of the holder's
- * /status (docs/what-if.md#what-a-holder-did), and makes facts of them
- * (docs/what-if.md#what-is-read).  A line may be wrapped: it may have text
+ * Makes facts (docs/what-if.md#what-is-read) of the lines of Karpenter's JSON
+ * log, of a record, or of the API server's audit log
+ * (docs/what-if.md#the-audit-log), and of answers of the holder's /status
+ * (docs/what-if.md#what-a-holder-did).  A line may be wrapped: it may have text
  * before the JSON, or be the member `log`, `message`, `line` or
  * `properties.log` of an object that a log shipper made of it.
  *

@@ -72,8 +72,8 @@ bool told_gone(const struct told *t, uint32_t *i);
  * time is now_ms, or the time of the latest fact about the claim if that is
  * later.  Its texts are valid until the next call. */
 void told_going(struct told *t, uint32_t i, int64_t now_ms, struct fact *f);
-/* Forgets the claim of this name, which is gone and about which no Event comes
- * later.  An unknown name is ignored. */
+/* Forgets the claim of this name.  The claim is gone, and no Event about it
+ * comes later.  An unknown name is ignored. */
 void told_forget(struct told *t, const char *name);
 
 #endif

@@ -48,7 +48,8 @@ take_value(struct record_request *q, const struct flags *f, const char *value,
 	return 0;
 }
 
-/* Returns 1 for --help. */
+/* Reads the flags into *q.  Returns 1 for --help, 0 at the end, and -1 on
+ * failure. */
 static int
 parse_record(struct record_request *q, struct flags *f, struct err *e)
 {

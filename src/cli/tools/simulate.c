@@ -57,7 +57,7 @@ static const struct {
 	{"drift", "drift "},
 };
 #define KEYS_N (sizeof(keys) / sizeof(keys[0]))
-#define VALUE_ROOM 64
+#define VALUE_ROOM 64 /* Size of a value as text. */
 #define FILE_SHOWN 60 /* Bytes of a file's name that a label shows. */
 
 struct values {
@@ -252,7 +252,8 @@ take_file(struct request *q, const char *file, struct err *e)
 	return 0;
 }
 
-/* Returns 1 for --help. */
+/* Reads the flags and the names of files into *q.  Returns 1 for --help, 0 at
+ * the end, and -1 on failure. */
 static int
 parse(struct request *q, struct flags *f, struct err *e)
 {

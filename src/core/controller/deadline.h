@@ -12,7 +12,9 @@
  * Three of its values are not times: COUNTS_ALWAYS (the machine counts
  * already), COUNTS_LATER, and STAMP_NONE (the machine does not count). */
 #define COUNTS_ALWAYS (STAMP_NONE + 1)
-#define COUNTS_LATER INT64_MAX /* unknown until more is listed */
+/* It is unknown until all NodeClaims are listed and, with a share as
+ * minScaleUp, until all machines are known. */
+#define COUNTS_LATER INT64_MAX
 
 /* Returns a machine's deadline, the server time at which its own quiet time
  * ends.  active_ms is when the machine became ready, or when it is assumed to

@@ -84,7 +84,8 @@ journal_last(const struct journal *h, uint64_t from, const char *scope,
 	return 0;
 }
 
-/* FNV-1a.  With 4,096 writes, one lookup in a million finds the wrong write. */
+/* Hashes the uid with FNV-1a.  With 4,096 writes, one lookup in a million finds
+ * the wrong write. */
 static uint32_t
 object_of(const char *uid)
 {

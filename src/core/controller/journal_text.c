@@ -210,7 +210,8 @@ read_cause(const char *word, struct turn *t)
 	return -1;
 }
 
-/* Reads a line, and writes NULs into it. */
+/* Reads a turn from the line, into which it writes NULs.  Returns -1 if the
+ * line is no turn. */
 static int
 read_turn(char *line, struct turn *t)
 {

@@ -354,8 +354,9 @@ created_before(const void *ctx, uint32_t a, uint32_t b)
 	return packed_uid_compare(&m->strings, m->at[a].uid, m->at[b].uid) < 0;
 }
 
-/* Ends the retries of claims that turn out to have been undecided when they
- * were deleted, because such a claim never counted. */
+/* A boot is remembered only for a claim that counted.  If a claim now turns out
+ * to have been undecided when it was deleted, it never counted, so this forgets
+ * its boot. */
 static void
 judge_retries(struct replacements *r, int64_t now_ms)
 {

@@ -59,8 +59,8 @@ struct setting {
 	const char *key, *value; /* The value is JSON. */
 };
 
-/* Makes the mend a command that sets these fields of the webhook.  A NULL key
- * ends the fields. */
+/* Sets the finding's `mend` to a command that sets these fields of the webhook.
+ * A NULL key ends the list of fields. */
 static void
 mend_hook(struct finding *x, const struct webhook_facts *w,
 	  const struct setting *at)

@@ -136,6 +136,7 @@ static const struct finding_kind
 		      "metrics, also through a NetworkPolicy."},
 	blind = {DOCTOR_HOLDER, FINDING_WARNING, "leader-blind",
 		 "While it cannot list or watch this, it releases nothing."};
+/* A pair that nobody renews is reported this long before it expires. */
 #define ENDS_MS (14 * INT64_C(86400000))
 
 static void
@@ -272,8 +273,8 @@ ready_pods(const struct pod_facts *at, unsigned n)
 	return ready;
 }
 
-/* Makes the mend a command that sets one field of the webhook's reference to
- * its Service. */
+/* Sets the finding's `mend` to a command that sets one field of the webhook's
+ * reference to its Service. */
 static void
 mend_address(struct finding *x, const struct webhook_facts *w, const char *key,
 	     const char *value)

@@ -255,8 +255,9 @@ listed(struct cleanup *x, bool led, struct now now)
 	}
 }
 
-/* If NodeClaims are not served, there may still be Nodes that are held.  Every
- * cluster serves Nodes, so it is an error if they are not served. */
+/* Takes the outcome of a list.  If NodeClaims are not served, there may still
+ * be Nodes that are held.  Every cluster serves Nodes, so it is an error if
+ * they are not served. */
 static void
 list_done(struct cleanup *x, const struct cleanup_outcome *o, struct now now)
 {

@@ -312,7 +312,8 @@ fill(struct lease *l, struct now now)
 
 	w->holder[0] = '\0';
 	w->duration_s = 0;
-	/* Nobody leads by the spec, so the spec stays empty. */
+	/* Without leader election the Lease only stores the state.  Nobody is
+	 * elected by its spec, so the spec stays empty. */
 	if (!l->config.enabled)
 		w->acquire_us = w->renew_us = STAMP_NONE;
 	if (l->role == LEASE_STOPS)

@@ -17,11 +17,11 @@
  */
 
 #define NEVER (INT64_MIN / 2)
-#define READ_MS 30000
-#define SETTLE_MS 10000
-#define LEAST_MS 50 /* shortest wait, whatever the configuration says */
-#define RETRY_MS 500
-#define RETRY_MAX_MS 30000
+#define READ_MS 30000	   /* longest read_ms of renewal_config */
+#define SETTLE_MS 10000	   /* longest settle_ms of renewal_config */
+#define LEAST_MS 50	   /* shortest wait, whatever the configuration says */
+#define RETRY_MS 500	   /* shortest backoff after a failure */
+#define RETRY_MAX_MS 30000 /* longest backoff, before jitter */
 
 static int64_t
 least(int64_t a, int64_t b)
@@ -200,8 +200,9 @@ bundle_fault(const struct renewal *r, struct now now, bool *keep)
 	return gone > 0 ? "retired" : NULL;
 }
 
-/* Asks for a write, unless the same kind of write was done less than settle_ms
- * ago.  If somebody undoes each write, we do not race with them. */
+/* Asks for a write in *t and returns true, unless there is no reason for it, or
+ * the same kind of write was done less than settle_ms ago.  So if somebody
+ * undoes each write, we do not race with them. */
 static bool
 ask(const struct renewal *r, enum renewal_step step, const char *reason,
     int64_t life_ms, struct now now, struct renewal_todo *t)

@@ -23,9 +23,9 @@ hold_that_counts(const struct review *v)
 							  : v->hold;
 }
 
-/* Kubernetes limits the total size of an object's annotations, keys and values
- * together.  If our annotations exceeded that limit, the API server would
- * refuse the whole object. */
+/* Returns whether our annotations could exceed Kubernetes' limit for the total
+ * size of an object's annotations, keys and values together.  The API server
+ * would then refuse the whole object. */
 static bool
 is_full(const struct review *v)
 {

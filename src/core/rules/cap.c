@@ -7,7 +7,8 @@ least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* A duration may be ten years long, so the product needs 128 bits. */
+/* Returns ms * by / of.  A duration may be ten years long, so the product needs
+ * 128 bits. */
 static int64_t
 scaled(int64_t ms, int64_t by, int64_t of)
 {

@@ -433,7 +433,8 @@ other_name(const struct object *o)
 	return o->kind == KIND_NODE ? o->owner_name : o->node_name;
 }
 
-/* Returns -1 if there is no room; *out then owns nothing. */
+/* Packs the texts by which the indexes find the object.  Returns -1 if there is
+ * no room; *out then owns nothing. */
 static int
 identity_take(struct strings *s, const struct object *o, struct identity *out)
 {

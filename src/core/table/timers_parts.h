@@ -20,8 +20,8 @@ int timers_scopes_init(struct timers *ts);
 /* Returns the NodePool's scope, and makes it if there is none yet.  Returns
  * NO_ID if there are too many scopes. */
 uint32_t timers_scope_of(struct timers *ts, const char *nodepool);
-/* Add delta to the number of the scope's machines that are live
- * (timers_scope_count), or that are undecided (timers_scope_undecided). */
+/* timers_scope_count adds delta to the number of the scope's live machines, and
+ * timers_scope_undecided to that of its undecided machines. */
 void timers_scope_count(struct timers *ts, uint32_t scope, int delta);
 void timers_scope_undecided(struct timers *ts, uint32_t scope, int delta);
 /* Records that the scope's quiet time may have moved, so that timers_moved

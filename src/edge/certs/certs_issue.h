@@ -26,7 +26,7 @@ void certs_issue_done(struct certs_signer *s);
 /* How far notBefore is in the past, in ms, because the clocks of clients may be
  * slow. */
 #define CERTS_BACKDATE_MS ((int64_t)3600000)
-#define CERTS_SAN_BYTES 8192
+#define CERTS_SAN_BYTES 8192 /* size of the buffer for certs_issue_san */
 #define CERTS_CA_NAME "karpenter-node-holder CA"
 
 /* Issues a certificate with a new ECDSA P-256 key and a random serial number.

@@ -23,7 +23,7 @@
  * that it has started keeps the pipes open.
  */
 
-#define LOOK_MS 20
+#define LOOK_MS 20 /* how often to check whether the plugin has exited */
 #define LINE_BYTES 160
 
 struct run {

@@ -35,8 +35,9 @@ read_status(const struct kube_reply *r, struct status *st)
 	return watch_status_decode(r->body, r->body_bytes, st);
 }
 
-/* The API server reports a failed webhook as an internal error
- * (k8s.io/apiserver pkg/admission/plugin/webhook/errors). */
+/* Returns whether an admission webhook could not be called, which the API
+ * server reports as an internal error (k8s.io/apiserver
+ * pkg/admission/plugin/webhook/errors). */
 static bool
 webhook_failed(const struct kube_reply *r)
 {

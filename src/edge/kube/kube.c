@@ -25,7 +25,8 @@
  */
 
 #define BUFFER_BYTES 16384L /* Size of one TLS record. */
-#define SOCKETS 64	    /* Most sockets that one epoll_wait returns. */
+/* Maximum number of sockets that one epoll_wait returns. */
+#define SOCKETS 64
 
 static_assert(sizeof(((struct kube_call *)0)->detail) >= CURL_ERROR_SIZE,
 	      "libcurl writes that much");
@@ -238,8 +239,8 @@ set_headers(struct kube_call *c)
 
 /* --- failures ------------------------------------------------------------- */
 
-/* Decides by libcurl's text, because CURLINFO_SSL_VERIFYRESULT is not set for a
- * wrong name. */
+/* Returns why the server's certificate was refused.  It decides by libcurl's
+ * text, because CURLINFO_SSL_VERIFYRESULT is not set for a wrong name. */
 static enum kube_fault
 verify_fault(const struct kube_call *c)
 {
@@ -256,8 +257,8 @@ verify_fault(const struct kube_call *c)
 		       : FAULT_CA;
 }
 
-/* A TLS 1.3 server refuses a client certificate only after the handshake, so
- * its alert ends the transfer. */
+/* Returns why a transfer ended too early.  A TLS 1.3 server refuses a client
+ * certificate only after the handshake, so its alert ends the transfer. */
 static enum kube_fault
 transfer_fault(const struct kube_call *c)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_BYTES ((size_t)4096)
+#define FIRST_BYTES ((size_t)4096) /* first room of a body */
 
 static bool
 share_take(_Atomic size_t *held, size_t n, size_t max)

@@ -15,12 +15,14 @@
  */
 
 struct budget {
-	_Atomic size_t max; /* Most bytes that all bodies together may take. */
+	/* Maximum number of bytes for all bodies together. */
+	_Atomic size_t max;
 	/* Bodies with more room than big_bytes are big.  Together they take at
 	 * most half of max, so that small bodies always find room.  If
 	 * big_bytes is 0, no body is big. */
 	size_t big_bytes;
-	unsigned big_max;	 /* Most big bodies that are handled at once. */
+	/* Maximum number of big bodies that are handled at once. */
+	unsigned big_max;
 	_Atomic size_t held;	 /* Bytes that are taken now. */
 	_Atomic size_t big_held; /* Bytes of `held` that big bodies take. */
 	/* Number of big bodies that are being handled. */

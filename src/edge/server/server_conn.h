@@ -19,12 +19,15 @@
  */
 
 enum conn_wait {
-	CONN_HEAD,  /* Handshake, request line and fields. */
-	CONN_FIRST, /* The handshake is done; no byte of a head has come. */
+	/* At first, until the handshake is done or, without TLS, until the head
+	 * is complete.  Later from each request line to the end of its head. */
+	CONN_HEAD,
+	/* From the end of the handshake to the first request line. */
+	CONN_FIRST,
 	CONN_BODY,
 	CONN_HANDLER, /* Our handler runs.  There is no deadline. */
 	CONN_REPLY,
-	CONN_IDLE, /* The next head. */
+	CONN_IDLE, /* From a reply to the next request line. */
 	CONN_WAITS,
 };
 
@@ -68,15 +71,15 @@ struct conns {
 	struct conn **at; /* Indexed by descriptor. */
 	int slots;
 	struct tls_credentials *current;
-	int64_t allowed_ms[CONN_WAITS]; /* 0 if no deadline */
+	int64_t allowed_ms[CONN_WAITS]; /* by enum conn_wait; 0: no deadline */
 	int tick_ms;
 	_Atomic unsigned max;
 	/* Number of connections that are shut down and not yet dropped.  The
 	 * lock protects it and shut_bodies. */
 	unsigned shut;
 	unsigned shut_bodies; /* Number of these that had an arriving body. */
-	/* The most connections open at once since memory was last returned to
-	 * the kernel. */
+	/* The largest number of connections that were open at once since memory
+	 * was last returned to the kernel. */
 	unsigned most;
 	void (*reaped)(void *ctx, unsigned n);
 	void *ctx;

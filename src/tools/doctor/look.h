@@ -84,10 +84,10 @@ struct doctor {
 	enum kind listing;
 };
 
-/* Each of these makes one request.  It returns 0 for the status 200 or 201, 1
+/* Each of these sends one request and returns 0 for the status 200 or 201, 1
  * for 404, and -1 with *e set for any other status or if there is no answer.
- * ask_get retries while the API server is busy or unreachable; the other two do
- * not. */
+ * Only ask_get sends the request again while the API server is busy or
+ * unreachable. */
 int ask_get(struct doctor *d, const char *path, struct kube_reply *r,
 	    struct err *e);
 int ask_get_once(struct doctor *d, const char *path, struct kube_reply *r,

@@ -42,7 +42,8 @@ served_refused(const char *why)
 	return SERVED_CUT;
 }
 
-/* Any HTTP answer, even an error, means that the certificate was verified. */
+/* Connects to the webhook and returns how it was served.  Any HTTP answer, even
+ * an error, means that the certificate was verified. */
 static enum served
 connect_once(struct doctor *d, struct kubeconfig *access, const char *path,
 	     struct err *e)

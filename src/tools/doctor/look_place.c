@@ -20,6 +20,7 @@
 
 #define DEPLOYMENTS "/apis/apps/v1/deployments"
 #define LEASES "/apis/coordination.k8s.io/v1/leases"
+/* A Lease that was not renewed for this long was left behind. */
 #define LEASE_LEFT_MS (24 * 3600 * INT64_C(1000))
 
 /* --- where holders are ---------------------------------------------------- */
@@ -384,9 +385,9 @@ take_configuration(struct doctor *d, const struct leader_facts *l)
 	d->place.observes = r->mode == MODE_OBSERVE;
 }
 
-/* The request goes through the API server's pod proxy.  edge/kube does not
- * follow redirects, because a hostile pod could use a redirect to get our
- * token. */
+/* Asks the leader, or another replica, for its /status.  The request goes
+ * through the API server's pod proxy.  edge/kube does not follow redirects,
+ * because a hostile pod could use a redirect to get our token. */
 void
 look_leader(struct doctor *d)
 {

@@ -60,8 +60,8 @@ struct asking {
 	struct kube_stream *stream;
 	struct page page;
 	const char *metric;
-	/* Most points for each series in one answer.  It is halved when an
-	 * answer was lost or too large. */
+	/* Maximum number of points for each series in one answer.  It is halved
+	 * when an answer was lost or too large. */
 	int64_t points;
 	struct matrix_asked *out;
 };

@@ -29,7 +29,9 @@
  * watch may still deliver an earlier fact.
  */
 
-/* Shortest time between two lists that are made because of a line left out. */
+/* When the watch leaves out a line, which is too large or unreadable, the
+ * NodeClaims are listed again.  This is the shortest time between two such
+ * lists. */
 #define RELIST_MS 60000
 
 /* One of the two watches, and its thread. */
@@ -193,8 +195,9 @@ ended(void *ctx, enum follow_end why)
 	(void)why;
 }
 
-/* Until both first lists are complete, a failure ends the command.  An expired
- * page of a list is no failure. */
+/* Takes the failure of a list or watch.  Until both first lists are complete,
+ * it ends the command.  Later stderr tells it, and the call is made again.  An
+ * expired page never ends the command. */
 static void
 watch_trouble(void *ctx, const char *what, int status, const char *why)
 {
@@ -254,8 +257,8 @@ take_gone(struct side *s, const char *claim, struct err *e)
 	return rc;
 }
 
-/* The line that was left out may have been a deletion, so the NodeClaims are
- * listed again. */
+/* Handles a line that is left out.  It may have been a deletion, so the
+ * NodeClaims are listed again, at most once in RELIST_MS. */
 static int
 line_left_out(struct side *s, const char *why)
 {

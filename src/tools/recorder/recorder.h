@@ -11,8 +11,8 @@
 /*
  * The command `record` (docs/what-if.md#record): watches NodeClaims and
  * Karpenter's Events, and prints what is new as a record.  The times are those
- * of the objects, except for the moment at which a NodeClaim went, which is the
- * time at which the recorder saw it.
+ * of the objects.  Only the time at which a NodeClaim went is the one at which
+ * the recorder saw it.
  *
  * Each of the two watches has a thread that collects facts, and the caller's
  * thread prints the facts in order.  While nobody reads stdout, all three

@@ -28,9 +28,9 @@ is_little(const struct advice_setup *asked, uint64_t regret, uint64_t decisions,
 			      : regret * all <= asked->regret * decisions;
 }
 
-/* Among settings that do not keep the limits, the one that comes nearest is
- * better.  Of two settings with the same number of node-seconds, the one with
- * the shorter hold is better. */
+/* Returns whether a is the better candidate.  Among settings that do not keep
+ * the limits, the one that comes nearest is better.  Of two settings with the
+ * same number of node-seconds, the one with the shorter hold is better. */
 static bool
 is_better(const struct candidate *a, const struct candidate *b)
 {
@@ -67,7 +67,8 @@ judge(const struct simulate_setup *s, const struct history *h, size_t i,
 	return c;
 }
 
-/* `all` is the number of decisions in the whole log. */
+/* Finds the verdict for the decisions numbered `from` to `to` - 1.  `all` is
+ * the number of decisions in the whole log. */
 static void
 pick(const struct simulate_setup *s, const struct history *h, uint64_t from,
      uint64_t to, uint64_t all, struct advice_pick *p)

@@ -320,9 +320,10 @@ decided(struct history *h, const struct fact *f)
 
 /* --- what a holder did ---------------------------------------------------- */
 
-/* An answer of /status reaches back a day at most, so the time between two
- * answers that are further apart is unknown.  A hold that was open in the
- * earlier answer is taken to end with that answer. */
+/* Call this before a fact of a holder is taken.  An answer of /status reaches
+ * back a day at most, so the time between two answers that are further apart is
+ * unknown.  A hold that was open in the earlier answer is taken to end with
+ * that answer. */
 static void
 end_known(struct history *h, int64_t at_ms)
 {

@@ -39,8 +39,8 @@ void history_done(struct history *h);
 int history_setting(struct history *h, const struct rules *rules,
 		    const struct waits_setup *waits, int64_t start_ms);
 
-/* Returns -1 if there is no memory.  After a FACT_DECIDED, h->ids are its
- * machines. */
+/* Takes the next fact.  Returns -1 if there is no memory.  After a
+ * FACT_DECIDED, h->ids are its machines. */
 int history_take(struct history *h, const struct fact *f);
 /* Returns whether there were facts about machines.  Otherwise all facts were
  * about what a holder did, and there is nothing to replay. */

@@ -138,7 +138,8 @@ skip_mark(struct input *in, struct err *e)
 		       input_name(in));
 }
 
-/* Returns -1 if the file cannot be read any further. */
+/* Reads more bytes, and sets in->ended if there are none.  Returns -1 if the
+ * file cannot be read any further. */
 static int
 read_more(struct input *in, struct err *e)
 {

@@ -71,7 +71,8 @@ show_claim(const struct replay *r, uint32_t id, struct object *o)
 	show_class(c, m, o);
 }
 
-/* uid_of and version_text do not use printf, because they run for every watch
+/* Writes v as n hexadecimal digits that end right before `end`.  uid_of and
+ * version_text use this instead of printf, because they run for every watch
  * line. */
 static void
 hex_put(char *end, int n, uint64_t v)

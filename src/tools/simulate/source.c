@@ -25,7 +25,7 @@
 /* Room for the facts that may wait, for the facts of one line, and for a fact
  * that was put aside. */
 #define FACTS_ROOM (SIMULATE_FACTS_MAX + LINE_FACTS_MAX + 1)
-#define PIECE 1024
+#define PIECE 1024 /* This many places are freed at a time. */
 
 struct source {
 	struct merging *of;
@@ -396,7 +396,8 @@ begins_list(struct source *s, const char *bytes, size_t n)
 	       (n == 1 || (n == 2 && bytes[1] == '\r'));
 }
 
-/* Returns -1 if the command cannot go on. */
+/* Takes the next bytes of a list of objects.  If they are damaged, the source
+ * ends with a warning.  Returns -1 if the command cannot go on. */
 static int
 take_piece(struct source *s, const char *bytes, size_t n, struct err *e)
 {

@@ -30,8 +30,9 @@ struct tally {
 	uint64_t odd_line;
 	uint64_t duplicates; /* facts that stood in several files */
 	uint64_t damaged;    /* files that could not be read to the end */
-	uint64_t facts[FACT_COUNT]; /* facts that were taken */
-	/* Machines that were created, or first seen while they booted. */
+	uint64_t facts[FACT_COUNT]; /* facts that were taken, by kind */
+	/* Number of machines that were created, or first seen while they
+	 * booted, by who created them (enum fact_maker). */
 	uint64_t makers[MAKER_COUNT];
 	uint64_t disrupted; /* nodes of all decisions */
 	uint64_t pods;	    /* pods that all decisions had to move */

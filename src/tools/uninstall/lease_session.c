@@ -14,7 +14,7 @@
  * and every wait drives them together with all other requests.
  */
 
-#define GIVE_UP_MS 2000
+#define GIVE_UP_MS 2000 /* how long giving up the Lease may take */
 
 struct lease_session {
 	struct lease_session_setup s;

@@ -229,7 +229,7 @@ wait_for(struct uninstall *u, const struct cleanup_todo *todo, struct err *e)
 	return cleanup_call_wait(&u->call, todo->wait_ms, e);
 }
 
-/* Returns -1 if the command cannot go on. */
+/* Performs one step.  Returns -1 if the command cannot go on. */
 static int
 do_step(struct uninstall *u, const struct cleanup_todo *todo, struct err *e)
 {

@@ -37,8 +37,8 @@ blocks(const struct json *budget)
 	return blocked;
 }
 
-/* Copies a text of the reference.  A text that does not fit counts as
- * missing. */
+/* Copies the string `key` of a nodeClassRef.  Leaves *dst unchanged if the
+ * string is missing or does not fit. */
 static void
 class_copy(const struct json *ref, const char *key, char *dst, size_t cap)
 {

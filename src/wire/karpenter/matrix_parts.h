@@ -21,8 +21,8 @@ struct life {
 	char pool[NODEPOOL_BYTES];
 	int64_t birth_ms, first_ms, last_ms;
 	enum fact_maker maker;
-	/* Whether a step of the counter of creations (made), or of disruptions
-	 * (decided), was assigned to this Node. */
+	/* made: a step of the counter of creations was assigned to this Node.
+	 * decided: a step of the counter of disruptions was. */
 	bool made, decided;
 };
 
@@ -34,7 +34,8 @@ struct grown {
 	char pool[NODEPOOL_BYTES], reason[NODEPOOL_BYTES];
 	int64_t at_ms;
 	long long by;
-	bool first; /* Whether it is the first sample of its series. */
+	/* No earlier sample is known, so the step is the whole first value. */
+	bool first;
 };
 
 /* The last sample of a counter, whose series may go on in the next answer. */

@@ -19,10 +19,13 @@
  * counted, so the page is always complete HTML.
  */
 
+/* Maximum numbers of items in the lists of the page.  MACHINES_SHOWN is for the
+ * list of machines, which is an answer of its own. */
 #define SCOPES_SHOWN 20
 #define NODEPOOLS_SHOWN 100
 #define TURNS_SHOWN 30
 #define MACHINES_SHOWN 500
+/* Bytes that are reserved for what follows the last machine. */
 #define LIST_TAIL_BYTES 512
 #define TAIL_BYTES                                                             \
 	16384 /* for what has no bound of its own: axis,

@@ -128,7 +128,7 @@ enum machine_free {
 	 * manage it, or with MODE_OBSERVE an earlier hold is still on it. */
 	FREE_UNSAID,
 	FREE_NOW,
-	FREE_THEN, /* at the end of words_until */
+	FREE_THEN, /* at until->at_ms, when the hold ends */
 	FREE_SOON, /* once the hold is removed, which is due */
 	FREE_UNKNOWN,
 	FREE_PERSON, /* when a person removes the hold */

@@ -20,10 +20,10 @@
  * that other formats use as well are in words.c.
  */
 
-#define TURNS_SHOWN 20 /* a terminal's page */
-#define TAIL_BYTES 512 /* for what follows the last item */
-#define COLUMNS_LEAST 8
-#define ROWS_SHOWN 2000 /* of the list of machines */
+#define TURNS_SHOWN 20	/* maximum number of turns shown: a page */
+#define TAIL_BYTES 512	/* reserved for what follows the last item */
+#define COLUMNS_LEAST 8 /* least width of a column of names */
+#define ROWS_SHOWN 2000 /* maximum number of machines in the list */
 
 /* --- names, times and durations ------------------------------------------- */
 

@@ -19,11 +19,11 @@
  * row that has no room is taken back and counted.
  */
 
-#define ROWS_SHOWN 30
+#define ROWS_SHOWN 30	/* maximum number of rows */
 #define FULL 10000	/* the width, in hundredths of a percent */
-#define SEEN 30		/* a narrower box could not be seen */
+#define SEEN 30		/* width of the narrowest box, to be seen */
 #define WORDS_WIDE 2200 /* the share that "held 03:04" takes on a phone */
-#define TICKS 8
+#define TICKS 8		/* maximum number of ticks on the axis */
 
 /* A hold that is over, as the turn that ended it says, or a hold by a
  * hold-until. */

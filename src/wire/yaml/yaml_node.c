@@ -11,7 +11,9 @@
 #include "core/base/utf8.h"
 #include "yaml_node.h"
 
-#define FILE_SHOWN 100 /* err.text has 240 bytes for everything */
+/* Bytes of a file's name and of a value that an error shows.  err.text has 240
+ * bytes for everything. */
+#define FILE_SHOWN 100
 #define VALUE_SHOWN 40
 
 void
