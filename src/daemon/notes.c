@@ -324,20 +324,9 @@ report_invalid(const struct note *n, struct event_recorder *rec)
 static void
 log_ticket(const struct note *n)
 {
-	static const char *const problems[] = {
-		[TICKET_ENDLESS] = "it lacks renewTime or leaseDurationSeconds",
-		[TICKET_OVER] = "it was over already when it was seen",
-		[TICKET_LONG] = "it holds for 7 days without renewal at most",
-		[TICKET_AHEAD] = "its renewTime is ahead of the API server's "
-				 "clock, so it counts from when it was seen",
-		[TICKET_BROAD] = "it has too many or too long patterns; the "
-				 "rest of them hold nothing",
-		[TICKET_FULL] = "there are 1000 others, and it holds nothing",
-	};
-
 	LOG(LOG_WARN, "ticket", LS("name", n->name),
 	    LS("holder", n->as.ticket.holder),
-	    LS("problem", problems[n->as.ticket.flaw]));
+	    LS("problem", ticket_problem(n->as.ticket.flaw)));
 }
 
 void

@@ -159,6 +159,8 @@ bool state_scope_status(struct state *s, const struct figures *f, uint32_t *i,
 			struct scope_status *out);
 bool state_nodepool_status(struct state *s, const struct figures *f,
 			   uint32_t *i, struct nodepool_status *out);
+bool state_ticket_status(struct state *s, uint32_t *i,
+			 struct ticket_status *out);
 bool state_machine(struct state *s, const char *name,
 		   struct machine_status *out);
 /* Calls controller_machine_next until it has found a machine.  It takes the

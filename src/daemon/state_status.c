@@ -103,6 +103,16 @@ state_nodepool_status(struct state *s, const struct figures *f, uint32_t *i,
 }
 
 bool
+state_ticket_status(struct state *s, uint32_t *i, struct ticket_status *out)
+{
+	struct now now = clock_now(s->clock);
+	bool any = controller_ticket_status(lock(s), i, now, out);
+
+	unlock(s);
+	return any;
+}
+
+bool
 state_machine(struct state *s, const char *name, struct machine_status *out)
 {
 	struct now now = clock_now(s->clock);

@@ -263,6 +263,12 @@ next_nodepool(void *ctx, uint32_t *i, struct nodepool_status *out)
 }
 
 static bool
+next_ticket(void *ctx, uint32_t *i, struct ticket_status *out)
+{
+	return state_ticket_status(((struct status *)ctx)->shared, i, out);
+}
+
+static bool
 next_turn(void *ctx, uint64_t *before, struct turn *out)
 {
 	struct status *t = ctx;
@@ -278,6 +284,7 @@ overview(struct status *t, struct server_reply *a, enum status_format f,
 	const struct status_items items = {.ctx = t,
 					   .scope = next_scope,
 					   .nodepool = next_nodepool,
+					   .ticket = next_ticket,
 					   .turn = next_turn};
 	char *text = room_for(a, f);
 	struct status_head h;

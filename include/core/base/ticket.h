@@ -68,6 +68,9 @@ bool ticket_names(const struct ticket *t, const char *nodepool);
  * ticket does not say it. */
 int64_t ticket_until_ms(const struct ticket *t, int64_t seen_ms);
 
+/* Returns in words what the flaw means, or NULL for TICKET_GOOD.  Static. */
+const char *ticket_problem(enum ticket_flaw flaw);
+
 /* Returns what is wrong with the ticket; the first of them if there are several
  * reasons. */
 enum ticket_flaw ticket_flaw(const struct ticket *t, int64_t seen_ms);

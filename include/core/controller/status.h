@@ -160,6 +160,7 @@ struct nodepool_status {
 	struct nodepool nodepool; /* its annotations, also the bad ones */
 	enum nodepool_out out;
 	bool by_hand;	     /* its hold-until is in force */
+	bool by_ticket;	     /* a ticket holds it for longer than that */
 	bool released_ahead; /* its released-at lies in the future, so it does
 				not count yet */
 	struct nodepool_figures n;
@@ -168,6 +169,19 @@ struct nodepool_status {
 bool controller_nodepool_status(const struct controller *s,
 				const struct figures *f, uint32_t *i,
 				struct now now, struct nodepool_status *out);
+
+/* --- tickets -------------------------------------------------------------- */
+
+struct ticket_status {
+	char name[NAME_BYTES], holder[TICKET_HOLDER_BYTES];
+	char reason[REASON_BYTES];
+	int64_t until_ms;   /* when it ends; STAMP_NONE if it does not hold */
+	uint32_t nodepools; /* how many NodePools it holds */
+	enum ticket_flaw flaw;
+};
+/* The same for the tickets that have been seen. */
+bool controller_ticket_status(const struct controller *s, uint32_t *i,
+			      struct now now, struct ticket_status *out);
 
 /* --- one machine ---------------------------------------------------------- */
 
@@ -200,9 +214,10 @@ struct machine_status {
 	/* Its own deadline.  While the machine boots, this is the deadline that
 	 * it would have if it became ready now.  STAMP_NONE if it has none. */
 	int64_t own_ms;
-	/* The NodePool's hold-until while it holds the machine, otherwise
-	 * STAMP_NONE. */
+	/* The end of its NodePool's hold-until or tickets while they hold it,
+	 * otherwise STAMP_NONE. */
 	int64_t manual_ms;
+	bool by_ticket; /* manual_ms is the end of a ticket */
 	/* The reason that a person gave for the hold-until, or "". */
 	char reason[REASON_BYTES];
 	uint32_t scope; /* for controller_scope_status; NO_ID if it has none */

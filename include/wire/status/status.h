@@ -82,12 +82,13 @@ struct status_head {
 };
 
 /* The caller's iterators.  They work like controller_scope_status,
- * controller_nodepool_status and controller_turn.  They are callbacks so that
- * the caller can take its lock for each item. */
+ * controller_nodepool_status, controller_ticket_status and controller_turn.
+ * They are callbacks so that the caller can take its lock for each item. */
 struct status_items {
 	void *ctx;
 	bool (*scope)(void *ctx, uint32_t *i, struct scope_status *out);
 	bool (*nodepool)(void *ctx, uint32_t *i, struct nodepool_status *out);
+	bool (*ticket)(void *ctx, uint32_t *i, struct ticket_status *out);
 	bool (*turn)(void *ctx, uint64_t *before, struct turn *out);
 };
 

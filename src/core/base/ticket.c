@@ -52,6 +52,24 @@ ticket_until_ms(const struct ticket *t, int64_t seen_ms)
 	       (t->lasts_ms < TICKET_MAX_MS ? t->lasts_ms : TICKET_MAX_MS);
 }
 
+const char *
+ticket_problem(enum ticket_flaw flaw)
+{
+	static const char *const problems[] = {
+		[TICKET_GOOD] = NULL,
+		[TICKET_ENDLESS] = "it lacks renewTime or leaseDurationSeconds",
+		[TICKET_OVER] = "it was over already when it was seen",
+		[TICKET_LONG] = "it holds for 7 days without renewal at most",
+		[TICKET_AHEAD] = "its renewTime is ahead of the API server's "
+				 "clock, so it counts from when it was seen",
+		[TICKET_BROAD] = "it has too many or too long patterns; the "
+				 "rest of them hold nothing",
+		[TICKET_FULL] = "there are 1000 others, and it holds nothing",
+	};
+
+	return problems[flaw];
+}
+
 enum ticket_flaw
 ticket_flaw(const struct ticket *t, int64_t seen_ms)
 {

@@ -246,7 +246,9 @@ controller_nodepool_status(const struct controller *s, const struct figures *f,
 		terms = nodepools_terms_at(&s->nodepools, *i, now.server_ms);
 		*out = (struct nodepool_status){
 			.nodepool = *p,
-			.by_hand = terms.until_ms != STAMP_NONE,
+			.by_hand = !terms.out &&
+				   p->hold_until_ms > now.server_ms,
+			.by_ticket = terms.by_ticket,
 			.released_ahead = p->released_at_ms > now.server_ms,
 			.out = terms.uncounted,
 		};
@@ -257,6 +259,33 @@ controller_nodepool_status(const struct controller *s, const struct figures *f,
 		return true;
 	}
 	return false;
+}
+
+/* --- tickets -------------------------------------------------------------- */
+
+bool
+controller_ticket_status(const struct controller *s, uint32_t *i,
+			 struct now now, struct ticket_status *out)
+{
+	const struct ticket_entry *e;
+
+	while (*i < s->tickets.top && s->tickets.at[*i].ticket.name[0] == '\0')
+		(*i)++;
+	if (*i >= s->tickets.top)
+		return false;
+	e = &s->tickets.at[(*i)++];
+	*out = (struct ticket_status){.until_ms = e->until_ms > now.server_ms
+							  ? e->until_ms
+							  : STAMP_NONE,
+				      .flaw = e->flaw};
+	memcpy(out->name, e->ticket.name, sizeof(out->name));
+	memcpy(out->holder, e->ticket.holder, sizeof(out->holder));
+	memcpy(out->reason, e->ticket.reason, sizeof(out->reason));
+	for (uint32_t k = 0; k < s->nodepools.top; k++)
+		out->nodepools += out->until_ms != STAMP_NONE &&
+				  s->nodepools.at[k].name[0] != '\0' &&
+				  tickets_holds(e, k);
+	return true;
 }
 
 /* --- one machine ---------------------------------------------------------- */
@@ -311,9 +340,11 @@ fill_manual(const struct controller *s, struct now now,
 {
 	const struct nodepool *p = nodepools_find(&s->nodepools, out->nodepool);
 
-	out->manual_ms =
-		nodepools_terms(&s->nodepools, out->nodepool, now.server_ms)
-			.until_ms;
+	struct nodepool_terms terms =
+		nodepools_terms(&s->nodepools, out->nodepool, now.server_ms);
+
+	out->manual_ms = terms.until_ms;
+	out->by_ticket = terms.by_ticket;
 	if (out->manual_ms != STAMP_NONE)
 		(void)str_copy(out->reason, sizeof(out->reason),
 			       nodepool_reason(p));

@@ -266,7 +266,24 @@ write_nodepool(struct buf *b, const struct nodepool_status *p)
 		    p->n.opted_out, p->n.waiting, nodepools_out_name(p->out));
 	write_annotations(b, p);
 	write_invalid(b, p);
-	json_printf(b, ",'reason':%s}", known(p->nodepool.reason));
+	json_printf(b, ",'reason':%s", known(p->nodepool.reason));
+	if (p->by_ticket)
+		json_printf(b, ",'ticket':%s,'ticketUntil':%s",
+			    p->nodepool.ticket,
+			    MOMENT(nodepool_until_ms(&p->nodepool)));
+	buf_puts(b, "}");
+}
+
+/* --- tickets -------------------------------------------------------------- */
+
+static void
+write_ticket(struct buf *b, const struct ticket_status *t)
+{
+	json_printf(b,
+		    ",{'name':%s,'holder':%s,'reason':%s,'until':%s,"
+		    "'nodePools':%u,'problem':%s}",
+		    t->name, known(t->holder), known(t->reason),
+		    MOMENT(t->until_ms), t->nodepools, ticket_problem(t->flaw));
 }
 
 /* --- the history ---------------------------------------------------------- */
@@ -288,7 +305,8 @@ static void
 write_items(struct buf *b, const struct status_head *h,
 	    const struct status_items *items)
 {
-	uint64_t scopes = 0, nodepools = 0, turns = 0, before = UINT64_MAX;
+	uint64_t scopes = 0, nodepools = 0, tickets = 0, turns = 0;
+	uint64_t before = UINT64_MAX;
 	/* Each list may use the room that the lists before it have left. */
 	size_t room = b->cap - TAIL_BYTES;
 	struct buf was;
@@ -315,6 +333,19 @@ write_items(struct buf *b, const struct status_head *h,
 		words_settle(b, &was, room / 4 * 3, &nodepools);
 	}
 	buf_puts(b, "]");
+	if (h->report.table.has_tickets) {
+		json_printf(b, ",'tickets':[");
+		was = *b;
+		for (struct {
+			     uint32_t i;
+			     struct ticket_status t;
+		     } x = {0};
+		     items->ticket(items->ctx, &x.i, &x.t); was = *b) {
+			write_ticket(b, &x.t);
+			words_settle(b, &was, room / 8 * 7, &tickets);
+		}
+		buf_puts(b, "]");
+	}
 	json_printf(b, ",'history':[");
 	was = *b;
 	for (struct turn t; items->turn(items->ctx, &before, &t); was = *b) {
@@ -324,9 +355,12 @@ write_items(struct buf *b, const struct status_head *h,
 	buf_puts(b, "]");
 	json_printf(b,
 		    ",'leftOut':{'scopes':%llu,'nodePools':%llu,"
-		    "'history':%llu}",
+		    "'history':%llu",
 		    (unsigned long long)scopes, (unsigned long long)nodepools,
 		    (unsigned long long)turns);
+	if (h->report.table.has_tickets)
+		json_printf(b, ",'tickets':%llu", (unsigned long long)tickets);
+	buf_puts(b, "}");
 }
 
 void

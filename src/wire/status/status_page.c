@@ -51,6 +51,12 @@ count_scopes(const struct status_items *items, struct tally *t)
 	}
 }
 
+static bool
+is_by_hand(const struct nodepool_status *p)
+{
+	return p->by_hand || p->by_ticket;
+}
+
 static void
 count_by_hand(const struct status_items *items, struct hand_holds *hand)
 {
@@ -59,8 +65,8 @@ count_by_hand(const struct status_items *items, struct hand_holds *hand)
 	for (uint32_t i = 0; items->nodepool(items->ctx, &i, &p);) {
 		int64_t until_ms = nodepool_until_ms(&p.nodepool);
 
-		hand->nodepools += p.out == NODEPOOL_IN || p.by_hand;
-		if (!p.by_hand)
+		hand->nodepools += p.out == NODEPOOL_IN || is_by_hand(&p);
+		if (!is_by_hand(&p))
 			continue;
 		if (hand->held++ == 0 || until_ms < hand->first_ms)
 			hand->first_ms = until_ms;
@@ -416,7 +422,7 @@ has_bad(const struct nodepool_status *p)
 static int
 rank(const struct nodepool_status *p)
 {
-	if (p->n.waiting > 0 || p->by_hand || has_bad(p))
+	if (p->n.waiting > 0 || is_by_hand(p) || has_bad(p))
 		return 0;
 	return p->n.held + p->n.by_people + p->n.opted_out > 0 ? 1 : 2;
 }
@@ -446,6 +452,11 @@ put_annotations(struct buf *b, const struct nodepool_status *p)
 		buf_printf(b, "<p class=\"x\">%s: &quot;", key);
 		html_name(b, value);
 		buf_printf(b, "&quot; does not count, %s</p>", why);
+	}
+	if (p->by_ticket) {
+		buf_puts(b, "<p>held by ");
+		html_name(b, p->nodepool.ticket);
+		buf_puts(b, "</p>");
 	}
 	if (p->nodepool.reason[0] != '\0') {
 		buf_puts(b, "<p>reason: ");

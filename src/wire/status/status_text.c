@@ -326,6 +326,14 @@ write_annotations(struct buf *b, size_t indent, const struct nodepool_status *p)
 		(void)status_text_safe(b, value);
 		buf_printf(b, "\" does not count, %s\n", why);
 	}
+	if (p->by_ticket) {
+		column(b, "", indent);
+		buf_puts(b, "held until ");
+		moment(b, nodepool_until_ms(&p->nodepool));
+		buf_puts(b, " by ");
+		(void)status_text_safe(b, p->nodepool.ticket);
+		buf_puts(b, "\n");
+	}
 	if (p->nodepool.reason[0] != '\0') {
 		column(b, "", indent);
 		buf_puts(b, "reason: ");

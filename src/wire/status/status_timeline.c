@@ -310,9 +310,10 @@ nodepool_rows(struct buf *b, struct chart *c, const struct status_items *items)
 	struct nodepool_status p;
 
 	for (uint32_t i = 0; items->nodepool(items->ctx, &i, &p);) {
-		struct stretch now = {p.by_hand ? "p" : NULL, c->known_ms,
+		bool by_hand = p.by_hand || p.by_ticket;
+		struct stretch now = {by_hand ? "p" : NULL, c->known_ms,
 				      c->h->now_ms, 14};
-		bool any = p.by_hand;
+		bool any = by_hand;
 
 		for (unsigned k = 0; k < c->past_n; k++) {
 			if (!is_of(&c->past[k], p.nodepool.name, true))

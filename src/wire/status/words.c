@@ -246,7 +246,7 @@ words_until(const struct machine_status *m, const struct scope_status *scope,
 	if (m->manual_ms != STAMP_NONE && m->manual_ms > u.at_ms) {
 		u.at_ms = m->manual_ms;
 		u.earliest = false;
-		u.why = "hold-until";
+		u.why = m->by_ticket ? "ticket" : "hold-until";
 	}
 	return u;
 }
@@ -314,7 +314,8 @@ words_row_why(const struct machine_status *m, const struct machine_until *until,
 						"value";
 
 	*with_reason = what == NULL && m->reason[0] != '\0' &&
-		       strcmp(until->why, "hold-until") == 0;
+		       (strcmp(until->why, "hold-until") == 0 ||
+			strcmp(until->why, "ticket") == 0);
 	if (what != NULL)
 		snprintf(out, ROW_WHY_BYTES, "%s", what);
 	else
@@ -343,7 +344,7 @@ words_annotation(const struct nodepool_status *p, enum nodepool_key k,
 		return n->disabled;
 	case NODEPOOL_HOLD_UNTIL:
 		if (p->by_hand)
-			stamp_format(nodepool_until_ms(n), out);
+			stamp_format(n->hold_until_ms, out);
 		return p->by_hand;
 	case NODEPOOL_RELEASED_AT:
 		if (n->released_at_ms == STAMP_NONE || p->released_ahead)

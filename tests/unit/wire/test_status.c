@@ -58,8 +58,26 @@ a_turn(void *ctx, uint64_t *before, struct turn *out)
 	return true;
 }
 
-static const struct status_items items = {
-	.scope = a_scope, .nodepool = a_nodepool, .turn = a_turn};
+static bool
+a_ticket(void *ctx, uint32_t *i, struct ticket_status *out)
+{
+	static const struct ticket_status tickets[] = {
+		{.name = "ci-42", .holder = "runner-7", .reason = "helm upgrade",
+		 .until_ms = T + 60 * MIN, .nodepools = 3},
+		{.name = "old", .until_ms = STAMP_NONE, .flaw = TICKET_OVER},
+	};
+
+	(void)ctx;
+	if (*i == 2)
+		return false;
+	*out = tickets[(*i)++];
+	return true;
+}
+
+static const struct status_items items = {.scope = a_scope,
+					  .nodepool = a_nodepool,
+					  .ticket = a_ticket,
+					  .turn = a_turn};
 
 /* The example of docs/status.md. */
 static void
@@ -259,6 +277,42 @@ START_TEST(test_json)
 		json_member(json_first(json_member(root, "history")),
 			    "heldFor")));
 	json_free(root);
+}
+END_TEST
+
+/* Tickets are told only where they are followed. */
+START_TEST(test_tickets)
+{
+	const struct json *t;
+	struct json *root;
+
+	write(STATUS_JSON);
+	ck_assert_ptr_null(strstr(text, "ickets"));
+	head.report.table.has_tickets = true;
+	nodepool.by_ticket = true;
+	nodepool.nodepool.ticket_ms = T + 24 * 60 * MIN;
+	strcpy(nodepool.nodepool.ticket, "ticket ci-42 of runner-7");
+	root = parse(write(STATUS_JSON));
+	t = json_first(json_member(root, "tickets"));
+	ck_assert(json_says(t, "name", "ci-42"));
+	ck_assert(json_says(t, "holder", "runner-7"));
+	ck_assert(json_says(t, "reason", "helm upgrade"));
+	ck_assert(json_says(t, "until", "2026-01-02T04:04:05Z"));
+	ck_assert_ptr_nonnull(strstr(text, "\"nodePools\":3,\"problem\":null"));
+	ck_assert_ptr_nonnull(
+		strstr(text, "\"name\":\"old\",\"holder\":null,\"reason\":null,"
+			     "\"until\":null,\"nodePools\":0,\"problem\":\"it "
+			     "was over already when it was seen\""));
+	t = json_first(json_member(root, "nodePools"));
+	ck_assert(json_says(t, "ticket", "ticket ci-42 of runner-7"));
+	ck_assert(json_says(t, "ticketUntil", "2026-01-03T03:04:05Z"));
+	json_free(root);
+	write(STATUS_TEXT);
+	ck_assert_ptr_nonnull(strstr(text, "held until 2026-01-03T03:04:05Z by "
+				     "ticket ci-42 of runner-7"));
+	write(STATUS_HTML);
+	ck_assert_ptr_nonnull(strstr(text, "<p>held by ticket ci-42 of "
+					   "runner-7</p>"));
 }
 END_TEST
 
@@ -1673,6 +1727,7 @@ main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, test_text);
 	tcase_add_test(tc, test_json);
+	tcase_add_test(tc, test_tickets);
 	tcase_add_test(tc, test_follower);
 	tcase_add_loop_test(tc, test_other, 0,
 			    sizeof(others) / sizeof(others[0]));
