@@ -209,7 +209,7 @@ FAULTS = [
     ("NodePools that want a look come last", SAID, PAGE,
      "if (rank(&p) != r)", "if (rank(&p) != 2 - r)"),
     ("a bad annotation wants no look", SAID, PAGE,
-     "p->by_hand || has_bad(p))", "p->by_hand)"),
+     "is_by_hand(p) || has_bad(p))", "is_by_hand(p))"),
     ("19 scopes on the page", SAID, PAGE,
      "shown > SCOPES_SHOWN ? 0", "shown >= SCOPES_SHOWN ? 0"),
     ("a page that stands still goes on in its links", SAID, PAGE,

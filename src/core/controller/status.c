@@ -246,8 +246,8 @@ controller_nodepool_status(const struct controller *s, const struct figures *f,
 		terms = nodepools_terms_at(&s->nodepools, *i, now.server_ms);
 		*out = (struct nodepool_status){
 			.nodepool = *p,
-			.by_hand = !terms.out &&
-				   p->hold_until_ms > now.server_ms,
+			.by_hand =
+				!terms.out && p->hold_until_ms > now.server_ms,
 			.by_ticket = terms.by_ticket,
 			.released_ahead = p->released_at_ms > now.server_ms,
 			.out = terms.uncounted,

@@ -311,8 +311,8 @@ START_TEST(test_tickets)
 	ck_assert_ptr_nonnull(strstr(text, "held until 2026-01-03T03:04:05Z by "
 				     "ticket ci-42 of runner-7"));
 	write(STATUS_HTML);
-	ck_assert_ptr_nonnull(strstr(text, "<p>held by ticket ci-42 of "
-					   "runner-7</p>"));
+	ck_assert_ptr_nonnull(strstr(text, "<p>held by <bdi>ticket ci-42 of "
+					   "runner-7</bdi></p>"));
 }
 END_TEST
 
