@@ -273,6 +273,7 @@ sim-quick: $(SIM)  ## the core in a modelled world: named histories, SEEDS rando
 	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) large 1 $$(($(SEEDS) / 4)) $(JOBS)
 	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) spec 1 $$(($(SEEDS) / 4)) $(JOBS)
 	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) observe 1 $$(($(SEEDS) / 4)) $(JOBS)
+	@SIM_SEEDS=$${SIM_SEEDS:-tests/sim/seeds} $(SIM) tickets 1 $$(($(SEEDS) / 4)) $(JOBS)
 
 sim: SEEDS = 100000
 sim: sim-quick  ## the same with 100,000 seeds

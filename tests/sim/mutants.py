@@ -1134,7 +1134,8 @@ def killer(core, sim, fixture):
             ("seed", ["seeds", "1", SEEDS, "2"]),
             ("uninstall", ["uninstall", "1", SEEDS // 4, "2"]),
             ("large", ["large", "1", SEEDS // 4, "2"]),
-            ("spec", ["spec", "1", SEEDS // 4, "2"])):
+            ("spec", ["spec", "1", SEEDS // 4, "2"]),
+            ("tickets", ["tickets", "1", SEEDS // 4, "2"])):
         done = run([program, *args])
         if done.returncode:
             text = [line for line in done.stdout.splitlines()
