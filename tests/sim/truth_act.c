@@ -414,7 +414,7 @@ truth_action(struct holder *h, const struct action *a)
 	struct world *w = h->w;
 	struct truth *t = w->truth;
 	struct thing *o = thing_named(w, a->kind, a->name);
-	bool list = a->act == ACT_LIST_CLAIMS || a->act == ACT_LIST_NODEPOOLS;
+	bool list = act_lists(a->act);
 	bool release = a->act == ACT_CLEAR && strcmp(a->reason, "quiet") == 0;
 	bool drifted = a->act == ACT_CLEAR && strcmp(a->reason, "drifted") == 0;
 	int64_t late = holder_lag_ms(h) + LAG_MS;

@@ -334,9 +334,10 @@ replay_new(const struct rules *rules, struct roster *roster,
 	if (r == NULL)
 		return NULL;
 	r->rules = *rules;
+	r->rules.tickets[0] = '\0'; /* No log has tickets. */
 	r->roster = roster;
 	r->now_ms = r->start_ms = r->wake_ms = start_ms;
-	r->controller = controller_new(rules, roster->max, 1, &r->counters);
+	r->controller = controller_new(&r->rules, roster->max, 1, &r->counters);
 	r->at = calloc(roster->max, sizeof(*r->at));
 	r->pools = calloc(POOLS_KNOWN, sizeof(*r->pools));
 	r->waits = waits_new(setup);
