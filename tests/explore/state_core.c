@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "core/controller/controller_state.h"
 #include "mix.h"
 
@@ -34,6 +36,47 @@ nodepool(struct mix *m, const struct nodepool *p)
 	mix_server(m, p->released_at_ms);
 	mix(m, (uint64_t)p->hold_ms);
 	mix(m, (uint64_t)p->max_hold_ms);
+	mix_server(m, p->ticket_ms);
+	mix_server(m, p->ticket_next_ms);
+	mix_text(m, p->ticket);
+}
+
+static void
+ticket(struct mix *m, const struct controller *s, const struct ticket_entry *e)
+{
+	mix_text(m, e->ticket.name);
+	if (e->ticket.name[0] == '\0')
+		return;
+	mix_text(m, e->ticket.uid);
+	mix_text(m, e->ticket.holder);
+	mix_text(m, e->ticket.reason);
+	mix_server(m, e->ticket.renewed_ms);
+	mix(m, (uint64_t)e->ticket.lasts_ms);
+	mix(m, e->ticket.all | e->flaw << 1 |
+		       (uint64_t)e->ticket.left_out << 8);
+	for (const char *p = e->ticket.patterns; *p != '\0'; p += strlen(p) + 1)
+		mix_text(m, p);
+	mix_server(m, e->seen_ms);
+	mix_server(m, e->until_ms);
+	mix(m, e->generation == s->views.at[KIND_TICKET].generation);
+	for (uint32_t i = 0; i < s->nodepools.top; i++)
+		mix(m, tickets_holds(e, i));
+}
+
+static void
+tickets(struct mix *m, const struct controller *s)
+{
+	for (uint32_t i = 0; i < s->tickets.top; i++)
+		ticket(m, s, &s->tickets.at[i]);
+	for (uint32_t i = 0; i < s->tickets.max; i++)
+		if (s->tickets.turned_away[i] != 0)
+			mix(m, s->tickets.turned_away[i]);
+	for (uint32_t i = 0; i < s->nodepools.top; i++)
+		if (s->nodepools.at[i].ticket_ms != STAMP_NONE)
+			mix(m, s->nodepools.at[i].ticket_place);
+	mix(m, s->ticket_lines == s->ticket_lines_then);
+	mix(m, s->release.without);
+	mix_boot(m, s->release.failing_boot_ms);
 }
 
 void
@@ -330,6 +373,8 @@ mix_controller(struct mix *m, const struct controller *s)
 	later(m, &s->writes);
 	past(m, &s->replacements);
 	nodepools(m, s);
+	if (rules_tickets(&s->rules))
+		tickets(m, s);
 	clocks(m, s);
 	for (int k = 0; k < VIEW_COUNT; k++)
 		view(m, &s->views.at[k]);

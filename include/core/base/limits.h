@@ -238,7 +238,7 @@
 #define HAND_SERIES_MAX 1024
 /* Size of the buffer for the metrics page.  4,096 scopes, as many NodePools
  * held by hand, and every status code of every method need 1.3 MiB. */
-#define METRICS_PAGE_BYTES (1408u << 10)
+#define METRICS_PAGE_BYTES (1412u << 10)
 /* Size of the buffer for one reply of /status.  A cluster with dozens of
  * NodePools needs 30 KiB, a full history another 170 KiB. */
 #define STATUS_PAGE_BYTES (384u << 10)
@@ -511,6 +511,20 @@
 /* Timeout for a reply.  Prometheus gives up a query after two minutes. */
 #define PROMETHEUS_MS 180000
 
+/* --- the command hold ----------------------------------------------------- */
+
+/* How long `hold --for` tries to write the ticket. */
+#define HOLD_WRITE_MS 30000
+/* How long `hold --while` waits until the leader holds.  A watch line takes
+ * milliseconds, and a new leader up to ten seconds for its first lists. */
+#define HOLD_LEADER_MS 15000
+/* Maximum time at the end for deleting the ticket. */
+#define HOLD_END_MS 5000
+/* The longest time between two questions to Prometheus. */
+#define HOLD_EVERY_MAX_MS 3600000
+/* Maximum size of an expression for Prometheus. */
+#define HOLD_QUERY_MAX 4000
+
 /* --- the command record --------------------------------------------------- */
 
 /* Maximum number of Events that are kept until their NodeClaim appears. */
@@ -527,6 +541,8 @@
 
 /* The smallest memory limit that leaves space for the table. */
 #define MEMORY_MIN ((int64_t)64 << 20)
+/* The same if tickets are followed. */
+#define MEMORY_TICKETS_MIN ((int64_t)72 << 20)
 
 /* --- the log -------------------------------------------------------------- */
 

@@ -92,9 +92,9 @@ struct note {
 		} refused;
 		struct {
 			char uid[UID_BYTES];
-			int64_t until_ms;	   /* its hold-until, server
-						   time */
+			int64_t until_ms;	   /* server time */
 			char reason[REASON_BYTES]; /* "" if none was given */
+			bool ticket; /* by a ticket, and not by hold-until */
 		} manual;
 		struct {
 			char uid[UID_BYTES];

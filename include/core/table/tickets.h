@@ -28,8 +28,9 @@ struct ticket_entry {
 
 struct tickets {
 	struct ticket_entry *at; /* by place; a free place has the name "" */
-	uint32_t top, max;
+	uint32_t top, max, n;	 /* n are in the table */
 	struct index by_name;
+	uint32_t *turned_away; /* see tickets_turn_away */
 };
 
 /* Makes an empty table for max tickets.  *ts must not be moved afterwards.
@@ -41,12 +42,22 @@ void tickets_done(struct tickets *ts);
 struct ticket_entry *tickets_find(const struct tickets *ts, const char *name);
 /* Adds or replaces a ticket that was seen at now_ms.  Returns NULL if there is
  * no room.  The caller sets the bits of its NodePools if it is new or if its
- * patterns have changed (tickets_place). */
+ * patterns have changed (tickets_place).  If it is the same as before, it also
+ * ends when it did before: the clock may have been set since. */
 struct ticket_entry *tickets_put(struct tickets *ts, const struct ticket *t,
 				 uint32_t generation, int64_t now_ms);
-/* Returns whether both tickets hold the same, until the same moment. */
+/* Returns whether both tickets hold the same NodePools. */
+bool tickets_same_nodepools(const struct ticket *a, const struct ticket *b);
+/* Returns whether both tickets hold the same, until the same moment, and leave
+ * out as much. */
 bool tickets_same(const struct ticket *a, const struct ticket *b);
 void tickets_drop(struct tickets *ts, struct ticket_entry *e);
+/* Drops all tickets, and forgets which were turned away. */
+void tickets_forget(struct tickets *ts);
+/* Records that there was no room for the ticket with that name.  Returns
+ * whether this is new.  Of two names that have the same place in a table of
+ * hashes, only the latter is remembered. */
+bool tickets_turn_away(struct tickets *ts, const char *name);
 /* Returns a ticket that the list with this generation did not show, or NULL,
  * as nodepools_stale does. */
 struct ticket_entry *tickets_stale(const struct tickets *ts,

@@ -91,6 +91,7 @@ tell_nodepool(struct controller *s, const struct nodepool *old,
 	n = notes_put(&s->notes, NOTE_NODEPOOL_MANUAL, p->name);
 	memcpy(n->as.manual.uid, p->uid, sizeof(n->as.manual.uid));
 	n->as.manual.until_ms = nodepool_until_ms(p);
+	n->as.manual.ticket = nodepool_by_ticket(p);
 	(void)str_copy(n->as.manual.reason, sizeof(n->as.manual.reason),
 		       nodepool_reason(p));
 }
@@ -140,7 +141,11 @@ controller_nodepool_tickets(struct controller *s, uint32_t place,
 	if ((nodepool_until_ms(&old) > s->nodepools.ms) !=
 	    (nodepool_until_ms(&p) > now.server_ms))
 		controller_queue_all(s);
-	if (!views_leads(&s->views) || strcmp(old.ticket, p.ticket) == 0)
+	/* What is not yet shown in this lead is reported when it is shown. */
+	if (!views_leads(&s->views) ||
+	    !controller_was_shown(s, &s->nodepools.at[place]) ||
+	    (strcmp(old.ticket, p.ticket) == 0 &&
+	     nodepool_by_ticket(&old) == nodepool_by_ticket(&p)))
 		return;
 	tell_nodepool(s, &old, &p, now);
 	controller_turn_by_hand(s, &p, false, now);

@@ -56,7 +56,8 @@ controller_ticket(struct controller *s, const struct ticket *shown,
 			now.server_ms);
 	if (e == NULL) {
 		views_full(&s->views, KIND_TICKET);
-		tell_flaw(s, shown, TICKET_FULL);
+		if (tickets_turn_away(&s->tickets, shown->name))
+			tell_flaw(s, shown, TICKET_FULL);
 		return;
 	}
 	for (uint32_t i = 0; fresh && i < s->nodepools.top; i++)
@@ -111,13 +112,9 @@ void
 controller_tickets_forget(struct controller *s)
 {
 	struct nodepool p;
-	uint32_t i = 0;
-	struct ticket_entry *e;
 
-	/* No list has the generation 0, so all tickets are stale. */
-	while ((e = tickets_stale(&s->tickets, 0, &i)) != NULL)
-		tickets_drop(&s->tickets, e);
-	for (i = 0; i < s->nodepools.top; i++) {
+	tickets_forget(&s->tickets);
+	for (uint32_t i = 0; i < s->nodepools.top; i++) {
 		if (s->nodepools.at[i].name[0] == '\0')
 			continue;
 		p = s->nodepools.at[i];
@@ -134,6 +131,17 @@ controller_fresh_tickets(struct controller *s)
 	s->ticket_lines_then = s->ticket_lines;
 }
 
+/* Returns whether the ticket adds nothing to what is held at this moment.  If
+ * its known end comes while no line shows the renewal, the next fresh list
+ * decides. */
+static bool
+is_in_force(const struct ticket_entry *known, const struct ticket *t,
+	    int64_t now_ms)
+{
+	return known != NULL && known->until_ms > now_ms &&
+	       tickets_same_nodepools(&known->ticket, t);
+}
+
 void
 controller_fresh_ticket(struct controller *s, const struct ticket *t,
 			struct now now)
@@ -145,7 +153,10 @@ controller_fresh_ticket(struct controller *s, const struct ticket *t,
 	    ticket_until_ms(t, now_ms) <= now_ms ||
 	    (known == NULL && s->views.at[KIND_TICKET].full))
 		return;
-	release_unknown(&s->release);
+	/* Tickets that are renewed all the time must not stop the release of
+	 * what they do not hold. */
+	if (!is_in_force(known, t, now_ms))
+		release_unknown(&s->release);
 	/* If the watch has shown a ticket since the list began, the watch may
 	 * be newer than the list.  The next fresh list decides then. */
 	if (s->ticket_lines != s->ticket_lines_then)

@@ -107,6 +107,18 @@ release_unknown(struct release *r)
 	r->unknown++;
 }
 
+/* Moves the next try to the moment from which the release goes on without
+ * tickets, if the backoff would end after it. */
+static void
+try_in_time(struct release *r, int64_t boot_ms)
+{
+	int64_t at = r->failing_boot_ms + FRESH_TICKETS_MS;
+
+	if (r->failing_boot_ms != 0 && boot_ms < at &&
+	    r->not_before_boot_ms > at)
+		r->not_before_boot_ms = at;
+}
+
 /* Asks for the lists again, because one failed or showed what the table does
  * not know. */
 static enum release_result
@@ -120,6 +132,7 @@ again(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 		r->not_before_boot_ms =
 			boot_ms + pace_backoff(pace, r->tries, FRESH_RETRY_MS,
 					       BACKOFF_MAX_MS);
+		try_in_time(r, boot_ms);
 		return RELEASE_WAITS;
 	}
 	/* Machines that older lists allowed to be released wait as well. */
@@ -136,7 +149,7 @@ static bool
 goes_without(struct release *r, int64_t boot_ms, struct notes *notes)
 {
 	if (r->failing_boot_ms == 0)
-		r->failing_boot_ms = boot_ms;
+		r->failing_boot_ms = r->begun_boot_ms;
 	if (boot_ms < r->failing_boot_ms + FRESH_TICKETS_MS)
 		return false;
 	if (!r->without)

@@ -40,7 +40,7 @@ struct release {
 	int64_t begun_boot_ms; /* when the latest list of NodeClaims began */
 	int64_t done_boot_ms;  /* when the last good lists began, or 0 */
 	int64_t not_before_boot_ms;
-	/* Since when the list of tickets has failed, or 0. */
+	/* When the first lists began of which that of tickets failed, or 0. */
 	int64_t failing_boot_ms;
 	/* How many objects this list shows in a state that the table does not
 	 * know. */

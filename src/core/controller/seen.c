@@ -94,6 +94,15 @@ drop_stale(struct controller *s, enum kind kind, struct now now)
 		controller_tickets_listed(s, now);
 }
 
+/* Returns whether the table has room for more objects of this kind. */
+static bool
+has_room(const struct controller *s, enum kind kind)
+{
+	if (kind == KIND_TICKET)
+		return s->tickets.n < s->tickets.max;
+	return kind < KIND_COUNT && s->machines.count[kind] < s->machines.max;
+}
+
 void
 controller_listed(struct controller *s, enum kind kind, bool served,
 		  struct now now)
@@ -112,9 +121,7 @@ controller_listed(struct controller *s, enum kind kind, bool served,
 		drop_stale(s, kind, now);
 	else if (!v->listed)
 		causes_add(&s->causes, CAUSE_LISTED);
-	views_listed(&s->views, kind, served,
-		     kind < KIND_COUNT &&
-			     s->machines.count[kind] < s->machines.max);
+	views_listed(&s->views, kind, served, has_room(s, kind));
 	if (kind == KIND_TICKET)
 		controller_tickets_known(s, now);
 	if (kind == KIND_NODECLAIM && views_settled(&s->views))

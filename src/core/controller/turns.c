@@ -215,11 +215,13 @@ held_since_ms(const struct controller *s, const char *name,
 	return since_ms;
 }
 
-/* Returns whether a ticket held the NodePool. */
+/* Returns whether a ticket held the NodePool.  Without tickets it is a person's
+ * reason that begins like this. */
 static bool
-is_ticket(const struct turn *t)
+is_ticket(const struct controller *s, const struct turn *t)
 {
-	return strncmp(t->reason, TICKET_WORDS, strlen(TICKET_WORDS)) == 0;
+	return rules_tickets(&s->rules) &&
+	       strncmp(t->reason, TICKET_WORDS, strlen(TICKET_WORDS)) == 0;
 }
 
 /* Adds the turn that ends a hold or a release by hand.  `how` says how the hold
@@ -235,7 +237,7 @@ end_by_hand(struct controller *s, const struct nodepool *p,
 			 .until_ms = STAMP_NONE};
 	int64_t to_ms = now_ms;
 
-	if (how == TURN_BY_TIME && !is_ticket(was))
+	if (how == TURN_BY_TIME && !is_ticket(s, was))
 		to_ms = was->until_ms;
 	if (was->what == TURN_HELD && to_ms > was->at_ms)
 		t.held_ms = to_ms - held_since_ms(s, p->name, was);
@@ -274,7 +276,7 @@ controller_turn_by_hand(struct controller *s, const struct nodepool *p,
 	held = last_of(s, p->name, true, &was) > 0 && was.what == TURN_HELD;
 	/* The end of a ticket moves on, and a new leader does not know the
 	 * tickets yet. */
-	if (held && !releases && is_ticket(&was) &&
+	if (held && !releases && is_ticket(s, &was) &&
 	    (!s->views.at[KIND_TICKET].listed ||
 	     (holds && is_same_hold(&was, p))))
 		return;

@@ -30,8 +30,10 @@ tickets_init(struct tickets *ts, uint32_t max)
 	if (max == 0)
 		return 0;
 	ts->at = calloc(max, sizeof(*ts->at));
-	return ts->at == NULL || index_init(&ts->by_name, max, max, ticket_hash,
-					    ticket_same, ts)
+	ts->turned_away = calloc(max, sizeof(*ts->turned_away));
+	return ts->at == NULL || ts->turned_away == NULL ||
+			       index_init(&ts->by_name, max, max, ticket_hash,
+					  ticket_same, ts)
 		       ? -1
 		       : 0;
 }
@@ -40,6 +42,7 @@ void
 tickets_done(struct tickets *ts)
 {
 	free(ts->at);
+	free(ts->turned_away);
 	index_done(&ts->by_name);
 	*ts = (struct tickets){0};
 }
@@ -68,6 +71,7 @@ place_make(struct tickets *ts, const char *name)
 	ts->at[i] = (struct ticket_entry){.seen_ms = STAMP_NONE};
 	memcpy(ts->at[i].ticket.name, name, sizeof(ts->at[i].ticket.name));
 	index_add(&ts->by_name, i);
+	ts->n++;
 	return &ts->at[i];
 }
 
@@ -81,22 +85,33 @@ tickets_put(struct tickets *ts, const struct ticket *t, uint32_t generation,
 		e = place_make(ts, t->name);
 	if (e == NULL)
 		return NULL;
+	e->generation = generation;
+	if (e->seen_ms != STAMP_NONE && tickets_same(&e->ticket, t)) {
+		e->ticket = *t;
+		return e;
+	}
 	if (e->seen_ms == STAMP_NONE || strcmp(e->ticket.uid, t->uid) != 0 ||
 	    e->ticket.renewed_ms != t->renewed_ms)
 		e->seen_ms = now_ms;
 	e->ticket = *t;
 	e->until_ms = ticket_until_ms(t, e->seen_ms);
 	e->flaw = ticket_flaw(t, e->seen_ms);
-	e->generation = generation;
 	return e;
+}
+
+bool
+tickets_same_nodepools(const struct ticket *a, const struct ticket *b)
+{
+	return a->all == b->all &&
+	       memcmp(a->patterns, b->patterns, sizeof(a->patterns)) == 0;
 }
 
 bool
 tickets_same(const struct ticket *a, const struct ticket *b)
 {
 	return strcmp(a->uid, b->uid) == 0 && a->renewed_ms == b->renewed_ms &&
-	       a->lasts_ms == b->lasts_ms && a->all == b->all &&
-	       memcmp(a->patterns, b->patterns, sizeof(a->patterns)) == 0;
+	       a->lasts_ms == b->lasts_ms && a->left_out == b->left_out &&
+	       tickets_same_nodepools(a, b);
 }
 
 void
@@ -105,6 +120,28 @@ tickets_drop(struct tickets *ts, struct ticket_entry *e)
 	index_remove(&ts->by_name, (uint32_t)(e - ts->at));
 	e->ticket.name[0] = '\0';
 	e->until_ms = STAMP_NONE;
+	ts->n--;
+}
+
+void
+tickets_forget(struct tickets *ts)
+{
+	for (uint32_t i = 0; i < ts->top; i++)
+		if (ts->at[i].ticket.name[0] != '\0')
+			tickets_drop(ts, &ts->at[i]);
+	for (uint32_t i = 0; i < ts->max; i++)
+		ts->turned_away[i] = 0;
+}
+
+bool
+tickets_turn_away(struct tickets *ts, const char *name)
+{
+	uint32_t hash = index_hash_text(name) | 1; /* 0 is no name */
+	uint32_t *at = &ts->turned_away[hash / 2 % ts->max];
+	bool before = *at == hash;
+
+	*at = hash;
+	return !before;
 }
 
 struct ticket_entry *

@@ -38,6 +38,20 @@ node_new(const char *name, const char *owner_uid, int64_t created_ms)
 	return o;
 }
 
+struct ticket
+ticket_new(const char *name, const char *patterns, int64_t renewed_ms,
+	   int64_t lasts_ms)
+{
+	struct ticket t = {.renewed_ms = renewed_ms, .lasts_ms = lasts_ms};
+
+	snprintf(t.name, sizeof(t.name), "%s", name);
+	snprintf(t.uid, sizeof(t.uid), "%.30s", name);
+	snprintf(t.rv, sizeof(t.rv), "1");
+	snprintf(t.holder, sizeof(t.holder), "tester");
+	ticket_set_patterns(&t, patterns);
+	return t;
+}
+
 void
 object_hold(struct object *o, int64_t mark_ms)
 {

@@ -28,6 +28,13 @@ scene_again(void)
 	w = world_new(&rules, THINGS, 1);
 }
 
+void
+scene_tickets(void)
+{
+	strcpy(rules.tickets, "tickets");
+	scene_again();
+}
+
 /* --- machines ------------------------------------------------------------- */
 
 int64_t

@@ -24,6 +24,9 @@ void scene_teardown(void);
 /* Makes the world anew, under the rules as they are now. */
 void scene_again(void);
 
+/* The same, and from then on tickets hold NodePools. */
+void scene_tickets(void);
+
 /* --- machines ------------------------------------------------------------- */
 
 /* The API server's time as a stamp shows it: whole seconds. */

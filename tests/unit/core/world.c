@@ -41,6 +41,8 @@ world_new(const struct rules *r, uint32_t max, uint64_t seed)
 		w->events[k] = calloc(EVENTS, sizeof(struct event));
 		ck_assert_ptr_nonnull(w->events[k]);
 	}
+	w->tickets = calloc(TICKETS, sizeof(*w->tickets));
+	ck_assert_ptr_nonnull(w->tickets);
 	w->dice = dice_new(seed + 1);
 	w->boot_ms = START_BOOT;
 	w->offset_ms = START_SERVER - START_BOOT;
@@ -51,12 +53,21 @@ world_new(const struct rules *r, uint32_t max, uint64_t seed)
 	return w;
 }
 
+static void
+free_flights(struct world *w)
+{
+	for (int i = 0; i < FLIGHTS; i++) {
+		free(w->flights[i].fresh);
+		free(w->flights[i].tickets);
+	}
+}
+
 void
 world_restart(struct world *w, uint64_t seed)
 {
-	for (int i = 0; i < FLIGHTS; i++)
-		free(w->flights[i].fresh);
+	free_flights(w);
 	memset(w->flights, 0, sizeof(w->flights));
+	w->up[KIND_TICKET] = false;
 	controller_free(w->s);
 	controller_born(w, THINGS, seed);
 }
@@ -64,8 +75,8 @@ world_restart(struct world *w, uint64_t seed)
 void
 world_free(struct world *w)
 {
-	for (int i = 0; i < FLIGHTS; i++)
-		free(w->flights[i].fresh);
+	free_flights(w);
+	free(w->tickets);
 	for (int k = 0; k < KIND_COUNT; k++)
 		free(w->events[k]);
 	controller_free(w->s);
@@ -112,6 +123,40 @@ world_pool_gone(struct world *w, const char *name)
 	for (uint32_t i = 0; i < w->pools_n; i++)
 		if (strcmp(w->nodepools[i].name, name) == 0)
 			w->nodepools[i] = w->nodepools[--w->pools_n];
+}
+
+/* --- tickets -------------------------------------------------------------- */
+
+static bool
+is_watched(const struct world *w)
+{
+	return w->up[KIND_TICKET] && !w->frozen[KIND_TICKET];
+}
+
+void
+world_ticket(struct world *w, const struct ticket *t)
+{
+	uint32_t i = 0;
+
+	while (i < w->tickets_n && strcmp(w->tickets[i].name, t->name) != 0)
+		i++;
+	ck_assert_uint_lt(i, TICKETS);
+	w->tickets[i] = *t;
+	if (i == w->tickets_n)
+		w->tickets_n++;
+	api_version(++w->rv, w->tickets[i].rv);
+	if (is_watched(w))
+		controller_ticket(w->s, &w->tickets[i], world_now(w));
+}
+
+void
+world_ticket_gone(struct world *w, const char *name)
+{
+	for (uint32_t i = 0; i < w->tickets_n; i++)
+		if (strcmp(w->tickets[i].name, name) == 0)
+			w->tickets[i] = w->tickets[--w->tickets_n];
+	if (is_watched(w))
+		controller_ticket_gone(w->s, name, world_now(w));
 }
 
 /* --- objects -------------------------------------------------------------- */

@@ -24,6 +24,7 @@
 #define EVENTS 8192
 #define FLIGHTS 32
 #define POOLS 8
+#define TICKETS (TICKETS_MAX + 100)
 #define DAY 86400000
 #define START_BOOT 1000000
 #define START_SERVER 1767323045000	/* 2026-01-02 */
@@ -60,6 +61,8 @@ struct flight {
 	uint32_t fresh_n;
 	struct nodepool nodepools[POOLS];
 	uint32_t pools_n;
+	struct ticket *tickets;
+	uint32_t tickets_n;
 };
 
 struct world {
@@ -73,16 +76,19 @@ struct world {
 	uint32_t first[KIND_COUNT], last[KIND_COUNT];
 	struct nodepool nodepools[POOLS];	/* as the API server has them */
 	uint32_t pools_n;
-	/* A watch that is frozen is open, but no line arrives. */
-	bool up[KIND_COUNT], frozen[KIND_COUNT];
+	struct ticket *tickets;			/* the same */
+	uint32_t tickets_n;
+	/* A watch that is frozen is open, but no line arrives.  Of the kinds
+	 * that are no part of a machine, tickets alone can freeze. */
+	bool up[VIEW_COUNT], frozen[VIEW_COUNT];
 	bool unserved;		/* the API server knows no NodeClaims */
 	struct flight flights[FLIGHTS];
 	uint64_t rv;
 	int64_t watch_ms, reply_ms;	/* what a line, an answer may take */
 	int64_t retry_after_ms;		/* what REPLY_BUSY says */
 	enum reply_fault (*fault)(struct world *w, const struct action *a);
-	unsigned acts[ACT_LIST_NODEPOOLS + 1];	/* calls so far */
-	unsigned relists[KIND_COUNT];	/* lists that the controller wanted */
+	unsigned acts[ACT_LIST_TICKETS + 1];	/* calls so far */
+	unsigned relists[VIEW_COUNT];	/* lists that the controller wanted */
 	int64_t idle_since;
 	unsigned idle;		/* calls that said "wait" in that second */
 };
@@ -92,7 +98,8 @@ struct world {
 struct rules rules_default(void);
 
 /* A world without objects.  Its NodePools and Events are listed and watched at
- * once, as most tests have none.  Free it with world_free. */
+ * once, as most tests have none.  world_open lists its tickets.  Free it with
+ * world_free. */
 struct world *world_new(const struct rules *r, uint32_t max, uint64_t seed);
 void world_free(struct world *w);
 
@@ -110,13 +117,14 @@ void world_run_until(struct world *w, int64_t at_server_ms);
 
 /* --- lists and watches ---------------------------------------------------- */
 
-/* Of Nodes or NodeClaims. */
+/* Of Nodes, NodeClaims or tickets. */
 void world_watch(struct world *w, enum kind kind, bool up);
 
-/* A whole list of Nodes or NodeClaims, and the watch behind it. */
+/* A whole list of Nodes, NodeClaims or tickets, and the watch behind it. */
 void world_list(struct world *w, enum kind kind);
 
-/* Lists Nodes and NodeClaims, and lets 5 s pass. */
+/* Lists Nodes, NodeClaims and, if the rules have a namespace for them, tickets.
+ * Lets 5 s pass. */
 void world_open(struct world *w);
 
 /* A list that shows nothing, and no watch behind it. */
@@ -139,6 +147,14 @@ void world_pool_quietly(struct world *w, const struct nodepool *p);
 
 /* The API server has it no more; no watch line says so. */
 void world_pool_gone(struct world *w, const char *name);
+
+/* --- tickets -------------------------------------------------------------- */
+
+/* A ticket is made or changed.  Its watch line comes at once if the watch is
+ * open and not frozen, or never. */
+void world_ticket(struct world *w, const struct ticket *t);
+/* It is deleted.  Its watch line comes as above. */
+void world_ticket_gone(struct world *w, const char *name);
 
 /* What the controller wants done, by the time of now. */
 struct controller_todo world_next(struct world *w);

@@ -64,6 +64,16 @@ apply_list_pools(struct world *w, struct flight *f)
 }
 
 static void
+apply_list_tickets(struct world *w, struct flight *f)
+{
+	f->out.code = CONTROLLER_OK;
+	f->tickets = calloc(TICKETS, sizeof(*f->tickets));
+	ck_assert_ptr_nonnull(f->tickets);
+	memcpy(f->tickets, w->tickets, w->tickets_n * sizeof(*f->tickets));
+	f->tickets_n = w->tickets_n;
+}
+
+static void
 apply(struct world *w, struct flight *f)
 {
 	const struct action *a = &f->a;
@@ -76,6 +86,10 @@ apply(struct world *w, struct flight *f)
 	}
 	if (a->act == ACT_LIST_NODEPOOLS) {
 		apply_list_pools(w, f);
+		return;
+	}
+	if (a->act == ACT_LIST_TICKETS) {
+		apply_list_tickets(w, f);
 		return;
 	}
 	f->out.code = api_find(a, t == NULL ? NULL : t->o.uid,
@@ -152,6 +166,9 @@ land(struct world *w, struct flight *f)
 	     i++)
 		controller_fresh_nodepool(w->s, &f->nodepools[i],
 					  world_now(w));
+	for (uint32_t i = 0; f->out.code == CONTROLLER_OK && i < f->tickets_n;
+	     i++)
+		controller_fresh_ticket(w->s, &f->tickets[i], world_now(w));
 	f->out.action = &f->a;
 	controller_done(w->s, &f->out, world_now(w));
 	f->reply_at = INT64_MAX;
@@ -170,7 +187,9 @@ run_flights(struct world *w)
 			land(w, f);
 		if (f->applied && f->reply_at == INT64_MAX) {
 			free(f->fresh);
+			free(f->tickets);
 			f->fresh = NULL;
+			f->tickets = NULL;
 			f->used = false;
 			continue;
 		}
@@ -244,7 +263,7 @@ world_list_empty(struct world *w, enum kind kind)
 void
 world_list_others(struct world *w)
 {
-	for (int k = KIND_COUNT; k < VIEW_COUNT; k++) {
+	for (int k = KIND_COUNT; k < KIND_TICKET; k++) {
 		world_list_empty(w, (enum kind)k);
 		controller_watch(w->s, (enum kind)k, true);
 	}
@@ -259,10 +278,13 @@ world_lose_lines(struct world *w, enum kind kind)
 void
 world_list(struct world *w, enum kind kind)
 {
-	bool served = kind == KIND_NODE || !w->unserved;
+	bool served = kind != KIND_NODECLAIM || !w->unserved;
 
 	controller_listing(w->s, kind);
-	world_lose_lines(w, kind);
+	for (uint32_t i = 0; kind == KIND_TICKET && i < w->tickets_n; i++)
+		controller_ticket(w->s, &w->tickets[i], world_now(w));
+	if (kind < KIND_COUNT)
+		world_lose_lines(w, kind);
 	for (struct thing *t = w->at; served && t < w->at + THINGS; t++) {
 		if (!t->used || t->o.kind != kind)
 			continue;
@@ -346,8 +368,9 @@ relist_if_wanted(struct world *w)
 {
 	bool any = false;
 
-	for (int k = 0; k < KIND_COUNT; k++) {
-		if (!controller_wants_list(w->s, (enum kind)k) || !w->up[k])
+	for (int k = 0; k < VIEW_COUNT; k++) {
+		if (k == KIND_NODEPOOL || k == KIND_EVENT ||
+		    !controller_wants_list(w->s, (enum kind)k) || !w->up[k])
 			continue;
 		world_list(w, (enum kind)k);
 		w->relists[k]++;
@@ -387,5 +410,7 @@ world_open(struct world *w)
 {
 	world_list(w, KIND_NODE);
 	world_list(w, KIND_NODECLAIM);
+	if (rules_tickets(&w->rules))
+		world_list(w, KIND_TICKET);
 	world_run(w, 5000);
 }
