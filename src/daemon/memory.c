@@ -38,6 +38,12 @@
 	(4 * (int64_t)ITEM_BYTES_MAX + 2 * TREE_BYTES(JSON_KEPT_BYTES_MAX) +   \
 	 2 * 3 * (int64_t)JSON_SMALL_BYTES_MAX)
 
+/* The watch of tickets is another such stream.  Their table takes 3,320 bytes
+ * for each (core/table/tickets.h), and what finds them by name 24. */
+#define TICKETS_BYTES                                                          \
+	((int64_t)ITEM_BYTES_MAX + 3 * (int64_t)JSON_SMALL_BYTES_MAX +         \
+	 (int64_t)TICKETS_MAX * (3320 + 24))
+
 /* One thread handles a large review, and all others handle small ones. */
 #define REVIEWS_BYTES                                                          \
 	((int64_t)SERVER_BYTES_LEAST +                                         \
@@ -81,12 +87,13 @@ at_least(int64_t n, int64_t min)
 }
 
 struct memory
-memory_divide(int64_t limit, unsigned lanes, uint32_t machines)
+memory_divide(int64_t limit, unsigned lanes, bool tickets, uint32_t machines)
 {
-	int64_t left = limit - PROCESS_BYTES - LOG_WAITING_BYTES_MAX -
-		       HEALTH_BYTES - PLAIN_BYTES - STREAMS_BYTES -
-		       REVIEWS_BYTES - RECORDS_BYTES -
-		       (int64_t)lanes * LANE_BYTES;
+	int64_t left =
+		at_least(limit, tickets ? MEMORY_TICKETS_MIN : MEMORY_MIN) -
+		PROCESS_BYTES - LOG_WAITING_BYTES_MAX - HEALTH_BYTES -
+		PLAIN_BYTES - STREAMS_BYTES - REVIEWS_BYTES - RECORDS_BYTES -
+		(tickets ? TICKETS_BYTES : 0) - (int64_t)lanes * LANE_BYTES;
 	int64_t connections =
 		at_least(left / CONNECTIONS_SHARE,
 			 (int64_t)SERVER_CONNECTIONS_LEAST * CONNECTION_BYTES);

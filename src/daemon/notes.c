@@ -275,14 +275,13 @@ report_manual(const struct note *n, const struct rules *r,
 		.nodepool = n->name,
 		.nodepool_uid = n->as.manual.uid,
 		.note = text};
-	bool ticket = strncmp(n->as.manual.reason, TICKET_WORDS,
-			      strlen(TICKET_WORDS)) == 0;
 	struct buf b;
 
 	stamp_format(n->as.manual.until_ms, stamp);
 	begin(&b, r, text, sizeof(text));
 	buf_printf(&b, "%s: the nodes of this NodePool %s held until %s",
-		   ticket ? "a ticket" : nodepool_key_name(NODEPOOL_HOLD_UNTIL),
+		   n->as.manual.ticket ? "a ticket"
+				       : nodepool_key_name(NODEPOOL_HOLD_UNTIL),
 		   are(r), stamp);
 	if (n->as.manual.reason[0] == '\0') {
 		LOG(LOG_INFO, PHRASE(r, "pool held by hand"),

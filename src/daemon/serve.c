@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -150,6 +151,23 @@ start_kube(struct serve *v, struct kubeconfig *access, struct err *e)
 	return 0;
 }
 
+/* Our Lease is in our own namespace, unless the configuration says another,
+ * with which config_validate has compared it. */
+static int
+check_tickets(const struct serve *v, struct err *e)
+{
+	const struct config *c = v->config;
+
+	if (!rules_tickets(&c->rules) || c->leader.namespace_[0] != '\0' ||
+	    strcmp(c->rules.tickets, v->namespace_name) != 0)
+		return 0;
+	return err_set(e, ERR_INPUT,
+		       "tickets.namespace: %s is the holder's own namespace, "
+		       "expected another, because its Lease would hold every "
+		       "NodePool",
+		       c->rules.tickets);
+}
+
 static int
 make_watchers(struct serve *v, struct err *e)
 {
@@ -266,11 +284,17 @@ start_workers(struct serve *v, struct err *e)
 	return 0;
 }
 
+static struct memory
+memory_of(const struct config *c, uint32_t machines)
+{
+	return memory_divide(c->memory_limit, c->patch_concurrency,
+			     rules_tickets(&c->rules), machines);
+}
+
 static int
 start(struct serve *v, struct kubeconfig *access, struct err *e)
 {
-	struct memory m = memory_divide(v->config->memory_limit,
-					v->config->patch_concurrency, 0);
+	struct memory m = memory_of(v->config, 0);
 
 	if (v->renews_only) {
 		v->shared = state_new(&v->config->rules, 1, e);
@@ -283,7 +307,8 @@ start(struct serve *v, struct kubeconfig *access, struct err *e)
 	v->connections_max = hook_places(m.connections_max);
 	v->shared = state_new(&v->config->rules, m.machines_max, e);
 	if (v->shared == NULL || start_kube(v, access, e) ||
-	    make_workers(v, e) || start_servers(v, e) || start_workers(v, e))
+	    check_tickets(v, e) || make_workers(v, e) || start_servers(v, e) ||
+	    start_workers(v, e))
 		return -1;
 	v->serves = true;
 	LOG(LOG_INFO, "serving", LS("version", HOLDER_VERSION),
@@ -396,10 +421,10 @@ divide_memory(struct serve *v)
 	struct memory m;
 
 	state_report(v->shared, &r);
-	m = memory_divide(v->config->memory_limit, v->config->patch_concurrency,
-			  r.objects[KIND_NODE] > r.objects[KIND_NODECLAIM]
-				  ? r.objects[KIND_NODE]
-				  : r.objects[KIND_NODECLAIM]);
+	m = memory_of(v->config,
+		      r.objects[KIND_NODE] > r.objects[KIND_NODECLAIM]
+			      ? r.objects[KIND_NODE]
+			      : r.objects[KIND_NODECLAIM]);
 	server_bound(v->hook.server,
 		     m.connections_max < v->connections_max
 			     ? m.connections_max

@@ -395,6 +395,8 @@ class World:
             spreads = options.get("scope") != "node"
             for resource in WATCHED if spreads else WATCHED[:-1]:
                 holder.wait_line("watching", resource=resource)
+            if "tickets_namespace" in options:
+                holder.wait_line("watching", resource="tickets")
         return holder
 
     def restart_api(self, stop=True, start=True):
@@ -531,7 +533,7 @@ class World:
             assert self.token is None or self.token not in holder.text()
         counts = {}
         for r in self.api.select(verb="patch"):
-            if r.resource in ("our-events", "leases"):
+            if r.resource in ("our-events", "leases", "tickets"):
                 continue
             assert r.query == {"fieldManager": "karpenter-node-holder"}
             key = r.resource, r.name
@@ -677,7 +679,7 @@ def group_of(item):
 
 # These run nothing that was compiled.
 SCRIPTS = ("test_bench", "test_fixtures", "test_plugin", "test_study")
-ONE_THREAD = ("test_check", "test_commands", "test_kubeconfig",
+ONE_THREAD = ("test_check", "test_commands", "test_hold", "test_kubeconfig",
               "test_prometheus", "test_refused", "test_simulate")
 
 

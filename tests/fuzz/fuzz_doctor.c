@@ -118,6 +118,7 @@ one_installation(const char *text, size_t n, const struct rules *rules)
 	struct policy_facts bounds = {.name = "bounds"};
 	struct deployment_facts d;
 	struct service_facts s = {.there = false};
+	struct ticket_facts t;
 	struct pod_facts p;
 	struct err e = {0};
 	bool yes;
@@ -132,6 +133,9 @@ one_installation(const char *text, size_t n, const struct rules *rules)
 		judge_leader(&l, &w, &place, 0, &found);
 		PROMISE(l.include.n <= NODEPOOL_PATTERNS_MAX);
 	}
+	if (facts_ticket_decode(text, n, "ci", &t, &e) == 0)
+		PROMISE(t.listed || (t.until_ms == STAMP_NONE &&
+				     t.nodepools == 0 && t.problem[0] == 0));
 	if (facts_pod_decode(text, n, &p, &e) < 0)
 		memset(&p, 0, sizeof(p));
 	if (facts_service_decode(text, n, &w, &s, &e) == 0)

@@ -108,6 +108,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		      [(data[i] + 256u * data[i + 1]) % HTTP_CODE_MAX]++;
 		counters_latency(&c, (uint64_t)data[i] << data[i + 1] % 40);
 	}
+	g.controller.has_tickets = n % 2 == 1;
 	g.lease_name = s;
 	g.cert_not_after_ms = (int64_t)n;
 	buf_init(&b, page, sizeof(page) / 2);

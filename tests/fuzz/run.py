@@ -25,8 +25,9 @@ LONG = {"fuzz_controller": 600, "fuzz_pems": 1024, "fuzz_stamps": 64, "fuzz_urls
 # Golden files are inputs as servers send them.
 GOLDEN = {"fuzz_admission": ["admission", "admission-custom"], "fuzz_objects": ["nodes", "nodeclaims", "status"],
           "fuzz_list": ["lists"], "fuzz_lease": ["leases"], "fuzz_events": ["events"], "fuzz_nodepools": ["nodepools"],
+          "fuzz_tickets": ["tickets"],
           "fuzz_kubeconfig": ["kubeconfigs"], "fuzz_yaml": ["kubeconfigs"], "fuzz_karpenter": ["karpenter"],
-          "fuzz_whole": ["admission", "nodes", "nodeclaims", "nodepools", "events"]}
+          "fuzz_whole": ["admission", "nodes", "nodeclaims", "nodepools", "events", "tickets"]}
 
 
 def corpus(target):

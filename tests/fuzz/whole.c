@@ -11,6 +11,7 @@
 #include "wire/api/disruption_event.h"
 #include "wire/api/nodepool.h"
 #include "wire/api/object.h"
+#include "wire/api/ticket.h"
 #include "wire/json/json.h"
 
 /* --- the tree --------------------------------------------------------------- */
@@ -109,6 +110,7 @@ struct made {
 	struct object object;
 	struct nodepool pool;
 	struct disruption_event event;
+	struct ticket ticket;
 };
 
 static void
@@ -171,10 +173,23 @@ event_line_make(const char *text, size_t n, struct made *m)
 					      &m->code, &m->e);
 }
 
+static void
+ticket_make(const char *text, size_t n, struct made *m)
+{
+	m->rc = ticket_decode(text, n, &m->ticket, &m->e);
+}
+
+static void
+ticket_line_make(const char *text, size_t n, struct made *m)
+{
+	m->rc = ticket_watch_decode(text, n, &m->type, &m->ticket, &m->code,
+				    &m->e);
+}
+
 static void (*const decoders[])(const char *, size_t, struct made *) = {
 	review_make,	 node_make,  claim_make,     node_line_make,
 	claim_line_make, pool_make,  pool_line_make, event_make,
-	event_line_make,
+	event_line_make, ticket_make, ticket_line_make,
 };
 
 unsigned

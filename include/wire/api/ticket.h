@@ -4,13 +4,15 @@
 
 #include <stddef.h>
 
+#include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/base/ticket.h"
 #include "wire/api/watch.h"
 
 /*
  * Decodes Leases (coordination.k8s.io/v1) and their watch lines to struct
- * ticket.  The functions keep no state; any thread may call them.
+ * ticket, and encodes what writers of tickets send.  The functions keep no
+ * state; any thread may call them.
  */
 
 /* Decodes one item of a list.  ERR_INPUT names what is wrong, such as a missing
@@ -24,5 +26,40 @@ int ticket_decode(const char *bytes, size_t n, struct ticket *out,
  * BOOKMARK only out->rv is set. */
 int ticket_watch_decode(const char *bytes, size_t n, enum watch_type *type,
 			struct ticket *out, int *status_code, struct err *e);
+
+/*
+ * What a writer puts into a ticket.  The paths are those of wire/api/lease.h:
+ *
+ *	POST LEASE_PATH		ticket_create, application/json
+ *	PATCH LEASE_ITEM_PATH	ticket_renew or ticket_replace, PATCH_MERGE_TYPE
+ *	DELETE LEASE_ITEM_PATH	ticket_delete, application/json
+ *
+ * The last two fail with 409 if the object is not the one that was read.
+ */
+struct ticket_draft {
+	const char *namespace_name, *name;
+	const char *holder;
+	/* The patterns, separated by commas, or "" for all NodePools. */
+	const char *nodepools;
+	const char *reason; /* "" for none */
+	int64_t renewed_ms; /* server_ms */
+	int64_t lasts_ms;   /* whole seconds, at least one */
+};
+
+/* Enough for the body of each of these functions. */
+#define TICKET_BODY_BYTES                                                      \
+	(6 * (TICKET_PATTERNS_BYTES + REASON_BYTES + TICKET_HOLDER_BYTES +     \
+	      2 * NAME_BYTES + UID_BYTES + RV_BYTES) +                         \
+	 512)
+
+/* Appends the whole object as JSON. */
+void ticket_create(struct buf *b, const struct ticket_draft *d);
+/* Append a merge patch at resourceVersion rv.  ticket_renew changes the times
+ * alone, and ticket_replace all that the draft has. */
+void ticket_renew(struct buf *b, const struct ticket_draft *d, const char *rv);
+void ticket_replace(struct buf *b, const struct ticket_draft *d,
+		    const char *rv);
+/* Appends the options of a DELETE for this version of this object only. */
+void ticket_delete(struct buf *b, const char *uid, const char *rv);
 
 #endif

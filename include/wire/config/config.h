@@ -93,8 +93,10 @@ int config_flag(struct config *c, const char *name, const char *value,
 bool config_flag_help(size_t i, const char **name, const char **help,
 		      char def[64]);
 
-/* Returns whether s is an RFC 1123 label, such as the name of a namespace. */
+/* Return whether s is an RFC 1123 label, such as the name of a namespace, or an
+ * RFC 1123 subdomain, such as the name of a Lease. */
 bool syntax_label(const char *s);
+bool syntax_subdomain(const char *s);
 
 /* Returns whether the shell pattern s (fnmatch without flags) can match the
  * name of a NodePool, which is a DNS subdomain.  In doubt it returns true. */

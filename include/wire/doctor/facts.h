@@ -43,6 +43,20 @@ extern const char *const told_flags[TOLD_N];
 int facts_leader_decode(const char *bytes, size_t n, struct leader_facts *out,
 			struct err *e);
 
+/* What an answer of /status says of one ticket (docs/rules.md#tickets).  It is
+ * for `holderctl hold`. */
+struct ticket_facts {
+	bool leads;	    /* the replica that answers is the leader */
+	bool observes;	    /* mode: observe, so nothing is held */
+	bool reads;	    /* the holder has tickets.namespace */
+	bool listed;	    /* it lists the ticket */
+	int64_t until_ms;   /* STAMP_NONE: the ticket does not hold */
+	uint64_t nodepools; /* how many NodePools it holds */
+	char problem[160];  /* "" if there is none */
+};
+int facts_ticket_decode(const char *bytes, size_t n, const char *ticket,
+			struct ticket_facts *out, struct err *e);
+
 /* facts_service_decode decodes the Service that w names.  facts_slice_decode
  * decodes one of its EndpointSlices, and adds the number of ready endpoints to
  * *ready. */

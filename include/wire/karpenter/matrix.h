@@ -53,8 +53,9 @@ int matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
  * answer, or from the envelope that split_envelope returns. */
 #define MATRIX_TEXT_BYTES 160
 struct matrix_answer {
-	bool matrix;	   /* the answer is that of a range query, and no
-			      error */
+	/* The answer is no error, and that of a range query, or of a query for
+	 * one moment whose expression is a vector. */
+	bool matrix, vector;
 	uint64_t warnings; /* how many warnings came; with one, the answer may
 			      be partial */
 	/* Prometheus' error, or else its first warning, or the first line of an

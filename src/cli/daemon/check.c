@@ -50,8 +50,8 @@ report_pair(const struct config *c)
 static void
 report_room(const struct config *c)
 {
-	struct memory m =
-		memory_divide(c->memory_limit, c->patch_concurrency, 0);
+	struct memory m = memory_divide(c->memory_limit, c->patch_concurrency,
+					c->rules.tickets[0] != '\0', 0);
 
 	(void)fprintf(stderr,
 		      "karpenter-node-holder: memory: room for %u Nodes, %u "

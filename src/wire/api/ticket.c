@@ -8,6 +8,9 @@
 #include "wire/api/meta.h"
 #include "wire/api/object.h"
 #include "wire/json/json.h"
+#include "wire/json/json_printf.h"
+
+/* --- reading -------------------------------------------------------------- */
 
 /* Copies a text that people read, cut at a whole character.  What a terminal
  * does not show becomes '?'. */
@@ -127,4 +130,74 @@ ticket_watch_decode(const char *bytes, size_t n, enum watch_type *type,
 		memcpy(out->rv, rv, sizeof(out->rv));
 	}
 	return 0;
+}
+
+/* --- writing -------------------------------------------------------------- */
+
+static void
+put_spec(struct buf *b, const struct ticket_draft *d, bool whole)
+{
+	char renewed[STAMP_US_BYTES];
+
+	stamp_format_us(d->renewed_ms * 1000, renewed);
+	json_printf(b, ",'spec':{'renewTime':%s,'leaseDurationSeconds':%lld",
+		    renewed, (long long)d->lasts_ms / 1000);
+	if (whole)
+		json_printf(b, ",'holderIdentity':%s", d->holder);
+	buf_puts(b, "}");
+}
+
+/* Writes the annotations.  A text that is "" is left out of a new object, and a
+ * patch removes it. */
+static void
+put_annotations(struct buf *b, const struct ticket_draft *d, bool patch)
+{
+	json_printf(b, ",'annotations':{");
+	if (d->nodepools[0] != '\0' || patch)
+		json_printf(b, ",%s:%s", TICKET_NODEPOOLS_KEY,
+			    d->nodepools[0] != '\0' ? d->nodepools : NULL);
+	if (d->reason[0] != '\0' || patch)
+		json_printf(b, ",%s:%s", TICKET_REASON_KEY,
+			    d->reason[0] != '\0' ? d->reason : NULL);
+	buf_puts(b, "}");
+}
+
+void
+ticket_create(struct buf *b, const struct ticket_draft *d)
+{
+	json_printf(b,
+		    "{'apiVersion':'coordination.k8s.io/v1','kind':'Lease',"
+		    "'metadata':{'namespace':%s,'name':%s",
+		    d->namespace_name, d->name);
+	put_annotations(b, d, false);
+	buf_puts(b, "}");
+	put_spec(b, d, true);
+	buf_puts(b, "}");
+}
+
+void
+ticket_renew(struct buf *b, const struct ticket_draft *d, const char *rv)
+{
+	json_printf(b, "{'metadata':{'resourceVersion':%s}", rv);
+	put_spec(b, d, false);
+	buf_puts(b, "}");
+}
+
+void
+ticket_replace(struct buf *b, const struct ticket_draft *d, const char *rv)
+{
+	json_printf(b, "{'metadata':{'resourceVersion':%s", rv);
+	put_annotations(b, d, true);
+	buf_puts(b, "}");
+	put_spec(b, d, true);
+	buf_puts(b, "}");
+}
+
+void
+ticket_delete(struct buf *b, const char *uid, const char *rv)
+{
+	json_printf(b,
+		    "{'apiVersion':'v1','kind':'DeleteOptions','preconditions'"
+		    ":{'uid':%s,'resourceVersion':%s}}",
+		    uid, rv);
 }

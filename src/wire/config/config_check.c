@@ -116,13 +116,30 @@ check_self_signed(const struct config *c, const struct config_places *places,
 	return 0;
 }
 
+/* The holder's own Lease names no NodePools and is renewed all the time, so as
+ * a ticket it would hold every NodePool for ever. */
+static int
+check_tickets(const struct config *c, const struct config_places *places,
+	      struct err *e)
+{
+	if (!rules_tickets(&c->rules) ||
+	    strcmp(c->rules.tickets, c->leader.namespace_) != 0)
+		return 0;
+	return conflict(places, "tickets.namespace", "leaderElection.namespace",
+			e,
+			"tickets.namespace: expected another than "
+			"leaderElection.namespace, because the holder's own "
+			"Lease there would hold every NodePool");
+}
+
 int
 config_validate(const struct config *c, const struct config_places *places,
 		struct err *e)
 {
 	char text[200];
 
-	if (check_lease(c, places, e) || check_self_signed(c, places, e))
+	if (check_lease(c, places, e) || check_self_signed(c, places, e) ||
+	    check_tickets(c, places, e))
 		return -1;
 	if (strcmp(c->webhook.address, c->metrics_address) != 0 ||
 	    strcmp(strrchr(c->metrics_address, ':'), ":0") == 0)
@@ -224,6 +241,12 @@ config_advise(const struct config *c, config_warn *warn, void *ctx)
 		warn(ctx, "webhook.drainTimeout is not above 90s, the API "
 			  "server's idle time: a stop may cut a review, and "
 			  "its object is created unheld.");
+
+	if (rules_tickets(r) && c->memory_limit < MEMORY_TICKETS_MIN)
+		warn(ctx,
+		     "memoryLimit is under 72Mi, the least with "
+		     "tickets.namespace. The bounds are those for 72Mi, so "
+		     "a flood of requests can end the process.");
 
 	advise_self_signed(c, warn, ctx);
 }

@@ -75,6 +75,5 @@ const char *config_value_expected(const struct config_key *k);
 bool syntax_text(const char *s);
 bool syntax_address(const char *s);
 bool syntax_annotation(const char *s);
-bool syntax_subdomain(const char *s);
 
 #endif

@@ -35,7 +35,7 @@ matrix_answer(const char *bytes, size_t n, struct matrix_answer *out)
 		json_pick(bytes, n, envelope, &json_bounds_stored, NULL);
 	const char *type = json_string(json_member(root, "errorType"));
 	const char *error = json_string(json_member(root, "error"));
-	const struct json *warning = json_member(root, "warnings");
+	const struct json *warning = json_member(root, "warnings"), *data;
 
 	*out = (struct matrix_answer){.matrix = false};
 	if (root == NULL) {
@@ -43,9 +43,11 @@ matrix_answer(const char *bytes, size_t n, struct matrix_answer *out)
 		return;
 	}
 	warning = json_is_array(warning) ? json_first(warning) : NULL;
-	if (json_says(root, "status", "success"))
-		out->matrix = json_says(json_member(root, "data"), "resultType",
-					"matrix");
+	if (json_says(root, "status", "success")) {
+		data = json_member(root, "data");
+		out->matrix = json_says(data, "resultType", "matrix");
+		out->vector = json_says(data, "resultType", "vector");
+	}
 	if (error != NULL)
 		(void)snprintf(out->text, sizeof(out->text), "%s%s%s",
 			       type != NULL ? type : "",

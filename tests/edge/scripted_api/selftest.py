@@ -115,6 +115,12 @@ def test_writes(api):
     code, status = c.ask("PATCH", NODES + "/a", ops, kind=kind)
     assert (code, status["reason"], status["message"]) == \
         (422, "Invalid", REJECTED)
+    uid = {"preconditions": {"uid": node["uid"]}}
+    rv = {"preconditions": {"resourceVersion": node["resourceVersion"]}}
+    assert c.ask("DELETE", NODES + "/a", rv)[0] == 409
+    assert c.ask("DELETE", NODES + "/a", uid)[0] == 200
+    assert api.names("nodes") == []
+    api.create("nodes", "a")
     code, status = c.ask("GET", CLAIMS + "/none")
     assert code == 404 and status["details"]["group"] == "karpenter.sh"
     assert c.ask("PATCH", NODES + "/a", {}, kind="text/plain")[0] == 415

@@ -627,6 +627,7 @@ class ScriptedApi:
             obj = copy.deepcopy(request.body)
             obj["metadata"]["uid"] = str(uuid.uuid4())
             obj["metadata"]["creationTimestamp"] = self.stamp()
+            obj["metadata"]["generation"] = 1
             obj = self.store.put(request.resource, "ADDED", obj)
             request.changed = True
         if self._fault(request, "lost-reply") is not None:
@@ -636,6 +637,9 @@ class ScriptedApi:
     def _delete(self, c, request):
         with self.store.changed:
             obj = self.store.find(request.resource, request.name)
+            asked = (request.body or {}).get("preconditions") or {}
+            if any(obj["metadata"][k] != v for k, v in asked.items()):
+                raise ApiError(409, "Precondition failed", {})
             self.store.put(request.resource, "DELETED", obj)
             request.changed = True
         self._send(c, request, {"kind": "Status", "apiVersion": "v1",

@@ -17,7 +17,7 @@ void __wrap_state_found(struct state *s, const struct action *a,
 			const struct object *o, bool whole);
 void __wrap_state_fresh(struct state *s, const struct object *claim);
 void __wrap_state_fresh_nodepool(struct state *s, const struct nodepool *p);
-
+void __wrap_state_fresh_ticket(struct state *s, const struct ticket *t);
 void __wrap_state_fresh_skipped(struct state *s, enum kind kind);
 void *__real_malloc(size_t n);
 void *__wrap_malloc(size_t n);
@@ -28,6 +28,9 @@ static struct kube_request sent;
 static char sent_path[512];
 static bool no_memory, starved;	/* starved: while items come */
 static unsigned found, found_whole, fresh, fresh_nodepools, skipped;
+static unsigned fresh_tickets;
+static struct ticket fresh_ticket;	/* the last of them */
+static enum kind skipped_kind;
 
 void
 __wrap_state_found(struct state *s, const struct action *a,
@@ -57,10 +60,18 @@ __wrap_state_fresh_nodepool(struct state *s, const struct nodepool *p)
 }
 
 void
+__wrap_state_fresh_ticket(struct state *s, const struct ticket *t)
+{
+	(void)s;
+	fresh_ticket = *t;
+	fresh_tickets++;
+}
+
+void
 __wrap_state_fresh_skipped(struct state *s, enum kind kind)
 {
 	(void)s;
-	(void)kind;
+	skipped_kind = kind;
 	skipped++;
 }
 
@@ -89,7 +100,7 @@ __wrap_kube_lanes_start(struct kube_lanes *p, const struct kube_request *q,
 	"{\"metadata\":{\"resourceVersion\":\"9\",\"continue\":\"" CONT        \
 	"\"},\"items\":[" ITEMS "]}"
 
-static const struct rules rules;
+static const struct rules rules = {.tickets = "hold-tickets"};
 static const struct job_env env = {.rules = &rules,
 				   .timing = &timing_default};
 static struct job job;
@@ -107,6 +118,7 @@ setup(void)
 	log_open(LOG_TEXT, LOG_ERROR);
 	memset(&job, 0, sizeof(job));
 	found = found_whole = fresh = fresh_nodepools = skipped = 0;
+	fresh_tickets = 0;
 	starved = false;
 }
 
@@ -292,6 +304,8 @@ list_begin(enum act act, unsigned page)
 	job_init(&job, &(struct action){.act = act,
 					.kind = act == ACT_LIST_NODEPOOLS
 							? KIND_NODEPOOL
+						: act == ACT_LIST_TICKETS
+							? KIND_TICKET
 							: KIND_NODECLAIM,
 					.page = page,
 					.reason = "release",
@@ -333,6 +347,82 @@ START_TEST(test_list)
 	ck_assert(page(LIST("", CLAIM)));
 	ck_assert_int_eq(out.code, CONTROLLER_OK);
 	ck_assert_uint_eq(fresh_nodepools, 1);
+}
+END_TEST
+
+#define TICKETS "/apis/coordination.k8s.io/v1/namespaces/hold-tickets/leases"
+#define TICKET                                                                 \
+	"{" META("ci", "u-1") ",\"spec\":{\"leaseDurationSeconds\":60}}"
+
+/* The tickets of the namespace that the configuration names, as whole objects,
+ * because metadata does not say until when a ticket holds. */
+START_TEST(test_list_of_tickets)
+{
+	list_begin(ACT_LIST_TICKETS, 2000);
+	ck_assert(!page(LIST("a/b", TICKET "," TICKET)));
+	ck_assert_str_eq(sent_path, TICKETS "?limit=2000");
+	ck_assert_str_eq(sent.method, "GET");
+	ck_assert_ptr_null(sent.accept);
+	ck_assert_ptr_null(sent.body);
+	ck_assert(page(LIST("", "{}," TICKET ",{\"metadata\":7}")));
+	ck_assert_str_eq(sent_path, TICKETS "?limit=2000&continue=a%2Fb");
+	ck_assert_ptr_null(sent.accept);
+	ck_assert_int_eq(out.code, CONTROLLER_OK);
+	ck_assert_uint_eq(fresh_tickets, 3);
+	ck_assert_str_eq(fresh_ticket.name, "ci");
+	ck_assert_int_eq(fresh_ticket.lasts_ms, 60000);
+	ck_assert_uint_eq(skipped, 2);
+	ck_assert_int_eq(skipped_kind, KIND_TICKET);
+	ck_assert_uint_eq(fresh + fresh_nodepools + found, 0);
+	/* The others come as metadata. */
+	list_begin(ACT_LIST_NODEPOOLS, 2000);
+	ck_assert(page(LIST("", CLAIM)));
+	ck_assert_ptr_nonnull(strstr(sent.accept, "PartialObjectMetadataList"));
+}
+END_TEST
+
+/* What a list of tickets is answered is the outcome, and nobody reads on. */
+START_TEST(test_no_list_of_tickets)
+{
+	static const struct {
+		int status;
+		const char *body;
+		enum controller_code want;
+	} answers[] = {
+		{403, STATUS("Forbidden", "no"), CONTROLLER_REFUSED},
+		{404, "404 page not found", CONTROLLER_GONE},
+		{410, STATUS("Expired", "too old"), CONTROLLER_REFUSED},
+		{429, "", CONTROLLER_BUSY},
+		{500, "", CONTROLLER_FAILED},
+	};
+	struct err none = {0};
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		struct kube_reply r = {.status = answers[i].status,
+				       .retry_after_ms = 3000,
+				       .body = answers[i].body,
+				       .body_bytes = strlen(answers[i].body)};
+
+		list_begin(ACT_LIST_TICKETS, 2000);
+		ck_assert_int_eq(job_start(&env, &job, 0, NULL, &none), 0);
+		ck_assert(job_answered(&env, &job, &r, &none, &out));
+		ck_assert_int_eq(out.code, answers[i].want);
+		ck_assert_int_eq(out.retry_after_ms, 3000);
+		ck_assert_ptr_null(out.why);
+		ck_assert_ptr_null(job.pager.split);
+	}
+	ck_assert_uint_eq(fresh_tickets, 0);
+}
+END_TEST
+
+/* The ticket is not taken for one that nobody can read. */
+START_TEST(test_a_list_of_tickets_without_memory)
+{
+	list_begin(ACT_LIST_TICKETS, 2000);
+	starved = true;
+	ck_assert(page(LIST("", TICKET)));
+	ck_assert_int_eq(out.code, CONTROLLER_FAILED);
+	ck_assert_uint_eq(skipped + fresh_tickets, 0);
 }
 END_TEST
 
@@ -400,6 +490,9 @@ main(void)
 	tcase_add_loop_test(tc, test_read_by_metadata, 0, 4);
 	tcase_add_test(tc, test_answers_that_are_too_large);
 	tcase_add_test(tc, test_list);
+	tcase_add_test(tc, test_list_of_tickets);
+	tcase_add_test(tc, test_no_list_of_tickets);
+	tcase_add_test(tc, test_a_list_of_tickets_without_memory);
 	tcase_add_test(tc, test_a_list_without_memory);
 	tcase_add_loop_test(tc, test_no_list, 0,
 			    sizeof(no_lists) / sizeof(no_lists[0]));

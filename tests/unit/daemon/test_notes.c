@@ -182,6 +182,10 @@ static const struct tell {
 	 {.type = NOTE_WITHOUT, .name = "Event"},
 	 "WARN leading without a list unseen=Event meanwhile=replacements "
 	 "count as scale-ups until Karpenter's Events are seen\n"},
+	{"without tickets", SCOPE_CLUSTER,
+	 {.type = NOTE_WITHOUT, .name = "Ticket"},
+	 "WARN leading without a list unseen=Ticket meanwhile=only the tickets "
+	 "that were seen hold\n"},
 	{"refused hold", SCOPE_CLUSTER,
 	 {.type = NOTE_REFUSED, .name = "n",
 	  .as.refused = {KIND_NODE, ACT_HOLD, "403: no"}},
@@ -207,7 +211,59 @@ static const struct tell {
 	 "INFO pool held by hand pool=p until=" AT " reason=Black %s Friday\n"
 	 "ManualHold p u-p: karpenter-node-holder.io/hold-until: the nodes of "
 	 "this NodePool are held until " AT " (Black %s Friday)\n"},
+	{"by a ticket", SCOPE_CLUSTER,
+	 {.type = NOTE_NODEPOOL_MANUAL, .name = "p",
+	  .as.manual = {"u-p", T, "ticket ci of ops: 100% %s", true}},
+	 "INFO pool held by hand pool=p until=" AT
+	 " reason=ticket ci of ops: 100% %s\n"
+	 "ManualHold p u-p: a ticket: the nodes of this NodePool are held "
+	 "until " AT " (ticket ci of ops: 100% %s)\n"},
+	/* A person's reason may begin with the same word. */
+	{"by hand, because of a ticket", SCOPE_CLUSTER,
+	 {.type = NOTE_NODEPOOL_MANUAL, .name = "p",
+	  .as.manual = {"u-p", T, "ticket OPS-4711"}},
+	 "INFO pool held by hand pool=p until=" AT " reason=ticket OPS-4711\n"
+	 "ManualHold p u-p: karpenter-node-holder.io/hold-until: the nodes of "
+	 "this NodePool are held until " AT " (ticket OPS-4711)\n"},
+	{"a ticket that does not say how long", SCOPE_CLUSTER,
+	 {.type = NOTE_TICKET, .name = "ci",
+	  .as.ticket = {TICKET_ENDLESS, "ops"}},
+	 "WARN ticket name=ci holder=ops problem=it lacks renewTime or "
+	 "leaseDurationSeconds\n"},
+	{"a ticket that is over", SCOPE_CLUSTER,
+	 {.type = NOTE_TICKET, .name = "ci", .as.ticket = {TICKET_OVER, "ops"}},
+	 "WARN ticket name=ci holder=ops problem=it was over already when it "
+	 "was seen\n"},
+	{"a ticket for too long", SCOPE_CLUSTER,
+	 {.type = NOTE_TICKET, .name = "ci", .as.ticket = {TICKET_LONG, "ops"}},
+	 "WARN ticket name=ci holder=ops problem=it holds for 7 days without "
+	 "renewal at most\n"},
+	{"a ticket of a clock that is ahead", SCOPE_CLUSTER,
+	 {.type = NOTE_TICKET, .name = "ci",
+	  .as.ticket = {TICKET_AHEAD, "ops"}},
+	 "WARN ticket name=ci holder=ops problem=its renewTime is ahead of the "
+	 "API server's clock, so it counts from when it was seen\n"},
+	{"a ticket of too many patterns", SCOPE_CLUSTER,
+	 {.type = NOTE_TICKET, .name = "ci",
+	  .as.ticket = {TICKET_BROAD, "ops"}},
+	 "WARN ticket name=ci holder=ops problem=it has too many or too long "
+	 "patterns; the rest of them hold nothing\n"},
+	{"a ticket without room, of nobody", SCOPE_CLUSTER,
+	 {.type = NOTE_TICKET, .name = "ci", .as.ticket = {TICKET_FULL, ""}},
+	 "WARN ticket name=ci holder= problem=there are 1000 others, and it "
+	 "holds nothing\n"},
 }, observed[] = {
+	{"would be held by a ticket", SCOPE_CLUSTER,
+	 {.type = NOTE_NODEPOOL_MANUAL, .name = "p",
+	  .as.manual = {"u-p", T, "ticket ci", true}},
+	 "INFO observe: pool held by hand pool=p until=" AT
+	 " reason=ticket ci\n"
+	 "ObservedManualHold p u-p: Mode observe: a ticket: the nodes of this "
+	 "NodePool would be held until " AT " (ticket ci)\n"},
+	{"a ticket that is over", SCOPE_CLUSTER,
+	 {.type = NOTE_TICKET, .name = "ci", .as.ticket = {TICKET_OVER, "ops"}},
+	 "WARN ticket name=ci holder=ops problem=it was over already when it "
+	 "was seen\n"},
 	{"would be held", SCOPE_NODEPOOL,
 	 {.type = NOTE_SCOPE_HELD, .name = "q",
 	  .as.held = {.until_ms = T, .machine = "q-1"}},

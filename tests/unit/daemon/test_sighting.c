@@ -16,6 +16,8 @@ void __wrap_state_track(struct state *s, const struct object *o);
 void __wrap_state_forget(struct state *s, const struct object *o);
 void __wrap_state_nodepool(struct state *s, const struct nodepool *p);
 void __wrap_state_nodepool_gone(struct state *s, const char *name);
+void __wrap_state_ticket(struct state *s, const struct ticket *t);
+void __wrap_state_ticket_gone(struct state *s, const char *name);
 void __wrap_state_disruption_event(struct state *s, const char *claim_uid,
 				   const char *reason);
 void __wrap_log_fields(enum log_level level, const char *phrase,
@@ -73,6 +75,20 @@ __wrap_state_nodepool_gone(struct state *s, const char *name)
 }
 
 void
+__wrap_state_ticket(struct state *s, const struct ticket *t)
+{
+	(void)s;
+	buf_printf(&b, "track ticket %s, %s\n", t->name, t->holder);
+}
+
+void
+__wrap_state_ticket_gone(struct state *s, const char *name)
+{
+	(void)s;
+	buf_printf(&b, "forget ticket %s\n", name);
+}
+
+void
 __wrap_state_disruption_event(struct state *s, const char *claim_uid,
 			      const char *reason)
 {
@@ -102,6 +118,9 @@ setup(void)
 	"{\"metadata\":{\"name\":\"" NAME "\",\"uid\":\"u-" NAME               \
 	"\",\"resourceVersion\":\"7\","                                        \
 	"\"creationTimestamp\":\"2026-01-02T03:04:05Z\"}}"
+#define TICKET(NAME)                                                           \
+	"{\"metadata\":{\"name\":\"" NAME "\",\"uid\":\"u-" NAME               \
+	"\",\"resourceVersion\":\"7\"},\"spec\":{\"holderIdentity\":\"who\"}}"
 #define EVENT(REASON)                                                          \
 	"{\"metadata\":{\"resourceVersion\":\"7\"},\"reason\":\"" REASON       \
 	"\",\"message\":\"Launching NodeClaim: Drifted\",\"involvedObject\":{" \
@@ -119,6 +138,8 @@ static const struct {
 	 "forget NodeClaim c\n"},
 	{"a NodePool", KIND_NODEPOOL, OBJECT("p"), "track NodePool p\n",
 	 "forget NodePool p\n"},
+	{"a ticket", KIND_TICKET, TICKET("t"), "track ticket t, who\n",
+	 "forget ticket t\n"},
 	/* That an Event has expired changes nothing. */
 	{"an Event of a replacement", KIND_EVENT, EVENT("DisruptionLaunching"),
 	 "replacement u-c-1 drifted\n", ""},
@@ -207,6 +228,7 @@ START_TEST(test_what_cannot_be_read_is_left_out_and_logged)
 		[KIND_NODEPOOL] =
 			"WARN object left out resource=nodepools err=…\n",
 		[KIND_EVENT] = "WARN object left out resource=events err=…\n",
+		[KIND_TICKET] = "WARN object left out resource=tickets err=…\n",
 	};
 	static const char line[] = LINE("ADDED", "{}");
 	struct sighting o = {.kind = items[_i].kind};

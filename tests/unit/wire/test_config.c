@@ -30,6 +30,7 @@ static const char every_key[] =
 	     "minScaleUp: 100000\n"
 	     "holdAnnotation: {key: example.com/keep, value: \"yes\"}\n"
 	     "nodePools: {include: [\"a*\", b], exclude: [\"?c\"]}\n"
+	     "tickets: {namespace: hold-tickets}\n"
 	     "webhook: {address: \"127.0.0.1:1\", certFile: /a/c, keyFile: k,\n"
 	     "  clientCAFile: \"\", allowedClients: [], drainTimeout: 91s}\n"
 	     "metrics: {address: \"[::1]:2\"}\n"
@@ -56,6 +57,8 @@ assert_every_key(const struct config *c)
 	ck_assert_str_eq(c->rules.include.at[1], "b");
 	ck_assert_uint_eq(c->rules.exclude.n, 1);
 	ck_assert_str_eq(c->rules.exclude.at[0], "?c");
+	ck_assert_str_eq(c->rules.tickets, "hold-tickets");
+	ck_assert(rules_tickets(&c->rules));
 	ck_assert_str_eq(c->webhook.address, "127.0.0.1:1");
 	ck_assert_str_eq(c->webhook.cert_file, "/a/c");
 	ck_assert_str_eq(c->webhook.key_file, "k");
@@ -103,6 +106,8 @@ START_TEST(test_defaults)
 	ck_assert(rules_hold_is_default(&c.rules.hold));
 	ck_assert(rules_nodepool_included(&c.rules, "any"));
 	ck_assert(rules_nodepool_included(&c.rules, ""));
+	ck_assert_str_eq(c.rules.tickets, "");
+	ck_assert(!rules_tickets(&c.rules));
 	ck_assert_str_eq(c.webhook.address, ":9443");
 	ck_assert_str_eq(c.webhook.cert_file, "/tls/tls.crt");
 	ck_assert_str_eq(c.webhook.key_file, "/tls/tls.key");
@@ -127,6 +132,9 @@ START_TEST(test_defaults)
 	ck_assert_mem_eq(&c, &empty, sizeof(c));
 }
 END_TEST
+
+/* As long as the name of a namespace may be. */
+#define N63 "n12345678901234567890123456789012345678901234567890123456789012"
 
 /* Each text comes after the two lines of HEAD, so its places begin on line
  * 3. */
@@ -240,6 +248,22 @@ static const struct {
 	 "a shell pattern for DNS names of lower case such as \"spot-*\""},
 	{"pattern that is a number", "nodePools: {include: [1]}\n",
 	 "3:23: nodePools.include: expected a string, quote it: \"1\""},
+	{"a namespace with a dot", "tickets: {namespace: a.b}\n",
+	 "3:22: tickets.namespace: \"a.b\", expected a namespace or \"\""},
+	{"a namespace with a slash", "tickets: {namespace: a/leases}\n",
+	 "3:22: tickets.namespace: \"a/leases\", expected a namespace or "
+	 "\"\""},
+	{"a query for a namespace", "tickets: {namespace: \"a?watch=1\"}\n",
+	 "3:22: tickets.namespace: \"a?watch=1\", expected a namespace or "
+	 "\"\""},
+	{"a namespace of 64 bytes",
+	 "tickets: {namespace: " N63 "4}\n",
+	 "3:22: tickets.namespace: \"n123456789012345678901234567890123456789"
+	 "…\", expected a namespace or \"\""},
+	{"several namespaces", "tickets: {namespace: [a, b]}\n",
+	 "3:22: tickets.namespace: a list, expected a namespace or \"\""},
+	{"a namespace that is a number", "tickets: {namespace: 7}\n",
+	 "3:22: tickets.namespace: expected a string, quote it: \"7\""},
 	{"address without a port", "metrics: {address: localhost}\n",
 	 "3:20: metrics.address: \"localhost\", expected host:port, :port or "
 	 "[v6]:port"},
@@ -357,6 +381,20 @@ START_TEST(test_lengths)
 	ck_assert_int_eq(read_text(&c, text, &e), -1);
 	ck_assert_str_eq(e.text, "c.yaml:3:25: holdAnnotation.value: 254 bytes "
 				 "long, expected at most 253");
+}
+END_TEST
+
+START_TEST(test_longest_namespace)
+{
+	struct config c;
+	struct err e = {0};
+
+	config_defaults(&c);
+	ck_assert_msg(read_text(&c, HEAD "tickets: {namespace: " N63 "}\n",
+				&e) == 0,
+		      "%s", e.text);
+	ck_assert_uint_eq(strlen(c.rules.tickets), 63);
+	ck_assert_str_eq(c.rules.tickets, N63);
 }
 END_TEST
 
@@ -508,6 +546,7 @@ static const struct {
 	{"min-scale-up", "100000"},
 	{"hold-annotation-key", "example.com/keep"},
 	{"hold-annotation-value", "yes"},
+	{"tickets-namespace", "hold-tickets"},
 	{"webhook-address", "127.0.0.1:1"},
 	{"webhook-cert-file", "/a/c"},
 	{"webhook-key-file", "k"},
@@ -602,6 +641,8 @@ static const struct {
 	 "--hold-annotation-value: \"\xef\xbf\xbd\", expected a string of "
 	 "printable characters",
 	 true},
+	{"tickets-namespace", "Hold",
+	 "--tickets-namespace: \"Hold\", expected a namespace or \"\"", true},
 	{"holdDuration", "10m", "unknown flag --holdDuration", false},
 	{"node-pools-include", "a", "unknown flag --node-pools-include", false},
 };
@@ -859,6 +900,16 @@ static const struct {
 	 "leaderElection:\n  retryPeriod: 9s\n",
 	 "c.yaml:4:16: leaderElection.renewDeadline: 10s, expected more than "
 	 "1.2 times leaderElection.retryPeriod (10s800ms)"},
+	{"tickets beside the holder's own Lease",
+	 "tickets: {namespace: ns}\nleaderElection: {namespace: ns}\n",
+	 "c.yaml:3:22: tickets.namespace: expected another than "
+	 "leaderElection.namespace, because the holder's own Lease there would "
+	 "hold every NodePool"},
+	{"tickets elsewhere",
+	 "tickets: {namespace: ns}\nleaderElection: {namespace: ns2}\n", NULL},
+	{"no tickets, and no namespace",
+	 "tickets: {namespace: \"\"}\nleaderElection: {namespace: \"\"}\n",
+	 NULL},
 	{"any free port for both",
 	 "webhook: {address: \":0\"}\nmetrics: {address: \":0\"}\n", NULL},
 };
@@ -949,6 +1000,12 @@ static const struct {
 	 "minScaleUp has no effect in scope node"},
 	{"a threshold for nobody", "scope: node\nminScaleUp: 2\n",
 	 "minScaleUp has no effect in scope node"},
+	{"little memory and tickets",
+	 "memoryLimit: 71Mi\ntickets: {namespace: t}\n",
+	 "memoryLimit is under 72Mi"},
+	{"enough memory and tickets",
+	 "memoryLimit: 72Mi\ntickets: {namespace: t}\n", NULL},
+	{"little memory", "memoryLimit: 64Mi\n", NULL},
 	{"short drain", "webhook: {drainTimeout: 90s}\n",
 	 "webhook.drainTimeout is not above 90s"},
 };
@@ -1106,6 +1163,7 @@ main(void)
 	LOOP(t, test_refused, refused);
 	LOOP(t, test_no_config, no_config);
 	tcase_add_test(t, test_lengths);
+	tcase_add_test(t, test_longest_namespace);
 	tcase_add_test(t, test_patterns_bounded);
 	tcase_add_test(t, test_every_flag);
 	tcase_add_test(t, test_flag_defaults);

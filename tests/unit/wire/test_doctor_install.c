@@ -287,6 +287,52 @@ START_TEST(test_a_leader)
 }
 END_TEST
 
+/* What it says of one ticket. */
+START_TEST(test_a_ticket)
+{
+	const char *text = json(
+		"{'kind':'HolderStatus','mode':'enforce','leader':{'identity':"
+		"'p_1','thisReplica':true},'tickets':[{'name':'ci2','until':"
+		"'1970-01-01T00:00:09Z'},{'name':'ci','holder':'a','reason':"
+		"null,'until':'1970-01-01T00:00:01Z','nodePools':3,'problem':"
+		"'too broad'},{'name':'ci','until':null,'nodePools':9}]}");
+	struct ticket_facts t, before;
+	struct err e = {0};
+
+	ck_assert_int_eq(
+		facts_ticket_decode(text, strlen(text), "ci", &t, &e), 0);
+	ck_assert(t.leads && t.reads && t.listed && !t.observes);
+	ck_assert_int_eq(t.until_ms, 1000);
+	ck_assert_uint_eq(t.nodepools, 3);
+	ck_assert_str_eq(t.problem, "too broad");
+	ck_assert_int_eq(
+		facts_ticket_decode(text, strlen(text), "c", &t, &e), 0);
+	ck_assert(t.reads && !t.listed);
+	ck_assert_int_eq(t.until_ms, STAMP_NONE);
+	text = json("{'kind':'HolderStatus','mode':'observe','tickets':"
+		    "[7,{'name':'ci','until':'soon','nodePools':-1,'problem':"
+		    "7}],'leader':null}");
+	ck_assert_int_eq(
+		facts_ticket_decode(text, strlen(text), "ci", &t, &e), 0);
+	ck_assert(t.listed && t.observes && !t.leads);
+	ck_assert_int_eq(t.until_ms, STAMP_NONE);
+	ck_assert(t.nodepools == 0 && t.problem[0] == '\0');
+	/* A holder of before has no tickets, and one without the key reads
+	 * none. */
+	text = json("{'kind':'HolderStatus','leader':{'thisReplica':true}}");
+	ck_assert_int_eq(
+		facts_ticket_decode(text, strlen(text), "ci", &t, &e), 0);
+	ck_assert(t.leads && !t.reads && !t.listed);
+	memset(&t, 'x', sizeof(t));
+	before = t;
+	text = json("{'kind':'Status'}");
+	ck_assert_int_eq(
+		facts_ticket_decode(text, strlen(text), "ci", &t, &e), -1);
+	ck_assert_int_eq(e.code, ERR_INPUT);
+	ck_assert(memcmp(&t, &before, sizeof(t)) == 0);
+}
+END_TEST
+
 #define LOOP(test, table)                                                      \
 	tcase_add_loop_test(tc, test, 0, sizeof(table) / sizeof(table[0]))
 
@@ -303,6 +349,7 @@ main(void)
 	LOOP(test_policies, policies);
 	tcase_add_test(tc, test_bindings);
 	tcase_add_test(tc, test_a_leader);
+	tcase_add_test(tc, test_a_ticket);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
 }

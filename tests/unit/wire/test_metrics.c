@@ -162,6 +162,34 @@ START_TEST(test_observe)
 }
 END_TEST
 
+/* Tickets have series only if they are followed, and so has their watch. */
+START_TEST(test_tickets)
+{
+	struct metrics_gauges g = gauges();
+
+	g.controller.has_tickets = _i;
+	g.controller.tickets = 7;
+	g.controller.up[KIND_TICKET] = true;
+	c.at[COUNTER_TICKETS_FLAWED] = 3;
+	write(&g);
+	ck_assert_uint_eq(times("\nkarpenter_node_holder_tickets 7\n"), _i);
+	ck_assert_uint_eq(times("\n# TYPE karpenter_node_holder_tickets gauge\n"),
+			  _i);
+	ck_assert_uint_eq(times("\nkarpenter_node_holder_watch_up"
+				"{kind=\"Ticket\"} 1\n"), _i);
+	ck_assert_uint_eq(times("\nkarpenter_node_holder_watch_up{"),
+			  VIEW_COUNT - 1 + _i);
+	/* Counters are there from the start, or rate() would miss the first
+	 * of them. */
+	ck_assert_uint_eq(times("\nkarpenter_node_holder_tickets_flawed_total "
+				"3\n"), 1);
+	ck_assert_uint_eq(times("\nkarpenter_node_holder_objects_skipped_total"
+				"{resource=\"tickets\"} "), 1);
+	ck_assert_uint_eq(times("\nkarpenter_node_holder_watch_restarts_total"
+				"{resource=\"tickets\",reason="), 4);
+}
+END_TEST
+
 /* A sum is told to its last digit, or rate() sees nothing for hours and then a
  * leap. */
 START_TEST(test_sums)
@@ -212,6 +240,8 @@ START_TEST(test_longest)
 	unsigned hands = 0;
 
 	g.leads = true;
+	g.controller.has_tickets = true;
+	g.controller.tickets = UINT32_MAX;
 	memset(&c, 0xff, sizeof(c));
 	buf_init(&b, page, sizeof(page));
 	metrics_write(&b, &c, &g, longest_scope, longest_nodepool, NULL);
@@ -234,6 +264,7 @@ main(void)
 	tcase_add_test(tc, test_scope);
 	tcase_add_loop_test(tc, test_by_hand, 0, 2);
 	tcase_add_loop_test(tc, test_observe, 0, 2);
+	tcase_add_loop_test(tc, test_tickets, 0, 2);
 	tcase_add_test(tc, test_sums);
 	tcase_add_test(tc, test_longest);
 	suite_add_tcase(s, tc);

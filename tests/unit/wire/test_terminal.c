@@ -9,6 +9,7 @@
 #include "wire/admission/admission.h"
 #include "wire/api/event.h"
 #include "wire/api/lease.h"
+#include "wire/api/ticket.h"
 #include "wire/config/config.h"
 #include "wire/doctor/findings.h"
 #include "wire/karpenter/record.h"
@@ -54,6 +55,27 @@ reason(struct buf *b)
 	nodepool_init(&p);
 	nodepool_set_reason(&p, name);
 	buf_puts(b, p.reason);
+}
+
+/* What the log and Events show of a ticket. */
+static void
+ticket(struct buf *b)
+{
+	static char json[2048];
+	struct ticket t;
+	struct err e;
+	struct buf j;
+
+	buf_init(&j, json, sizeof(json));
+	buf_puts(&j, "{\"metadata\":{\"name\":\"t\",\"uid\":\"u\","
+		     "\"resourceVersion\":\"1\",\"annotations\":{\""
+		     TICKET_REASON_KEY "\":");
+	buf_json(&j, name);
+	buf_puts(&j, "}},\"spec\":{\"holderIdentity\":");
+	buf_json(&j, name);
+	buf_puts(&j, "}}");
+	ck_assert_msg(ticket_decode(json, j.len, &t, &e) == 0, "%s", e.text);
+	buf_printf(b, "%s %s", t.holder, t.reason);
 }
 
 static const struct finding_kind some = {DOCTOR_RIGHTS, FINDING_ERROR, "some",
@@ -266,6 +288,7 @@ static const struct {
 	{"a string of JSON", json, false},
 	{"an error", error, true},
 	{"a reason", reason, true},
+	{"a ticket", ticket, true},
 	{"the doctor's text", doctor_text, true},
 	{"the doctor's JSON", doctor_json, true},
 	{"status, text", status_text, true},

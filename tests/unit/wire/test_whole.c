@@ -108,7 +108,7 @@ repeat_key(char *text, size_t *len)
 	static const char *const keys[] = {
 		"name", "uid", "metadata", "annotations", "labels", "object",
 		"request", "type", "status", "karpenter.sh/nodepool",
-		"spec", "n\\u0061me"};
+		"spec", "renewTime", "holderIdentity", "n\\u0061me"};
 	char in[200];
 	int n = snprintf(in, sizeof(in), "\"%s\":\"again\",",
 			 keys[roll(sizeof(keys) / sizeof(keys[0]))]);
@@ -166,9 +166,11 @@ static const char *const folders[] = {
 	"tests/golden/admission",     "tests/golden/admission-custom",
 	"tests/golden/nodes",	      "tests/golden/nodeclaims",
 	"tests/golden/nodepools",     "tests/golden/events",
+	"tests/golden/tickets",
 	"tests/fuzz/corpus/json",
 	"tests/fuzz/corpus/admission", "tests/fuzz/corpus/objects",
 	"tests/fuzz/corpus/nodepools", "tests/fuzz/corpus/events",
+	"tests/fuzz/corpus/tickets",
 	"tests/fuzz/corpus/whole"};
 
 START_TEST(test_whole)
