@@ -35,7 +35,7 @@ LONGEST = (("deploy",), ("consolidation",), ("pools", "left_alone"),
            ("plugin",), ("check",), ("karpenter",),
            ("replacements", "substitutes"),
            ("repair", "terminate_first", "gates"),
-           ("outage",), ("failover",), ("uninstall",), ("scopes",),
+           ("outage",), ("tickets",), ("failover",), ("uninstall",), ("scopes",),
            ("pods",), ("release",), ("restart",), ("rights",), ("rolling",),
            ("caps",), ("self_signed",), ("serve",), ("migration",),
            ("controlplane",))

@@ -33,6 +33,7 @@ NAME = "karpenter-node-holder"
 EVENTS = NAME + "-events"
 SELF_SIGNED = NAME + "-self-signed"
 TLS = NAME + "-tls"
+TICKETS = NAME + "-tickets"
 UNINSTALL = NAME + "-uninstall"
 DEPLOY = REPO / "deploy"
 OVERLAYS = ("default", "demo", "eks", "self-signed", "trial")
@@ -44,7 +45,7 @@ FOLDERS = ["base", *(pytest.param(f"overlays/{p.values[0]}", marks=p.marks)
                      for p in ALIKE)]
 COMPONENTS = ("access", "admission-policy", "cert-manager", "dedicated-nodes",
               "high-availability", "network-policy", "observe", "prometheus",
-              "self-signed")
+              "self-signed", "tickets")
 OTHERS = ("cert-manager-crds", "prometheus-operator-crds")
 ACCOUNT = f"system:serviceaccount:{NAME}:{NAME}"
 RENEWER = NAME + "-renewer"
@@ -91,8 +92,11 @@ kustomized_once = functools.cache(kustomized)
 
 
 def render(plane, folder):
+    """The objects, with those of a List as kubectl takes it apart."""
     build = kustomized_once if DEPLOY in folder.parents else kustomized
-    return [o for o in yaml.safe_load_all(build(plane, folder)) if o]
+    built = [o for o in yaml.safe_load_all(build(plane, folder)) if o]
+    return [one for o in built
+            for one in (o["items"] if o["kind"] == "List" else [o])]
 
 
 @pytest.fixture
@@ -350,13 +354,16 @@ def test_the_network_policy_selects_every_pod(plane, overlay, eks, ports):
 # What an overlay of one's own may change
 
 def check_namespace(objects, namespace):
-    """No object is left in another namespace, except for Events in default."""
+    """No object is left in another namespace, except for Events in default and
+    what belongs to tickets."""
     for o in objects:
         where = o["metadata"].get("namespace")
         if o["kind"] in CLUSTER_WIDE:
             assert where is None, o
         elif o["metadata"]["name"] == EVENTS:
             assert where == "default", o
+        elif o["metadata"]["name"].startswith(NAME + "-ticket"):
+            assert where == TICKETS, o
         else:
             assert where == namespace, o
         for subject in o.get("subjects", []):
@@ -377,7 +384,8 @@ def check_namespace(objects, namespace):
             "annotations"]["cert-manager.io/inject-ca-from"] == \
             f"{namespace}/{NAME}"
     for o in objects:
-        if o["kind"] == "ValidatingAdmissionPolicy":
+        if o["kind"] == "ValidatingAdmissionPolicy" and \
+                o["metadata"]["name"] != TICKETS:
             condition, = o["spec"]["matchConditions"]
             assert condition["expression"].startswith(
                 "request.userInfo.username.startsWith("
@@ -392,13 +400,17 @@ def test_the_namespace_of_an_overlay(built, name):
 @pytest.mark.parametrize("name", ALIKE)
 def test_another_namespace(plane, overlay, built, name):
     objects = render(plane, overlay(
-        f"overlays/{name}", ["prometheus"], namespace="platform"))
+        f"overlays/{name}", ["prometheus", "tickets"], namespace="platform"))
     check_namespace(objects, "platform")
     assert kinds(built[name]) < kinds(objects)
     # An overlay of that overlay moves it again.
     again = render(plane, overlay(
-        overlay(f"overlays/{name}", namespace="platform"), namespace="other"))
+        overlay(f"overlays/{name}", ["tickets"], namespace="platform"),
+        namespace="other"))
     check_namespace(again, "other")
+    for found in (objects, again):
+        assert find(found, "Namespace", TICKETS)
+        assert find(found, "RoleBinding", TICKETS)
     if name != "eks":
         return
     with installed(plane, objects):
@@ -409,6 +421,8 @@ def test_another_namespace(plane, overlay, built, name):
                 ("create", "events.k8s.io", "events", "default", True),
                 ("create", "events.k8s.io", "events", "platform", False),
                 ("create", "", "secrets", "platform", False),
+                ("list", "coordination.k8s.io", "leases", TICKETS, True),
+                ("create", "coordination.k8s.io", "leases", TICKETS, False),
                 ("list", "", "events", "default", True)):
             review = plane.create(
                 "/apis/authorization.k8s.io/v1/subjectaccessreviews",
@@ -419,6 +433,27 @@ def test_another_namespace(plane, overlay, built, name):
                               "verb": verb, "group": group,
                               "resource": resource, "namespace": where}}})
             assert review["status"]["allowed"] == granted, (verb, resource)
+
+
+@pytest.mark.parametrize("name", [
+    "trial", pytest.param("default", marks=pytest.mark.long)])
+def test_an_overlay_with_tickets(plane, overlay, built, name):
+    """One flag and the objects of the component are all that is new.
+    test_tickets.py has overlays/self-signed."""
+    objects = render(plane, overlay(f"overlays/{name}", ["tickets"]))
+    was, now = (copy.deepcopy(find(found, "Deployment"))
+                for found in (built[name], objects))
+    args = [d["spec"]["template"]["spec"]["containers"][0].pop("args")
+            for d in (was, now)]
+    assert was == now
+    assert args[1] == [*args[0], "--tickets-namespace=" + TICKETS]
+    assert granted(objects) - granted(built[name]) == {
+        (TICKETS, "coordination.k8s.io", "leases", None, verb) for verb in (
+            "get", "list", "watch", "create", "patch", "update", "delete")}
+    check_labels(objects)
+    with installed(plane, objects) as kept:
+        assert identities(kept) == identities(objects)
+        assert versions(apply(plane, objects)) == versions(kept)
 
 
 @pytest.mark.parametrize("layers, account", [

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/gitops.md: what changes by itself in a cluster is no drift."""
+import os
+
 import pytest
 import yaml
 
@@ -35,20 +37,35 @@ def versions(plane, text):
 
 
 @pytest.mark.parametrize("sync", TOOLS, ids=lambda s: s.__name__)
-def test_what_changes_by_itself_is_no_drift(plane, sync):
+def test_what_changes_by_itself_is_no_drift(plane, sync, tmp_path):
     """caBundle and AKS's selector stay, and no object is written; what the
-    manifests have is put back."""
-    text = plane.kubectl("kustomize", DEPLOY / "overlays/self-signed").stdout
+    manifests have is put back.  The List of components/tickets is taken
+    apart, and a ticket stays."""
+    deploy = os.path.relpath(DEPLOY, tmp_path.resolve())
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({
+        "resources": [f"{deploy}/overlays/self-signed"],
+        "components": [f"{deploy}/components/tickets"]}))
+    text = plane.kubectl("kustomize", tmp_path).stdout
+    assert "kind: List" in text
     sync(plane, text)
+    plane.create(LEASES.replace(NAME, NAME + "-tickets"), {
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "ci"}, "spec": {
+            "holderIdentity": "ci", "leaseDurationSeconds": 300,
+            "renewTime": "2026-01-01T00:00:00.000000Z"}})
     write(plane, "karpenter-node-holder", "clientConfig/caBundle", "Y2E=")
     write(plane, "admissionsenforcer", "namespaceSelector", AKS)
     plane.create(LEASES, {
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": {"name": NAME}, "spec": {}})
     before = versions(plane, text)
-    assert len(before) > 10
+    assert len(before) > 15
     sync(plane, text)
     assert versions(plane, text) == before
+    role = plane.get("/apis/rbac.authorization.k8s.io/v1/namespaces/"
+                     f"{NAME}-tickets/roles", NAME + "-tickets")
+    assert role["metadata"]["uid"] in before
+    assert plane.metadata(LEASES.replace(NAME, NAME + "-tickets"))
     write(plane, "somebody", "failurePolicy", "Fail")
     sync(plane, text)
     hook, = plane.get(WEBHOOKS, NAME)["webhooks"]

@@ -18,8 +18,8 @@ import yaml
 
 from controlplane import BUILD, REPO
 from holder import BINARY, certs
-from test_deploy import (DEPLOY, NAME, check_pods, configuration, find,
-                         identities, installed, overlay, plane, render)
+from test_deploy import (DEPLOY, NAME, TICKETS, check_pods, configuration,
+                         find, identities, installed, overlay, plane, render)
 
 assert overlay and plane    # fixtures
 
@@ -216,7 +216,7 @@ def substance(objects):
     out = {}
     for o in copy.deepcopy(objects):
         meta = o["metadata"]
-        if o["kind"] == "Namespace":
+        if o["kind"] == "Namespace" and meta["name"] != TICKETS:
             continue            # helm install --create-namespace makes it
         if meta["name"] == config:
             meta["name"] = CONFIG
@@ -314,14 +314,16 @@ SAME = {
     "access": ({**BASE, "access": ON}, "base", {"components": ["access"]}),
     "prometheus": ({**BASE, "prometheus": ON}, "base",
                    {"components": ["prometheus"]}),
+    "tickets": ({**BASE, "tickets": ON}, "base", {"components": ["tickets"]}),
     "everything": (
-        {"access": ON, "networkPolicy": ON, "prometheus": ON},
+        {"access": ON, "networkPolicy": ON, "prometheus": ON, "tickets": ON},
         "overlays/default",
-        {"components": ["access", "network-policy", "prometheus"]}),
+        {"components": ["access", "network-policy", "prometheus",
+                        "tickets"]}),
     "another namespace": (
-        {"access": ON, "networkPolicy": ON, "prometheus": ON},
+        {"access": ON, "networkPolicy": ON, "prometheus": ON, "tickets": ON},
         "overlays/default",
-        {"components": ["access", "network-policy", "prometheus"],
+        {"components": ["access", "network-policy", "prometheus", "tickets"],
          "namespace": "platform"}),
     "image": ({"image": {"repository": "r.example.com/h", "tag": "1.2.3"}},
               "overlays/default",
@@ -453,6 +455,21 @@ def test_a_trial_lacks_the_right_to_patch(template, mode):
     text, = next(o for o in objects
                  if o["kind"] == "ConfigMap")["data"].values()
     assert effective(text)["mode"] == (mode or "enforce")
+
+
+@long
+def test_another_namespace_for_tickets(template):
+    """Wherever it is named it is another."""
+    was = json.dumps(template({"tickets": ON}))
+    now = json.dumps(template({"tickets": {
+        **ON, "namespace": "tickets-of-ci"}}))
+    names = (f'"namespace": "{TICKETS}"', f"--tickets-namespace={TICKETS}",
+             f'"kubernetes.io/metadata.name": "{TICKETS}"',
+             f'"kind": "Namespace", "metadata": {{"name": "{TICKETS}"')
+    for name in names:
+        assert name in was
+        was = was.replace(name, name.replace(TICKETS, "tickets-of-ci"))
+    assert now == was
 
 
 PROFILE = {"type": "Localhost", "localhostProfile": "no-process.json"}
@@ -602,7 +619,7 @@ def test_labels(template):
 def test_lint(helm):
     helm("lint", "--strict", CHART)
     helm("lint", "--strict", CHART, values={
-        "networkPolicy": ON, "prometheus": ON})
+        "networkPolicy": ON, "prometheus": ON, "tickets": ON})
 
 
 @long
@@ -659,6 +676,8 @@ REFUSED = [
         "requiredDuringSchedulingIgnoredDuringExecution": {}}}},
      "affinity/nodeAffinity", "not allowed"),
     ({"prometheus": True}, "prometheus", "object"),
+    ({"tickets": {"namespace": ""}}, "tickets/namespace", "minLength"),
+    ({"tickets": {"namespace": "A"}}, "tickets/namespace", "pattern"),
     ({"fullnameOverride": "A_b"}, "fullnameOverride", "pattern"),
     ({"podLabels": {APP + "name": "a"}}, "podLabels/app.kubernetes.io~1name",
      "false schema"),
@@ -675,6 +694,10 @@ REFUSED = [
     ({"tls": {"caBundle": "Y2E="}}, "tls.caBundle", "tls.mode secret"),
     ({"config": {"webhook": {"address": ":1"}}}, "config.webhook", "ports"),
     ({"config": {"metrics": {}}}, "config.metrics", "ports"),
+    ({"config": {"tickets": {"namespace": "a"}}}, "config.tickets",
+     "tickets.enabled"),
+    ({"tickets": {**ON, "namespace": "default"}}, "tickets.namespace",
+     "own Lease"),
     ({"config": {"memoryLimit": "256Mi"}}, "config.memoryLimit",
      "Set resources.limits.memory"),
     ({"config": {"leaderElection": {"namespace": "a"}}},

@@ -83,6 +83,12 @@ both. */}}
 {{- if hasKey $last "memoryLimit" -}}
 {{- fail "config.memoryLimit: not for you to set: the memory limit of the container overrides it. Set resources.limits.memory" -}}
 {{- end -}}
+{{- if hasKey $last "tickets" -}}
+{{- fail "config.tickets: not for you to set: tickets.enabled also makes the namespace and gives the right to read it" -}}
+{{- end -}}
+{{- if and .Values.tickets.enabled (eq .Values.tickets.namespace .Release.Namespace) -}}
+{{- fail "tickets.namespace: the holder's own Lease is in the release's namespace, and would hold all NodePools" -}}
+{{- end -}}
 {{- if ($last.leaderElection).namespace -}}
 {{- fail "config.leaderElection.namespace: not for you to set: the right to its Lease is in the release's namespace" -}}
 {{- end -}}

@@ -1,0 +1,472 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tickets (docs/operations.md#tickets): what deploy/components/tickets
+installs, who may do what there, which tickets its policy refuses, and what
+tickets hold while leaders and writers are killed.
+
+The commands and manifests of the guide are used as they stand there, with
+shorter times.
+"""
+import contextlib
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+import yaml
+
+from cluster import node_pool
+from controlplane import (ADMISSION, CLAIMS, NAMESPACES, NODES, POOLS, RBAC,
+                          REPO, WEBHOOKS, ApiError, ControlPlane, spawn, until)
+from hold import clear, claims, held, nodes, seconds, stamp
+from lead import LEASES, NAME, NAMESPACE, SHORT, leader
+from test_operations import block
+from uninstall import uninstall
+
+TICKETS = NAME + "-tickets"
+OWN = "karpenter-node-holder.io/"
+WEEK = 7 * 24 * 3600
+
+
+def leases(namespace):
+    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+
+
+def ticket(name="a", reason=None, nodepools=None, meta=None, **spec):
+    """A Lease that the policy lets through.  A field that is None is left
+    out."""
+    notes = {OWN + "nodepools": nodepools, OWN + "reason": reason}
+    fields = {"holderIdentity": "ci/1234", "leaseDurationSeconds": 300,
+              "renewTime": stamp(time.time())[:-1] + ".000000Z", **spec}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": name, **(meta or {}), "annotations": {
+                k: v for k, v in notes.items() if v is not None}},
+            "spec": {k: v for k, v in fields.items() if v is not None}}
+
+
+def shell(plane, text, user=None, check=True):
+    """Runs it as that user (default: admin)."""
+    done = subprocess.run(
+        ["bash", "-ec", text], stdin=subprocess.DEVNULL, text=True,
+        capture_output=True, timeout=60, env=environment(plane, user))
+    assert not check or done.returncode == 0, done
+    return done
+
+
+def environment(plane, user=None):
+    config = plane.kubeconfig
+    if user:
+        config = plane.write_kubeconfig(
+            plane.dir / f"{user.name.replace(':', '.')}.kubeconfig", user)
+    return {"HOME": str(plane.dir), "KUBECONFIG": str(config),
+            "PATH": f"{plane.bin}:{os.environ['PATH']}"}
+
+
+def account(plane, namespace, name):
+    plane.apply({"apiVersion": "v1", "kind": "Namespace",
+                 "metadata": {"name": namespace}})
+    plane.apply({"apiVersion": "v1", "kind": "ServiceAccount",
+                 "metadata": {"name": name, "namespace": namespace}})
+    return plane.service_account(namespace, name)
+
+
+# The installation
+
+@pytest.fixture(scope="module")
+def plane(plane_programs):
+    """Replaces the session's plane, because the last test takes away what is
+    installed."""
+    with ControlPlane(name="tickets") as plane:
+        plane.install_crds()
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """An overlay as somebody would write it."""
+    made = tmp_path_factory.mktemp("overlay")
+    deploy = os.path.relpath(REPO / "deploy", made.resolve())
+    (made / "kustomization.yaml").write_text(yaml.safe_dump({
+        "resources": [f"{deploy}/overlays/self-signed"],
+        "components": [f"{deploy}/components/tickets"]}))
+    return made
+
+
+@pytest.fixture(scope="module")
+def flags(plane, folder):
+    """Installs it.  Returns the flags that the holder gets there."""
+    plane.kubectl("apply", "--server-side", "-k", folder)
+    plane.delete(WEBHOOKS, NAME)    # nobody would answer it
+    until(lambda: "7 days" in refusal(plane, ticket(
+        leaseDurationSeconds=WEEK + 1)), 20, "the policy in force")
+    pod = plane.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments", NAME)[
+        "spec"]["template"]["spec"]
+    return pod["containers"][0]["args"][3:]
+
+
+@pytest.fixture(scope="module")
+def who(plane, flags):
+    """name -> Identity: the holder, those whom the guide binds to the Roles,
+    somebody who may write one ticket alone, and somebody with no right."""
+    users = {"holder": plane.service_account(NAMESPACE, NAME),
+             "writer": account(plane, "ci", "deployer"),
+             "own": account(plane, "ci", "web"),
+             "reader": plane.identity("reader", "developers"),
+             "stranger": account(plane, "ci", "stranger")}
+    section = "Who may write tickets"
+    shell(plane, block(section, "create rolebinding"))
+    plane.kubectl("apply", "-f", "-", stdin=block(section, "kind: Role"))
+    plane.kubectl("-n", TICKETS, "create", "rolebinding", "web", "--role",
+                  "deploy-web", "--serviceaccount", "ci:web")
+    for name, path in (("writer", "a"), ("reader", "a"), ("holder", "a"),
+                       ("own", "deploy-web")):
+        until(lambda: plane.request("GET", f"{leases(TICKETS)}/{path}",
+                                    user=users[name])[0] != 403, 20,
+              f"the rights of {name}")
+    return users
+
+
+# Who may do what
+
+A, B = (f"{leases(TICKETS)}/{name}" for name in ("a", "b"))
+MINE = f"{leases(TICKETS)}/deploy-web"
+HERE = leases(TICKETS)
+PODS = NAMESPACES + "/{}/pods"
+BINDINGS = f"{RBAC}/namespaces/{TICKETS}/rolebindings"
+POLICY = f"{ADMISSION}/validatingadmissionpolicies/{TICKETS}"
+# who: what he may, and what not
+CALLS = {
+    "holder": (
+        [("GET", HERE), ("GET", A), ("WATCH", HERE),
+         ("GET", f"{LEASES}/{NAME}")],
+        [("POST", HERE), ("PUT", A), ("PATCH", A), ("DELETE", A),
+         ("DELETE", HERE), ("GET", LEASES), ("GET", f"{LEASES}/a"),
+         ("GET", leases("default")), ("GET", leases("kube-system")),
+         ("GET", leases("kube-node-lease")),
+         ("GET", "/apis/coordination.k8s.io/v1/leases"),
+         ("GET", PODS.format(TICKETS)),
+         ("GET", f"{NAMESPACES}/{TICKETS}/secrets"),
+         ("PATCH", BINDINGS + "/ci"), ("PATCH", POLICY)]),
+    "writer": (
+        [("POST", HERE), ("GET", A), ("PUT", A), ("PATCH", A), ("DELETE", A),
+         ("DELETE", MINE)],
+        [("GET", HERE), ("WATCH", HERE), ("DELETE", HERE),
+         ("POST", leases("ci")), ("POST", leases("default")), ("POST", LEASES),
+         ("PATCH", f"{LEASES}/{NAME}"), ("GET", NODES), ("PATCH", NODES + "/n"),
+         ("GET", POOLS), ("PATCH", POOLS + "/web"), ("PATCH", CLAIMS + "/c"),
+         ("POST", PODS.format(TICKETS)), ("POST", BINDINGS), ("PATCH", POLICY),
+         ("DELETE", f"{NAMESPACES}/{TICKETS}")]),
+    "own": (
+        [("GET", MINE), ("PATCH", MINE), ("PUT", MINE), ("DELETE", MINE)],
+        [("GET", A), ("PATCH", A), ("PUT", A), ("DELETE", A), ("GET", HERE),
+         ("DELETE", HERE), ("POST", leases("ci"))]),
+    "reader": (
+        [("GET", HERE), ("GET", A), ("WATCH", HERE)],
+        [("POST", HERE), ("PUT", A), ("PATCH", A), ("DELETE", A),
+         ("DELETE", HERE), ("GET", LEASES), ("PATCH", NODES + "/n")]),
+    "stranger": ([], [("GET", HERE), ("GET", A), ("POST", HERE), ("PATCH", A)]),
+}
+
+
+def there(plane, path, **fields):
+    """The ticket that is there, with these fields instead."""
+    made = ticket(path.split("/")[-1], **fields)
+    made["metadata"]["resourceVersion"] = plane.get(path)["metadata"][
+        "resourceVersion"]
+    return made
+
+
+def call(plane, user, method, path):
+    """Asks, without storing anything.  Returns whether RBAC allows it."""
+    if method == "WATCH":
+        try:
+            event = next(plane.watch(path, "0", 5, user))
+            print(event)
+            return event["type"] == "ADDED"
+        except ApiError as e:
+            assert e.status == 403, e
+            return False
+    body = {"POST": lambda: ticket("new"), "PUT": lambda: there(plane, path),
+            "PATCH": lambda: {"metadata": {"labels": {"a": "b"}}}}.get(
+                method, lambda: None)()
+    if method != "GET":
+        path += "?dryRun=All"
+    code, answer = plane.request(method, path, body, user=user)
+    assert code in (200, 201, 403) or (method, code) == ("GET", 404), answer
+    if code == 403:
+        assert " cannot " in answer["message"], (method, path, answer)
+    return code != 403
+
+
+@pytest.fixture
+def two_tickets(plane, flags):
+    for name in ("a", "deploy-web"):
+        plane.create(HERE, ticket(name))
+    yield
+    plane.ok("DELETE", HERE)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_rights(plane, who, two_tickets, name):
+    allowed, denied = CALLS[name]
+    assert [c for c in allowed if not call(plane, who[name], *c)] == []
+    assert [c for c in denied if call(plane, who[name], *c)] == []
+
+
+# Which tickets are refused
+
+def refusal(plane, body, user=None, path=HERE):
+    """What the API server says if it refuses the ticket, or ''.  Nothing is
+    stored.  A ticket with a resourceVersion takes the place of another."""
+    method = "POST"
+    if "resourceVersion" in body["metadata"]:
+        method, path = "PUT", f"{path}/{body['metadata']['name']}"
+    code, answer = plane.request(method, path + "?dryRun=All", body, user=user)
+    assert code in (200, 201, 403, 422), answer
+    return answer["message"] if code > 201 else ""
+
+
+LONG = "has {} bytes at most"
+MANY = "has 64 patterns at most"
+# what is refused: (fields, words)
+BAD = {
+    "0 s": ({"leaseDurationSeconds": 0}, "must be greater than 0"),
+    "no duration": ({"leaseDurationSeconds": None}, "from 1 to 604800"),
+    "8 days": ({"leaseDurationSeconds": 8 * WEEK // 7}, "which is 7 days"),
+    "a second more": ({"leaseDurationSeconds": WEEK + 1}, "which is 7 days"),
+    "no holder": ({"holderIdentity": None}, "spec.holderIdentity who wrote it"),
+    "no renewal": ({"renewTime": None}, "spec.renewTime when it was written"),
+    "NodePools": ({"nodepools": "a" * 2049}, LONG.format(2048)),
+    "NodePools, in bytes": ({"nodepools": "\u00e9" * 1025}, LONG.format(2048)),
+    "patterns": ({"nodepools": ",".join(["p"] * 65)}, MANY),
+    "patterns in lines": ({"nodepools": " ,\n\t\r ".join(["p"] * 65)}, MANY),
+    "reason": ({"reason": "a" * 257}, LONG.format(256)),
+    "reason, in bytes": ({"reason": "\u00e9" * 129}, LONG.format(256)),
+    "a finalizer": ({"meta": {"finalizers": ["example.com/a"]}},
+                    "no finalizers"),
+}
+# what is let through
+GOOD = {
+    "as it is": {}, "1 s": {"leaseDurationSeconds": 1},
+    "7 days": {"leaseDurationSeconds": WEEK},
+    "long ago": {"renewTime": "2001-01-01T00:00:00.000000Z"},
+    "NodePools": {"nodepools": "a" * 2048},
+    "patterns": {"nodepools": ", ".join(["p-*"] * 64) + " ,\n"},
+    "no pattern": {"nodepools": " , "},
+    "reason": {"reason": "\u00e9" * 128},
+    "an owner": {"meta": {"ownerReferences": [{
+        "apiVersion": "batch/v1", "kind": "Job", "name": "a", "uid": "b"}]}},
+}
+
+
+def test_the_policy(plane, who, two_tickets):
+    """Also for administrators, and for a ticket that is there already.  Leases
+    in other namespaces are none of its business."""
+    rows = [(fields, words) for fields, words in BAD.values()]
+    rows += [(fields, "") for fields in GOOD.values()]
+    for user in (None, who["writer"]):
+        for fields, words in rows:
+            for body in (ticket("new", **fields), there(plane, A, **fields)):
+                said = refusal(plane, body, user)
+                assert words in said and bool(words) == bool(said), (
+                    fields, said)
+    for name, (fields, _) in BAD.items():
+        assert name == "0 s" or not refusal(
+            plane, ticket(**fields), path=leases("default")), name
+
+
+def test_one_ticket_alone(plane, who, two_tickets):
+    """`create` is not limited by name, but by the policy."""
+    plane.delete(HERE, "deploy-web")
+    own, denied = who["own"], "must have the right to patch it"
+    assert not refusal(plane, ticket("deploy-web"), own)
+    any_name = ticket(meta={"name": None, "generateName": "deploy-web"})
+    for body in (ticket("deploy-api"), ticket("deploy-web2"), any_name):
+        assert denied in refusal(plane, body, own)
+        assert not refusal(plane, body, who["writer"])
+    # It may do with it what the guide does.
+    shell(plane, block("A ticket with kubectl", "create"), own)
+    shell(plane, block("A ticket with kubectl", "delete"), own)
+
+
+# What they hold
+
+def recipe(heading, kind):
+    """The manifests of a recipe, the Pod of its Job, and its script."""
+    objects = list(yaml.safe_load_all(block(heading, "kind: " + kind)))
+    job = next(o for o in objects if o["kind"] == kind)
+    template = job["spec"].get("jobTemplate", job)["spec"]["template"]
+    containers = template["spec"].get("initContainers", []) + template["spec"][
+        "containers"]
+    one = next(c for c in containers if c["name"] == "ticket")
+    assert one["command"][0] == "sh"
+    return objects, template, one["args"][0]
+
+
+def changed(script, **changes):
+    """The script with other times and NodePools.  Each must be in it."""
+    for old, new in changes.values():
+        assert script.count(old) == 1, (old, script)
+        script = script.replace(old, new)
+    return script
+
+
+def test_the_recipes_are_accepted(plane, flags):
+    """The Pods of the one for the working day pass `restricted`."""
+    objects, template, _ = recipe("A ticket for the working day", "CronJob")
+    job, _, _ = recipe("A ticket while a Job runs", "Job")
+    done = plane.kubectl("apply", "--server-side", "--validate=strict", "-f",
+                         "-", stdin=yaml.safe_dump_all(objects))
+    assert not done.stderr
+    try:
+        plane.create(PODS.format(TICKETS) + "?dryRun=All", {
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"},
+            **template})
+        for o in job:
+            o["metadata"]["namespace"] = "default"
+        done = plane.kubectl(
+            "apply", "--server-side", "--validate=strict", "--dry-run=server",
+            "-f", "-", stdin=yaml.safe_dump_all(job))
+        assert not done.stderr
+    finally:
+        plane.kubectl("delete", "--wait=false", "-f", "-",
+                      stdin=yaml.safe_dump_all(objects))
+
+
+def renewed(plane, name):
+    """When the ticket was renewed last, in seconds."""
+    return seconds(plane.get(HERE, name)["spec"]["renewTime"].split(".")[0]
+                   + "Z")
+
+
+@contextlib.contextmanager
+def writer(plane, user, script):
+    """A process that renews a ticket.  Yields a function that kills it."""
+    log = plane.dir / "writer.log"
+    process = spawn(["sh", "-c", script], log, environment(plane, user))
+
+    def kill():
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        time.sleep(0.5)     # a request of its may be under way
+    try:
+        yield kill
+    finally:
+        kill()
+
+
+def test_two_tickets_and_a_leader_that_is_killed(plane, flags, who, make_holder,
+                                                 karpenter, view):
+    """`import` is renewed by a process that is killed, `working-day` is written
+    once for the whole window, and both name NodePool web."""
+    pools = {"web": 3, "batch-a": 2, "fixed": 2, "db": 1}
+    for pool in pools:
+        plane.create(POOLS, node_pool(
+            pool, replicas=2 if pool == "fixed" else None))
+    of = {pool: nodes(karpenter.settled(n, pool)) for pool, n in pools.items()}
+    both = of["web"] + of["fixed"]
+    holders = [make_holder(start=False, register=False,
+                           leaderElection=SHORT.config()) for _ in range(2)]
+    for holder in holders:
+        holder.flags = flags
+        holder.start()
+    first = leader(holders, SHORT.taken)
+
+    window = int(time.time()) + 45
+    day = changed(recipe("A ticket for the working day", "CronJob")[2],
+                  end=("18:00", f"@{window}"),
+                  pools=("web, api-*", "web,fixed"))
+    while_job = changed(recipe("A ticket while a Job runs", "Job")[2],
+                        lasts=("Seconds: 300", "Seconds: 10"),
+                        every=("sleep 60", "sleep 1"),
+                        pools=("batch-*", "batch-* web"))
+    with writer(plane, who["writer"], while_job) as kill:
+        shell(plane, day, who["writer"])
+        view.wait_held(both + of["batch-a"])
+        until(lambda: first.metric("karpenter_node_holder_tickets") == 2, 10,
+              "two tickets in force")
+        # A static NodePool's new machine, which starts no hold of its own.
+        more = karpenter.machine("fixed")
+        view.wait_held(nodes([more]))
+        both += nodes([more])
+        plane.patch(POOLS, "web", {"metadata": {"annotations": {
+            OWN + "released-at": stamp(time.time())}}})
+
+        def stays(lists=None):
+            seen = view.of(both + of["db"])
+            assert all(map(held, (seen[at] for at in both))), "released"
+            assert all(map(clear, (seen[at] for at in of["db"]))), "spread"
+        first.kill9()
+        begin = time.time()
+        second, = (h for h in holders if h is not first)
+
+        def taken():
+            stays()
+            view.check_stays(of["batch-a"], held, "released", 0.1)
+            return second.metric("leader_election_master_status") == 1
+        until(taken, SHORT.taken, "the other one leads")
+        until(lambda: second.metric("karpenter_node_holder_tickets") == 2, 10,
+              "it sees both tickets")
+        print(f"another led after {time.time() - begin:.1f} s")
+        kill()
+    ends = renewed(plane, "import") + 10
+    early, late = view.check_released(of["batch-a"], ends, meanwhile=stays)
+    print(f"import ended {early:.1f} to {late:.1f} s after its time")
+    assert "import" in plane.metadata(HERE), "it ended by itself"
+    early, late = view.check_released(both, window)
+    print(f"working-day ended {early:.1f} to {late:.1f} s after its time")
+    view.wait_clear(claims([more]))
+
+    # By hand, and then it is deleted.
+    by_hand = "A ticket with kubectl"
+    shell(plane, block(by_hand, "create"), who["own"])
+    view.wait_held(of["web"])
+    was = renewed(plane, "deploy-web")
+    until(lambda: time.time() > was + 1, 5, "another second")
+    shell(plane, block(by_hand, "patch"), who["own"])
+    assert renewed(plane, "deploy-web") > was
+    shell(plane, block(by_hand, "delete"), who["own"])
+    view.wait_clear(of["web"])
+    view.check_stays(of["db"], clear, "spread", 0.1)
+
+
+# What is left
+
+def finish(plane, namespace):
+    """Ends a Namespace as its controller, which does not run here, would."""
+    path = f"{NAMESPACES}/{namespace}"
+    assert plane.get(path)["metadata"]["deletionTimestamp"]
+    kinds = ",".join(plane.kubectl("api-resources", "--namespaced", "--verbs",
+                                   "list,delete", "-o", "name").stdout.split())
+    plane.kubectl("-n", namespace, "delete", kinds, "--all", "--wait=false")
+    body = plane.get(path)
+    body["spec"]["finalizers"] = []
+    plane.ok("PUT", path + "/finalize", body)
+    until(lambda: plane.request("GET", path)[0] == 404, 20, namespace + " gone")
+
+
+def test_uninstall(plane, folder, flags, make_holder, karpenter, view):
+    """`holderctl uninstall` clears the holds of a ticket that is in force, and
+    leaves the ticket.  The deletion leaves nothing of ours."""
+    plane.create(POOLS, node_pool("web"))
+    machines = karpenter.settled(3, "web")
+    holder = make_holder(start=False, register=False,
+                         leaderElection=SHORT.config())
+    holder.flags = flags
+    holder.start()
+    plane.create(HERE, ticket("week", leaseDurationSeconds=WEEK))
+    view.wait_held(nodes(machines))
+    holder.kill9()
+    assert "none is left" in uninstall(plane).stdout
+    assert all(map(clear, view.of(nodes(machines) + claims(machines)).values()))
+    assert "week" in plane.metadata(HERE)
+    plane.kubectl("delete", "-k", folder, "--ignore-not-found", "--wait=false")
+    for namespace in (NAMESPACE, TICKETS):
+        finish(plane, namespace)
+    kinds = [kind for kind in plane.kubectl(
+        "api-resources", "--verbs", "list", "-o", "name").stdout.split()
+        if not kind.startswith("events")]
+    found = plane.kubectl("get", ",".join(kinds), "--all-namespaces", "-o",
+                          "name", "--ignore-not-found").stdout.split()
+    assert found and not [name for name in found if NAME in name]
