@@ -47,8 +47,8 @@ rooms_wire := wire/doctor wire/metrics wire/status wire/admission wire/config wi
 	wire/karpenter wire/yaml wire/json wire
 rooms_edge := edge/server edge/certs edge/kube edge
 rooms_daemon := cli/daemon cli daemon
-rooms_tools := cli/tools cli tools/doctor tools/simulate tools/prometheus \
-	tools/recorder tools/uninstall tools edge/exec
+rooms_tools := cli/tools cli tools/hold tools/doctor tools/simulate \
+	tools/prometheus tools/recorder tools/uninstall tools edge/exec
 ROOMS := $(sort $(rooms_daemon) $(rooms_tools) $(rooms_edge) $(rooms_wire) $(rooms_core))
 archives = $(foreach r,$(1),$(VARIANT)/lib$(subst /,_,$(r)).a)
 libs_core = $(call archives,$(rooms_core))
@@ -172,12 +172,13 @@ $(shared_core) $(shared_unit) $(shared_edge):
 instead = $(foreach f,$(1),-Xlinker --wrap=$(f))
 INSTEAD_test_whole := json_pick
 INSTEAD_test_job := state_found state_fresh state_fresh_nodepool \
-	state_fresh_skipped kube_lanes_start malloc
+	state_fresh_ticket state_fresh_skipped kube_lanes_start malloc
 INSTEAD_test_notes := state_note state_nodepool_at event_recorder_say log_fields
 INSTEAD_test_event_recorder := clock_now
 INSTEAD_test_kube_wipe := free realloc
 INSTEAD_test_sighting := state_track state_forget state_nodepool \
-	state_nodepool_gone state_disruption_event log_fields log_ratelimit malloc
+	state_nodepool_gone state_ticket state_ticket_gone \
+	state_disruption_event log_fields log_ratelimit malloc
 INSTEAD_test_health := server_new server_free server_heartbeat_age_ms \
 	pthread_mutex_lock
 INSTEAD_test_hook := server_new server_free

@@ -19,6 +19,8 @@ struct timing {
 	 * has been without any open connection for this long.  drainTimeout
 	 * limits both. */
 	int64_t quiet_ms;
+	/* hold --while: how long the leader may take to list the ticket. */
+	int64_t listed_ms;
 	/* uninstall: time between two lists that show no mark. */
 	int64_t settle_ms;
 	/* How often `serve` writes its soft state (controller_soft) when it

@@ -35,6 +35,7 @@ static const struct {
 	{"uninstall", "holderctl"},
 	{"simulate", "holderctl"},
 	{"record", "holderctl"},
+	{"hold", "holderctl"},
 };
 
 static const char *

@@ -73,11 +73,20 @@ process_read(struct metrics_process *out)
 			(double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
+static int thp_before; /* The attribute before process_spare_memory. */
+
 void
 process_spare_memory(void)
 {
+	thp_before = prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0);
 	(void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	(void)mallopt(M_ARENA_MAX, 2);
 	(void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	(void)mallopt(M_TRIM_THRESHOLD, 256 << 10);
+}
+
+void
+process_restore_memory(void)
+{
+	(void)prctl(PR_SET_THP_DISABLE, thp_before > 0, 0, 0, 0);
 }

@@ -20,6 +20,7 @@ const struct timing timing_default = {
 	.token_ms = TOKEN_MS,
 	.cert_ms = CERT_LOOK_MS,
 	.quiet_ms = DRAIN_QUIET_MS,
+	.listed_ms = HOLD_LEADER_MS,
 	.settle_ms = UNINSTALL_PAUSE_MS,
 	.soft_ms = SOFT_EVERY_MS,
 	.heart_ms = HEART_MS,

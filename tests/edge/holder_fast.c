@@ -39,6 +39,7 @@ static const struct timing hurried = {
 	.token_ms = 300,
 	.cert_ms = 50,
 	.quiet_ms = 1000,
+	.listed_ms = 3000,
 	.settle_ms = 300,
 	.soft_ms = 300,
 	.heart_ms = 5000,
@@ -52,6 +53,7 @@ patient(void)
 	t.token_ms = hurried.token_ms;
 	t.cert_ms = hurried.cert_ms;
 	t.quiet_ms = hurried.quiet_ms;
+	t.listed_ms = hurried.listed_ms;
 	t.settle_ms = hurried.settle_ms;
 	t.soft_ms = hurried.soft_ms;
 	return t;

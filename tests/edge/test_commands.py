@@ -27,7 +27,8 @@ HEAD = "apiVersion: karpenter-node-holder.io/v1\nkind: HolderConfig\n"
 NAME = "karpenter-node-holder: "
 COMMANDS = [(p, c) for p, commands in (
     (HOLDER, ("serve", "check", "certs", "version")),
-    (HOLDERCTL, ("check", "uninstall", "simulate", "record", "version")))
+    (HOLDERCTL, ("check", "uninstall", "simulate", "record", "hold",
+                 "version")))
     for c in commands]
 
 
@@ -135,7 +136,7 @@ def test_commands_of_the_other_program(tmp_path):
                         f"{command} is a command of {program.name}",
                         f"'{program.name} {command} --help'")
             asked += 1
-    assert asked == 5
+    assert asked == 6
 
 
 @pytest.mark.parametrize("command", ["serve", "check"])
@@ -257,6 +258,15 @@ def test_flags_environment_file(run, config):
     assert hold(HOLD_DURATION="90s")[0] == "1m30s"
 
 
+def test_room(run):
+    """Tickets take the room of eight thousand machines."""
+    def machines(*args):
+        return int(re.search(r"room for (\d+) Nodes", run("check", *args).err
+                             )[1])
+    assert 130000 < machines() < 132000
+    assert 122000 < machines("--tickets-namespace", "t") < 124000
+
+
 def test_warnings(run):
     """Warnings go to stderr, and the resulting configuration is printed all
     the same."""
@@ -269,6 +279,8 @@ def test_warnings(run):
             (["--hold-duration", "5s"], {}, "holdDuration"),
             (["--startup-timeout", "5s"], {}, "startupTimeout"),
             (["--scope", "node", "--min-scale-up", "2%"], {}, "minScaleUp"),
+            (["--tickets-namespace", "t"], {"MEMORY_LIMIT": "71Mi"},
+             "tickets.namespace"),
             (["--self-signed-enabled=true", "--leader-election-enabled",
               "false"], {}, "leaderElection.enabled"),
             (["--self-signed-enabled=true", "--self-signed-duration", "59m"],
@@ -433,7 +445,8 @@ def test_stdout_that_is_full(tmp_path):
     """The command does not succeed if it could not print."""
     for program, *args in (
             [HOLDER, "check"], [HOLDER, "version"], [HOLDER, "--help"],
-            [HOLDER, "certs", "--help"], [HOLDERCTL, "check", "--help"]):
+            [HOLDER, "certs", "--help"], [HOLDERCTL, "check", "--help"],
+            [HOLDERCTL, "hold", "--help"]):
         with open("/dev/full", "wb") as full:
             done = subprocess.run(
                 [program, *args], stdout=full, stderr=subprocess.PIPE,

@@ -292,7 +292,8 @@ def test_a_renewal_under_the_old_serial_number(w):
 
 def test_metrics(w):
     names = w.machines(5)
-    holder = w.start()
+    # Without the key some metrics are not there.
+    holder = w.start(tickets_namespace="tickets")
     threads = pathlib.Path(f"/proc/{holder.process.pid}/task").glob("*/comm")
     assert "sweeper" in {t.read_text().strip() for t in threads}
     own = "karpenter_node_holder_"

@@ -432,6 +432,15 @@ STILL = [       # scopes, rows of web and b, arguments, what is still held
      ["2 machines of NodePool web, not for long: waits: for a list"]),
     ("", "1 0\n          hold-until: 2026-01-03T00:00:00Z\n          reason: ML", "0 0",
      "--all", ["NodePool web until 2026-01-03T00:00:00Z: hold-until, reason: ML"]),
+    (HELD, "2 1\n          held until 2026-01-03T00:00:00Z by ticket ci of a@b: by 9",
+     "0 0", "--all", [
+         "NodePool web until 2026-01-03T00:00:00Z: ticket ci of a@b: by 9",
+         "1 machines of NodePool web, by people"]),
+    (QUIET, "2 0\n          hold-until: 2026-01-02T00:00:00Z\n          held until "
+     "2026-01-03T00:00:00Z by ticket ci of a@b\n          reason: held until 1 by ML",
+     "0 0", "--nodepool=web", [
+         "NodePool web until 2026-01-02T00:00:00Z: hold-until, reason: held until 1 by ML",
+         "NodePool web until 2026-01-03T00:00:00Z: ticket ci of a@b"]),
 ]
 
 
@@ -827,7 +836,8 @@ def test_nobody_gets_the_pod_proxy_unasked():
         if "helm" in file.parts:    # these are made from the others
             continue
         for o in yaml.safe_load_all(file.read_text()):
-            if not o or not str(o.get("kind")).endswith("Role"):
+            if not isinstance(o, dict) or \
+                    not str(o.get("kind")).endswith("Role"):
                 continue
             assert not any("aggregate-to" in label for label in
                            o["metadata"].get("labels", {})), file

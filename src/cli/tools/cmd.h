@@ -13,5 +13,6 @@ int cmd_check(int argc, char **argv, const struct timing *t);
 int cmd_uninstall(int argc, char **argv, const struct timing *t);
 int cmd_simulate(int argc, char **argv, const struct timing *t);
 int cmd_record(int argc, char **argv, const struct timing *t);
+int cmd_hold(int argc, char **argv, const struct timing *t);
 
 #endif

@@ -11,6 +11,9 @@ static const struct command commands[] = {
 	 cmd_simulate},
 	{"record", "write down what happens to NodeClaims, for simulate",
 	 cmd_record},
+	{"hold",
+	 "hold NodePools for a time, while a command runs, or by a query",
+	 cmd_hold},
 	{"version", "print the version", cmd_version},
 };
 

@@ -11,6 +11,7 @@
 #include "core/base/limits.h"
 #include "core/base/str.h"
 #include "edge/kube/kube.h"
+#include "prometheus_parts.h"
 #include "tools/client.h"
 #include "wire/api/resource.h"
 #include "wire/api/split.h"
@@ -89,6 +90,16 @@ take_bytes(void *ctx, const char *bytes, size_t n, struct err *e)
 	return split_feed(p->split, bytes, n, e);
 }
 
+void
+prometheus_unanswered(struct err *e)
+{
+	/* The text after the semicolon gives advice about a kubeconfig, which
+	 * this client does not use. */
+	e->text[strcspn(e->text, ";")] = '\0';
+	if (e->code == ERR_TLS)
+		(void)err_wrap(e, "see --prometheus-ca");
+}
+
 /* Decides what to do after a call that ended without a complete answer. */
 static enum page_end
 judge_failure(const struct page *p, struct err *e)
@@ -97,11 +108,7 @@ judge_failure(const struct page *p, struct err *e)
 		return PAGE_REFUSED;
 	if (p->bytes > PROMETHEUS_ANSWER_MAX)
 		return PAGE_TOO_MUCH;
-	/* The text after the semicolon gives advice about a kubeconfig, which
-	 * this client does not use. */
-	e->text[strcspn(e->text, ";")] = '\0';
-	if (e->code == ERR_TLS)
-		(void)err_wrap(e, "see --prometheus-ca");
+	prometheus_unanswered(e);
 	return e->code == ERR_TIMEOUT || e->code == ERR_CUT ? PAGE_LOST
 							    : PAGE_REFUSED;
 }
@@ -119,9 +126,8 @@ advice_for(int status)
 		       : "";
 }
 
-/* Decides what to do after an answer whose status is not 2xx. */
-static enum page_end
-judge_status(const struct kube_reply *r, struct err *e)
+void
+prometheus_refused(const struct kube_reply *r, struct err *e)
 {
 	struct matrix_answer said;
 
@@ -129,10 +135,17 @@ judge_status(const struct kube_reply *r, struct err *e)
 	(void)err_set(e, ERR_SYSTEM, "HTTP %d%s%s%s", r->status,
 		      said.text[0] != '\0' ? ", " : "", said.text,
 		      advice_for(r->status));
+}
+
+/* Decides what to do after an answer whose status is not 2xx. */
+static enum page_end
+judge_status(const struct kube_reply *r, struct err *e)
+{
+	prometheus_refused(r, e);
 	switch (r->status) {
 	case 400: /* this server allows fewer samples or a shorter range */
-		return strstr(said.text, "exceed") != NULL ? PAGE_TOO_MUCH
-							   : PAGE_REFUSED;
+		return strstr(e->text, "exceed") != NULL ? PAGE_TOO_MUCH
+							 : PAGE_REFUSED;
 	case 413:
 	case 422:
 	case 503:
@@ -264,8 +277,8 @@ copy(const char *s)
 	return s == NULL ? NULL : strdup(s);
 }
 
-static struct kube *
-open_kube(const struct prometheus_setup *s, struct err *e)
+struct kube *
+prometheus_open(const struct prometheus_setup *s, struct err *e)
 {
 	struct kubeconfig access = {.server = copy(s->url),
 				    .ca_file = copy(s->ca_file),
@@ -290,7 +303,7 @@ prometheus_ask(void *setup, matrix_item_fn *fn, void *to,
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
 	struct asking a = {
 		.setup = setup, .page = {.fn = fn, .to = to}, .out = out};
-	struct kube *k = open_kube(setup, e);
+	struct kube *k = prometheus_open(setup, e);
 	int rc = -1;
 
 	*out = (struct matrix_asked){.answers = 0};

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "keeper.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/limits.h"
+#include "core/base/stamp.h"
+#include "core/base/str.h"
+#include "edge/kube/answer.h"
+
+/*
+ * The keeper has no thread.  It makes its calls when the session turns, one at
+ * a time, and takes the answers from there.  keeper.h draws the states.
+ *
+ * A write whose answer is lost may have been done.  Then the next write has the
+ * wrong resourceVersion and gets a 409, so that the Lease is read again.  A
+ * failure is told once, and once more when a write succeeds again.
+ */
+
+#define PROGRAM "holderctl"
+#define RENEWALS 3 /* in the duration of a ticket */
+#define LOOK_MS 20 /* how often keeper_wait looks */
+#define IDLE_MS 1000
+/* A call has at least this long, however short the ticket is. */
+#define CALL_LEAST_MS 1000
+/* After more conflicts in a row, the keeper pauses as after a failure. */
+#define CONFLICTS_AT_ONCE 3
+
+void
+keeper_tell(const struct keeper *k, const char *what, const char *more)
+{
+	output_tell(PROGRAM ": ticket %s/%s: %s%s", k->draft.namespace_name,
+		    k->draft.name, what, more);
+}
+
+static int64_t
+third_ms(const struct keeper *k)
+{
+	return k->draft.lasts_ms / RENEWALS;
+}
+
+/* Returns whether there is nothing to do until the wish changes. */
+static bool
+is_done(const struct keeper *k)
+{
+	switch (k->wish) {
+	case KEEPER_KEEP:
+		return k->state == KEEPER_TAKEN;
+	case KEEPER_DROP:
+		return k->state == KEEPER_TAKEN || k->state == KEEPER_LEFT ||
+		       k->state == KEEPER_ABSENT || k->shared ||
+		       (k->state == KEEPER_UNKNOWN && !k->mine &&
+			k->sent_ms == 0);
+	default:
+		return true;
+	}
+}
+
+/* Returns the boot time of the next call. */
+static int64_t
+due_ms(const struct keeper *k)
+{
+	if (k->failures > 0)
+		return k->retry_ms;
+	return k->state == KEEPER_WRITTEN && k->wish == KEEPER_KEEP
+		       ? k->renew_ms
+		       : 0;
+}
+
+/* --- calls ---------------------------------------------------------------- */
+
+/* Decides what the next call does. */
+static enum keeper_state
+next_call(const struct keeper *k)
+{
+	if (k->state == KEEPER_UNKNOWN)
+		return KEEPER_UNKNOWN;
+	return k->wish == KEEPER_DROP ? KEEPER_ABSENT : KEEPER_WRITTEN;
+}
+
+static void
+make_write(struct keeper *k, struct buf *b, struct kube_request *q)
+{
+	k->draft.renewed_ms = clock_now(k->s.clock).server_ms;
+	k->sent_ms = clock_boot_ms();
+	k->tried[k->tried_n++ % KEEPER_TRIED] = k->draft.renewed_ms;
+	if (k->state == KEEPER_ABSENT) {
+		q->method = "POST";
+		q->content_type = LEASE_CREATE_TYPE;
+		(void)snprintf(k->path, sizeof(k->path), LEASE_PATH,
+			       k->draft.namespace_name);
+		ticket_create(b, &k->draft);
+		return;
+	}
+	q->method = "PATCH";
+	q->content_type = LEASE_UPDATE_TYPE;
+	/* What a person has changed on it since it was written stays. */
+	if (k->mine)
+		ticket_renew(b, &k->draft, k->rv);
+	else
+		ticket_replace(b, &k->draft, k->rv);
+}
+
+static int64_t
+call_ms(const struct keeper *k)
+{
+	int64_t ms = third_ms(k) > CALL_LEAST_MS ? third_ms(k) : CALL_LEAST_MS;
+
+	return ms < k->s.timing->call_ms ? ms : k->s.timing->call_ms;
+}
+
+static int
+start_call(struct keeper *k, struct err *e)
+{
+	struct kube_request q = {
+		.method = "GET", .path = k->path, .timeout_ms = call_ms(k)};
+	struct buf b;
+
+	k->call = next_call(k);
+	buf_init(&b, k->body, sizeof(k->body));
+	(void)snprintf(k->path, sizeof(k->path), LEASE_ITEM_PATH,
+		       k->draft.namespace_name, k->draft.name);
+	if (k->call == KEEPER_ABSENT) {
+		q.method = "DELETE";
+		q.content_type = LEASE_CREATE_TYPE;
+		ticket_delete(&b, k->uid, k->rv);
+	} else if (k->call == KEEPER_WRITTEN) {
+		make_write(k, &b, &q);
+	}
+	if (b.len > 0) {
+		q.body = b.data;
+		q.body_bytes = b.len;
+	}
+	k->calling = true;
+	return session_start(&k->calls, &q, SESSION_OTHER, e);
+}
+
+/* --- answers -------------------------------------------------------------- */
+
+/* Plans the next try, and tells the trouble once. */
+static void
+keeper_failed(struct keeper *k, int64_t retry_after_ms)
+{
+	int64_t most =
+		third_ms(k) < BACKOFF_MAX_MS ? third_ms(k) : BACKOFF_MAX_MS;
+	int64_t least = most < BACKOFF_MIN_MS ? most : BACKOFF_MIN_MS;
+
+	k->failures++;
+	k->retry_ms = clock_boot_ms() +
+		      (retry_after_ms > 0 ? retry_after_ms
+					  : pace_backoff(&k->pace, k->failures,
+							 least, most));
+	if (!k->troubled && (k->begun || !k->refused)) {
+		keeper_tell(k, "trying again: ", k->why.text);
+		k->troubled = true;
+	}
+	if (k->wish == KEEPER_KEEP && k->until_ms != STAMP_NONE &&
+	    k->until_ms <= clock_now(k->s.clock).server_ms && !k->over_told) {
+		keeper_tell(k,
+			    "it is over, and holds nothing until it is renewed",
+			    "");
+		k->over_told = true;
+	}
+}
+
+/* Returns whether this run has written the ticket as it is now. */
+static bool
+is_own_write(const struct keeper *k, const struct ticket *t)
+{
+	for (unsigned i = 0; i < k->tried_n && i < KEEPER_TRIED; i++)
+		if (k->tried[i] == t->renewed_ms)
+			return true;
+	return false;
+}
+
+/* Takes a ticket that was read.  *t is as the API server has it now. */
+static void
+take_read(struct keeper *k, const struct ticket *t)
+{
+	int64_t now_ms = clock_now(k->s.clock).server_ms;
+	int64_t until_ms = ticket_until_ms(t, now_ms);
+	bool in_force = until_ms != STAMP_NONE && until_ms > now_ms;
+	bool ours = strcmp(t->holder, k->draft.holder) == 0;
+	char until[STAMP_BYTES];
+
+	if (k->wish == KEEPER_DROP) {
+		ours = ours && is_own_write(k, t);
+		k->state = ours ? KEEPER_THERE : KEEPER_LEFT;
+		(void)err_set(&k->why, ERR_SYSTEM, "%s has written it since",
+			      t->holder[0] != '\0' ? t->holder : "somebody");
+	} else if (!ours && in_force) {
+		stamp_format(until_ms, until);
+		k->state = KEEPER_TAKEN;
+		(void)err_set(&k->why, ERR_SYSTEM,
+			      "there is one of %s until %s, expected another "
+			      "--name",
+			      t->holder[0] != '\0' ? t->holder : "somebody",
+			      until);
+		if (k->begun)
+			keeper_tell(k, "it is renewed no more: ", k->why.text);
+	} else {
+		k->state = KEEPER_THERE;
+		k->shared = k->shared || (in_force && !is_own_write(k, t));
+	}
+	k->mine = k->mine && strcmp(k->uid, t->uid) == 0;
+	memcpy(k->uid, t->uid, sizeof(k->uid));
+	memcpy(k->rv, t->rv, sizeof(k->rv));
+}
+
+static void
+take_written(struct keeper *k, const struct ticket *t)
+{
+	k->alone = k->state == KEEPER_WRITTEN ? k->alone + 1 : 0;
+	if (k->alone >= RENEWALS)
+		k->shared = false;
+	memcpy(k->uid, t->uid, sizeof(k->uid));
+	memcpy(k->rv, t->rv, sizeof(k->rv));
+	k->state = KEEPER_WRITTEN;
+	k->mine = true;
+	k->renew_ms = k->sent_ms + third_ms(k);
+	k->until_ms = k->draft.renewed_ms + k->draft.lasts_ms;
+	if (k->troubled)
+		keeper_tell(k, "written again", "");
+	k->troubled = k->over_told = k->refused = false;
+	k->conflicts = 0;
+}
+
+static void
+take_absent(struct keeper *k)
+{
+	k->state = KEEPER_ABSENT;
+	k->mine = k->shared = false;
+	k->until_ms = STAMP_NONE;
+	k->conflicts = 0;
+}
+
+/* Takes the answer to the call.  Returns false if the call has failed. */
+static bool
+take_answer(struct keeper *k, enum answer_class class,
+	    const struct kube_reply *r)
+{
+	bool created = k->call == KEEPER_WRITTEN && k->state == KEEPER_ABSENT;
+	static struct ticket t;
+
+	if (class == ANSWER_GONE && !created) {
+		take_absent(k);
+		return true;
+	}
+	if (class == ANSWER_EXISTS ||
+	    (class == ANSWER_CONFLICT && k->call != KEEPER_UNKNOWN)) {
+		k->state = KEEPER_UNKNOWN;
+		return k->conflicts++ < CONFLICTS_AT_ONCE;
+	}
+	if (class != ANSWER_OK) {
+		/* It may have been created all the same. */
+		if (created && class == ANSWER_FAILED)
+			k->state = KEEPER_UNKNOWN;
+		return false;
+	}
+	if (k->call == KEEPER_ABSENT) {
+		take_absent(k);
+		return true;
+	}
+	if (ticket_decode(r->body, r->body_bytes, &t, &k->why))
+		return false;
+	if (k->call == KEEPER_UNKNOWN)
+		take_read(k, &t);
+	else
+		take_written(k, &t);
+	return true;
+}
+
+/* Returns whether such an answer would hardly be another one the next time. */
+static bool is_refusal(enum answer_class class)
+{
+	return class == ANSWER_REFUSED || class == ANSWER_UNSERVED ||
+	       class == ANSWER_INVALID || class == ANSWER_GONE;
+}
+
+static void
+keeper_answered(void *ctx, const struct kube_reply *r,
+		const struct err *no_answer)
+{
+	enum answer_class class =
+		no_answer->code != ERR_NONE ? ANSWER_FAILED : answer_class(r);
+	char text[ANSWER_TEXT];
+	struct keeper *k = ctx;
+
+	k->calling = false;
+	k->why = *no_answer;
+	if (take_answer(k, class, r)) {
+		k->failures = 0;
+		return;
+	}
+	if (k->why.code == ERR_NONE)
+		(void)err_set(&k->why, ERR_SYSTEM, "%d: %s", r->status,
+			      answer_text(r, text));
+	k->refused = is_refusal(class);
+	keeper_failed(k, r->retry_after_ms);
+}
+
+/* --- the session ---------------------------------------------------------- */
+
+static int64_t
+keeper_turn(void *ctx)
+{
+	struct keeper *k = ctx;
+	int64_t now_ms = clock_boot_ms();
+	struct err e = {0};
+
+	if (k->calling || is_done(k))
+		return SESSION_LOOK_MS;
+	if (due_ms(k) > now_ms)
+		return due_ms(k) - now_ms;
+	if (start_call(k, &e))
+		keeper_answered(
+			k,
+			&(struct kube_reply){.body = "", .retry_after_ms = -1},
+			&e);
+	return SESSION_LOOK_MS;
+}
+
+int
+keeper_open(struct keeper *k, const struct keeper_setup *s, struct err *e)
+{
+	*k = (struct keeper){
+		.s = *s, .draft = *s->draft, .until_ms = STAMP_NONE};
+	pace_init(&k->pace, clock_boot_us());
+	return session_open(&k->calls,
+			    &(struct session_setup){
+				    .kube = s->kube,
+				    .program = PROGRAM,
+				    .timing = s->timing,
+				    .until_ms = INT64_MAX,
+				    .calls = 2,
+				    .turn = keeper_turn,
+				    .answered = keeper_answered,
+				    .ctx = k,
+			    },
+			    e);
+}
+
+void
+keeper_close(struct keeper *k)
+{
+	session_close(&k->calls);
+}
+
+void
+keeper_want(struct keeper *k, enum keeper_wish wish)
+{
+	if (wish == k->wish)
+		return;
+	k->wish = wish;
+	k->failures = 0;
+	if (k->state == KEEPER_LEFT)
+		k->state = KEEPER_UNKNOWN;
+}
+
+int
+keeper_wait(struct keeper *k, int64_t until_ms, struct err *e)
+{
+	while (k->state != KEEPER_WRITTEN) {
+		if (k->state == KEEPER_TAKEN ||
+		    (k->failures > 0 &&
+		     (k->refused || clock_boot_ms() >= until_ms))) {
+			*e = k->why;
+			return -1;
+		}
+		if (clock_boot_ms() >= until_ms)
+			return err_set(e, ERR_TIMEOUT,
+				       "the API server does not answer");
+		if (session_sleep(&k->calls, LOOK_MS, e))
+			return -1;
+	}
+	return 0;
+}
+
+int64_t
+keeper_idle_ms(const struct keeper *k)
+{
+	int64_t ms;
+
+	if (k->calling)
+		return 0;
+	ms = is_done(k) ? IDLE_MS : due_ms(k) - clock_boot_ms();
+	if (ms < 0)
+		ms = 0;
+	return ms < IDLE_MS ? ms : IDLE_MS;
+}
+
+void
+keeper_end(struct keeper *k)
+{
+	int64_t until_ms = clock_boot_ms() + HOLD_END_MS;
+	char until[STAMP_BYTES], text[STAMP_BYTES + 64];
+	struct kube_reply r;
+	struct err no_answer;
+	uint64_t tag;
+
+	keeper_want(k, KEEPER_DROP);
+	while ((k->calling || !is_done(k)) && clock_boot_ms() < until_ms &&
+	       !signals_pending())
+		(void)session_turn(&k->calls, LOOK_MS, &tag, &r, &no_answer);
+	if (is_done(k) && !k->calling && k->state != KEEPER_LEFT && !k->shared)
+		return;
+	if (k->shared)
+		(void)err_set(&k->why, ERR_SYSTEM,
+			      "another run of this name has renewed it");
+	stamp_format(k->draft.renewed_ms + k->draft.lasts_ms, until);
+	(void)snprintf(text, sizeof(text),
+		       "not deleted, and over at %s by itself", until);
+	keeper_tell(k, text, "");
+	if (k->why.code != ERR_NONE)
+		keeper_tell(k, "the reason: ", k->why.text);
+}
