@@ -78,19 +78,37 @@ function chosen() {
   };
 }
 
-// What --html writes has the picture and the table.
+// What --html writes has the picture, and what is printed without -o json.
+function parts({file}) {
+  const [, svg, text] = /(<svg.*<\/svg>).*<pre>(.*)<\/pre>/s.exec(file);
+
+  return {svg, text: text.trim().replace(
+      /&(lt|gt|amp);/g, (_, name) => ({lt: "<", gt: ">", amp: "&"})[name])};
+}
+
+// How many decisions were about drift or repair, and whether all were.  A
+// recommendation rests on the others.
+function drifts({karpenter: {decisions}, recommendation: r}) {
+  const n = decisions - r.decisions - r.decisionsTooLate;
+
+  return {n, only: n > 0 && n === decisions};
+}
+
 function show(said, judged, choice) {
-  const [, svg, table] = /(<svg.*<\/svg>).*<pre>(.*)<\/pre>/s.exec(said.file);
-  const all = JSON.parse(said.out);
-  const of = all.settings[choice.row];
-  const {verdict, regretAlone, regretLeft} = JSON.parse(judged.out).recommendation;
+  const {svg, text} = parts(said);
+  const all = JSON.parse(judged.out);
+  const of = JSON.parse(said.out).settings[choice.row];
+  const {verdict, regretAlone, regretLeft} = all.recommendation;
+  const drift = drifts(all);
 
   URL.revokeObjectURL($("picture").src);
   $("picture").src = URL.createObjectURL(new Blob([svg], {type: "image/svg+xml"}));
-  $("table").textContent = table.trim().replace(
-      /&(lt|gt|amp);/g, (_, name) => ({lt: "<", gt: ">", amp: "&"})[name]);
+  $("table").textContent = text;
   $("headline").textContent = !of ? "" :
-      `Karpenter decided ${all.karpenter.decisions} times. With a hold of `
+      `Karpenter decided ${all.karpenter.decisions} times`
+      + (drift.only ? ", always about drift or repair: these come again whatever "
+         + "the load does" : drift.n ? `, ${drift.n} of them about drift or repair`
+         : "") + `. With a hold of `
       + `${choice.hold}, ${of.wouldHaveWaited.decisions} of these decisions would `
       + "have waited." + (verdict === "too-little" ? "" :
       ` After ${regretAlone} decisions about empty or underutilized nodes the same `
@@ -104,6 +122,15 @@ function show(said, judged, choice) {
   $("result").hidden = false;
 }
 
+// Of packed files more is read than their size.
+function progress(n, size) {
+  const [unit, name] = Math.max(n, size) < 1 << 20 ? [1 << 10, "KiB"]
+                                                   : [1 << 20, "MiB"];
+
+  return `Reading … ${Math.ceil(n / unit)} ${name}`
+      + (n <= size ? ` of ${Math.ceil(size / unit)}` : "");
+}
+
 async function update() {
   const choice = chosen();
   const size = files.reduce((n, f) => n + f.size, 0);
@@ -114,13 +141,13 @@ async function update() {
   latest = new AbortController();
   document.body.classList.add("busy");
   $("status").classList.remove("error");
-  $("status").textContent = "Reading …";
+  $("status").textContent = "Starting …";
   const run = (args, told) => simulate(
       [...args, "-o", "json", ...files.map(f => f.name)], files, told, latest.signal)
       .catch(e => ({died: String(e)}));
   const [said, judged] = await Promise.all([
-    run([...choice.flags, "--html", "page"], n => { $("status").textContent =
-        `Reading … ${n >> 20} MiB${n <= size ? ` of ${size >> 20}` : ""}`; }),
+    run([...choice.flags, "--html", "page"],
+        n => { $("status").textContent = progress(n, size); }),
     run(choice.judged),
   ]);
   document.body.classList.remove("busy");
@@ -140,21 +167,27 @@ async function update() {
 async function advise() {
   advising.abort();
   advising = new AbortController();
-  $("follow").hidden = $("little").hidden = $("first").hidden = true;
+  for (const id of ["follow", "little", "drift", "first", "install"])
+    $(id).hidden = true;
   $("advice").textContent = "";
   if (files.length === 0)
     return;
-  const said = await simulate(["--recommend", ...price(), ...files.map(f => f.name)],
-                              files, null, advising.signal)
-      .catch(() => ({out: ""}));
-  const text = /^Recommended: .*?(?=\n\n|$(?![^]))/ms.exec(said.out ?? "")?.[0] ?? "";
-  const covers = LITTLE.exec(said.out ?? "")?.[1];
+  $("advice").textContent = "Working out a recommendation …";
+  const said = await simulate(
+      ["--recommend", "-o", "json", "--html", "page", ...price(),
+       ...files.map(f => f.name)], files, null, advising.signal)
+      .catch(() => ({}));
+  const all = said.file ? parts(said).text : "";
+  const text = /^Recommended: .*?(?=\n\n|$(?![^]))/ms.exec(all)?.[0] ?? "";
+  const covers = LITTLE.exec(all)?.[1];
+  const only = text && drifts(JSON.parse(said.out)).only;
 
-  $("advice").textContent = text.trim();
+  $("advice").textContent = text;
   $("covers").textContent = covers;
   $("little").hidden = !covers;
   $("install").hidden = !!covers;
-  $("first").hidden = !text;
+  $("drift").hidden = !only;
+  $("first").hidden = !text || only;
   $("follow").hidden = !SETTING.test(text);
 }
 

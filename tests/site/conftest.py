@@ -66,6 +66,25 @@ class Visitor(Chromium):
             time.sleep(0.05)
         return got
 
+    def tabs(self):
+        page, self.session = self.session, None
+        found = self.call("Target.getTargets")["targetInfos"]
+        self.session = page
+        return {t["targetId"] for t in found if t["type"] == "page"}
+
+    def follow(self, text):
+        """Clicks the link that says this, and goes to the tab that it opens."""
+        before, end = self.tabs(), time.monotonic() + 30
+        self.run("[...document.querySelectorAll('a')].find("
+                 f"a => a.textContent === {json.dumps(text)}).click()")
+        while not (new := self.tabs() - before):
+            assert time.monotonic() < end, f"{text}: no tab is opened"
+        self.session = None
+        self.session = self.call("Target.attachToTarget", targetId=new.pop(),
+                                 flatten=True)["sessionId"]
+        self.until("location.href !== 'about:blank'"
+                   " && document.readyState === 'complete'")
+
     def addresses(self):
         """Every URL that a page or a worker has asked for, or that is of this
         machine; the browser, which asks for things of its own, is closed."""

@@ -160,9 +160,10 @@ def test_a_person_looks(chrome, tmp_path):
             assert chrome.run("$('files').files[0].name") == "example.record.gz"
             chrome.looks_well(name)
             # The example has enough decisions for a recommendation.
-            assert chrome.until("$('advice').textContent").startswith(
-                "Recommended: node ")
-            assert "that is churn" in chrome.run("$('headline').textContent")
+            chrome.until("$('advice').textContent.startsWith("
+                         "'Recommended: node ')")
+            headline = chrome.run("$('headline').textContent")
+            assert "that is churn" in headline and "drift" not in headline
     chrome.files(own)
     said = chrome.until(f"$('headline').textContent.includes('decided {decisions}"
                         " times') && $('command').textContent")
@@ -173,7 +174,8 @@ def test_a_person_looks(chrome, tmp_path):
     assert chrome.until("!$('little').hidden && $('little').textContent"
                         ).startswith("This log covers ")
     assert chrome.run("$('install').hidden && !$('first').hidden")
-    advice = chrome.until("$('advice').textContent")
+    assert chrome.run("$('drift').hidden")
+    advice = chrome.run("$('advice').textContent")
     assert advice.startswith("Recommended: nothing")
     assert advice in command(tmp_path, "--recommend", own.name)[1]
     for value, hold in (0, "30s"), (11, "1h"), (7, "10m"):
@@ -199,11 +201,16 @@ def test_what_is_recommended_is_shown(chrome, tmp_path):
         tmp_path, "--recommend", hours.name)[1], re.M | re.S)
     chrome.open(chrome.at)
     chrome.files(hours)
-    assert chrome.until("$('advice').textContent") == said[0].strip()
+    assert chrome.until("!$('first').hidden && $('advice').textContent"
+                        ) == said[0].strip()
     assert not chrome.run("$('follow').hidden")
     assert chrome.run("$('little').hidden && !$('install').hidden"
                       " && !$('first').hidden")
-    # Decisions about drift have no part in what is said to be churn.
+    # Decisions about drift are counted, and have no part in what is said to be
+    # churn.
+    drifted = hours.read_text().count('"command":"Drifted/')
+    assert f" times, {drifted} of them about drift or repair. With " in \
+        chrome.until("$('headline').textContent")
     one = ["--hold-duration", "5m", "--scope", "cluster"]
     all_of_it, judged = (json.loads(command(
         tmp_path, "-o", "json", *one, *more, hours.name)[1]) for more in (
@@ -219,6 +226,71 @@ def test_what_is_recommended_is_shown(chrome, tmp_path):
     chrome.run("$('follow').click()")
     chrome.until(f"$('config').textContent.startsWith('holdDuration: {said[2]}\\n')"
                  f" && $('config').textContent.endsWith('scope: {said[1]}\\n')")
+
+
+def test_drift_alone(chrome, tmp_path):
+    """A log whose decisions are all about drift or repair: that is said at once,
+    and nothing is advised that does not delay drift."""
+    own = tmp_path / "own.log"
+    text = (GOLDEN / "runs/v1.15.0.log").read_text()
+    for reason, told in (
+            ("Drifted/", ", always about drift or repair: these come again "
+             "whatever the load does. With "),
+            (r"\1", ", 4 of them about drift or repair. With ")):
+        own.write_text(re.sub('(?<="command":")((?:Empty|Underutilized)/)',
+                              reason, text))
+        chrome.open(chrome.at)
+        chrome.files(own)
+        assert f"Karpenter decided 6 times{told}" in chrome.until(
+            "$('headline').textContent")
+        chrome.until("$('advice').textContent.startsWith('Recommended: ')")
+        alone = "always" in told
+        assert chrome.run("$('drift').checkVisibility()") == alone
+        assert chrome.run("$('first').checkVisibility()") != alone
+        assert not chrome.run("$('install').checkVisibility()")
+        chrome.looks_well(f"whatif-drift-{alone}")
+
+
+def test_the_verdict_comes_with_the_answer(chrome):
+    """Until there is a recommendation, nothing is said to install."""
+    chrome.open(chrome.at)
+    chrome.run("""{
+        const real = simulate;
+        simulate = async (args, ...others) => {
+            if (args[0] === "--recommend")
+                await new Promise(go => { window.go = go; });
+            return real(args, ...others);
+        }; }""")
+    chrome.run("$('example').click()")
+    chrome.until("!$('result').hidden")
+    assert chrome.run("$('advice').textContent") == \
+        "Working out a recommendation …"
+    assert not chrome.run("$('install').checkVisibility()"
+                          " || $('config').checkVisibility()")
+    chrome.looks_well("whatif-working")
+    chrome.run("go()")
+    chrome.until("$('advice').textContent.startsWith('Recommended: node ')")
+    assert chrome.run("$('install').checkVisibility()")
+
+
+def test_progress(chrome, tmp_path):
+    """A small file is not said to be empty; nor is one that is packed."""
+    log = LOG.encode()
+    size = -(-len(log) // 1024)
+    for name, content, seen in (
+            ("small", log, f"{size} KiB of {size}"),
+            ("packed.gz", gzip.compress(log), f"{size} KiB"),
+            ("large", log + b"\n" * (5 << 20), "6 MiB of 6")):
+        path = tmp_path / name
+        path.write_bytes(content)
+        chrome.open(chrome.at)
+        chrome.run("window.seen = []; new MutationObserver(() => seen.push("
+                   "$('status').textContent)).observe($('status'), "
+                   "{childList: true}); 0")
+        chrome.files(path)
+        chrome.until("seen.at(-1)?.startsWith('Read ')")
+        said = chrome.run("seen")
+        assert said[0] == "Starting …" and said[-2] == f"Reading … {seen}", said
 
 
 def test_a_log_is_dropped(chrome):
