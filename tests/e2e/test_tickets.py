@@ -19,6 +19,7 @@ from cluster import node_pool
 from controlplane import (ADMISSION, CLAIMS, NAMESPACES, NODES, POOLS, RBAC,
                           REPO, WEBHOOKS, ApiError, ControlPlane, spawn, until)
 from hold import clear, claims, held, nodes, seconds, stamp
+from holder import HOLDERCTL
 from lead import LEASES, NAME, NAMESPACE, SHORT, leader
 from test_operations import block
 from uninstall import uninstall
@@ -180,9 +181,7 @@ def call(plane, user, method, path):
     """Asks, without storing anything.  Returns whether RBAC allows it."""
     if method == "WATCH":
         try:
-            event = next(plane.watch(path, "0", 5, user))
-            print(event)
-            return event["type"] == "ADDED"
+            return next(plane.watch(path, "0", 5, user))["type"] == "ADDED"
         except ApiError as e:
             assert e.status == 403, e
             return False
@@ -427,6 +426,16 @@ def test_two_tickets_and_a_leader_that_is_killed(plane, flags, who, make_holder,
     shell(plane, block(by_hand, "patch"), who["own"])
     assert renewed(plane, "deploy-web") > was
     shell(plane, block(by_hand, "delete"), who["own"])
+    view.wait_clear(of["web"])
+
+    # And by `holderctl hold`, under the policy, without a right on NodePools.
+    done = subprocess.run(
+        [HOLDERCTL, "hold", "--for", "1h", "--nodepool", "web", "--name",
+         "release-9", "--reason", "release 9"], text=True, timeout=60,
+        capture_output=True, env=environment(plane, who["writer"]))
+    assert done.returncode == 0, done
+    view.wait_held(of["web"])
+    plane.delete(HERE, "release-9", user=who["writer"])
     view.wait_clear(of["web"])
     view.check_stays(of["db"], clear, "spread", 0.1)
 

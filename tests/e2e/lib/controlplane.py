@@ -640,13 +640,16 @@ class ControlPlane:
 
     def watch(self, path, resource_version, seconds=30, user=None):
         """Yields the events of one watch; ends when the server ends it."""
-        connection = self._connect(user or self.admin, seconds + 5)
+        user = user or self.admin
+        connection = self._connect(user, seconds + 5)
+        send = {"Accept": "application/json"}
+        if user.token:
+            send["Authorization"] = f"Bearer {user.token}"
         query = urllib.parse.urlencode({
             "watch": "1", "resourceVersion": resource_version,
             "allowWatchBookmarks": "true", "timeoutSeconds": seconds})
         try:
-            connection.request("GET", f"{path}?{query}",
-                               headers={"Accept": "application/json"})
+            connection.request("GET", f"{path}?{query}", headers=send)
             answer = connection.getresponse()
             if answer.status != 200:
                 raise ApiError("WATCH", path, answer.status,
