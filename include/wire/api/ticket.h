@@ -42,7 +42,7 @@ struct ticket_draft {
 	/* The patterns, separated by commas, or "" for all NodePools. */
 	const char *nodepools;
 	const char *reason; /* "" for none */
-	int64_t renewed_ms; /* server_ms */
+	int64_t renewed_us; /* server_ms in microseconds */
 	int64_t lasts_ms;   /* whole seconds, at least one */
 };
 

@@ -14,7 +14,7 @@
 /* Holds NodePools by a ticket (docs/rules.md#tickets): for a time, while a
  * command runs, or while a query of Prometheus finds something. */
 struct hold_setup {
-	/* All but renewed_ms. */
+	/* All but renewed_us. */
 	struct ticket_draft ticket;
 
 	/* --while: the command with its arguments, which end with NULL, or

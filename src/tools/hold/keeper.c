@@ -20,6 +20,9 @@
 
 #define PROGRAM "holderctl"
 #define RENEWALS 3 /* in the duration of a ticket */
+/* Random digits of a time.  Less than the shortest time between two
+ * renewals. */
+#define RANDOM_US 100000
 #define LOOK_MS 20 /* how often keeper_wait looks */
 #define IDLE_MS 1000
 /* A call has at least this long, however short the ticket is. */
@@ -82,9 +85,10 @@ next_call(const struct keeper *k)
 static void
 make_write(struct keeper *k, struct buf *b, struct kube_request *q)
 {
-	k->draft.renewed_ms = clock_now(k->s.clock).server_ms;
+	k->draft.renewed_us = clock_now(k->s.clock).server_ms * 1000 +
+			      (int64_t)(pace_random(&k->pace) % RANDOM_US);
 	k->sent_ms = clock_boot_ms();
-	k->tried[k->tried_n++ % KEEPER_TRIED] = k->draft.renewed_ms;
+	k->tried[k->tried_n++ % KEEPER_TRIED] = k->draft.renewed_us;
 	if (k->state == KEEPER_ABSENT) {
 		q->method = "POST";
 		q->content_type = LEASE_CREATE_TYPE;
@@ -166,17 +170,18 @@ keeper_failed(struct keeper *k, int64_t retry_after_ms)
 
 /* Returns whether this run has written the ticket as it is now. */
 static bool
-is_own_write(const struct keeper *k, const struct ticket *t)
+is_own_write(const struct keeper *k, int64_t renewed_us)
 {
 	for (unsigned i = 0; i < k->tried_n && i < KEEPER_TRIED; i++)
-		if (k->tried[i] == t->renewed_ms)
+		if (k->tried[i] == renewed_us)
 			return true;
 	return false;
 }
 
-/* Takes a ticket that was read.  *t is as the API server has it now. */
+/* Takes a ticket that was read.  *t is as the API server has it now, and
+ * renewed_us is its renewTime in full. */
 static void
-take_read(struct keeper *k, const struct ticket *t)
+take_read(struct keeper *k, const struct ticket *t, int64_t renewed_us)
 {
 	int64_t now_ms = clock_now(k->s.clock).server_ms;
 	int64_t until_ms = ticket_until_ms(t, now_ms);
@@ -185,7 +190,7 @@ take_read(struct keeper *k, const struct ticket *t)
 	char until[STAMP_BYTES];
 
 	if (k->wish == KEEPER_DROP) {
-		ours = ours && is_own_write(k, t);
+		ours = ours && is_own_write(k, renewed_us);
 		k->state = ours ? KEEPER_THERE : KEEPER_LEFT;
 		(void)err_set(&k->why, ERR_SYSTEM, "%s has written it since",
 			      t->holder[0] != '\0' ? t->holder : "somebody");
@@ -201,7 +206,8 @@ take_read(struct keeper *k, const struct ticket *t)
 			keeper_tell(k, "it is renewed no more: ", k->why.text);
 	} else {
 		k->state = KEEPER_THERE;
-		k->shared = k->shared || (in_force && !is_own_write(k, t));
+		k->shared =
+			k->shared || (in_force && !is_own_write(k, renewed_us));
 	}
 	k->mine = k->mine && strcmp(k->uid, t->uid) == 0;
 	memcpy(k->uid, t->uid, sizeof(k->uid));
@@ -219,7 +225,7 @@ take_written(struct keeper *k, const struct ticket *t)
 	k->state = KEEPER_WRITTEN;
 	k->mine = true;
 	k->renew_ms = k->sent_ms + third_ms(k);
-	k->until_ms = k->draft.renewed_ms + k->draft.lasts_ms;
+	k->until_ms = k->draft.renewed_us / 1000 + k->draft.lasts_ms;
 	if (k->troubled)
 		keeper_tell(k, "written again", "");
 	k->troubled = k->over_told = k->refused = false;
@@ -241,6 +247,8 @@ take_answer(struct keeper *k, enum answer_class class,
 	    const struct kube_reply *r)
 {
 	bool created = k->call == KEEPER_WRITTEN && k->state == KEEPER_ABSENT;
+	static struct lease_record record; /* too large for a stack */
+	char namespace_name[64];
 	static struct ticket t;
 
 	if (class == ANSWER_GONE && !created) {
@@ -262,10 +270,12 @@ take_answer(struct keeper *k, enum answer_class class,
 		take_absent(k);
 		return true;
 	}
-	if (ticket_decode(r->body, r->body_bytes, &t, &k->why))
+	if (ticket_decode(r->body, r->body_bytes, &t, &k->why) ||
+	    lease_item_decode(r->body, r->body_bytes, namespace_name, &record,
+			      &k->why))
 		return false;
 	if (k->call == KEEPER_UNKNOWN)
-		take_read(k, &t);
+		take_read(k, &t, record.renew_us);
 	else
 		take_written(k, &t);
 	return true;
@@ -408,7 +418,7 @@ keeper_end(struct keeper *k)
 	if (k->shared)
 		(void)err_set(&k->why, ERR_SYSTEM,
 			      "another run of this name has renewed it");
-	stamp_format(k->draft.renewed_ms + k->draft.lasts_ms, until);
+	stamp_format(k->draft.renewed_us / 1000 + k->draft.lasts_ms, until);
 	(void)snprintf(text, sizeof(text),
 		       "not deleted, and over at %s by itself", until);
 	keeper_tell(k, text, "");

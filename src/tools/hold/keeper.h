@@ -35,7 +35,9 @@
  * has then been the only one to renew it for a whole duration.
  *
  * Each write has the time of the API server's clock.  Before the first write
- * the Lease is read, so that this clock is known.
+ * the Lease is read, so that this clock is known.  Its Date has whole seconds,
+ * so that two runs could write the same time.  Some random digits of each time
+ * tell which run has written it.
  */
 enum keeper_state {
 	KEEPER_UNKNOWN,
@@ -58,7 +60,7 @@ struct keeper_setup {
 	struct kube *kube;
 	struct clock *clock;
 	const struct timing *timing;
-	/* What to write; renewed_ms does not count.  Borrowed. */
+	/* What to write; renewed_us does not count.  Borrowed. */
 	const struct ticket_draft *draft;
 };
 

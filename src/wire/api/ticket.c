@@ -139,7 +139,7 @@ put_spec(struct buf *b, const struct ticket_draft *d, bool whole)
 {
 	char renewed[STAMP_US_BYTES];
 
-	stamp_format_us(d->renewed_ms * 1000, renewed);
+	stamp_format_us(d->renewed_us, renewed);
 	json_printf(b, ",'spec':{'renewTime':%s,'leaseDurationSeconds':%lld",
 		    renewed, (long long)d->lasts_ms / 1000);
 	if (whole)

@@ -24,13 +24,13 @@ setup(void)
 		.holder = "me@host",
 		.nodepools = "web,batch-*",
 		.reason = "it's \"9\"",
-		.renewed_ms = INT64_C(1767323045678), /* 2026-01-02T03:04:05 */
+		.renewed_us = INT64_C(1767323045678009),
 		.lasts_ms = 60000,
 	};
 }
 
 #define SPEC                                                                   \
-	"\"spec\":{\"renewTime\":\"2026-01-02T03:04:05.678000Z\","             \
+	"\"spec\":{\"renewTime\":\"2026-01-02T03:04:05.678009Z\","             \
 	"\"leaseDurationSeconds\":60"
 
 START_TEST(test_bodies)
@@ -98,7 +98,7 @@ START_TEST(test_read_back)
 	ck_assert_str_eq(t.name, "ci");
 	ck_assert_str_eq(t.holder, "me@host");
 	ck_assert_str_eq(t.reason, "it's \"9\"");
-	ck_assert_int_eq(t.renewed_ms, draft.renewed_ms);
+	ck_assert_int_eq(t.renewed_ms, draft.renewed_us / 1000);
 	ck_assert_int_eq(t.lasts_ms, 60000);
 	ck_assert(ticket_names(&t, "batch-1") && !ticket_names(&t, "b"));
 }
