@@ -20,6 +20,8 @@ enum whom {
 	LEADER, DOWN,	/* a replica */
 	QUIET_SERVER,	/* no other fault of the API server lasts */
 	POOL_FREE, POOL_SAYS,	/* the NodePool has no annotation; it has one */
+	FOLLOWED,	/* the replicas follow tickets */
+	TICKET,		/* the ticket is there */
 	DEADLINE,	/* the leader waits for a moment */
 };
 
@@ -115,10 +117,26 @@ static const struct move moves[] = {
 	 POOL_SAYS,
 	 {.type = OP_POOL, .nodepool = POOL, .value = "-"},
 	 0},
+	/* What writers of tickets do. */
+	{"ticket", FOLLOWED, {.type = OP_TICKET, .value = "t", .for_ms = 30000}, 0},
+	{"a ticket for another NodePool",
+	 FOLLOWED,
+	 {.type = OP_TICKET, .value = "t", .nodepool = "b", .for_ms = 30000},
+	 0},
+	{"a longer ticket of a clock ahead",
+	 FOLLOWED,
+	 {.type = OP_TICKET,
+	  .value = "u",
+	  .nodepool = POOL,
+	  .for_ms = 60000,
+	  .ms = 20000},
+	 0},
+	{"ticket deleted", TICKET, {.type = OP_UNTICKET, .value = "t"}, 0},
 	/* Faults. */
 	{"cut claims", LEADER, {.type = OP_CUT, .kind = KIND_NODECLAIM}, 0},
 	{"cut nodes", LEADER, {.type = OP_CUT, .kind = KIND_NODE}, 0},
 	{"cut pools", LEADER, {.type = OP_CUT, .kind = KIND_NODEPOOL}, 0},
+	{"cut tickets", LEADER, {.type = OP_CUT, .kind = KIND_TICKET}, 0},
 	{"hang claims",
 	 LEADER,
 	 {.type = OP_HANG, .kind = KIND_NODECLAIM, .for_ms = 30000},
@@ -126,6 +144,10 @@ static const struct move moves[] = {
 	{"hang nodes",
 	 LEADER,
 	 {.type = OP_HANG, .kind = KIND_NODE, .for_ms = 30000},
+	 0},
+	{"hang tickets",
+	 LEADER,
+	 {.type = OP_HANG, .kind = KIND_TICKET, .for_ms = 30000},
 	 0},
 	{"kill the leader", LEADER, {.type = OP_KILL}, 0},
 	{"start", DOWN, {.type = OP_START}, 0},
@@ -280,6 +302,24 @@ pool_may(const struct run *r, struct op *o, bool says)
 }
 
 static bool
+follows_tickets(const struct run *r)
+{
+	int n;
+
+	return rules_tickets(&run_holders(r, &n)[0].rules);
+}
+
+static bool
+ticket_is_there(const struct world *w, const char *name)
+{
+	for (int i = 0; i < w->things_n; i++)
+		if (w->things[i].used && w->things[i].kind == KIND_TICKET &&
+		    strcmp(w->things[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static bool
 deadline(const struct run *r, struct op *o, int64_t by)
 {
 	const struct world *w = run_world(r);
@@ -323,6 +363,10 @@ move_make(int move, const struct run *r, struct op *o)
 		return pool_may(r, o, false);
 	case POOL_SAYS:
 		return pool_may(r, o, true);
+	case FOLLOWED:
+		return follows_tickets(r);
+	case TICKET:
+		return ticket_is_there(w, o->value);
 	case DEADLINE:
 		return deadline(r, o, m->pass_ms);
 	default:

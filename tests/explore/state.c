@@ -66,6 +66,10 @@ thing(struct mix *m, const struct thing *t)
 	mix(m, (uint64_t)t->respecified);
 	mix_text(m, t->class);
 	mix_text(m, t->class_uid);
+	if (t->kind != KIND_TICKET)
+		return;
+	mix_server(m, t->renewed_ms);
+	mix(m, (uint64_t)t->lasts_ms);
 }
 
 static bool

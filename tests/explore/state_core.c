@@ -108,6 +108,12 @@ mix_flight(struct mix *m, const struct controller *s, const struct flight *f)
 		object(m, &f->fresh[i]);
 	for (int i = 0; f->fresh_nodepools != NULL && i < f->fresh_n; i++)
 		nodepool(m, &f->fresh_nodepools[i]);
+	for (int i = 0; f->fresh_tickets != NULL && i < f->fresh_n; i++) {
+		mix_text(m, f->fresh_tickets[i].uid);
+		mix_text(m, f->fresh_tickets[i].nodepool);
+		mix_server(m, f->fresh_tickets[i].renewed_ms);
+		mix(m, (uint64_t)f->fresh_tickets[i].lasts_ms);
+	}
 }
 
 /* --- the core ------------------------------------------------------------- */

@@ -55,6 +55,12 @@ sight(struct mix *m, const struct holder *h, const struct sight *s)
 	if (s->ready_at >= 0)
 		mix(m, (uint64_t)(s->ready_clock - s->ready_at -
 				  s->ready_shifted + h->shifted));
+	if (s->renewed_ms == 0)
+		return;
+	mix_server(m, s->renewed_ms);
+	mix_server(m, s->renewed_clock - s->renewed_shifted + h->shifted);
+	mix(m, (uint64_t)s->lasts_ms);
+	mix_server(m, s->was_until);
 }
 
 static void
