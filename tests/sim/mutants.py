@@ -1116,10 +1116,12 @@ def link(sources, objects, to):
 
 
 def objects_of(folder, name, files="*.c"):
+    """Of the files but the programs of Check."""
     out = OUT / name
     out.mkdir(parents=True, exist_ok=True)
     files = {str(s.relative_to(ROOT / folder)): s
-             for s in sorted((ROOT / folder).rglob(files))}
+             for s in sorted((ROOT / folder).rglob(files))
+             if not s.name.startswith("test_")}
     return {name: compile_(s, out / (name.replace("/", "-") + ".o"))
             for name, s in files.items()}
 
@@ -1166,7 +1168,7 @@ def main():
     if wanted == ["--places"]:
         return
     core, sim = objects_of("src/core", "core"), objects_of("tests/sim", "sims")
-    fixture = {**objects_of("tests/unit/core", "fixture", "[!t]*.c"),
+    fixture = {**objects_of("tests/unit/core", "fixture"),
                **{name: sim[name] for name in ("api.c", "dice.c")},
                **objects_of("tests", "suite", "suite.c")}
     if killer(core, sim, fixture):
