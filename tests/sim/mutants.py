@@ -610,6 +610,11 @@ MUTANTS = [
      "\tcontroller_tickets_forget(s);\n", ""),
     ("tickets do not shift with the clock", "controller/steady.c",
      "\ttickets_shift(&s->tickets, by_ms);\n", ""),
+    ("a ticket that ends as the clock is set goes on", "table/nodepools.c",
+     "int64_t next = nodepool->ticket_next_ms;",
+     "int64_t next = nodepool->ticket_next_ms > ms\n"
+     "\t\t\t       ? nodepool->ticket_next_ms\n"
+     "\t\t\t       : STAMP_NONE;"),
     ("what tickets do to NodePools does not shift", "controller/steady.c",
      "\tnodepools_shift_tickets(&s->nodepools, by_ms);\n", ""),
     ("a NodePool that comes later is not held by a ticket",

@@ -66,14 +66,16 @@ nodepools_find(const struct nodepools *p, const char *name)
 	return nodepool_find(p, name);
 }
 
-/* Returns the next moment after `ms` at which time alone changes the terms. */
+/* Returns the next moment after `ms` at which time alone changes the terms.  The
+ * end of a ticket may lie before `ms`, because it shifts with the clock:
+ * ticket_next_ms is set anew once it has been looked at, so it is always yet to
+ * come. */
 static int64_t
 next_ms(const struct nodepool *nodepool, int64_t ms)
 {
 	const int64_t moments[] = {nodepool->hold_until_ms,
-				   nodepool->released_at_ms,
-				   nodepool->ticket_next_ms};
-	int64_t next = STAMP_NONE;
+				   nodepool->released_at_ms};
+	int64_t next = nodepool->ticket_next_ms;
 
 	for (size_t i = 0; i < sizeof(moments) / sizeof(moments[0]); i++)
 		if (moments[i] > ms &&

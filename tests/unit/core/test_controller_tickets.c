@@ -494,6 +494,24 @@ START_TEST(the_api_servers_clock_is_set)
 }
 END_TEST
 
+/* The first of two tickets ends, and the clock is set, before the controller is
+ * asked again.  The last one still ends. */
+START_TEST(one_ends_while_the_clock_is_set)
+{
+	int64_t by_ms = _i == 0 ? 20 * MINUTE : -20 * MINUTE, first, last;
+
+	open_pools();
+	first = ticket("ci", "web", 5 * MINUTE);
+	last = ticket("deploy", "web", 10 * MINUTE);
+	holds(2, 0);
+	w->boot_ms += first - server_ms(w) + 1;
+	w->offset_ms += by_ms;
+	world_run_until(w, last + by_ms - 1);
+	ck_assert_uint_eq(held_in("web"), 2);
+	holds(0, 0);
+}
+END_TEST
+
 /* --- several -------------------------------------------------------------- */
 
 START_TEST(until_the_last_of_them_ends)
@@ -1001,6 +1019,7 @@ add_until(TCase *c)
 	tcase_add_test(c, a_clock_behind);
 	tcase_add_test(c, over_before_anybody_looks);
 	tcase_add_loop_test(c, the_api_servers_clock_is_set, 0, 4);
+	tcase_add_loop_test(c, one_ends_while_the_clock_is_set, 0, 2);
 	tcase_add_test(c, until_the_last_of_them_ends);
 	tcase_add_test(c, one_of_several_names_another);
 	tcase_add_test(c, renewed_in_turns);
