@@ -152,7 +152,7 @@ MUTANTS = [
     ("after a 429 nobody waits", "controller/writes.c",
      "if (until > ws->paused_boot_ms)", "if (0)"),
     ("the class is never written", "controller/act.c",
-     "if (claim == NULL || c->busy || claim->classed ||", "if (1 ||"),
+     "return claim != NULL && !claim->classed &&", "return false &&"),
     ("a full table never asks for the rest", "controller/views.c",
      "\t\tw->wants_list = true;", ""),
     ("what has no room for its names stays as it was", "controller/seen.c",
@@ -591,6 +591,17 @@ MUTANTS = [
      "if (!v->at[k].listed || !v->at[k].up)", "if (k != KIND_NODE && (!v->at[k].listed || !v->at[k].up))"),
     ("Events are part of the view", "controller/views.c",
      "k < KIND_EVENT; k++", "k <= KIND_EVENT; k++"),
+    ("a claim whose class conflicts is not read", "controller/act.c",
+     "\tif (writes_must_read(&s->writes, id)) {", "\tif (0) {"),
+    ("a class that waits forgets its conflicts", "controller/act.c",
+     "\t\tif (!lacks_class(s, claim, now))\n"
+     "\t\t\tcontent(s, &c, claim);\n"
+     "\t\telse if (classify(s, claim, &c, now, out))\n"
+     "\t\t\treturn true;\n",
+     "\t\tif (lacks_class(s, claim, now) &&\n"
+     "\t\t    classify(s, claim, &c, now, out))\n"
+     "\t\t\treturn true;\n"
+     "\t\tcontent(s, &c, claim);\n"),
     ("tickets are part of the view", "controller/views.c",
      "k < KIND_EVENT; k++", "k < VIEW_COUNT; k += k == 2 ? 2 : 1"),
     ("a ticket lasts from a clock that is ahead", "base/ticket.c",
@@ -976,7 +987,7 @@ MUTANTS = [
      "struct decision d = decide_mend(KIND_NODECLAIM, claim, node);",
      "struct decision d = nothing;"),
     ("a class is written again and again", "controller/act.c",
-     "c->busy || claim->classed ||", "c->busy ||"),
+     "claim != NULL && !claim->classed &&", "claim != NULL &&"),
     ("a hold spreads to Nodes without a claim", "controller/act.c",
      "return claim != NULL || views_claimless(&s->views) ? GOAL_HOLD\n"
      "\t\t\t\t\t\t\t   : GOAL_LEAVE;", "return GOAL_HOLD;"),

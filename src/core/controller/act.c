@@ -215,23 +215,33 @@ content(struct controller *s, const struct half *h, const struct entry *e)
 		writes_content(&s->writes, machines_id(&s->machines, e));
 }
 
-/* Describes the action that writes the claim's class.  Returns false if nothing
- * has to be written now, for example because the claim's own quiet time is
- * over, so that its class no longer matters.  Classes are written last, because
- * holds must not wait for them. */
+/* Returns whether the claim has yet to get its class.  After the claim's own
+ * quiet time its class no longer matters. */
+static bool
+lacks_class(const struct controller *s, const struct entry *claim,
+	    struct now now)
+{
+	return claim != NULL && !claim->classed &&
+	       replacements_is_one(&s->replacements, claim) &&
+	       timers_own(&s->timers, machines_id(&s->machines, claim),
+			  now.server_ms);
+}
+
+/* Describes the action that writes the claim's class.  Returns false if that
+ * has to wait.  Classes are written last, because holds must not wait for
+ * them. */
 static bool
 classify(struct controller *s, const struct entry *claim, const struct half *c,
 	 struct now now, struct action *out)
 {
-	uint32_t id;
+	uint32_t id = machines_id(&s->machines, claim);
 
-	if (claim == NULL || c->busy || claim->classed ||
-	    !replacements_is_one(&s->replacements, claim))
+	if (c->busy || writes_class_waits(&s->writes, id, now.boot_ms))
 		return false;
-	id = machines_id(&s->machines, claim);
-	if (!timers_own(&s->timers, id, now.server_ms) ||
-	    writes_class_waits(&s->writes, id, now.boot_ms))
-		return false;
+	if (writes_must_read(&s->writes, id)) {
+		describe(s, claim, ACT_READ, "changed", now, out);
+		return true;
+	}
 	describe(s, claim, ACT_CLASSIFY, "replacement", now, out);
 	(void)str_copy(out->replaces, sizeof(out->replaces),
 		       machines_replaces(&s->machines, claim));
@@ -251,10 +261,11 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 
 	mark_period(s, head, goal, now);
 	watch_latency(s, head, c, n, goal);
-	if (d.act == ACT_NONE && classify(s, claim, &c, now, out))
-		return true;
 	if (d.act == ACT_NONE) {
-		content(s, &c, claim);
+		if (!lacks_class(s, claim, now))
+			content(s, &c, claim);
+		else if (classify(s, claim, &c, now, out))
+			return true;
 		content(s, &n, node);
 		return false;
 	}

@@ -433,6 +433,31 @@ START_TEST(a_refused_class_holds_nothing_up)
 }
 END_TEST
 
+static enum reply_fault
+every_second_class(struct world *world, const struct action *a)
+{
+	return a->act == ACT_CLASSIFY && world->acts[ACT_CLASSIFY] % 2 == 0
+		       ? REPLY_ERROR
+		       : REPLY_WHOLE;
+}
+
+/* The watch says nothing of the class that was written, so the next tries
+ * conflict.  The claim is then read.  Errors between the tries do not keep it
+ * from that. */
+START_TEST(the_class_is_written_and_not_shown)
+{
+	if (_i == 1)
+		w->fault = every_second_class;
+	disrupt();
+	(void)replace(7);
+	w->frozen[KIND_NODECLAIM] = true;
+	event("c7");
+	world_run(w, 40 * 1000);
+	ck_assert_uint_eq(w->acts[ACT_READ], 1);
+	ck_assert_uint_le(w->acts[ACT_CLASSIFY], _i == 1 ? 6 : 3);
+}
+END_TEST
+
 /* In a NodePool that is excluded nothing is written at all. */
 START_TEST(no_class_in_an_excluded_pool)
 {
@@ -649,6 +674,7 @@ main(void)
 	tcase_add_test(c, the_class_outlives_the_leader);
 	tcase_add_test(c, the_class_cannot_be_written);
 	tcase_add_test(c, a_refused_class_holds_nothing_up);
+	tcase_add_loop_test(c, the_class_is_written_and_not_shown, 0, 2);
 	tcase_add_test(c, no_class_in_an_excluded_pool);
 	tcase_add_test(c, karpenters_clock_ahead);
 	tcase_add_test(c, clock_back_while_undecided);
