@@ -92,8 +92,9 @@ static bool
 ready_unheard(const struct truth *t, const struct thing *claim)
 {
 	return t->leader != NULL && t->leader->sights[claim->index].at >= 0 &&
-	       holder_behind_since(t->leader, KIND_NODECLAIM) <=
-		       claim->ready_at;
+	       (!claim->used ||
+		holder_behind_since(t->leader, KIND_NODECLAIM) <=
+			claim->ready_at);
 }
 
 /* Has a leader of today seen when the claim became ready?  Of a claim that is
