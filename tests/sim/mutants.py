@@ -562,7 +562,7 @@ MUTANTS = [
     ("a failed boot releases its scope", "controller/replacements.c",
      "retries_put(&r->retries, e, deleted_ms, now_ms);", ";"),
     ("a failed boot counts for an hour", "controller/retries.c",
-     "now_ms) + RETRY_MS,", "now_ms) + 60 * RETRY_MS,"),
+     "now_ms) + RETRY_MS;", "now_ms) + 60 * RETRY_MS;"),
     ("a failed boot's minute begins later than now", "controller/retries.c",
      "(deleted_ms < now_ms ? deleted_ms : now_ms)", "deleted_ms"),
     ("the next try ends nothing", "controller/replacements.c",
@@ -602,6 +602,9 @@ MUTANTS = [
      "\t\t    classify(s, claim, &c, now, out))\n"
      "\t\t\treturn true;\n"
      "\t\tcontent(s, &c, claim);\n"),
+    ("a boot that is deleted twice counts twice", "controller/retries.c",
+     "if (r->used && strcmp(r->uid, uid) == 0)\n\t\t\treturn r;",
+     "if (0)\n\t\t\treturn r;"),
     ("tickets are part of the view", "controller/views.c",
      "k < KIND_EVENT; k++", "k < VIEW_COUNT; k += k == 2 ? 2 : 1"),
     ("a ticket lasts from a clock that is ahead", "base/ticket.c",

@@ -73,31 +73,55 @@ least_of(const struct retries *t, const struct entry *claim)
 		       : least;
 }
 
+/* Returns the place of this claim's boot, or else a free one, or NULL if there
+ * is none.  A claim that was found gone can be shown once more, by a watch that
+ * is behind, and then be deleted again. */
+static struct retry *
+place_for(struct retries *t, const char *uid, int64_t now_ms)
+{
+	struct retry *free = NULL;
+
+	for (struct retry *r = t->at; r < t->at + RETRIES_MAX; r++) {
+		if (r->used && strcmp(r->uid, uid) == 0)
+			return r;
+		if (free == NULL && (!r->used || r->until_ms <= now_ms))
+			free = r;
+	}
+	return free;
+}
+
 void
 retries_put(struct retries *t, const struct entry *claim, int64_t deleted_ms,
 	    int64_t now_ms)
 {
-	struct retry *r = t->at;
+	int64_t until_ms =
+		(deleted_ms < now_ms ? deleted_ms : now_ms) + RETRY_MS;
+	uint32_t least = least_of(t, claim);
+	char uid[UID_BYTES];
+	struct retry *r;
 
-	while (r < t->at + RETRIES_MAX && r->used && r->until_ms > now_ms)
-		r++;
-	if (r == t->at + RETRIES_MAX)
+	machines_uid(t->machines, claim, uid);
+	r = place_for(t, uid, now_ms);
+	if (r == NULL)
 		return;
+	if (r->used && strcmp(r->uid, uid) == 0) {
+		until_ms = r->until_ms < until_ms ? r->until_ms : until_ms;
+		least = r->least;
+	}
 	*r = (struct retry){
 		.used = true,
 		.created_ms = machines_entry_tried_ms(claim),
 		.own_created_ms = claim->created_ms,
-		.until_ms =
-			(deleted_ms < now_ms ? deleted_ms : now_ms) + RETRY_MS,
+		.until_ms = until_ms,
 		.created_stamp_ms = claim->created_stamp_ms,
 		.deleted_stamp_ms = deleted_ms,
-		.least = least_of(t, claim),
+		.least = least,
 	};
 	(void)str_copy(r->nodepool, sizeof(r->nodepool),
 		       machines_nodepool(t->machines, claim));
 	(void)str_copy(r->name, sizeof(r->name),
 		       machines_name(t->machines, claim));
-	machines_uid(t->machines, claim, r->uid);
+	memcpy(r->uid, uid, sizeof(r->uid));
 	retry_refresh(t, r, now_ms);
 }
 
