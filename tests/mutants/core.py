@@ -310,5 +310,6 @@ FAULTS = [
      "s->tickets.at[i].ticket.name[0] != '\\0';"),
     ("nobody wakes for the first end of several tickets",
      HELD, "src/core/table/nodepools.c",
-     "nodepool->ticket_next_ms};", "nodepool->ticket_ms};"),
+     "int64_t next = nodepool->ticket_next_ms;",
+     "int64_t next = nodepool->ticket_ms;"),
 ]
