@@ -64,7 +64,9 @@ holder_rest_ends(const struct holder *h)
 	const struct stream *s = &h->streams[KIND_NODECLAIM];
 	int64_t first = h->led_since + 2 * REST_MS, at = s->listed + REST_MS;
 
-	if (!h->w->larges || h->listed_at[KIND_NODECLAIM] > s->listed)
+	/* A list of what is not served leaves out nothing. */
+	if (!h->w->larges || s->unserved ||
+	    h->listed_at[KIND_NODECLAIM] > s->listed)
 		return -1;
 	return at > first ? at : first;
 }
