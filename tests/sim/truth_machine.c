@@ -417,7 +417,8 @@ follows(const struct truth *t, const struct past *p, const struct thing *claim,
 }
 
 /* Do all leaders that see it wait for the Event?  They do not where it is unclear
- * whether any claim before it leaves a place. */
+ * whether any claim before it leaves a place, or where a fresh list shows it to a
+ * leader whose watch has not shown the disruption. */
 static bool
 surely_waits(const struct truth *t, const struct past *p,
 	     const struct thing *claim)
@@ -428,7 +429,7 @@ surely_waits(const struct truth *t, const struct past *p,
 		const struct thing *c = &t->w->things[p->disrupted[i]];
 
 		if (came_before(t, claim, c, SUSPECT_MS, &seen) &&
-		    is_replaceable(t, c).lo)
+		    (seen || t->leader == NULL) && is_replaceable(t, c).lo)
 			return true;
 	}
 	return false;
