@@ -574,9 +574,10 @@ unclear(const struct truth *t, const struct thing *claim,
 	bool near_gone = deleted->gone_at >= 0 && since_gone >= -apart &&
 			 since_gone <= apart;
 
-	/* Nobody sees all of a claim that is too large. */
-	return claim->large || deleted->large || was_chosen(deleted).hi ||
-	       age < 0 ||
+	/* Nobody sees all of a claim that is too large, or was when its deletion
+	 * began. */
+	return claim->large || deleted->large || deleted->was_large ||
+	       was_chosen(deleted).hi || age < 0 ||
 	       (age == 0 && deleted->deleted_at > claim->born) ||
 	       (age > SUBSTITUTE_MS && near_gone) ||
 	       (age > SUBSTITUTE_MS && since_gone > apart &&
