@@ -25,7 +25,7 @@ enum err_code {
 			   memory */
 	ERR_TLS,       /* handshake, certificate, name */
 	ERR_TIMEOUT,   /* no answer in time */
-	ERR_CUT,       /* the peer closed in the middle */
+	ERR_CUT,       /* the peer closed the connection too early */
 	ERR_CANCELLED, /* somebody asked us to stop */
 };
 

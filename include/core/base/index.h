@@ -27,7 +27,8 @@ struct index {
 	uint32_t *slots; /* id + 1 in the bits of id_mask, and the id's hash in
 			    the other bits; 0 = free */
 	uint32_t id_mask;
-	/* Number of ids in the index, of slots, and of slots in use. */
+	/* `n` is the number of ids in the index, `cap` the number of allocated
+	 * slots, and `used` the number of slots in use. */
 	uint32_t n, cap, used;
 	index_hash_fn *hash;
 	index_same_fn *same;
