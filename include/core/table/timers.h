@@ -80,8 +80,9 @@ struct quiet {
 struct scope {
 	char name[NODEPOOL_BYTES]; /* "" in scope `cluster` */
 	uint32_t timers;	   /* number of timers in this scope */
-	uint32_t first;		   /* place + 1 of the first of them, or 0 */
-	/* Number of its timers that are `machine`, `live`, `undecided`. */
+	uint32_t first; /* place of the first of these timers, plus 1, or 0 */
+	/* Numbers of its timers with the flag `machine`, with the flag `live`,
+	 * and with the flag `undecided`. */
 	uint32_t machines, live, undecided;
 	/* A timer is live, or the scope was busy before and a timer is
 	 * undecided. */
@@ -99,7 +100,7 @@ struct scope {
 	bool untaught;	     /* it is in timers.untaught */
 	bool moved;	     /* it is in timers.moved */
 	bool recount;	     /* `enough` of its timers is out of date */
-	uint32_t made;	     /* a number that no other scope ever had */
+	uint32_t made;	     /* a number that is unique to this scope */
 };
 
 struct timers {
@@ -128,9 +129,8 @@ struct timers {
 	struct scope scopes[SCOPES_MAX];
 	uint32_t scopes_top; /* scopes from here on were never used */
 	uint32_t made;	     /* number of scopes made so far */
-	/* The place of a scope that is no longer needed may be used for
-	 * another.  Such places are searched for only if scopes_top is at least
-	 * this. */
+	/* A new scope may take the place of a scope that is no longer needed.
+	 * Such a place is searched for only if scopes_top is at least this. */
 	uint32_t spare_from;
 	struct index scope_by_name;
 	/* By scope: the boot time at which time alone next changes its cap. */
@@ -220,8 +220,8 @@ bool timers_id_before(const void *ctx, uint32_t a, uint32_t b);
 /* Restores a scope from the state of an earlier leader.  The caller has
  * advanced *cap to now.  max_ms is the cap that *cap was measured by, and
  * `held` says whether that leader held the scope.  at_ms is the server time of
- * that state: every released-at before it had been applied.  If there is no
- * room for another scope, nothing is done. */
+ * that state: every released-at before it had been applied.  The call does
+ * nothing if there is no room for another scope. */
 void timers_restore(struct timers *ts, const char *name, const struct cap *cap,
 		    int64_t max_ms, bool held, int64_t at_ms, struct now now);
 /* Restores all scopes from the state of a leader that had a single scope.

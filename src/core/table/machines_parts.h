@@ -4,9 +4,9 @@
 
 #include "core/table/machines.h"
 
-/* machines.c calls these functions of machines_keys.c, and both call those of
- * machines_texts.c.  Nothing is called the other way.  Other files do not
- * include this header. */
+/* The functions that the files of core/table/machines.h share.  machines.c
+ * calls machines_keys.c, and both call machines_texts.c, but never the other
+ * way round.  No other file includes this header. */
 
 /* machines_texts.c.  Returns whether the Node names its claim. */
 bool machines_entry_has_owner(const struct entry *e);
