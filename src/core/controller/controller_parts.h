@@ -16,8 +16,8 @@
  * set, the function shifts the times in memory. */
 struct now controller_steady(struct controller *s, struct now now);
 /* Forgets the last reading of the clock, so that the next reading counts as no
- * shift.  Call it while the table is empty, because no time in the table would
- * have to be shifted. */
+ * shift.  Call it only while the table is empty, because the times in the table
+ * are not shifted. */
 void controller_steady_forget(struct controller *s);
 
 /* refresh.c.  These two queue the machine of entry `id`, or all machines, so
@@ -63,24 +63,25 @@ const char *controller_machine_name(const struct controller *s, uint32_t id);
 void controller_tell_turn(struct controller *s, uint32_t scope, struct now now);
 void controller_tell_news(struct controller *s, struct now now);
 int64_t controller_news_next_boot_ms(const struct controller *s);
-/* Observes hold_latency_seconds of each held scope.  It does so only when no
- * object is left that still has to be held. */
+/* Observes hold_latency_seconds of each held scope.  It does nothing while an
+ * object still has to be held. */
 void controller_latency(struct controller *s, struct now now);
 
 /* controller_nodepools.c.  controller_nodepools_listed drops the NodePools that
  * the complete list did not show.  controller_nodepools_turn applies each
- * hold-until and released-at whose time has come.  controller_nodepools_teach
- * sets the cap and the released-at of each scope that timers_untaught
- * returns. */
+ * hold-until, end of a ticket and released-at whose time has come.
+ * controller_nodepools_teach sets the cap and the released-at of each scope
+ * that timers_untaught returns. */
 void controller_nodepools_listed(struct controller *s, struct now now);
 void controller_nodepools_turn(struct controller *s, struct now now);
 void controller_nodepools_teach(struct controller *s, struct now now);
-/* Call this when a fresh list begins.  What the watch shows from now on may be
- * newer than the list. */
+/* Call this when a fresh list of NodePools begins.  It remembers what the watch
+ * has shown so far.  If the watch shows a NodePool later, that may be newer
+ * than the list, so the metadata in the list is not taken. */
 void controller_fresh_nodepools(struct controller *s);
 
-/* Applies the tickets to the NodePool in this place again.  Call it when one of
- * them has begun, moved or ended. */
+/* Computes again until when tickets hold the NodePool in this place.  Call it
+ * when one of these tickets has begun, was changed or has ended. */
 void controller_nodepool_tickets(struct controller *s, uint32_t place,
 				 struct now now);
 
@@ -89,8 +90,8 @@ void controller_nodepool_tickets(struct controller *s, uint32_t place,
  * begins or ends, and controller_fresh_tickets when a fresh list begins. */
 void controller_tickets_listed(struct controller *s, struct now now);
 void controller_tickets_forget(struct controller *s);
-/* Call this when all tickets are known.  It ends, in the history, the holds of
- * those that are gone. */
+/* Call this when all tickets are known.  It adds to the history that the holds
+ * of those tickets have ended that are gone. */
 void controller_tickets_known(struct controller *s, struct now now);
 void controller_fresh_tickets(struct controller *s);
 

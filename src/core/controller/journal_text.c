@@ -26,7 +26,7 @@
 #define TERM "term="
 #define END_BYTES (sizeof("since=\n") + STAMP_BYTES)
 #define LINE_BYTES 640 /* the longest line that we write has 450 */
-#define AHEAD_MS 5000  /* how far the clocks of two API servers may differ */
+#define AHEAD_MS 5000  /* how far the clocks of two API servers may be apart */
 
 static const char *
 mode_of(const struct rules *r)
@@ -269,9 +269,9 @@ add_turns(struct journal *h, const char *text, int64_t now_ms)
 
 	while (n < JOURNAL_KEPT && next_turn(&p, now_ms, &last_ms, &t))
 		n++;
-	/* The text is right about the time that it covers.  Our own turns of
-	 * that time give way, because some of them may not have been written
-	 * before our lead ended. */
+	/* For the time that the text covers, only its turns count.  Our own
+	 * turns of that time are dropped, because they may include some that
+	 * were never written before our lead ended. */
 	while (n > 0 && h->turns_n > h->turns_first &&
 	       h->turns[(h->turns_n - 1) % JOURNAL_TURNS].at_ms / 1000 * 1000 >=
 		       last_ms)

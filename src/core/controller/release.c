@@ -5,7 +5,8 @@
 
 #include "core/base/limits.h"
 
-/* The lists in their order.  The last one is made only if tickets count. */
+/* The fresh lists, in the order in which they are made.  The last one is made
+ * only if tickets are enabled. */
 static const enum kind lists[] = {KIND_NODECLAIM, KIND_NODEPOOL, KIND_TICKET};
 
 int
@@ -107,8 +108,8 @@ release_unknown(struct release *r)
 	r->unknown++;
 }
 
-/* Moves the next try to the moment from which the release goes on without
- * tickets, if the backoff would end after it. */
+/* Shortens the backoff so that it does not end after the moment from which the
+ * release goes on without tickets. */
 static void
 try_in_time(struct release *r, int64_t boot_ms)
 {
@@ -135,7 +136,7 @@ again(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 		try_in_time(r, boot_ms);
 		return RELEASE_WAITS;
 	}
-	/* Machines that older lists allowed to be released wait as well. */
+	/* Machines that earlier lists allowed to release have to wait again. */
 	r->done_boot_ms = 0;
 	notes_put(notes, NOTE_STOPPED, object_kind_name(kind))->as.objects =
 		r->unknown;
@@ -172,8 +173,8 @@ release_done(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 	}
 	if (!ok)
 		r->failed = object_kind_name(kind);
-	/* If the view was lost in between, the lists start from the
-	 * beginning. */
+	/* If something was not seen in between (release_unseen), the lists
+	 * start again with the NodeClaims. */
 	if (ok && kind != KIND_NODECLAIM && r->good == 0) {
 		r->wanted = true;
 		return RELEASE_WAITS;

@@ -16,18 +16,18 @@
  * Finds out which claims Karpenter made to replace others, and from when on a
  * claim counts as a scale-up (docs/rules.md#replacements).
  *
- * For consolidation and drift, Karpenter's Event says so, whenever it comes.
- * The reason in the Event is then written on the claim.  The Event is believed
- * only if another claim was marked for disruption shortly before, because
- * anybody who may create Events could write one.  Until the Event comes, a
- * claim may be undecided.
+ * If a claim was made because of consolidation or drift, an Event of Karpenter
+ * says so, which may come before or after the claim.  The reason in the Event
+ * is then written on the claim.  The Event is believed only if another claim
+ * was marked for disruption shortly before, because anybody who may create
+ * Events could write one.  Until the Event comes, a claim may be undecided.
  *
  * A claim for the pods of a machine that expired, was interrupted or was
  * deleted by hand looks like any other.  Such a claim is matched with the
  * deletion once, when the claim comes to count.
  *
  * The class of a claim is in the claim's entry of the table.  The functions
- * return which machines have to be looked at again, and leave that to the
+ * return which machines have to be refreshed, and leave the refresh to the
  * caller.  All moments are server time.  Not thread-safe.
  */
 

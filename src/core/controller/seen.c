@@ -3,8 +3,8 @@
 
 #include "controller_parts.h"
 
-/* This file takes what the watchers see, and whether we lead, into the table,
- * and queues the machines that this touches. */
+/* This file puts what the watchers see into the table, and queues the machines
+ * that are affected.  It also begins and ends our lead. */
 
 void
 controller_lead(struct controller *s, bool leads, struct now now)
@@ -15,8 +15,8 @@ controller_lead(struct controller *s, bool leads, struct now now)
 		if (machines_at(&s->machines, id)->used)
 			controller_drop(s, id, now);
 	replacements_forget(&s->replacements);
-	/* Discard the turns of these drops: the machines were only forgotten,
-	 * which does not mean that a scope got quiet. */
+	/* Discard the turns that these drops caused: no scope has become quiet,
+	 * because its machines were only forgotten. */
 	while (timers_turned(&s->timers, now) != NO_ID)
 		;
 	news_forget(&s->news);
@@ -167,7 +167,7 @@ controller_wants_list(struct controller *s, enum kind kind)
 }
 
 /* Call this when a claim was disrupted.  The claim that replaces it may have
- * been seen before it. */
+ * been seen earlier, so the Events about such claims are judged again. */
 static void
 look_back(struct controller *s, int64_t disrupted_ms, int64_t now_ms)
 {

@@ -473,9 +473,9 @@ patch_done(struct writes *ws, const struct action *a,
 		break;
 	case CONTROLLER_INVALID:
 		/* A hold that is refused as invalid stays invalid.  A clear may
-		 * have failed its test, so the object is read again and decided
-		 * anew.  If a clear fails once more at the same version, the
-		 * test was not the reason. */
+		 * have failed because of its test, so the object is read and
+		 * decided again.  If the clear fails again at the same version,
+		 * the test was not the reason. */
 		if (a->act == ACT_HOLD || pending_of(ws, a->id)->tried_rv ==
 						  packed_version_key(a->rv))
 			refused(ws, a, o->why, boot_ms);
