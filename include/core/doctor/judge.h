@@ -31,13 +31,14 @@ struct doctor_place {
 	bool observes; /* mode: observe */
 };
 
-/* Sets the mend to a command that applies one part of the installation again.
- * The command changes neither the configuration nor the number of replicas. */
+/* Sets the finding's `mend` to a command that applies one part of the
+ * installation again.  The command changes neither the configuration nor the
+ * number of replicas. */
 enum mend_part { MEND_WEBHOOK, MEND_POLICY, MEND_RBAC, MEND_SERVICE };
 void mend_apply(struct finding *x, const struct doctor_place *p,
 		enum mend_part part);
-/* Sets the mend to commands that edit the configuration and restart the
- * pods. */
+/* Sets the finding's `mend` to commands that edit the configuration and restart
+ * the pods. */
 void mend_configuration(struct finding *x, const struct doctor_place *p);
 
 /* --- admission ------------------------------------------------------------ */
@@ -48,12 +49,13 @@ void mend_configuration(struct finding *x, const struct doctor_place *p);
 /* Our webhook in a MutatingWebhookConfiguration. */
 struct webhook_facts {
 	char configuration[NAME_BYTES];
-	unsigned index;	     /* among the configuration's webhooks */
+	unsigned index;	     /* its place among the configuration's webhooks */
 	bool nodes, claims;  /* whether it is called for their creations */
 	bool others;	     /* whether it is called for anything else */
 	unsigned conditions; /* number of matchConditions */
-	/* The first of their expressions with each run of white space as one
-	 * blank, or "" if there is none or it does not fit. */
+	/* The expression of the first condition, with one blank for each run of
+	 * white space.  "" if there is no condition, or if the expression does
+	 * not fit. */
 	char condition[WEBHOOK_CONDITION_BYTES];
 	bool narrowed; /* it has a namespaceSelector or an objectSelector */
 	bool fails;    /* failurePolicy Fail */
@@ -90,11 +92,11 @@ void judge_bundle(const struct webhook_facts *w, const struct bundle_facts *b,
  * caBundle.  `why` is the reason for any result except SERVED_VERIFIED. */
 enum served {
 	SERVED_VERIFIED,
-	SERVED_REFUSED, /* the server's certificate is not from that CA */
+	SERVED_REFUSED, /* no CA in caBundle issued the server's certificate */
 	SERVED_DATES,	/* the server's certificate is not valid now */
 	SERVED_NAME,	/* the server's certificate is for another name */
-	/* The webhook was not reached, but according to /status its certificate
-	 * is from another CA. */
+	/* The webhook was not reached, but according to /status no CA in
+	 * caBundle issued its certificate. */
 	SERVED_UNSIGNED,
 	SERVED_CUT, /* the handshake ended before the certificate came */
 	SERVED_UNREACHED,
@@ -110,7 +112,8 @@ enum dry_run {
 	DRY_RUN_FAILED, /* refused, or without a reply */
 };
 struct dry_run_facts {
-	char nodepool[NODEPOOL_BYTES]; /* of the objects in the dry run */
+	/* The NodePool of the objects in the dry run. */
+	char nodepool[NODEPOOL_BYTES];
 	enum dry_run result[KIND_COUNT];
 	char why[KIND_COUNT][sizeof(((struct err *)0)->text)];
 	int64_t waited_ms;
@@ -128,7 +131,7 @@ struct version {
 	unsigned major, minor;
 	char text[VERSION_BYTES];
 };
-/* Reads forms such as "1.14.1", "v1.36.3+k3s1" and "1.30".  Of any other text,
+/* Reads forms such as "1.14.1", "v1.36.3+k3s1" and "1.30".  For any other text,
  * out->known is false. */
 void judge_version_parse(const char *text, struct version *out);
 
@@ -195,10 +198,10 @@ struct nodepool_facts {
 void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 		    struct findings *f);
 
-/* What docs/study.md says about a NodePool by its consolidationPolicy and its
- * consolidateAfter. */
+/* Which result of docs/study.md applies to a NodePool, by its
+ * consolidationPolicy and its consolidateAfter. */
 enum study_row {
-	STUDY_SILENT,  /* nothing, or the holder leaves the NodePool alone */
+	STUDY_SILENT,  /* none, or the holder leaves the NodePool alone */
 	STUDY_EMPTY,   /* WhenEmpty: consolidation moves no pod */
 	STUDY_EAGER,   /* 0s: the holder spares more moves if this is 30s */
 	STUDY_PATIENT, /* 5m or more: few moves without a holder */
@@ -207,7 +210,7 @@ enum study_row {
 enum study_row judge_consolidation(const struct nodepool_facts *n,
 				   const struct rules *r);
 
-/* Judges nodePools.include and nodePools.exclude by the n existing
+/* Judges whether nodePools.include and nodePools.exclude fit the n existing
  * NodePools. */
 void judge_patterns(const struct rules *r,
 		    const char (*nodepools)[NODEPOOL_BYTES], unsigned n,
@@ -238,7 +241,8 @@ struct pod_facts {
 	bool ready;
 	char trouble[240];    /* why its container is not running, or "" */
 	char metrics_port[8]; /* "" if it has no port of that name */
-	char ports[100];      /* of its first container: " NAME NUMBER …" */
+	/* The ports of its first container, as " NAME NUMBER …". */
+	char ports[100];
 	/* The NodePool of its node, or "" if the node is not Karpenter's. */
 	char nodepool[NODEPOOL_BYTES];
 	bool grace; /* that NodePool has a terminationGracePeriod */
@@ -278,11 +282,11 @@ void judge_unanswered(const struct pod_facts *at, const char *why,
 /* The Service that the webhook names, and its endpoints. */
 struct service_facts {
 	bool there;
-	bool port;		     /* it has the port in the webhook */
-	long long first_port;	     /* its first port, or 0 */
+	bool port;	      /* it has the port that the webhook names */
+	long long first_port; /* its first port, or 0 */
 	char target[NODEPOOL_BYTES]; /* that port's targetPort */
-	/* Labels in its selector that our pods lack, or "" if it selects
-	 * them. */
+	/* Labels in its selector that our pods lack, or "" if it selects our
+	 * pods. */
 	char selector[300];
 	bool slices_known;
 	unsigned ready; /* number of ready endpoints */

@@ -15,7 +15,7 @@
  * Each section begins with its table of findings.  A finding has its check, its
  * level, an id for programs, and the reason why it matters.  The function below
  * the table adds a finding for each fact that is wrong, with the command that
- * mends it.  src/tools/doctor calls each function once per check, after it has
+ * fixes it.  src/tools/doctor calls each function once per check, after it has
  * read the facts.
  */
 
