@@ -92,7 +92,8 @@ struct cleanup_write {
 };
 
 enum cleanup_verdict {
-	CLEANUP_CLEAN, /* two lists in a row were clean, or a dry run ended */
+	/* Two lists in a row showed nothing of ours, or a dry run ended. */
+	CLEANUP_CLEAN,
 	CLEANUP_STILL_REGISTERED, /* something still marks new objects */
 	/* No mark is left, but another program marked objects while the command
 	 * ran (report->foreign). */
@@ -109,8 +110,8 @@ struct cleanup_todo {
 	/* WAIT: the longest time to wait, or INT64_MAX to wait for another call
 	 * of a cleanup function. */
 	int64_t wait_ms;
-	/* WAIT: no write of the last round succeeded, for the first time since
-	 * a round with success.  Print report->why. */
+	/* WAIT: no write of the last round succeeded, and this is the first
+	 * such round in a row.  Print report->why. */
 	bool trying_again;
 	bool remove;		      /* REGISTERED: delete what is found */
 	enum kind kind;		      /* LIST */
@@ -125,7 +126,7 @@ enum cleanup_code {
 	CLEANUP_UNSERVED, /* LIST: the API server has no such resource */
 	CLEANUP_GONE,	  /* WRITE: the object does not exist */
 	CLEANUP_CHANGED,  /* WRITE: a test failed, so nothing was written */
-	CLEANUP_REFUSED,  /* WRITE: refused; a retry would be, too */
+	CLEANUP_REFUSED,  /* WRITE: refused; a retry would be refused, too */
 	/* WRITE: no reply, or a failure that a retry may overcome.  The object
 	 * may have been written. */
 	CLEANUP_UNANSWERED,

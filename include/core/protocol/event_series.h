@@ -14,9 +14,9 @@
  * of client-go (tools/events/event_broadcaster.go).  The first of several equal
  * Events is created.  An equal Event within 6 min turns it into a series.
  * Later equal Events are only counted here.  The count is written every 30 min,
- * and once more 6 min after the last of them.  An Event that cannot be written
- * is tried 12 times and then lost.  The rest of the program does not depend on
- * Events.
+ * and once more 6 min after the last equal Event.  An Event that cannot be
+ * written is tried 12 times and then lost.  The rest of the program does not
+ * depend on Events.
  *
  * Two Events are equal if they have the same NodePool, reason, action and note.
  * (client-go does not compare the note.  We compare it, because Kubernetes does
@@ -32,8 +32,8 @@
  * A struct event_series owns no memory, but takes about 90 KB: do not put it on
  * the stack.
  */
-/* Maximum number of different Events that are kept, whether they are written or
- * still wait. */
+/* Maximum number of different Events that are kept, including those that are
+ * not written yet. */
 #define EVENT_SERIES_MAX 64
 #define EVENT_SERIES_NOTE_BYTES 1025  /* Kubernetes: 1024 bytes */
 #define EVENT_SERIES_ACTION_BYTES 129 /* Kubernetes: 128 bytes */

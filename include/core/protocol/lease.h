@@ -77,8 +77,8 @@ struct lease_record {
 	/* "" if missing or unreadable */
 	char state[LEASE_STATE_BYTES], history[LEASE_HISTORY_BYTES];
 };
-/* Copies *from.  NULL stands for a Lease that does not exist.  Of state and
- * history, only the bytes in use are copied. */
+/* Copies *from.  NULL stands for a Lease that does not exist.  It copies only
+ * those bytes of state and history that are in use. */
 void lease_record_copy(struct lease_record *to,
 		       const struct lease_record *from);
 
@@ -123,11 +123,11 @@ struct lease_outcome {
 	int64_t retry_after_ms;		   /* BUSY: the Retry-After, or -1 */
 };
 
-/* What the log should say. */
+/* Something to log. */
 struct lease_note {
 	enum lease_note_type {
 		LEASE_NOTE_LEADS,  /* we lead; `name` is our identity */
-		LEASE_NOTE_LEADER, /* `name` leads, and did not before */
+		LEASE_NOTE_LEADER, /* `name` has begun to lead */
 		LEASE_NOTE_LATE,   /* we lost the lead: not renewed in time */
 		/* We lost the lead to `name`, or to nobody if it is "". */
 		LEASE_NOTE_TAKEN,
@@ -160,8 +160,9 @@ struct lease {
 	struct pace pace;
 	enum lease_role role;
 	bool releasing; /* STOPS: the write in flight releases the Lease */
-	bool fresh;	/* `seen` is from the latest reply */
-	bool read;	/* the state is known, so want.state may be written */
+	bool fresh;	/* `seen` is what the latest reply showed */
+	/* The Lease's state is known, so want.state may replace it. */
+	bool read;
 	enum lease_step busy; /* the step in flight, or LEASE_WAIT */
 	enum lease_step plan; /* the next step, or LEASE_WAIT to start anew */
 	unsigned steps;	      /* requests in this attempt */
@@ -229,7 +230,7 @@ int32_t lease_term(const struct lease *l);
  * STAMP_NONE.  The writer of the state led at least until then. */
 int64_t lease_state_ms(const struct lease *l);
 /* Begins to release the Lease.  Call it when all other work of the leader has
- * ended, then lease_next and lease_done until LEASE_END. */
+ * ended.  Then call lease_next and lease_done until the step LEASE_END. */
 void lease_stop(struct lease *l);
 /* Removes the oldest note and copies it to *out.  Returns false if there is
  * none. */
