@@ -67,13 +67,13 @@
  * maximum (daemon/memory.h).  Kubernetes is tested with 5,000 nodes; the
  * largest cluster presented in public had 130,000. */
 #define MACHINES_MAX 262144
-/* The Job of uninstall has 256 MiB and runs no webhook, so it has room for a
- * full table. */
+/* The same maximum for `uninstall`.  Its Job has 256 MiB and runs no webhook,
+ * so it has room for a full table. */
 #define UNINSTALL_MACHINES_MAX MACHINES_MAX
-/* Space for the strings of one object, on average.  With EKS names, the two
- * objects of a machine need 88 bytes together. */
+/* Average space for the strings of one object.  With EKS names, the two objects
+ * of a machine need 88 bytes together. */
 #define NAMES_BYTES 80
-/* Space for strings in addition to NAMES_BYTES for each object. */
+/* The space for strings has this size in addition to NAMES_BYTES per object. */
 #define NAMES_BYTES_LEAST (64u << 10)
 /* Kubernetes' limit for the annotations of one object. */
 #define ANNOTATIONS_BYTES_MAX (256u << 10)
@@ -133,7 +133,7 @@
 /* Maximum number of patterns in each of nodePools.include and
  * nodePools.exclude. */
 #define NODEPOOL_PATTERNS_MAX 64
-/* Size of such a pattern: twice that of a NodePool's name. */
+/* Size of a pattern: twice that of a NodePool's name. */
 #define NODEPOOL_PATTERN_BYTES 128
 
 /* --- an AdmissionReview --------------------------------------------------- */
@@ -224,7 +224,7 @@
 /* Deadline for the handshake, and for the head of a request from its first
  * line on. */
 #define SERVER_HEAD_MS 10000
-/* The same deadline when no more than a quarter of the places is free.  Our
+/* The same deadline when at most a quarter of the connections is free.  Our
  * webhook calls have a timeout of 2 s. */
 #define SERVER_HURRY_MS 1000
 /* Deadline for the body after the head.  Kubernetes allows a webhook up to 30
@@ -271,8 +271,8 @@
  * only metadata.  Pages are large because etcd counts all remaining keys for
  * each page. */
 #define LIST_FRESH_PAGE 2000
-/* Items per page of a fresh list after one has failed, and of the lists of
- * `uninstall` and `check`.  Such a page has about a megabyte. */
+/* Items per page of the lists of `uninstall` and `check`, and of a fresh list
+ * that follows a failed one.  Such a page has about a megabyte. */
 #define LIST_METADATA_PAGE 250
 /* Maximum number of pages of a list.  With LIST_METADATA_PAGE items each, these
  * hold more than MACHINES_MAX items. */
@@ -296,7 +296,7 @@
 /* Idle time before the first TCP keepalive probe.  With three probes, a dead
  * peer is detected within 30 s. */
 #define KEEPALIVE_IDLE_S 15
-/* Time between two probes. */
+/* Time between two TCP keepalive probes. */
 #define KEEPALIVE_PROBE_S 5
 /* Shortest timeout of a watch.  As in client-go, timeouts are 5 to 10
  * minutes. */
@@ -348,8 +348,8 @@
  * binding) that uninstall handles at a time.  The next pass handles the
  * rest. */
 #define REGISTERED_MAX 8
-/* Size of the API server's message.  A longer one is truncated.  In a refusal
- * by a policy, two names come before the reason. */
+/* Size of an error message of the API server.  A longer one is truncated.  In a
+ * refusal by a policy, two names come before the reason. */
 #define API_MESSAGE_BYTES 400
 /* Maximum time at shutdown for writing Events that are due. */
 #define EVENT_SERIES_STOP_MS 1000
@@ -365,11 +365,11 @@
 /* If the fresh list of tickets fails for this long, a release goes on without
  * it. */
 #define FRESH_TICKETS_MS 60000
-/* If this many tries in a row have not succeeded, and the last of them showed
- * something unknown again, the watch is considered broken. */
+/* The watch is considered broken if this many fresh lists in a row were of no
+ * use, and the last of them showed something that the table does not know. */
 #define FRESH_TRIES 5
-/* Interval at which a kind is listed again because objects did not fit the
- * table, or because the watch skipped some. */
+/* Minimum time between two lists of a kind that are made because objects did
+ * not fit the table, or because the watch skipped some. */
 #define RELIST_LEFT_OUT_MS 60000
 /* Maximum number of notes that nobody has fetched yet. */
 #define NOTES_MAX 1024
@@ -471,7 +471,8 @@
 /* Maximum number of facts that are kept to be sorted, because an earlier fact
  * may still come. */
 #define SIMULATE_FACTS_MAX 65536
-/* Maximum total size of these facts.  A fact may be as long as its line. */
+/* Maximum total size of the facts that are kept to be sorted.  A fact may be as
+ * long as its line. */
 #define SIMULATE_FACTS_BYTES_MAX (32u << 20)
 /* Maximum number of facts in one line.  A reply of /status has up to two for
  * each turn. */
@@ -491,22 +492,22 @@
 /* Maximum number of different log messages that are counted one by one.
  * Karpenter has about a hundred. */
 #define SIMULATE_MESSAGES_MAX 256
-/* Size of such a message. */
+/* Size of such a log message. */
 #define SIMULATE_MESSAGE_BYTES 80
 /* Maximum number of turns that are listed for each setting: a month with a hold
  * every ten minutes. */
 #define SIMULATE_TURNS_MAX 4096
-/* Maximum number of steps of the line in a picture, which is 900 pixels
+/* Maximum number of steps of the line in a picture.  The picture is 900 pixels
  * wide. */
 #define SIMULATE_STEPS_MAX 1024
 /* Maximum number of decisions that a picture shows. */
 #define SIMULATE_MARKS_MAX 8192
 /* Maximum number of parts into which the decisions of a log are divided, so
- * that parts of the log can be compared.  The middle of a log is then exact to
- * a sixty-fourth. */
+ * that parts of the log can be compared.  The middle of a log can then be found
+ * to a sixty-fourth of its length. */
 #define SIMULATE_SPANS_MAX 64
-/* Maximum time from the end of a hold to Karpenter's next decision: 5 min
- * until it looks again, 10 s of its poll, 15 s of validation. */
+/* Maximum time from the end of a hold to Karpenter's next decision: 5 min until
+ * it considers the node again, 10 s of its poll, 15 s of validation. */
 #define SIMULATE_RETHINK_MS 325000
 
 /* --- Prometheus, which simulate may ask ----------------------------------- */
@@ -520,7 +521,7 @@
 /* Maximum size of the label matchers in a query, such as those for cluster and
  * job. */
 #define PROMETHEUS_MATCH_MAX 500
-/* The longest step. */
+/* The longest step, which is the time between two points of a series. */
 #define PROMETHEUS_STEP_MAX_MS 3600000
 /* Maximum size of a reply: a thousand machines at each of PROMETHEUS_POINTS. */
 #define PROMETHEUS_ANSWER_MAX (256u << 20)

@@ -32,7 +32,7 @@ enum nodepool_key {
 
 #define NODEPOOL_REASON_KEY OWN_PREFIX "reason"
 
-/* A generation that means that the spec is older than the metadata. */
+/* The value of `generation` if the spec is older than the metadata. */
 #define NODEPOOL_BEHIND (-1)
 
 struct nodepool {
@@ -50,8 +50,9 @@ struct nodepool {
 	bool inert;
 	bool disabled;	       /* enabled: "false" */
 	int64_t hold_until_ms; /* server_ms, or STAMP_NONE if none */
-	/* server_ms, or STAMP_NONE if none.  It may lie in the future; the
-	 * controller, which knows the time, then reports it as bad. */
+	/* The released-at (server_ms), or STAMP_NONE if there is none.  If it
+	 * is in the future, the controller, which knows the time, reports it as
+	 * bad. */
 	int64_t released_at_ms;
 	int64_t hold_ms;     /* -1: the configuration's holdDuration */
 	int64_t max_hold_ms; /* -1: the configuration's maxHoldDuration; 0:
@@ -65,8 +66,9 @@ struct nodepool {
 	/* The controller sets the next four members.  ticket_ms is the latest
 	 * end (server_ms) of the tickets that hold this NodePool, and
 	 * ticket_next_ms the earliest.  Both are STAMP_NONE if no ticket holds
-	 * it.  ticket_place is the place of the ticket that ends last, and
-	 * `ticket` describes that ticket to people (tickets_words). */
+	 * it.  ticket_place is the place of one of these tickets in struct
+	 * tickets, and `ticket` describes that one to people
+	 * (tickets_words). */
 	int64_t ticket_ms, ticket_next_ms;
 	uint32_t ticket_place;
 	char ticket[REASON_BYTES];

@@ -34,7 +34,8 @@ struct ticket {
 	char reason[REASON_BYTES]; /* "" if none was given */
 	/* spec.renewTime (server_ms), or STAMP_NONE if it is missing. */
 	int64_t renewed_ms;
-	int64_t lasts_ms; /* spec.leaseDurationSeconds; 0 if it is missing */
+	/* spec.leaseDurationSeconds, in ms; 0 if it is missing. */
+	int64_t lasts_ms;
 	/* Whether the ticket holds all NodePools, because it has no
 	 * patterns. */
 	bool all;
