@@ -38,9 +38,11 @@ struct timer {
 	bool used : 1;
 	/* The machine counts: its counts_ms has passed. */
 	bool counted : 1;
-	/* counted, and part of a group of at least minScaleUp machines */
+	/* It is `counted`, and part of a group of at least minScaleUp
+	 * machines. */
 	bool enough : 1;
-	/* enough, and its deadline is in the future, so its scope is busy */
+	/* It is `enough`, and its deadline is in the future, so its scope is
+	 * busy. */
 	bool live : 1;
 	/* It may count later.  Until that is decided, a busy scope stays
 	 * busy. */
@@ -164,7 +166,7 @@ struct timer_facts {
 	int64_t counts_ms; /* when it begins to count, or STAMP_NONE */
 	int64_t created_ms, hold_ms;
 	int64_t first_ms;
-	uint32_t least; /* as in struct timer, or 0 to follow the rules */
+	uint32_t least; /* as in struct timer; 0 to take it from minScaleUp */
 	bool undecided; /* the machine is undecided until counts_ms */
 	bool booting;
 	bool machine;
@@ -188,12 +190,13 @@ timers_scope(const struct timers *ts, uint32_t scope)
  * timer belongs to *ts and is valid until the next put or drop. */
 const struct timer *timers_at(const struct timers *ts, uint32_t id);
 
-/* Takes a machine that is due off the queue.  The caller computes its facts
- * again and calls timers_put.  Returns false if no machine is due. */
+/* Finds a machine that is due, and removes it from the heap `due`.  The caller
+ * computes the machine's facts again and calls timers_put.  Returns false if no
+ * machine is due. */
 bool timers_due(struct timers *ts, int64_t now_ms, uint32_t *id);
 /* Returns the server time at which the next machine is due, or STAMP_NONE. */
 int64_t timers_next_ms(const struct timers *ts);
-/* Returns the boot time at which a cap next changes something, or
+/* Returns the boot time at which time alone next changes a cap, or
  * STAMP_NONE. */
 int64_t timers_cap_next_ms(const struct timers *ts);
 
@@ -218,7 +221,7 @@ uint32_t timers_moved(struct timers *ts);
 bool timers_id_before(const void *ctx, uint32_t a, uint32_t b);
 
 /* Restores a scope from the state of an earlier leader.  The caller has
- * advanced *cap to now.  max_ms is the cap that *cap was measured by, and
+ * advanced *cap to now.  max_ms is the cap under which *cap was computed, and
  * `held` says whether that leader held the scope.  at_ms is the server time of
  * that state: every released-at before it had been applied.  The call does
  * nothing if there is no room for another scope. */
@@ -256,7 +259,7 @@ void timers_released(struct timers *ts, uint32_t scope, int64_t released_ms,
  * have dropped all timers. */
 void timers_forget(struct timers *ts);
 /* Call this when the API server's clock has jumped by by_ms.  It shifts the
- * moments of the scopes.  The owner puts the timers again with their new
+ * times that the scopes keep.  The owner puts the timers again with their new
  * deadlines. */
 void timers_shift(struct timers *ts, int64_t by_ms);
 /* Tells the table whether releases are possible: we lead, and all lists and

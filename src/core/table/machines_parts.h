@@ -17,8 +17,9 @@ int machines_keys_init(struct machines *m); /* -1 if no memory */
 void machines_keys_done(struct machines *m);
 void machines_keys_add(struct machines *m, uint32_t id);
 void machines_keys_remove(struct machines *m, uint32_t id);
-/* Return the id of the claim that a Node belongs to, or of the Node that
- * belongs to a claim, or NO_ID if the table does not have it. */
+/* machines_claim_of returns the id of the claim to which the Node belongs, and
+ * machines_node_of the id of the Node that belongs to the claim.  Both return
+ * NO_ID if the table has none. */
 uint32_t machines_claim_of(const struct machines *m, const struct entry *node);
 uint32_t machines_node_of(const struct machines *m, const struct entry *claim);
 
