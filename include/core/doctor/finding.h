@@ -56,7 +56,8 @@ struct findings {
 	/* A new finding is first made here.  If `at` is full, it stays here,
 	 * unless it is an error and displaces a warning. */
 	struct finding spare;
-	unsigned errors, warnings; /* including those without room */
+	/* Numbers of all findings, including those without room. */
+	unsigned errors, warnings;
 	/* For each check: whether it was made (`looked`), its worst finding,
 	 * and a line about what it saw (`note`). */
 	struct {

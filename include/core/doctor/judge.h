@@ -22,7 +22,7 @@
 /* Where and how the holder is installed.  Commands in findings refer to it. */
 struct doctor_place {
 	char namespace_[NODEPOOL_BYTES];
-	char account[NAME_BYTES]; /* of the holder's pods */
+	char account[NAME_BYTES]; /* the ServiceAccount of the holder's pods */
 	char lease[NAME_BYTES];
 	char config_map[NAME_BYTES]; /* "" if not known */
 	char release[NAME_BYTES];    /* the Helm release, or "" */
@@ -82,7 +82,7 @@ struct bundle_facts {
 	bool present;  /* caBundle exists and is valid base64 */
 	bool readable; /* it consists of certificates only */
 	unsigned certificates;
-	int64_t latest_ms; /* the latest notAfter */
+	int64_t latest_ms; /* the latest notAfter of its certificates */
 };
 void judge_bundle(const struct webhook_facts *w, const struct bundle_facts *b,
 		  const struct doctor_place *p, int64_t now_ms,
@@ -143,7 +143,7 @@ struct karpenter_facts {
 	bool v1;		/* karpenter.sh/v1 is served */
 	bool claims, pools;	/* v1 has NodeClaims and NodePools */
 	unsigned deployments;	/* number of Deployments of Karpenter */
-	struct version version; /* of the first Deployment */
+	struct version version; /* that of the first Deployment */
 	/* Namespace and name of the first Deployment. */
 	char namespace_[NODEPOOL_BYTES], name[NAME_BYTES];
 	/* The total of all Deployments. */
@@ -171,8 +171,8 @@ struct right {
 #define RIGHTS_N 17
 extern const struct right rights[RIGHTS_N];
 
-/* allowed[i] says whether the holder has rights[i].  With `mode: observe` it
- * does not need the rights to patch Nodes and NodeClaims. */
+/* allowed[i] says whether the holder has rights[i].  With `mode: observe` the
+ * holder does not need the rights to patch Nodes and NodeClaims. */
 void judge_rights(const bool allowed[RIGHTS_N], const struct rules *r,
 		  const struct doctor_place *p, struct findings *f);
 
@@ -184,16 +184,17 @@ struct node_class {
 };
 struct nodepool_facts {
 	struct nodepool pool;
-	bool fixed;		 /* it has spec.replicas */
-	bool never;		 /* consolidateAfter: Never */
-	bool template_holds;	 /* its template has the hold annotation */
-	bool blocked;		 /* its budgets never allow any disruption */
-	int64_t consolidate_ms;	 /* consolidateAfter, or -1 if Never, missing or
+	bool fixed;		/* it has spec.replicas */
+	bool never;		/* consolidateAfter: Never */
+	bool template_holds;	/* its template has the hold annotation */
+	bool blocked;		/* its budgets never allow any disruption */
+	int64_t consolidate_ms; /* consolidateAfter, or -1 if Never, missing or
 				    unreadable */
-	bool only_empty;	 /* consolidationPolicy: WhenEmpty */
-	int64_t expire_ms;	 /* expireAfter, or -1 if Never or unreadable */
-	bool grace;		 /* it has a terminationGracePeriod */
-	struct node_class class; /* with an empty name if missing */
+	bool only_empty;	/* consolidationPolicy: WhenEmpty */
+	int64_t expire_ms;	/* expireAfter, or -1 if Never or unreadable */
+	bool grace;		/* it has a terminationGracePeriod */
+	/* Its name is "" if the nodeClassRef is missing. */
+	struct node_class class;
 };
 void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 		    struct findings *f);
@@ -226,9 +227,9 @@ struct deployment_facts {
 	char account[NAME_BYTES];	/* its ServiceAccount */
 	char config_map[NAME_BYTES];	/* the first ConfigMap that it mounts */
 	char release[NAME_BYTES];	/* its Helm release, or "" */
-	struct version version; /* of its version label or first image */
-	long long generation,
-		observed; /* observed: status.observedGeneration */
+	struct version version; /* from its version label or its first image */
+	/* `observed` is status.observedGeneration. */
+	long long generation, observed;
 	long long replicas, updated, ready, available;
 };
 
@@ -326,7 +327,7 @@ struct holder_facts {
 	bool lease_live;     /* the Lease has a holder and has not expired */
 	char leader[NAME_BYTES];
 	unsigned marks[KIND_COUNT]; /* number of objects with a mark */
-	char marked[NAME_BYTES];    /* the first of them */
+	char marked[NAME_BYTES];    /* the name of the first of them */
 };
 void judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 		  struct findings *f);

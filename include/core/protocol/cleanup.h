@@ -88,7 +88,7 @@ struct cleanup_write {
 	const char *name; /* the object's name */
 	char uid[UID_BYTES], rv[RV_BYTES];
 	const struct hold_key *hold; /* RELEASE: the hold to remove */
-	bool mark_exact;	     /* machines_entry_mark_exact */
+	bool mark_exact;	     /* see machines_entry_mark_exact */
 };
 
 enum cleanup_verdict {
@@ -114,9 +114,9 @@ struct cleanup_todo {
 	 * such round in a row.  Print report->why. */
 	bool trying_again;
 	bool remove;		      /* REGISTERED: delete what is found */
-	enum kind kind;		      /* LIST */
-	struct cleanup_write write;   /* WRITE */
-	enum cleanup_verdict verdict; /* END */
+	enum kind kind;		      /* LIST: the kind to list */
+	struct cleanup_write write;   /* WRITE: the write to make */
+	enum cleanup_verdict verdict; /* END: how the command has ended */
 };
 
 enum cleanup_code {
@@ -177,13 +177,13 @@ void cleanup_unowned(struct cleanup *x, const char *name);
 #define CLEANUP_NAMED 10
 /* The contents of one list of all Nodes and NodeClaims. */
 struct cleanup_list {
-	unsigned left[KIND_COUNT];    /* objects with a mark */
-	unsigned classes[KIND_COUNT]; /* objects with a class */
-	/* Objects with a mark that cannot be decoded. */
+	unsigned left[KIND_COUNT];    /* number of objects with a mark */
+	unsigned classes[KIND_COUNT]; /* number of objects with a class */
+	/* Number of objects with a mark that cannot be decoded. */
 	unsigned unread[KIND_COUNT];
-	unsigned unowned[KIND_COUNT]; /* from cleanup_unowned */
-	/* The first objects of `left` and of `unowned`, as "node/NAME" or
-	 * "nodeclaim/NAME". */
+	unsigned unowned[KIND_COUNT]; /* number of calls of cleanup_unowned */
+	/* The first objects that `left` counts, and the first that `unowned`
+	 * counts, as "node/NAME" or "nodeclaim/NAME". */
 	char named[CLEANUP_NAMED][NAME_BYTES + 16];
 	char named_unowned[CLEANUP_NAMED][NAME_BYTES + 16];
 };

@@ -24,9 +24,11 @@ struct foreign_marks {
 	int64_t slack_ms;  /* see foreign_marks_begin */
 	int64_t newest_ms; /* the youngest mark of the first list */
 	bool listed;	   /* the first list is complete */
-	/* The foreign mark that the current list has shown, or "". */
+	/* The first foreign mark that the current list has shown, as text for
+	 * people, or "". */
 	char seen[NAME_BYTES + 80];
-	/* The first foreign mark, as text for people, or "". */
+	/* The first foreign mark of all lists that count, as text for people,
+	 * or "". */
 	char text[NAME_BYTES + 80];
 };
 

@@ -46,7 +46,7 @@ struct lease_config {
 	/* Without election, the process leads from the start and uses the Lease
 	 * for its state only. */
 	bool enabled;
-	/* MODE_OBSERVE, whose state has an annotation of its own. */
+	/* The mode is MODE_OBSERVE.  Its state has an annotation of its own. */
 	bool observes;
 	char identity[LEASE_HOLDER_BYTES]; /* unique to this process */
 	int64_t duration_ms, renew_deadline_ms, retry_ms;
@@ -71,10 +71,10 @@ struct lease_record {
 	char rv[RV_BYTES]; /* metadata.resourceVersion */
 	bool observes;	   /* the state was written with MODE_OBSERVE */
 	bool state_bad;	   /* the state is too long, or no string */
-	/* The annotation of the other mode exists.  The next write removes it,
-	 * because it becomes out of date. */
+	/* The Lease also has the state annotation of the other mode.  The next
+	 * write removes that annotation, because it becomes out of date. */
 	bool state_other;
-	/* "" if missing or unreadable */
+	/* Each is "" if it is missing or unreadable. */
 	char state[LEASE_STATE_BYTES], history[LEASE_HISTORY_BYTES];
 };
 /* Copies *from.  NULL stands for a Lease that does not exist.  It copies only
@@ -221,7 +221,7 @@ const char *lease_state(const struct lease *l);
  * Returns -1, with *l unchanged, if the text is too long, if the Lease's
  * present state is unknown, or after lease_stop. */
 int lease_state_set(struct lease *l, const char *text);
-/* The same for the history. */
+/* lease_history and lease_history_set do the same for the history. */
 const char *lease_history(const struct lease *l);
 int lease_history_set(struct lease *l, const char *text);
 /* Returns the leaseTransitions that this lead has set. */

@@ -165,8 +165,9 @@ struct renewal {
 	int64_t not_before_ms;	/* boot time before which nothing is done */
 	int64_t wrote_ms[RENEWAL_LEAF + 1]; /* boot time of each step's last
 					       success */
-	/* Whether caBundle has our CA, the id of that CA, and the boot time
-	 * since which we have seen it in caBundle. */
+	/* `trusted` says whether caBundle has our CA.  trusted_id is the id of
+	 * that CA, and trusted_ms the boot time since which we have seen it
+	 * there. */
 	bool trusted;
 	unsigned char trusted_id[RENEWAL_ID_BYTES];
 	int64_t trusted_ms;

@@ -42,8 +42,8 @@ static const struct finding_kind
 		   "the certificate ends, the API server cannot call the "
 		   "webhook."};
 
-/* Returns the first pod of this component that is not ready and has a trouble,
- * or else the first that is not ready, or else NULL. */
+/* Returns the first pod of this component that is not ready and whose `trouble`
+ * is known, or else the first that is not ready, or else NULL. */
 static const struct pod_facts *
 worst_pod(const struct pod_facts *at, unsigned n, const char *component)
 {
@@ -211,7 +211,8 @@ void
 judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 	     const struct doctor_place *p, int64_t now_ms, struct findings *f)
 {
-	/* w is NULL with a policy, which needs no certificate. */
+	/* w is NULL if a policy takes the webhook's place.  A policy needs no
+	 * certificate. */
 	if (w != NULL)
 		judge_certificate(l, w, p, now_ms, f);
 	if (l->waiting > 0)

@@ -297,7 +297,7 @@ lease_stop(struct lease *l)
 	assert(lease_check(l));
 }
 
-/* Fills in the record that is to be written. */
+/* Fills in the record to write. */
 static void
 fill(struct lease *l, struct now now)
 {
