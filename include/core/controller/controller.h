@@ -148,7 +148,7 @@ struct action {
 	int64_t mark_ms;
 	struct hold_key hold; /* with ACT_CLEAR, the hold to remove */
 	bool has_held_key;    /* the object has the held-key annotation */
-	bool mark_exact;      /* CLEAR, UNMARK: machines_entry_mark_exact */
+	bool mark_exact;      /* CLEAR, UNMARK: see machines_entry_mark_exact */
 	char replaces[CLASS_BYTES]; /* CLASSIFY: the class to write */
 	unsigned page; /* fresh list: maximum number of items per page */
 	uint64_t forgotten;
@@ -170,7 +170,7 @@ struct controller_todo {
 	/* WAIT: the longest time to wait, or INT64_MAX to wait for another call
 	 * of a controller function. */
 	int64_t wait_ms;
-	struct action action; /* ACT */
+	struct action action; /* ACT: the action to perform */
 };
 
 enum controller_code {
@@ -227,15 +227,17 @@ bool controller_note(struct controller *s, struct note *out);
 
 /* The figures for the metrics. */
 struct controller_report {
-	uint32_t objects[KIND_COUNT]; /* in the table */
-	uint32_t objects_max;	      /* capacity of the table for each kind */
-	uint32_t held[KIND_COUNT];    /* with our hold and mark */
-	bool observes;		      /* MODE_OBSERVE */
-	uint32_t would[KIND_COUNT];   /* MODE_OBSERVE: would be held */
-	uint32_t timers;     /* machines with a deadline in the future */
+	uint32_t objects[KIND_COUNT]; /* number of objects in the table */
+	uint32_t objects_max; /* maximum number of objects of each kind */
+	/* Number of objects with our hold and mark. */
+	uint32_t held[KIND_COUNT];
+	bool observes; /* MODE_OBSERVE */
+	/* MODE_OBSERVE: number of objects that would be held. */
+	uint32_t would[KIND_COUNT];
+	uint32_t timers; /* number of machines with a deadline in the future */
 	bool up[VIEW_COUNT]; /* the watch is open */
 	bool has_tickets;    /* tickets are listed and watched */
-	uint32_t tickets;    /* tickets in force */
+	uint32_t tickets;    /* number of tickets in force */
 	bool blocked;	     /* releases have failed for BLOCKED_MS */
 };
 void controller_report(const struct controller *s,

@@ -37,7 +37,7 @@ enum turn_cause {
 	TURN_BY_CAP,	 /* CAPPED: because of the cap */
 	/* RELEASED: because a NodePool's hold-until or ticket is over. */
 	TURN_BY_TIME,
-	TURN_BY_RESUME, /* RESUMED */
+	TURN_BY_RESUME, /* RESUMED: because a person has ended it */
 	TURN_CAUSES
 };
 
@@ -91,7 +91,7 @@ struct journal {
 	struct written writes[JOURNAL_WRITES];
 	/* Total numbers of turns and writes.  Only the latest are kept. */
 	uint64_t turns_n, writes_n;
-	uint64_t turns_first; /* turns before this one are not kept */
+	uint64_t turns_first; /* turns with a lower number are not kept */
 	/* The time from which on all turns are known, or STAMP_NONE. */
 	int64_t since_ms;
 };

@@ -77,8 +77,9 @@ struct note {
 			const char *unseen;
 		} quiet;
 		struct {
-			int64_t until_ms;   /* released until then at the
-						   earliest, server time */
+			/* Server time until which the scope stays released at
+			 * least. */
+			int64_t until_ms;
 			int64_t max_ms;	    /* the scope's cap */
 			const char *unseen; /* as in `quiet` */
 		} capped;
@@ -90,7 +91,7 @@ struct note {
 		struct {
 			enum kind kind;
 			enum act act; /* the write that was refused */
-			/* the reason in the API server's words */
+			/* The reason in the API server's words. */
 			char why[API_MESSAGE_BYTES];
 		} refused;
 		struct {

@@ -34,8 +34,8 @@ struct nodepool_figures {
 	/* Machines that may not be held, because a person removed the hold or
 	 * set the annotation to another value. */
 	uint32_t opted_out;
-	uint32_t
-		waiting; /* machines with a failed write that will be retried */
+	/* Machines with a failed write that will be retried. */
+	uint32_t waiting;
 };
 
 struct figures;
@@ -86,9 +86,10 @@ struct status_waits {
 	unsigned n;
 	struct {
 		enum status_wait why;
-		enum kind kind;	   /* UNSEEN, LIST_FAILED */
+		enum kind kind;	   /* UNSEEN, LIST_FAILED: the kind */
 		uint32_t machines; /* UNDECIDED: number of machines */
-		int64_t until_ms;  /* the end of the wait, or STAMP_NONE */
+		/* The end of the wait, or STAMP_NONE if it is unknown. */
+		int64_t until_ms;
 	} at[WAIT_COUNT + VIEW_COUNT];
 };
 
@@ -199,8 +200,9 @@ struct half_status {
 	/* TENURE_PERSON, but the annotation has a value other than ours.  Such
 	 * a value holds nothing. */
 	bool other;
-	bool carries;	 /* the object itself has hold and mark.  With
-			    MODE_OBSERVE, a holder that enforced has set them */
+	/* The object itself has hold and mark.  With MODE_OBSERVE, they were
+	 * set by a holder that enforced. */
+	bool carries;
 	int64_t mark_ms; /* the mark's time; STAMP_NONE if it has no mark */
 	bool written;	 /* `last`, the last write on it, is known */
 	struct written last;
@@ -225,9 +227,12 @@ struct machine_status {
 	 * otherwise STAMP_NONE. */
 	int64_t manual_ms;
 	bool by_ticket; /* manual_ms is the end of a ticket */
-	/* The reason that a person gave for the hold-until, or "". */
+	/* The reason that the person or the ticket gave for this hold, or
+	 * "". */
 	char reason[REASON_BYTES];
-	uint32_t scope; /* for controller_scope_status; NO_ID if it has none */
+	/* Its scope, as the *i of controller_scope_status; NO_ID if it has
+	 * none. */
+	uint32_t scope;
 };
 
 /* Finds the Node or, if there is none, the NodeClaim with this very name.

@@ -50,7 +50,7 @@ controller_goal(const struct controller *s, uint32_t head, struct now now,
 	    !timers_scope_held(&s->timers, head))
 		return GOAL_CLEAR;
 	/* A drifted machine is cleared although its scope is held.  It stays
-	 * held if a person has set hold-until. */
+	 * held if a hold-until or a ticket holds its NodePool. */
 	if (terms.until_ms == STAMP_NONE && controller_drifts(s, head)) {
 		*why = "drifted";
 		return GOAL_CLEAR;

@@ -97,7 +97,7 @@ tell_nodepool(struct controller *s, const struct nodepool *old,
 		       nodepool_reason(p));
 }
 
-/* Returns whether a person has asked for a hold or a release. */
+/* Returns whether a person or a ticket has asked for a hold or a release. */
 static bool
 by_hand(const struct nodepool *p)
 {

@@ -20,12 +20,13 @@ struct now controller_steady(struct controller *s, struct now now);
  * are not shifted. */
 void controller_steady_forget(struct controller *s);
 
-/* refresh.c.  These two queue the machine of entry `id`, or all machines, so
- * that controller_next decides about them again. */
+/* refresh.c.  controller_queue queues the machine of entry `id`, and
+ * controller_queue_all queues all machines, so that controller_next decides
+ * about them again. */
 void controller_queue(struct controller *s, uint32_t id);
 void controller_queue_all(struct controller *s);
-/* Call this when the facts of the entry have changed.  It sets its machine's
- * timer and queues the machine. */
+/* Call this when the facts of the entry have changed.  It sets the timer of the
+ * entry's machine and queues the machine. */
 void controller_refresh(struct controller *s, uint32_t id, int64_t now_ms);
 /* Removes an object that is gone, and everything that is known about it. */
 void controller_drop(struct controller *s, uint32_t id, struct now now);
@@ -33,9 +34,9 @@ void controller_drop(struct controller *s, uint32_t id, struct now now);
 /* turns.c keeps the history.  No decision depends on it.
  * controller_scope_turned records that the scope has turned.  It returns for
  * how many milliseconds the scope had been held, or -1 if that is unknown.
- * controller_turn_by_hand records what has changed in the NodePool's hold-until
- * and released-at.  `first` means that this lead has not been shown the
- * NodePool before. */
+ * controller_turn_by_hand records what has changed in the NodePool's
+ * hold-until, tickets and released-at.  `first` means that this lead has not
+ * been shown the NodePool before. */
 int64_t controller_scope_turned(struct controller *s, uint32_t scope,
 				struct now now);
 void controller_turn_by_hand(struct controller *s, const struct nodepool *p,
@@ -113,10 +114,12 @@ void controller_advance(struct controller *s, struct now now);
  * word. */
 enum goal controller_goal(const struct controller *s, uint32_t head,
 			  struct now now, const char **why);
-/* Returns whether the machine has drifted and may therefore not be held for its
- * scope. */
+/* Returns whether the machine has drifted and is therefore not held for its
+ * scope (DRIFT_ALLOW). */
 bool controller_drifts(const struct controller *s, uint32_t head);
-/* These two return true if they found an action that may be done now. */
+/* controller_act_on finds an action for one machine, and controller_start_fresh
+ * the next fresh list.  Both return true if there is one that may be done
+ * now. */
 bool controller_act_on(struct controller *s, uint32_t head, struct now now,
 		       struct action *out);
 bool controller_start_fresh(struct controller *s, struct now now,

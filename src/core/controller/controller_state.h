@@ -33,7 +33,8 @@ struct controller {
 	struct nodepools nodepools;
 	struct tickets tickets;
 	/* Lists of NodePools up to this generation were made before this lead.
-	 * The NodePools that they showed were not reported in this lead. */
+	 * A NodePool that no later list has shown was not reported in this
+	 * lead. */
 	uint32_t nodepools_before;
 	/* Number of times that the list and the watch have shown a NodePool, up
 	 * to now and up to the beginning of the latest fresh list of

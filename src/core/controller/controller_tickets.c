@@ -6,10 +6,11 @@
 #include "controller_parts.h"
 
 /*
- * This file takes the tickets (docs/rules.md#tickets) that the list and the
- * watch show (controller_ticket), and those that the fresh list before a
- * release shows (controller_fresh_ticket).  What a ticket changes is applied to
- * the NodePools that it names (controller_nodepool_tickets).
+ * This file handles the tickets (docs/rules.md#tickets).  controller_ticket
+ * takes those that the list and the watch show, and controller_fresh_ticket
+ * those that the fresh list before a release shows.
+ * controller_nodepool_tickets then applies the change to each NodePool that the
+ * ticket names.
  */
 
 /* Computes again until when tickets hold each NodePool that this ticket holds,

@@ -16,7 +16,7 @@
 /* A slice has fewer NodePools than objects, because each NodePool is compared
  * with the configuration's patterns. */
 #define NODEPOOLS_SLICE (STATUS_SLICE / 8)
-#define PLACES (SCOPES_MAX / 2 * 3) /* more than there can be NodePools */
+#define PLACES (SCOPES_MAX / 2 * 3) /* more than the number of NodePools */
 
 struct place {
 	uint32_t turn; /* the count that used it last */

@@ -143,7 +143,7 @@ next_line(const char **text, char line[LINE_BYTES])
 	return true;
 }
 
-/* Ends the word at *p and returns it; *p moves on to the next. */
+/* Ends the word at *p with a NUL and returns it.  Moves *p to the next word. */
 static char *
 next_word(char **p)
 {
@@ -284,7 +284,8 @@ add_turns(struct journal *h, const char *text, int64_t now_ms)
 		h->turns[(h->turns_n - 1 - i) % JOURNAL_TURNS] = t;
 }
 
-/* Reads the first line.  Returns -1 if the text is of no use to this leader. */
+/* Reads the first line.  Returns -1 if it names another mode or another kind of
+ * scope.  *follows becomes whether no leader led between its writer and us. */
 static int
 read_lead(char *line, const struct journal_lead *l, bool *follows)
 {

@@ -8,12 +8,12 @@
 #include "core/base/index.h"
 
 /*
- * The work queue: the ids of the machines that have to be decided, each of them
- * at most once.  Exposed machines (struct object) have a line of their own and
- * are taken before other machines, so that machines that Karpenter could
- * disrupt are held first.  The other machines do not starve: after
- * QUEUE_EXPOSED_RUN actions in a row on exposed machines, it is their turn.
- * Within a line the order is first in, first out.
+ * The work queue: the ids of the machines that controller_next has to decide
+ * about, each at most once.  Exposed machines (struct object) have a line of
+ * their own and are taken before other machines, so that machines that
+ * Karpenter could disrupt are held first.  The other machines do not starve:
+ * after QUEUE_EXPOSED_RUN actions in a row on exposed machines, it is their
+ * turn.  Within a line the order is first in, first out.
  *
  * A line is a linked list in the array that queue_init allocates, so queue_put
  * never fails.  A machine may cease to exist while its id is queued, so the

@@ -120,8 +120,8 @@ try_in_time(struct release *r, int64_t boot_ms)
 		r->not_before_boot_ms = at;
 }
 
-/* Asks for the lists again, because one failed or showed what the table does
- * not know. */
+/* Requests the lists again, because one failed or showed something that the
+ * table does not know. */
 static enum release_result
 again(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
       struct pace *pace, struct notes *notes)
@@ -140,12 +140,13 @@ again(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 	r->done_boot_ms = 0;
 	notes_put(notes, NOTE_STOPPED, object_kind_name(kind))->as.objects =
 		r->unknown;
-	/* The watch should have shown by now what the list showed. */
+	/* After so many tries, the watch should have shown what the list
+	 * showed. */
 	return r->tries % FRESH_TRIES == 0 ? RELEASE_MISTRUSTS : RELEASE_WAITS;
 }
 
-/* The list of tickets has failed.  Returns whether the release goes on without
- * it, because it has failed for FRESH_TICKETS_MS. */
+/* Call this when the list of tickets has failed.  Returns whether the release
+ * goes on without it, because it has failed for FRESH_TICKETS_MS. */
 static bool
 goes_without(struct release *r, int64_t boot_ms, struct notes *notes)
 {

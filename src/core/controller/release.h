@@ -36,7 +36,8 @@ struct release {
 	bool tickets;  /* the tickets are listed, too */
 	bool without;  /* a note has reported that tickets are missing */
 	unsigned good; /* number of fresh lists that are complete and good */
-	const char *failed;    /* the kind that could not be listed, or NULL */
+	/* Name of the kind that could not be listed, or NULL. */
+	const char *failed;
 	int64_t begun_boot_ms; /* when the latest list of NodeClaims began */
 	int64_t done_boot_ms;  /* when the last good lists began, or 0 */
 	int64_t not_before_boot_ms;
@@ -74,7 +75,7 @@ bool release_may(struct release *r, uint32_t id);
  * NO_ID. */
 uint32_t release_take(struct release *r);
 
-/* Asks for the lists although no machine has to be released. */
+/* Requests the lists although no machine has to be released. */
 void release_want(struct release *r);
 
 /* Call this when something is not seen.  The fresh lists of this round that are
@@ -93,10 +94,11 @@ unsigned release_page(const struct release *r);
 void release_unknown(struct release *r);
 
 enum release_result {
-	RELEASE_WAITS,	   /* it waits for another list */
-	RELEASE_GOOD,	   /* machines that were due may be released */
-	RELEASE_MISTRUSTS, /* it waits, and the watch has missed something, so
-			      its list is wanted as well */
+	RELEASE_WAITS, /* it waits for another list */
+	RELEASE_GOOD,  /* machines that were due may be released */
+	/* It waits.  The watch has missed something, so the kind has to be
+	 * listed again. */
+	RELEASE_MISTRUSTS,
 };
 /* Takes the answer to the list in flight.  `ok` says whether the list is
  * complete. */

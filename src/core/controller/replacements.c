@@ -149,7 +149,8 @@ remember(struct replacements *r, const char *uid, int64_t ms)
 	return true;
 }
 
-/* Takes over the reason in Karpenter's Event if the Event can be believed. */
+/* Takes over the reason in Karpenter's Event if the Event can be believed.
+ * Returns whether it can. */
 static bool
 believe(const struct replacements *r, struct entry *e)
 {
@@ -314,7 +315,7 @@ replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 	if (e->ready_ms == STAMP_NONE && !e->rebooted &&
 	    substitutes(machines_replaces(r->machines, e)) == NULL)
 		deleted_early(r, e, deleted_ms, now_ms);
-	else if (!gone) /* Once it is gone, the reason is unknown. */
+	else if (!gone) /* Once the claim is gone, the reason is unknown. */
 		deletions_put(&r->deletions, uid, nodepool, deleted_ms);
 }
 

@@ -54,10 +54,10 @@ struct replacements {
 	struct retries retries;
 };
 
-/* Initializes the other members.  Before that, the caller sets the pointers and
- * initializes `machines`.  What the pointers point to outlives *r.  `seed` is
- * the seed of disruption_events.  Returns -1 if there is no memory; call
- * replacements_done in either case. */
+/* Initializes all members except the pointers.  The caller has set the
+ * pointers, and has initialized *machines.  What the pointers point to outlives
+ * *r.  `seed` is the seed of disruption_events.  Returns -1 if there is no
+ * memory; call replacements_done in either case. */
 int replacements_init(struct replacements *r, uint64_t seed);
 void replacements_done(struct replacements *r);
 /* Forgets everything.  Call it when a lead begins or ends. */

@@ -110,10 +110,10 @@ controller_listed(struct controller *s, enum kind kind, bool served,
 	const struct view *v = &s->views.at[kind];
 
 	if (!v->listing)
-		return; /* the list began before the lead changed */
+		return; /* the list began before the present lead */
 	now = controller_steady(s, now);
 	if (!v->listed)
-		controller_queue_all(s); /* Nodes wait for the claims */
+		controller_queue_all(s); /* Nodes wait for the list of claims */
 	views_list_end(&s->views, kind);
 	if (served && v->skipped)
 		keep_stale(s, kind, now);

@@ -9,7 +9,7 @@
 
 /*
  * This file keeps the history for /status, and hands the history from one
- * leader to the next.  It remembers nothing but the journal.  What it last
+ * leader to the next.  The journal is all that it remembers.  What it last
  * reported of a scope or a NodePool is the last turn of that scope or NodePool
  * in the journal, even if an earlier leader added that turn.  If a leader that
  * wrote no text of the journal led in between (`carried` is false), only the
@@ -52,8 +52,8 @@ told_name(const struct controller *s, const struct scope_news *w)
 }
 
 /* Returns whether a person has released the scope: a released-at came into
- * effect while the scope was held, and the scope is quiet before the reported
- * time. */
+ * effect while the scope was held, and the scope has become quiet before the
+ * time that the last report named. */
 static bool
 was_released(const struct scope *sc, const struct scope_news *w,
 	     int64_t held_ms, struct now now)

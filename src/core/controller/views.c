@@ -9,9 +9,9 @@
 /*
  * Each kind has a view: what its list and its watch have shown so far.  The
  * first part of this file takes the reports of the watchers.  The second part
- * answers what the rest of the controller asks: is everything seen, are all
- * NodeClaims known, may the lead begin?  Waits for lists are bounded here, so
- * that no missing list keeps machines from being held.
+ * says whether everything is seen, whether all NodeClaims are known, and
+ * whether the lead may begin.  Each wait for a list has a bound, so that no
+ * missing list keeps machines from being held.
  */
 
 void

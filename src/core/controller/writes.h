@@ -48,8 +48,8 @@ enum write_state {
 
 /* The state that every object has. */
 struct write {
-	/* Place of its struct pending in writes.pending, plus 1.  0 if it has
-	 * none, as most objects. */
+	/* Place of its struct pending in writes.pending, plus 1; 0 if it has
+	 * none, which is so for most objects. */
 	uint32_t pending : 20;
 	/* was_ours and reholds last for one period, which ends when the machine
 	 * is to be cleared. */
@@ -148,7 +148,7 @@ void writes_observe(struct writes *ws, uint32_t id, const struct entry *e,
 		    const char *rv);
 /* Call this when the object is gone.  A late answer is then ignored. */
 void writes_drop(struct writes *ws, uint32_t id);
-/* Call this when the Node names another owner than before. */
+/* Call this when the Node's ownerReference has changed. */
 void writes_owner_changed(struct writes *ws, uint32_t id);
 /* Call this when the claim that the Node names was read.  `claim` is that claim
  * if it is not in the table and has no mark, so that its hold may be a
@@ -177,7 +177,7 @@ void writes_period_ends(struct writes *ws, uint32_t id);
 /* Call this before writes_start for ACT_HOLD or ACT_CLEAR. */
 void writes_hold_or_clear(struct writes *ws, uint32_t id, enum act act);
 /* writes_start starts a write of an idle object, and writes_start_list a list.
- * Both return the seq, which goes into the action. */
+ * Both return the sequence number that goes into the action (`seq`). */
 uint64_t writes_start(struct writes *ws, uint32_t id, enum act act);
 uint64_t writes_start_list(struct writes *ws);
 
