@@ -5,8 +5,8 @@
 /*
  * The bounds of the program.  They limit the size, depth, number and delay of
  * all input (from API servers, webhook calls, files and credential plugins),
- * and what the table and the controller keep of it.  A comment gives the
- * reason, or what real values are.  Units are in the names.
+ * and what the table and the controller keep of it.  The comment on a bound
+ * gives its reason, or says what real values are.  Units are in the names.
  *
  * These places have bounds of their own, because nothing else needs to know
  * them:
@@ -516,7 +516,7 @@
 #define PROMETHEUS_POINTS 11000
 /* A query for fewer points is not split further. */
 #define PROMETHEUS_POINTS_LEAST 10
-/* Maximum number of steps of the whole time range. */
+/* Maximum number of steps into which the whole time range is divided. */
 #define PROMETHEUS_STEPS_MAX (1000 * PROMETHEUS_POINTS)
 /* Maximum size of the label matchers in a query, such as those for cluster and
  * job. */

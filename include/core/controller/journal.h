@@ -30,7 +30,7 @@ enum turn_what {
 };
 
 enum turn_cause {
-	TURN_BY_SCALE_UP, /* HELD: because a machine came */
+	TURN_BY_SCALE_UP, /* HELD: because a new machine counts */
 	TURN_BY_HAND,  /* HELD: because of a NodePool's hold-until or ticket */
 	TURN_BY_QUIET, /* RELEASED: because the quiet time is over */
 	TURN_BY_RELEASE, /* RELEASED: because of a released-at */

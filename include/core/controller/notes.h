@@ -81,7 +81,7 @@ struct note {
 			 * least. */
 			int64_t until_ms;
 			int64_t max_ms;	    /* the scope's cap */
-			const char *unseen; /* as in `quiet` */
+			const char *unseen; /* as in `quiet` above */
 		} capped;
 		/* For STOPPED, the number of objects of which the fresh list
 		 * showed something new.  For BLOCKED and LEFT, the number of

@@ -148,7 +148,7 @@ struct scope_status {
 	int64_t restarted_ms;
 	bool booting;
 	int64_t cap_max_ms;	   /* 0 if there is no cap */
-	int64_t cap_used_ms;	   /* the debt (docs/rules.md) */
+	int64_t cap_used_ms;	   /* the debt of the cap (core/rules/cap.h) */
 	int64_t cap_window_ms;	   /* the length of a release window */
 	struct status_waits waits; /* reasons that apply to this scope only */
 };

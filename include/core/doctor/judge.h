@@ -241,7 +241,7 @@ struct pod_facts {
 	bool kept; /* it has the annotation karpenter.sh/do-not-disrupt */
 	bool ready;
 	char trouble[240];    /* why its container is not running, or "" */
-	char metrics_port[8]; /* "" if it has no port of that name */
+	char metrics_port[8]; /* number of its port "metrics", or "" if none */
 	/* The ports of its first container, as " NAME NUMBER …". */
 	char ports[100];
 	/* The NodePool of its node, or "" if the node is not Karpenter's. */

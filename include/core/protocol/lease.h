@@ -38,7 +38,7 @@
 #define LEASE_MARGIN_MS 500
 /* Maximum number of unread notes.  A further note replaces the oldest. */
 #define LEASE_NOTES 8
-#define LEASE_NEVER INT64_MIN /* lease_fence_ms: this process has never led */
+#define LEASE_NEVER INT64_MIN /* this process has never led */
 /* The times are leaseDuration, renewDeadline and retryPeriod under
  * leaderElection in the configuration.  retry_ms is shorter than
  * renew_deadline_ms, which is shorter than duration_ms. */
@@ -164,7 +164,7 @@ struct lease {
 	/* The Lease's state is known, so want.state may replace it. */
 	bool read;
 	enum lease_step busy; /* the step in flight, or LEASE_WAIT */
-	enum lease_step plan; /* the next step, or LEASE_WAIT to start anew */
+	enum lease_step plan; /* the next step; LEASE_WAIT between attempts */
 	unsigned steps;	      /* requests in this attempt */
 	unsigned failures;    /* failures in a row, for the backoff */
 	unsigned notes_first, notes_n; /* the ring of notes */

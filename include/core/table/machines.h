@@ -56,7 +56,8 @@ struct entry {
 	uint32_t assumed : 2; /* an enum act */
 	bool carries : 1;     /* the object itself has hold and mark */
 	uint32_t peer;	      /* the other half's id, or NO_ID if none */
-	uint32_t generation;  /* as set by machines_shown */
+	/* Number of the latest list that showed it (machines_shown). */
+	uint32_t generation;
 	/* References to machines.strings.  machines_name and similar functions
 	 * return the texts. */
 	uint32_t name, nodepool;

@@ -82,8 +82,8 @@ tickets_holds(const struct ticket_entry *e, uint32_t place)
 
 /* The tickets that hold one NodePool at one moment. */
 struct ticket_hold {
-	int64_t until_ms; /* when the last of them ends; STAMP_NONE: none */
-	int64_t next_ms;  /* when the first of them ends; STAMP_NONE: none */
+	int64_t until_ms; /* when the last of them ends, or STAMP_NONE */
+	int64_t next_ms;  /* when the first of them ends, or STAMP_NONE */
 	/* The ticket that ends last, or NULL. */
 	const struct ticket_entry *last;
 	unsigned n;

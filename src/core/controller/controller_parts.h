@@ -64,8 +64,9 @@ const char *controller_machine_name(const struct controller *s, uint32_t id);
 void controller_tell_turn(struct controller *s, uint32_t scope, struct now now);
 void controller_tell_news(struct controller *s, struct now now);
 int64_t controller_news_next_boot_ms(const struct controller *s);
-/* Observes hold_latency_seconds of each held scope.  It does nothing while an
- * object still has to be held. */
+/* Adds an observation to hold_latency_seconds for each held scope for which it
+ * is still being measured (news.h).  It does nothing while an object still has
+ * to be held. */
 void controller_latency(struct controller *s, struct now now);
 
 /* controller_nodepools.c.  controller_nodepools_listed drops the NodePools that

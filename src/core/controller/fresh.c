@@ -87,8 +87,8 @@ unread_stops(struct controller *s, const char *uid, struct now now)
 }
 
 /* A claim that the table does not know stops the release, and so does a change
- * of a claim that is not ready.  If lists and watches leave out the claim, the
- * table takes it from here, so the next fresh list shows nothing new. */
+ * of a claim that is not ready.  A claim that lists and watches leave out is
+ * put into the table here, so that the next fresh list shows nothing new. */
 void
 controller_fresh(struct controller *s, const struct object *claim,
 		 struct now now)

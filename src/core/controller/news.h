@@ -34,14 +34,15 @@ struct scope_news {
 
 /* A zeroed struct has no news. */
 struct news {
-	bool latency_open; /* some scope's latency may still be open */
+	bool latency_open; /* latency_open may be set for some scope */
 	uint32_t n;
 	uint32_t scopes[SCOPES_MAX]; /* the scopes that may have something to
 					report */
 	struct scope_news at[SCOPES_MAX]; /* by scope */
 };
 
-/* Returns what is kept of the scope. */
+/* Returns what is kept of the scope.  If another scope had the place before,
+ * starts anew. */
 struct scope_news *news_of(struct news *n, const struct timers *ts,
 			   uint32_t scope);
 /* news_read does the same, but changes nothing.  It returns an empty struct if

@@ -39,7 +39,8 @@ struct queue {
 
 int queue_init(struct queue *q, uint32_t ids); /* -1 if no memory */
 void queue_done(struct queue *q);
-/* An id that is queued already keeps its place, exposed or not. */
+/* An id that is queued already keeps its place, even if it has become
+ * exposed. */
 void queue_put(struct queue *q, uint32_t id, bool exposed);
 uint32_t queue_take(struct queue *q); /* NO_ID if it is empty */
 /* Records that the id that was taken last has led to an action. */

@@ -93,8 +93,9 @@ undecided_ms(const struct controller *s, uint32_t head,
 		       : replacements_undecided_ms(&s->replacements, claim);
 }
 
-/* Returns the machine's deadline and the moment from which it counts
- * (docs/rules.md#launch-failures-hold-nobody-else). */
+/* Returns the machine's deadline, the moment from which it counts
+ * (docs/rules.md#launch-failures-hold-nobody-else), and the other facts for
+ * timers_put. */
 static struct timer_facts
 facts_of(const struct controller *s, uint32_t head,
 	 const struct nodepool_terms *terms, int64_t now_ms)

@@ -43,8 +43,8 @@ controller_listing(struct controller *s, enum kind kind)
 }
 
 /* Call this when all NodeClaims are known.  It judges those that were undecided
- * until now and computes all timers again: a Node without a claim may no longer
- * count as a machine. */
+ * until now.  It also has all timers computed again, because it may have
+ * changed whether a Node without a claim counts as a machine. */
 void
 controller_claims_known(struct controller *s, struct now now)
 {

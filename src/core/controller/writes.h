@@ -169,8 +169,8 @@ bool writes_class_waits(struct writes *ws, uint32_t id, int64_t boot_ms);
 /* Call this when nothing has to be done for the object.  Earlier failures no
  * longer count. */
 void writes_content(struct writes *ws, uint32_t id);
-/* Records whether the object still has to be held.  hold_latency_seconds of a
- * scope ends when no object has to be held any more. */
+/* Records whether the object still has to be held.  controller_latency observes
+ * hold_latency_seconds once no object has to be held any more. */
 void writes_want_hold(struct writes *ws, uint32_t id, bool wants);
 /* Call this when the machine is to be cleared, which ends its period. */
 void writes_period_ends(struct writes *ws, uint32_t id);

@@ -78,8 +78,8 @@ mend_pods(struct finding *x, const struct deployment_facts *d,
 			     finding_name(worst->name));
 }
 
-/* Returns the words of a finding that come before the pod's name or trouble.
- * If there is no pod, the words say so. */
+/* Returns the words of a finding that come before the pod's name.  If there is
+ * no pod, the words say so. */
 static const char *
 pod_says(const struct pod_facts *worst)
 {
