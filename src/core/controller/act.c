@@ -215,8 +215,8 @@ content(struct controller *s, const struct half *h, const struct entry *e)
 		writes_content(&s->writes, machines_id(&s->machines, e));
 }
 
-/* Returns whether the claim has yet to get its class.  After the claim's own
- * quiet time its class no longer matters. */
+/* Returns whether the claim's class still has to be written on the claim.
+ * After the claim's own quiet time its class no longer matters. */
 static bool
 lacks_class(const struct controller *s, const struct entry *claim,
 	    struct now now)
@@ -227,9 +227,9 @@ lacks_class(const struct controller *s, const struct entry *claim,
 			  now.server_ms);
 }
 
-/* Describes the action that writes the claim's class.  Returns false if that
- * has to wait.  Classes are written last, because holds must not wait for
- * them. */
+/* Describes the action that writes the claim's class, or that reads the claim
+ * if it has to be read first.  Returns false if the write has to wait.  Classes
+ * are written last, because holds must not wait for them. */
 static bool
 classify(struct controller *s, const struct entry *claim, const struct half *c,
 	 struct now now, struct action *out)

@@ -73,9 +73,9 @@ least_of(const struct retries *t, const struct entry *claim)
 		       : least;
 }
 
-/* Returns the place of this claim's boot, or else a free one, or NULL if there
- * is none.  A claim that was found gone can be shown once more, by a watch that
- * is behind, and then be deleted again. */
+/* Returns the place of this claim's boot, or else a free place, or else NULL.
+ * A claim that was found gone can be shown once more, by a watch that is
+ * behind, and then be deleted again. */
 static struct retry *
 place_for(struct retries *t, const char *uid, int64_t now_ms)
 {
