@@ -261,11 +261,11 @@ void judge_rollout(const struct deployment_facts *d, const struct pod_facts *at,
 struct leader_facts {
 	char replica[NAME_BYTES];
 	bool electing;
-	bool valid;		    /* its certificate is valid */
-	int64_t not_after_ms;	    /* STAMP_NONE if it serves none */
-	uint64_t authority;	    /* the CA's key id, or 0 if unknown */
-	uint64_t waiting;	    /* number of machines with a failed write */
-	char waits[NODEPOOL_BYTES]; /* the first NodePool of such machines */
+	bool valid;	      /* its certificate is valid */
+	int64_t not_after_ms; /* its notAfter, or STAMP_NONE if there is none */
+	uint64_t authority;   /* the CA's key id, or 0 if unknown */
+	uint64_t waiting;     /* number of machines with a failed write */
+	char waits[NODEPOOL_BYTES];  /* the first NodePool of such machines */
 	char unseen[NODEPOOL_BYTES]; /* a resource that it cannot watch */
 	/* The values of its flags, in the order of told_flags in
 	 * wire/doctor/facts.h.  "" if unknown. */

@@ -34,7 +34,7 @@ struct scope_news {
 
 /* A zeroed struct has no news. */
 struct news {
-	bool latency_open; /* latency_open may be set for some scope */
+	bool latency_open; /* some scope may have latency_open */
 	uint32_t n;
 	uint32_t scopes[SCOPES_MAX]; /* the scopes that may have something to
 					report */

@@ -81,7 +81,8 @@ struct pending {
 	/* The packed_version_key of the version that was written (EXPECTED), or
 	 * of the version that is out of date (STALE). */
 	uint64_t rv;
-	/* The version at which a clear failed its test, or 0. */
+	/* The packed_version_key of the version at which a clear failed its
+	 * test, or 0. */
 	uint64_t tried_rv;
 	/* Number of failures since the last success, or since nothing had to be
 	 * done. */
