@@ -21,7 +21,7 @@ struct buf {
 
 /* Begins an empty text in storage[cap].  cap is at least 1. */
 void buf_init(struct buf *b, char *storage, size_t cap);
-/* The next three functions append n bytes, a string without its NUL, and
+/* buf_add appends n bytes, buf_puts a string without its NUL, and buf_printf
  * formatted text. */
 void buf_add(struct buf *b, const char *bytes, size_t n);
 void buf_puts(struct buf *b, const char *s);

@@ -10,7 +10,7 @@
  * its metric's name and its labels.  wire/metrics puts METRICS_PREFIX before a
  * name.  A name that other programs use too begins with '=', and wire/metrics
  * writes it without the '=' and without the prefix.  A name that begins with
- * '?' is about holds, and gets another prefix with MODE_OBSERVE.  The three
+ * '?' is about holds.  With MODE_OBSERVE it gets another prefix.  The three
  * histograms and the counts of calls to the API server are members of struct
  * counters.
  *
@@ -116,7 +116,8 @@ enum rest_method {
 	REST_DELETE,
 	REST_METHODS,
 };
-/* Status codes are below this.  0 stands for a call without an answer. */
+/* Status codes that are counted are below this.  A call without an answer, or
+ * with another code, counts under 0. */
 #define HTTP_CODE_MAX 600
 
 /* Zeroed memory is a valid initial value.  The histograms keep the number
@@ -140,9 +141,10 @@ counter_add(struct counters *c, enum counter id)
 	atomic_fetch_add_explicit(&c->at[id], 1, memory_order_relaxed);
 }
 
-/* Each of the next three functions adds one observation: to
- * admission_duration_seconds in microseconds, and to hold_latency_seconds and
- * write_duration_seconds in milliseconds. */
+/* Each of these functions adds one observation to a histogram.
+ * counters_latency adds to admission_duration_seconds, counters_hold_latency to
+ * hold_latency_seconds, and counters_write_duration to
+ * write_duration_seconds. */
 void counters_latency(struct counters *c, uint64_t us);
 void counters_hold_latency(struct counters *c, uint64_t ms);
 void counters_write_duration(struct counters *c, uint64_t ms);

@@ -19,14 +19,14 @@
 
 enum err_code {
 	ERR_NONE = 0,
-	ERR_INPUT,     /* The input is wrong, so a retry would not help. */
-	ERR_LIMIT,     /* The input exceeds a bound, mostly one of limits.h. */
-	ERR_SYSTEM,    /* the operating system refused: a file, a socket,
+	ERR_INPUT,  /* The input is wrong, so a retry would not help. */
+	ERR_LIMIT,  /* The input exceeds a bound, mostly one of limits.h. */
+	ERR_SYSTEM, /* the operating system refused: a file, a socket,
 			   memory */
-	ERR_TLS,       /* handshake, certificate, name */
+	ERR_TLS, /* a handshake failed, or a certificate or its name is wrong */
 	ERR_TIMEOUT,   /* no answer in time */
-	ERR_CUT,       /* the peer closed in the middle */
-	ERR_CANCELLED, /* somebody asked us to stop */
+	ERR_CUT,       /* the peer closed the connection too early */
+	ERR_CANCELLED, /* somebody asked the process to stop */
 };
 
 struct err {

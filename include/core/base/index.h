@@ -27,7 +27,8 @@ struct index {
 	uint32_t *slots; /* id + 1 in the bits of id_mask, and the id's hash in
 			    the other bits; 0 = free */
 	uint32_t id_mask;
-	/* Number of ids in the index, of slots, and of slots in use. */
+	/* `n` is the number of ids in the index, `cap` the number of allocated
+	 * slots, and `used` the number of slots in use. */
 	uint32_t n, cap, used;
 	index_hash_fn *hash;
 	index_same_fn *same;
@@ -50,10 +51,10 @@ void index_remove(struct index *x, uint32_t id);
  * id, and key is passed to `same`. */
 uint32_t index_find(const struct index *x, uint32_t hash, const void *key);
 
-/* Return a hash of the text, for callers whose keys are texts.  If anybody may
- * choose the texts, use a secret seed, because an attacker could otherwise
- * choose texts with the same hash.  Names and uids of objects need no seed: the
- * API server checks names and makes uids. */
+/* Return a hash of the text, for callers whose keys are texts.  index_hash_text
+ * uses the seed 0.  If anybody may choose the texts, use a secret seed, because
+ * an attacker could otherwise choose texts with the same hash.  Names and uids
+ * of objects need no seed: the API server checks names and makes uids. */
 uint32_t index_hash(const char *text, uint64_t seed);
 uint32_t index_hash_text(const char *text);
 

@@ -5,8 +5,8 @@
 /*
  * The bounds of the program.  They limit the size, depth, number and delay of
  * all input (from API servers, webhook calls, files and credential plugins),
- * and what the table and the controller keep of it.  A comment gives the
- * reason, or what real values are.  Units are in the names.
+ * and what the table and the controller keep of it.  The comment on a bound
+ * gives its reason, or says what real values are.  Units are in the names.
  *
  * These places have bounds of their own, because nothing else needs to know
  * them:
@@ -26,33 +26,37 @@
 /* clang-format off */
 /* --- names, NULs included ------------------------------------------------- */
 
-/* A DNS-1123 subdomain has up to 253. */
+/* A DNS-1123 subdomain has up to 253 bytes. */
 #define NAME_BYTES 254
-/* A label value has up to 63. */
+/* A label value has up to 63 bytes. */
 #define NODEPOOL_BYTES 64
-/* What is kept of a ticket's holderIdentity. */
+/* Size of a ticket's holderIdentity.  A longer one is truncated. */
 #define TICKET_HOLDER_BYTES 128
-/* Maximum number of a ticket's patterns, and of the bytes that they take with a
- * NUL after each. */
+/* Maximum number of a ticket's patterns, and size of the buffer that has them,
+ * each with a NUL. */
 #define TICKET_PATTERNS_MAX 64
 #define TICKET_PATTERNS_BYTES 2048
 /* Maximum number of tickets.  All of them take 3.2 MiB. */
 #define TICKETS_MAX 1000
 /* Maximum time for which a ticket lasts without being renewed. */
 #define TICKET_MAX_MS ((int64_t)7 * 24 * 3600 * 1000)
-/* Of a NodePool's annotation "reason" we keep up to 256 bytes. */
+/* Size of a NodePool's or ticket's annotation "reason".  A longer one is
+ * truncated. */
 #define REASON_BYTES 257
-/* A UUID has 36. */
+/* A UUID has 36 bytes. */
 #define UID_BYTES 40
 /* A resourceVersion is a 64-bit decimal number. */
 #define RV_BYTES 32
-/* An annotation key: 253 for the prefix, a '/', 63 for the name. */
+/* An annotation key has up to 253 bytes of prefix, a '/', and 63 bytes of
+ * name. */
 #define KEY_BYTES 318
-/* The value of a hold.  A longer one is refused. */
+/* The value of a hold annotation.  A configuration with a longer value is
+ * refused. */
 #define VALUE_BYTES 254
 /* The value of our annotation held-key, which is KEY=VALUE. */
 #define HELD_KEY_BYTES (KEY_BYTES + VALUE_BYTES)
-/* "substitute/" and a uid.  A longer class is truncated. */
+/* A class (CLASS_KEY in object.h), such as "substitute/" and a uid.  A longer
+ * class is truncated. */
 #define CLASS_BYTES 56
 /* The continue token of a list: a key and a revision in base64. */
 #define CONTINUE_BYTES 4096
@@ -63,13 +67,13 @@
  * maximum (daemon/memory.h).  Kubernetes is tested with 5,000 nodes; the
  * largest cluster presented in public had 130,000. */
 #define MACHINES_MAX 262144
-/* The Job of uninstall has 256 MiB and runs no webhook, so it has room for a
- * full table. */
+/* The same maximum for `uninstall`.  Its Job has 256 MiB and runs no webhook,
+ * so it has room for a full table. */
 #define UNINSTALL_MACHINES_MAX MACHINES_MAX
-/* Space for the strings of one object, on average.  With EKS names, the two
- * objects of a machine need 88 bytes together. */
+/* Average space for the strings of one object.  With EKS names, the two objects
+ * of a machine need 88 bytes together. */
 #define NAMES_BYTES 80
-/* Space for strings in addition to NAMES_BYTES for each object. */
+/* The space for strings has this size in addition to NAMES_BYTES per object. */
 #define NAMES_BYTES_LEAST (64u << 10)
 /* Kubernetes' limit for the annotations of one object. */
 #define ANNOTATIONS_BYTES_MAX (256u << 10)
@@ -111,7 +115,7 @@
 #define UNDECIDED_MS 5000
 /* A claim is decided at the latest this long after it was first seen. */
 #define UNDECIDED_MAX_MS 30000
-/* If no release is possible for this long, that is reported. */
+/* If no release has been possible for this long, the holder reports it. */
 #define BLOCKED_MS 60000
 /* Interval at which a blocked release is reported again. */
 #define BLOCKED_EVERY_MS 300000
@@ -126,9 +130,10 @@
 /* Maximum number of earlier hold annotations that the table tells apart while
  * objects still carry marks of them. */
 #define HELD_KEYS_MAX 16
-/* Maximum number of patterns in nodePools.include, and in nodePools.exclude. */
+/* Maximum number of patterns in each of nodePools.include and
+ * nodePools.exclude. */
 #define NODEPOOL_PATTERNS_MAX 64
-/* Size of such a pattern: twice that of a NodePool's name. */
+/* Size of a pattern: twice that of a NodePool's name. */
 #define NODEPOOL_PATTERN_BYTES 128
 
 /* --- an AdmissionReview --------------------------------------------------- */
@@ -136,9 +141,11 @@
 /* Maximum size of a review.  An object that has 3 MiB as protobuf may have this
  * size as JSON.  controller-runtime has the same limit. */
 #define REVIEW_BYTES_MAX (7u << 20)
-/* Of reviews larger than this, at most REVIEWS_BIG_MAX are parsed at a time. */
+/* A review is big if its body is larger than this.  At most REVIEWS_BIG_MAX big
+ * reviews are parsed at a time. */
 #define REVIEW_BYTES_BIG (256u << 10)
-/* With this limit, one of the two threads stays available for small reviews. */
+/* Maximum number of big reviews that are parsed at a time.  It leaves one of
+ * the two threads to small reviews. */
 #define REVIEWS_BIG_MAX 1
 /* Size of a review's uid.  A UUID has 36 bytes.  A review whose uid does not
  * fit is refused. */
@@ -156,24 +163,25 @@
  * KiB of annotations. */
 #define JSON_KEPT_BYTES_MAX (512u << 10)
 
-/* The last two limits, but for an Event or a NodePool, of which no foreign
- * annotations are read. */
+/* The same two limits for an Event or a NodePool.  They are lower, because we
+ * keep none of its foreign annotations. */
 #define JSON_SMALL_VALUES_MAX 1000
 #define JSON_SMALL_BYTES_MAX (64u << 10)
 
 /* --- the webhook server --------------------------------------------------- */
 
 /* Maximum total size of the bodies in memory.  A request beyond it gets 503.
- * Bodies over REVIEW_BYTES_BIG may use half of it. */
+ * Bodies over REVIEW_BYTES_BIG may take half of this size. */
 #define SERVER_BYTES_MAX (32u << 20)
-/* The least value of that maximum, with a full table and a low memory limit.
- * Half of it has room for one body of the maximum size. */
+/* A low memory limit lowers SERVER_BYTES_MAX, but not below this size.  Half of
+ * this size has room for one body of the maximum size. */
 #define SERVER_BYTES_LEAST (14u << 20)
-/* Maximum size of a refused body that is read all the same, because a reset
- * would destroy the reply. */
+/* The server reads and discards the body of a refused request up to this size.
+ * If it did not, a reset of the connection would destroy the reply. */
 #define SERVER_DISCARD_MAX (32u << 20)
-/* Maximum number of connections.  Each creation in flight uses one, and others
- * are idle.  The memory limit sets the actual maximum. */
+/* Maximum number of connections.  Each creation of an object uses one while it
+ * is reviewed, and others are idle.  The memory limit sets the actual
+ * maximum. */
 #define SERVER_CONNECTIONS_MAX 4096
 /* The memory limit leaves room for at least this many connections.  An API
  * server keeps 25 idle connections. */
@@ -197,8 +205,9 @@
  * much. */
 #define SERVER_RECEIVE_BYTES (16 << 10)
 #define SERVER_SEND_BYTES (8 << 10)
-/* Memory is returned to the system when this many connections fewer are open
- * than at the peak since the last time. */
+/* Free memory is returned to the system when the number of open connections has
+ * fallen by this much from its peak.  The peak counts from the previous
+ * return. */
 #define SERVER_TRIM 64
 /* Number of threads that serve the webhook. */
 #define SERVER_THREADS 2
@@ -208,18 +217,18 @@
 /* Maximum number of requests for one route that wait for the worker.  The other
  * places of the metrics address are for probes. */
 #define SERVER_WAITING_MAX 8
-/* Number of descriptors that are kept for everything except the webhook's
- * connections: 100 lanes (the sweeper's connections), 64 places of the metrics
- * address, watches, files. */
+/* Number of file descriptors that are reserved for everything except the
+ * webhook's connections: 100 lanes (the sweeper's connections), 64 places of
+ * the metrics address, watches, files. */
 #define FILES_KEPT 256
 /* Deadline for the handshake, and for the head of a request from its first
  * line on. */
 #define SERVER_HEAD_MS 10000
-/* The same deadline when no more than a quarter of the places is free.  Our
+/* The same deadline when at most a quarter of the connections is free.  Our
  * webhook calls have a timeout of 2 s. */
 #define SERVER_HURRY_MS 1000
-/* Deadline for the body after the head.  A webhook may have 30 s in Kubernetes,
- * and ours has 2 s. */
+/* Deadline for the body after the head.  Kubernetes allows a webhook up to 30
+ * s, and ours has 2 s. */
 #define SERVER_BODY_MS 10000
 /* Deadline for writing the reply, because the client may never read it. */
 #define SERVER_REPLY_MS 10000
@@ -244,8 +253,8 @@
 #define STATUS_PAGE_BYTES (384u << 10)
 /* Minimum time between two counts of all machines for /status. */
 #define STATUS_FIGURES_MS 1000
-/* The webhook ends this long after SIGTERM and after its last connection has
- * closed, or when drainTimeout is over.  A Service stops routing to a pod a few
+/* After SIGTERM the webhook serves until no connection has been open for this
+ * long, or until drainTimeout is over.  A Service stops routing to a pod a few
  * seconds after the pod's kubelet told it to stop. */
 #define DRAIN_QUIET_MS 10000
 
@@ -258,11 +267,12 @@
 
 /* Items per page, as in client-go. */
 #define LIST_PAGE 500
-/* Items per page of a fresh list, which has only metadata.  Pages are large
- * because etcd counts all remaining keys for each page. */
+/* Items per page of a fresh list (enum act in core/rules/decide.h), which has
+ * only metadata.  Pages are large because etcd counts all remaining keys for
+ * each page. */
 #define LIST_FRESH_PAGE 2000
-/* Items per page of a fresh list after one has failed, and of the lists of
- * `uninstall` and `check`.  Such a page has about a megabyte. */
+/* Items per page of the lists of `uninstall` and `check`, and of a fresh list
+ * that follows a failed one.  Such a page has about a megabyte. */
 #define LIST_METADATA_PAGE 250
 /* Maximum number of pages of a list.  With LIST_METADATA_PAGE items each, these
  * hold more than MACHINES_MAX items. */
@@ -272,13 +282,13 @@
  * six bytes for each byte of that.  Items larger than this limit are
  * skipped. */
 #define ITEM_BYTES_MAX (1u << 20)
-/* Maximum size of the reply to a patch, of which only the version is used. */
+/* Maximum size of the reply to a PATCH.  Only its resourceVersion is used. */
 #define WRITE_ANSWER_MAX (16u << 10)
 /* Maximum size of a list without its items, or of a Status. */
 #define ENVELOPE_BYTES_MAX (64u << 10)
 /* Timeout for one page.  API servers end a call after 60 s. */
 #define LIST_MS 60000
-/* Timeout for a patch or a get, which normally take milliseconds. */
+/* Timeout for a PATCH or a GET, which normally takes milliseconds. */
 #define CALL_MS 10000
 /* Timeout for name resolution, TCP and TLS. A lost packet is sent again
  * after 1 s and 3 s. */
@@ -286,7 +296,7 @@
 /* Idle time before the first TCP keepalive probe.  With three probes, a dead
  * peer is detected within 30 s. */
 #define KEEPALIVE_IDLE_S 15
-/* Time between two probes. */
+/* Time between two TCP keepalive probes. */
 #define KEEPALIVE_PROBE_S 5
 /* Shortest timeout of a watch.  As in client-go, timeouts are 5 to 10
  * minutes. */
@@ -299,26 +309,28 @@
 /* Longest backoff before jitter.  client-go waits up to 30 s.  Four watches per
  * replica are no load, and they should resume soon after an outage. */
 #define BACKOFF_MAX_MS 10000
-/* After this time without a failure the backoff starts at BACKOFF_MIN_MS
+/* If there was no failure for this long, the next backoff is BACKOFF_MIN_MS
  * again, as in client-go. */
 #define BACKOFF_RESET_MS 120000
-/* Minimum time between two lists of a resource whose CRD is missing. */
+/* Minimum time between two lists of a resource that the API server does not
+ * serve, because its CRD is missing. */
 #define UNSERVED_MS 5000
 /* Maximum size of a token.  A service account token has 2 KiB. */
 #define TOKEN_BYTES_MAX (64u << 10)
 /* Maximum size of the head of a reply.  Real ones have 1 KiB. */
 #define HEAD_BYTES_MAX (64u << 10)
-/* Longest Retry-After that is obeyed.  The API server sends 32 s at most.  A
- * proxy that sends an hour must not stop us for an hour. */
+/* Longest Retry-After that is obeyed.  The API server sends 32 s at most, but a
+ * proxy may send an hour. */
 #define RETRY_AFTER_MAX_S 300
-/* After a line, the watch of Nodes waits this long for more, because waking
- * up costs more than reading a line. */
+/* After a line, the watch of Nodes waits this long for more lines, because a
+ * wakeup costs more than reading a line. */
 #define WATCH_GATHER_MS 100
 /* A lane (one of the sweeper's connections) that is idle for this long closes
  * its connection. */
 #define LANES_REST_MS 15000
-/* A call that gets no reply for this long no longer keeps other lanes from
- * connecting. */
+/* Normally each answer lets the sweeper open one more connection
+ * (kube_lanes_ready).  If no answer comes for this long, it opens as many as it
+ * needs. */
 #define LANES_PATIENCE_MS 200
 /* A connection that was idle for this long is not used again, because the API
  * server closes idle connections after 90 s. */
@@ -336,8 +348,8 @@
  * binding) that uninstall handles at a time.  The next pass handles the
  * rest. */
 #define REGISTERED_MAX 8
-/* Size of the API server's message.  A longer one is truncated.  In a refusal
- * by a policy, two names come before the reason. */
+/* Size of an error message of the API server.  A longer one is truncated.  In a
+ * refusal by a policy, two names come before the reason. */
 #define API_MESSAGE_BYTES 400
 /* Maximum time at shutdown for writing Events that are due. */
 #define EVENT_SERIES_STOP_MS 1000
@@ -346,16 +358,18 @@
 
 /* Maximum time to wait for the watch line of our own write. */
 #define EXPECT_MS 10000
-/* Delay before the next fresh list, after one that showed something that the
- * table does not know yet.  Also the shortest backoff after one that failed. */
+/* Delay before the next fresh list, if the last one showed something that the
+ * table does not know yet.  Also the shortest backoff after a fresh list that
+ * failed. */
 #define FRESH_RETRY_MS 1000
-/* For how long a release waits while the fresh list of tickets fails. */
+/* If the fresh list of tickets fails for this long, a release goes on without
+ * it. */
 #define FRESH_TICKETS_MS 60000
-/* If this many tries in a row have not succeeded, and the last of them showed
- * something unknown again, the watch is considered broken. */
+/* The watch is considered broken if this many fresh lists in a row were of no
+ * use, and the last of them showed something that the table does not know. */
 #define FRESH_TRIES 5
-/* Interval at which a kind is listed again because objects did not fit the
- * table, or because the watch skipped some. */
+/* Minimum time between two lists of a kind that are made because objects did
+ * not fit the table, or because the watch skipped some. */
 #define RELIST_LEFT_OUT_MS 60000
 /* Maximum number of notes that nobody has fetched yet. */
 #define NOTES_MAX 1024
@@ -385,8 +399,9 @@
 /* A difference of this size means that the API server's clock was set.  Smaller
  * differences are followed slowly, and are not logged. */
 #define CLOCK_SHIFT_MS 5000
-/* Clock drift is followed in steps.  A step is made when the limit of its size
- * (slew in steady.c) has grown to this. */
+/* A small clock drift is followed in steps of limited size.  The limit grows
+ * with time (`slew` in steady.c), and a step is made once the limit has reached
+ * this size. */
 #define SLEW_STEP_MS 10
 /* Default of `uninstall --timeout`.  5,000 nodes take a minute. */
 #define UNINSTALL_MS 600000
@@ -408,19 +423,19 @@
 
 /* Maximum number of findings that are printed.  The others are counted. */
 #define FINDINGS_MAX 100
-/* Timeout for all calls together, without the time of --wait. */
+/* Timeout for all calls together.  The time of --wait does not count. */
 #define DOCTOR_MS 60000
 /* Time between two checks with --wait. */
 #define DOCTOR_AGAIN_MS 1000
 /* Maximum number of registered webhooks that are judged.  Usually there is
  * one. */
 #define DOCTOR_WEBHOOKS_MAX 4
-/* Maximum number of NodePools that are remembered for judging the holder's pods
- * and the holds on Nodes. */
+/* Maximum number of NodePools that are remembered, so that the holder's pods
+ * and the holds on Nodes can be judged. */
 #define DOCTOR_NODEPOOLS_MAX 256
 /* Maximum number of NodePools for which a creation is tried with a dry run. */
 #define DOCTOR_TRIED_MAX 8
-/* Maximum number of namespaces with a holder that are told apart.  Usually
+/* Maximum number of namespaces with a holder that are remembered.  Usually
  * there is one. */
 #define DOCTOR_SITES_MAX 4
 /* Maximum number of pods of the holder that are judged.  Usually there are
@@ -453,15 +468,17 @@
 #define SIMULATE_SETTINGS_MAX 32
 /* Maximum number of machines that exist at the same time. */
 #define SIMULATE_MACHINES_MAX 65536
-/* Maximum number of facts that wait for earlier ones. */
+/* Maximum number of facts that are kept to be sorted, because an earlier fact
+ * may still come. */
 #define SIMULATE_FACTS_MAX 65536
-/* Maximum total size of these facts.  A fact may be as long as its line. */
+/* Maximum total size of the facts that are kept to be sorted.  A fact may be as
+ * long as its line. */
 #define SIMULATE_FACTS_BYTES_MAX (32u << 20)
 /* Maximum number of facts in one line.  A reply of /status has up to two for
  * each turn. */
 #define LINE_FACTS_MAX (2 * JOURNAL_TURNS + 8)
-/* How late a line may appear in its file.  Replicas and log shippers
- * interleave their lines. */
+/* By how much the times of a file's lines may be out of order.  Replicas and
+ * log shippers interleave their lines. */
 #define SIMULATE_DISORDER_MS 60000
 /* A line that is this far ahead of the line before it counts only if the
  * next line confirms it. */
@@ -475,22 +492,22 @@
 /* Maximum number of different log messages that are counted one by one.
  * Karpenter has about a hundred. */
 #define SIMULATE_MESSAGES_MAX 256
-/* Size of such a message. */
+/* Size of such a log message. */
 #define SIMULATE_MESSAGE_BYTES 80
 /* Maximum number of turns that are listed for each setting: a month with a hold
  * every ten minutes. */
 #define SIMULATE_TURNS_MAX 4096
-/* Maximum number of steps of the line in a picture, which is 900 pixels
+/* Maximum number of steps of the line in a picture.  The picture is 900 pixels
  * wide. */
 #define SIMULATE_STEPS_MAX 1024
 /* Maximum number of decisions that a picture shows. */
 #define SIMULATE_MARKS_MAX 8192
 /* Maximum number of parts into which the decisions of a log are divided, so
- * that parts of the log can be compared.  The middle of a log is then exact to
- * a sixty-fourth. */
+ * that parts of the log can be compared.  The middle of a log can then be found
+ * to a sixty-fourth of its length. */
 #define SIMULATE_SPANS_MAX 64
-/* Maximum time from the end of a hold to Karpenter's next decision: 5 min
- * until it looks again, 10 s of its poll, 15 s of validation. */
+/* Maximum time from the end of a hold to Karpenter's next decision: 5 min until
+ * it considers the node again, 10 s of its poll, 15 s of validation. */
 #define SIMULATE_RETHINK_MS 325000
 
 /* --- Prometheus, which simulate may ask ----------------------------------- */
@@ -499,12 +516,12 @@
 #define PROMETHEUS_POINTS 11000
 /* A query for fewer points is not split further. */
 #define PROMETHEUS_POINTS_LEAST 10
-/* Maximum number of steps of the whole time range. */
+/* Maximum number of steps into which the whole time range is divided. */
 #define PROMETHEUS_STEPS_MAX (1000 * PROMETHEUS_POINTS)
 /* Maximum size of the label matchers in a query, such as those for cluster and
  * job. */
 #define PROMETHEUS_MATCH_MAX 500
-/* The longest step. */
+/* The longest step, which is the time between two points of a series. */
 #define PROMETHEUS_STEP_MAX_MS 3600000
 /* Maximum size of a reply: a thousand machines at each of PROMETHEUS_POINTS. */
 #define PROMETHEUS_ANSWER_MAX (256u << 20)
@@ -518,9 +535,9 @@
 /* How long `hold --while` waits until the leader holds.  A watch line takes
  * milliseconds, and a new leader up to ten seconds for its first lists. */
 #define HOLD_LEADER_MS 15000
-/* Maximum time at the end for deleting the ticket. */
+/* Maximum time that `hold` spends at its end on deleting the ticket. */
 #define HOLD_END_MS 5000
-/* The longest time between two questions to Prometheus. */
+/* The longest time between two queries to Prometheus. */
 #define HOLD_EVERY_MAX_MS 3600000
 /* Maximum size of an expression for Prometheus. */
 #define HOLD_QUERY_MAX 4000
@@ -534,21 +551,23 @@
 #define RECORD_GONE_MAX 1024
 /* Interval at which new facts are printed. */
 #define RECORD_LOOK_MS 500
-/* How long a fact waits for what the other watch may add. */
+/* How long a fact waits to be printed, because the other watch may add to
+ * it. */
 #define RECORD_PATIENCE_MS 5000
 
 /* --- memory --------------------------------------------------------------- */
 
 /* The smallest memory limit that leaves space for the table. */
 #define MEMORY_MIN ((int64_t)64 << 20)
-/* The same if tickets are followed. */
+/* The same if the holder watches tickets. */
 #define MEMORY_TICKETS_MIN ((int64_t)72 << 20)
 
 /* --- the log -------------------------------------------------------------- */
 
 /* Maximum size of the lines that the reader of stderr has not read yet. */
 #define LOG_WAITING_BYTES_MAX (256u << 10)
-/* Maximum time that the process waits for that reader when it ends. */
+/* Maximum time that the process waits at its end until the reader of stderr has
+ * read these lines. */
 #define LOG_END_MS 1000
 
 /* --- what record and uninstall print -------------------------------------- */
@@ -558,7 +577,8 @@
 /* When this much output waits for its reader, a command adds no more.
  * uninstall prints this much for 5,000 objects. */
 #define OUTPUT_WAITING_MAX (256u << 10)
-/* Maximum time that the commands wait for that reader after a signal. */
+/* Maximum time after a signal that a command waits until its reader has read
+ * this output. */
 #define OUTPUT_END_MS 1000
 
 /* --- files ---------------------------------------------------------------- */

@@ -32,7 +32,7 @@ enum nodepool_key {
 
 #define NODEPOOL_REASON_KEY OWN_PREFIX "reason"
 
-/* A generation that means that the spec is older than the metadata. */
+/* The value of `generation` if the spec is older than the metadata. */
 #define NODEPOOL_BEHIND (-1)
 
 struct nodepool {
@@ -50,27 +50,31 @@ struct nodepool {
 	bool inert;
 	bool disabled;	       /* enabled: "false" */
 	int64_t hold_until_ms; /* server_ms, or STAMP_NONE if none */
-	/* server_ms, or STAMP_NONE if none.  It may lie in the future; the
-	 * controller, which knows the time, then reports it as bad. */
+	/* The released-at (server_ms), or STAMP_NONE if there is none.  If it
+	 * is in the future, the controller, which knows the time, reports it as
+	 * bad. */
 	int64_t released_at_ms;
 	int64_t hold_ms;     /* -1: the configuration's holdDuration */
 	int64_t max_hold_ms; /* -1: the configuration's maxHoldDuration; 0:
 				   no cap */
 
-	/* Each annotation's value if it cannot be read, cut at a whole
-	 * character, or "(empty)" if it is empty.  "" if the annotation is good
-	 * or missing. */
+	/* For each annotation with an unreadable value, that value, cut after a
+	 * whole character, or "(empty)" if it is empty.  "" if the annotation
+	 * is good or missing. */
 	char bad[NODEPOOL_KEY_COUNT][NODEPOOL_BAD_BYTES];
 
-	/* What the controller adds: when the last and the first of the tickets
-	 * end that hold it (server_ms), or STAMP_NONE if there are none; one of
-	 * them, by its place and in words for people. */
+	/* The controller sets the next four members.  ticket_ms is the latest
+	 * end (server_ms) of the tickets that hold this NodePool, and
+	 * ticket_next_ms the earliest.  Both are STAMP_NONE if no ticket holds
+	 * it.  ticket_place is the place of one of these tickets in struct
+	 * tickets, and `ticket` describes that one to people
+	 * (tickets_words). */
 	int64_t ticket_ms, ticket_next_ms;
 	uint32_t ticket_place;
 	char ticket[REASON_BYTES];
 
-	/* What a person has written under NODEPOOL_REASON_KEY; "": nothing.  It
-	 * is shown and never interpreted. */
+	/* The value of NODEPOOL_REASON_KEY, in which a person gives a reason;
+	 * "" if there is none.  It is shown and never interpreted. */
 	char reason[REASON_BYTES];
 };
 
@@ -89,21 +93,24 @@ void nodepool_set(struct nodepool *p, enum nodepool_key k, const char *value);
  * characters become blanks. */
 void nodepool_set_reason(struct nodepool *p, const char *value);
 
-/* If only the metadata of *p is known, takes the spec from `known`, which is
- * what was known of this name before.  If `known` is NULL, or was another
- * NodePool with the same name, the spec counts as empty. */
+/* If only the metadata of *p is known, copies what we keep of the spec from
+ * `known`, the NodePool that was known by this name before.  If `known` is
+ * NULL, or has another uid, the spec counts as empty. */
 void nodepool_keep_spec(struct nodepool *p, const struct nodepool *known);
 
-/* Returns until when people or tickets hold the NodePool (server_ms), or
- * STAMP_NONE.  nodepool_reason returns why, or "". */
+/* nodepool_until_ms returns until when people or tickets hold the NodePool
+ * (server_ms), or STAMP_NONE if none do.  nodepool_reason returns the reason
+ * that they gave, or "". */
 int64_t nodepool_until_ms(const struct nodepool *p);
 const char *nodepool_reason(const struct nodepool *p);
-/* Returns whether a ticket holds it for longer than its hold-until. */
+/* Returns whether a ticket holds the NodePool for longer than its
+ * hold-until. */
 bool nodepool_by_ticket(const struct nodepool *p);
 
 /* Returns the moment (server_ms) from which the NodePool is left alone:
- * INT64_MIN (always) if it is disabled, or inert without a hold-until; the end
- * of its hold-until if it is inert and has one; otherwise INT64_MAX (never). */
+ * INT64_MIN (always) if it is disabled, or if it is inert and neither a
+ * hold-until nor a ticket holds it; nodepool_until_ms if it is inert and held
+ * by one of these; otherwise INT64_MAX (never). */
 int64_t nodepool_alone_ms(const struct nodepool *p);
 
 /* Returns the annotation's key, such as "karpenter-node-holder.io/enabled".

@@ -85,13 +85,14 @@ struct object {
 	int64_t mark_ms;	 /* MARK_TIME: the time in the mark */
 	bool has_held_key;	 /* it has the annotation HELD_KEY_KEY */
 	bool has_previous;	 /* the mark belongs to a previous hold */
-	enum hold previous_hold; /* that hold */
-	/* The key and value of that hold.  The key is "" if the held-key is
-	 * unreadable. */
+	enum hold previous_hold; /* the state of that hold */
+	/* The key and value of the previous hold.  The key is "" if the
+	 * annotation HELD_KEY_KEY is unreadable. */
 	struct hold_key previous_key;
-	/* The value of CLASS_KEY, which says what this NodeClaim replaces.  ""
-	 * if there is none, or if CLASS_UID_KEY has the uid of another object,
-	 * from which the annotations were copied.  A Node never has a class. */
+	/* The class, that is, the value of CLASS_KEY, which says what this
+	 * NodeClaim replaces.  "" if there is none, or if CLASS_UID_KEY has the
+	 * uid of another object: the annotations were then copied from that
+	 * object.  A Node never has a class. */
 	char replaces[CLASS_BYTES];
 
 	bool has_class; /* it has the annotation CLASS_KEY or CLASS_UID_KEY */
@@ -100,7 +101,8 @@ struct object {
 	char node_name[NAME_BYTES]; /* status.nodeName */
 	/* The condition Launched is True, or status.providerID is set. */
 	bool launched;
-	bool launch_known; /* it has a condition Launched, True or not */
+	/* It has the condition Launched, whatever its status. */
+	bool launch_known;
 	/* When the condition Initialized became True, or STAMP_NONE. */
 	int64_t ready_ms;
 	/* Karpenter has rebooted the machine.  If ready_ms is STAMP_NONE, the
@@ -138,13 +140,13 @@ struct object {
 /* Who owns the hold on an object, according to its annotations. */
 enum tenure {
 	TENURE_FREE,	/* neither hold nor mark */
-	TENURE_PERSON,	/* a hold in any value, without our mark */
+	TENURE_PERSON,	/* a hold with any value, without our mark */
 	TENURE_OURS,	/* hold and mark */
 	TENURE_YIELDED, /* our mark, but the hold was removed or changed */
 };
 
 /* Returns the tenure of an object with these members of struct object.  If
- * there is a mark, the hold that it belongs to decides. */
+ * there is a mark, only the hold to which the mark belongs counts. */
 enum tenure object_tenure(enum hold hold, enum mark mark, bool has_previous,
 			  enum hold previous_hold);
 

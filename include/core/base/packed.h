@@ -43,8 +43,8 @@ int packed_version_take(struct strings *s, const char *text,
 void packed_uid_drop(struct strings *s, struct uid u);
 void packed_version_drop(struct strings *s, struct version v);
 
-/* Pack a text only for comparisons; the caller owns nothing.  Return false if
- * no packed value can be equal to the text. */
+/* Pack a text only for comparisons.  The caller does not give the result back.
+ * Return false if no packed value can be equal to the text. */
 bool packed_uid_find(const struct strings *s, const char *text,
 		     struct uid *out);
 bool packed_version_find(const struct strings *s, const char *text,
@@ -61,7 +61,7 @@ void packed_uid_text(const struct strings *s, struct uid u,
 void packed_version_text(const struct strings *s, struct version v,
 			 char out[RV_BYTES]);
 
-/* Compares the texts as strcmp does. */
+/* Compares the texts of two uids as strcmp does. */
 int packed_uid_compare(const struct strings *s, struct uid a, struct uid b);
 
 static inline bool

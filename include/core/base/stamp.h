@@ -39,8 +39,8 @@ void stamp_format_us(int64_t us, char out[STAMP_US_BYTES]);
  */
 int stamp_parse_http(const char *s, int64_t *ms);
 
-/* Returns how much later the second time is, at most 49 days, or 0 if it is not
- * later. */
+/* Returns how much later then_ms is than first_ms: at most UINT32_MAX (49
+ * days), and 0 if it is not later. */
 uint32_t stamp_gap_ms(int64_t first_ms, int64_t then_ms);
 
 #endif

@@ -33,23 +33,24 @@
 
 struct strings {
 	struct string_unit *at; /* a reference is a place in here */
-	uint32_t top, cap;	/* units from top on are unused */
-	uint32_t n, max;	/* strings */
+	/* `cap` is the number of units.  Those from `top` on are unused. */
+	uint32_t top, cap;
+	uint32_t n, max; /* number of strings, and its maximum */
 	/* The first free place of each size in units, or 0.  The last element
 	 * is for larger sizes. */
 	uint32_t free[STRINGS_CLASSES + 1];
 	struct index index; /* finds a reference by its text */
 };
 
-/* `bytes` is the size of the arena, less than 4 GiB.  For every 32 bytes of it
- * there may be one string at most, however short the strings are.  Returns -1
- * if there is no memory; *s is then empty. */
+/* `bytes` is the size of the arena, less than 4 GiB.  The arena takes at most
+ * one string for every 32 bytes, however short the strings are.  Returns -1 if
+ * there is no memory; *s is then empty. */
 int strings_init(struct strings *s, size_t bytes);
 void strings_done(struct strings *s);
 
 /* Returns a reference to the text, which is shorter than STRING_BYTES.  The
  * caller owns it and gives it back with strings_drop.  Returns NO_ID if there
- * is no room; giving that back is allowed but not needed. */
+ * is no room.  strings_drop accepts NO_ID and ignores it. */
 uint32_t strings_take(struct strings *s, const char *text);
 void strings_drop(struct strings *s, uint32_t ref);
 /* Replaces the caller's reference by one to this text.  Returns -1, with *ref

@@ -21,20 +21,23 @@
 /* The annotation with the reason that people read. */
 #define TICKET_REASON_KEY OWN_PREFIX "reason"
 
-/* What the words for a ticket begin with. */
+/* The beginning of the text that describes a ticket to people (tickets_words in
+ * core/table/tickets.h). */
 #define TICKET_WORDS "ticket "
 
 struct ticket {
 	char name[NAME_BYTES];
 	char uid[UID_BYTES];
 	char rv[RV_BYTES]; /* metadata.resourceVersion, opaque */
-	/* spec.holderIdentity, cut at a whole character. */
+	/* spec.holderIdentity, cut after a whole character. */
 	char holder[TICKET_HOLDER_BYTES];
 	char reason[REASON_BYTES]; /* "" if none was given */
 	/* spec.renewTime (server_ms), or STAMP_NONE if it is missing. */
 	int64_t renewed_ms;
-	int64_t lasts_ms; /* spec.leaseDurationSeconds; 0 if it is missing */
-	/* Whether it holds all NodePools, because it has no patterns. */
+	/* spec.leaseDurationSeconds, in ms; 0 if it is missing. */
+	int64_t lasts_ms;
+	/* Whether the ticket holds all NodePools, because it has no
+	 * patterns. */
 	bool all;
 	/* How many patterns are left out, because there are too many of them or
 	 * because they are too long. */
@@ -52,7 +55,7 @@ enum ticket_flaw {
 	TICKET_LONG,	/* it asks for more than TICKET_MAX_MS */
 	TICKET_AHEAD,	/* its renewTime is ahead of the API server's clock */
 	TICKET_BROAD,	/* some of its patterns are left out */
-	TICKET_FULL,	/* there are TICKETS_MAX others */
+	TICKET_FULL,	/* the table has TICKETS_MAX others */
 };
 
 /* Sets the patterns from the annotation's value, in which they are separated by
@@ -63,16 +66,18 @@ void ticket_set_patterns(struct ticket *t, const char *value);
 /* Returns whether the ticket holds the NodePool with this name. */
 bool ticket_names(const struct ticket *t, const char *nodepool);
 
-/* Returns until when the ticket holds, if its renewal was first seen at
- * seen_ms.  A writer's clock that is ahead prolongs nothing.  STAMP_NONE if the
- * ticket does not say it. */
+/* Returns when the ticket ends, if its latest renewal was first seen at
+ * seen_ms.  Its time runs from renewTime, or from seen_ms if that is earlier,
+ * so that a writer whose clock is ahead gains no time.  Returns STAMP_NONE if
+ * renewTime or leaseDurationSeconds is missing. */
 int64_t ticket_until_ms(const struct ticket *t, int64_t seen_ms);
 
 /* Returns in words what the flaw means, or NULL for TICKET_GOOD.  Static. */
 const char *ticket_problem(enum ticket_flaw flaw);
 
-/* Returns what is wrong with the ticket; the first of them if there are several
- * reasons. */
+/* Returns the first flaw of the ticket, in the order of the enum, or
+ * TICKET_GOOD.  Only the owner of the table of tickets knows TICKET_FULL, so it
+ * is never returned. */
 enum ticket_flaw ticket_flaw(const struct ticket *t, int64_t seen_ms);
 
 #endif

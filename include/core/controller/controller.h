@@ -83,12 +83,12 @@ void controller_recall(struct controller *s, const char *text, int32_t term,
 
 /* --- from the watchers ---------------------------------------------------- */
 
-/* controller_listing begins a list.  The items follow by controller_track,
- * controller_nodepool or controller_disruption_event.  controller_listed ends
- * the list.  It removes the objects that were not in the list, unless the list
- * has left something out.  `served` is false if the API server has no such
- * resource: for the first list that is an empty list, and later the table is
- * left unchanged. */
+/* controller_listing begins a list.  The caller then passes each item to the
+ * function for its kind, such as controller_track.  controller_listed ends the
+ * list.  It removes the objects that were not in the list, unless the list has
+ * left something out.  `served` is false if the API server does not serve the
+ * resource.  For the first list this is the same as an empty list.  Later it
+ * leaves the table unchanged. */
 void controller_listing(struct controller *s, enum kind kind);
 void controller_listed(struct controller *s, enum kind kind, bool served,
 		       struct now now);
@@ -132,8 +132,8 @@ bool controller_wants_list(struct controller *s, enum kind kind);
 
 /* A call to the API server about one object, or a fresh list of a whole kind.
  * A fresh list is about no object: it sets only act, kind, seq, reason, page
- * and fence_ms, and its id is NO_ID.  The members id, seq and forgotten are
- * private. */
+ * and fence_ms, and its id is NO_ID.  The members `id`, `seq` and `forgotten`
+ * are private to the controller. */
 struct action {
 	enum act act;
 	enum kind kind;
@@ -148,9 +148,9 @@ struct action {
 	int64_t mark_ms;
 	struct hold_key hold; /* with ACT_CLEAR, the hold to remove */
 	bool has_held_key;    /* the object has the held-key annotation */
-	bool mark_exact;      /* CLEAR, UNMARK: machines_entry_mark_exact */
+	bool mark_exact;      /* CLEAR, UNMARK: see machines_entry_mark_exact */
 	char replaces[CLASS_BYTES]; /* CLASSIFY: the class to write */
-	unsigned page;		    /* for a fresh list: items per page */
+	unsigned page; /* fresh list: maximum number of items per page */
 	uint64_t forgotten;
 	/* A write with MODE_OBSERVE: the caller logs it, makes no call, and
 	 * reports CONTROLLER_OK. */
@@ -170,7 +170,7 @@ struct controller_todo {
 	/* WAIT: the longest time to wait, or INT64_MAX to wait for another call
 	 * of a controller function. */
 	int64_t wait_ms;
-	struct action action; /* ACT */
+	struct action action; /* ACT: the action to perform */
 };
 
 enum controller_code {
@@ -221,21 +221,23 @@ void controller_fresh_skipped(struct controller *s, enum kind kind);
 
 /* --- reports -------------------------------------------------------------- */
 
-/* Takes out the oldest note.  Returns false if there is none.  If nobody takes
- * notes out, the oldest ones are lost. */
+/* Takes out the oldest note.  Returns false if there is none.  The oldest notes
+ * are lost if nobody takes them out for a long time (NOTES_MAX). */
 bool controller_note(struct controller *s, struct note *out);
 
 /* The figures for the metrics. */
 struct controller_report {
-	uint32_t objects[KIND_COUNT]; /* in the table */
-	uint32_t objects_max;	      /* capacity of the table for each kind */
-	uint32_t held[KIND_COUNT];    /* with our hold and mark */
-	bool observes;		      /* MODE_OBSERVE */
-	uint32_t would[KIND_COUNT];   /* MODE_OBSERVE: would be held */
-	uint32_t timers;     /* machines with a deadline in the future */
+	uint32_t objects[KIND_COUNT]; /* number of objects in the table */
+	uint32_t objects_max; /* maximum number of objects of each kind */
+	/* Number of objects with our hold and mark. */
+	uint32_t held[KIND_COUNT];
+	bool observes; /* MODE_OBSERVE */
+	/* MODE_OBSERVE: number of objects that would be held. */
+	uint32_t would[KIND_COUNT];
+	uint32_t timers; /* number of machines with a deadline in the future */
 	bool up[VIEW_COUNT]; /* the watch is open */
-	bool has_tickets;    /* Whether tickets are followed. */
-	uint32_t tickets;    /* tickets in force */
+	bool has_tickets;    /* tickets are listed and watched */
+	uint32_t tickets;    /* number of tickets in force */
 	bool blocked;	     /* releases have failed for BLOCKED_MS */
 };
 void controller_report(const struct controller *s,
@@ -254,17 +256,20 @@ struct figures;
  * figures (core/controller/status.h); quiet_ms is as of their count. */
 bool controller_scope(const struct controller *s, const struct figures *f,
 		      uint32_t *i, struct scope_report *out);
-/* Iterates over the names of the held scopes in the same way.  Returns NULL at
- * the end. */
+/* Iterates over the names of the held scopes as controller_scope does over the
+ * scopes.  Returns NULL at the end. */
 const char *controller_held_scope(const struct controller *s, uint32_t *i);
 
 struct nodepool_report {
 	char name[NODEPOOL_BYTES], uid[UID_BYTES];
-	bool out; /* excluded, disabled or inert: no scope holds it */
-	/* The end of its current hold-until, or STAMP_NONE. */
+	/* It is excluded, disabled or inert, so its machines belong to no
+	 * scope. */
+	bool out;
+	/* When the hold by its hold-until or by tickets ends, or STAMP_NONE if
+	 * there is none. */
 	int64_t hand_ms;
 };
-/* Iterates over the NodePools in the same way. */
+/* Iterates over the NodePools as controller_scope does over the scopes. */
 bool controller_nodepool_at(const struct controller *s, uint32_t *i,
 			    struct nodepool_report *out);
 

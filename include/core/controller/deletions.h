@@ -28,13 +28,15 @@ struct deletion {
 	char nodepool[NODEPOOL_BYTES];
 	/* The deletionTimestamp, or our server time if that is unreadable. */
 	int64_t began_ms;
-	/* A claim that is created by this time may be the substitute, whether
-	 * or not the deleted claim still drains. */
+	/* A claim that is created by this time may be the substitute, even if
+	 * the deleted claim is gone. */
 	int64_t until_ms;
-	/* When the last claim that might have been its substitute was deleted
-	 * before its launch; STAMP_NONE if none was. */
+	/* When the latest failed claim was deleted, that is, a claim that might
+	 * have been the substitute but was never launched.  STAMP_NONE if there
+	 * was none. */
 	int64_t failed_ms;
-	/* When we saw that the claim was gone; STAMP_NONE while it drains. */
+	/* When we saw that the deleted claim was gone; STAMP_NONE while it
+	 * drains. */
 	int64_t gone_ms;
 };
 
@@ -57,10 +59,11 @@ void deletions_gone(struct deletions *d, const char *uid, int64_t gone_ms);
 void deletions_spend(struct deletions *d, const char *uid);
 
 /* Returns the deletion for which a claim of this NodePool, created at
- * created_ms, is the substitute, or NULL if the claim is a scale-up.  Of
- * several deletions it takes one in the claim's own NodePool first, and then
- * the earliest.  Only in scope `cluster` does it take one in another NodePool.
- * The result belongs to *d and is valid until the next change. */
+ * created_ms, is the substitute, or NULL if the claim is a scale-up.  If
+ * several deletions match, it takes the earliest one in the claim's own
+ * NodePool, or else the earliest one in another NodePool.  It takes one in
+ * another NodePool in scope `cluster` only.  The result belongs to *d and is
+ * valid until the next change. */
 const struct deletion *deletions_match(const struct deletions *d,
 				       enum scope_kind scope,
 				       const char *nodepool,

@@ -30,14 +30,14 @@ enum turn_what {
 };
 
 enum turn_cause {
-	TURN_BY_SCALE_UP, /* HELD: because a machine came */
-	TURN_BY_HAND,	  /* HELD: because of a NodePool's hold-until */
-	TURN_BY_QUIET,	  /* RELEASED: because the quiet time is over */
-	TURN_BY_RELEASE,  /* RELEASED: because of a released-at */
-	TURN_BY_CAP,	  /* CAPPED: because of the cap */
-	TURN_BY_TIME,	  /* RELEASED: because a NodePool's hold-until is
-			     over */
-	TURN_BY_RESUME,	  /* RESUMED */
+	TURN_BY_SCALE_UP, /* HELD: because a new machine counts */
+	TURN_BY_HAND,  /* HELD: because of a NodePool's hold-until or ticket */
+	TURN_BY_QUIET, /* RELEASED: because the quiet time is over */
+	TURN_BY_RELEASE, /* RELEASED: because of a released-at */
+	TURN_BY_CAP,	 /* CAPPED: because of the cap */
+	/* RELEASED: because a NodePool's hold-until or ticket is over. */
+	TURN_BY_TIME,
+	TURN_BY_RESUME, /* RESUMED: because a person has ended it */
 	TURN_CAUSES
 };
 
@@ -45,8 +45,8 @@ struct turn {
 	int64_t at_ms;
 	enum turn_what what;
 	enum turn_cause cause;
-	/* Whether this is the turn of a NodePool, by its hold-until or
-	 * released-at.  Otherwise it is the turn of a scope. */
+	/* Whether this is the turn of a NodePool, by a hold-until, a ticket or
+	 * a released-at.  Otherwise it is the turn of a scope. */
 	bool nodepool;
 	/* The name of the NodePool or the scope.  For a scope, "" is the
 	 * cluster, or the machines without a NodePool. */
@@ -54,14 +54,14 @@ struct turn {
 	/* For a scope, the machine that restarted the quiet time last, cut to
 	 * this size; "" if it is unknown or gone. */
 	char machine[JOURNAL_NAME_BYTES];
-	/* For a NodePool, the reason that the person gave, cut to this size, or
-	 * "". */
+	/* For a NodePool, the reason that the person or the ticket gave, cut to
+	 * this size, or "". */
 	char reason[JOURNAL_NAME_BYTES];
 	/* How long the scope or NodePool had been held; -1 if it had not been
 	 * held, or if that is unknown. */
 	int64_t held_ms;
-	/* For a NodePool, its hold-until with TURN_HELD, and its released-at
-	 * with TURN_BY_RELEASE.  Otherwise STAMP_NONE. */
+	/* For a NodePool, the end of the hold with TURN_HELD, and the
+	 * released-at with TURN_BY_RELEASE.  Otherwise STAMP_NONE. */
 	int64_t until_ms;
 };
 /* Return the names that /status and the text of the journal use.  Static. */
@@ -91,12 +91,12 @@ struct journal {
 	struct written writes[JOURNAL_WRITES];
 	/* Total numbers of turns and writes.  Only the latest are kept. */
 	uint64_t turns_n, writes_n;
-	uint64_t turns_first; /* turns before this one are not kept */
+	uint64_t turns_first; /* turns with a lower number are not kept */
 	/* The time from which on all turns are known, or STAMP_NONE. */
 	int64_t since_ms;
 };
 
-/* Notes that all turns since since_ms are known. */
+/* Sets the time from which on all turns are known. */
 void journal_since(struct journal *h, int64_t since_ms);
 
 /* Adds a turn and returns it.  The turn belongs to *h.  Before the next call,
@@ -104,9 +104,10 @@ void journal_since(struct journal *h, int64_t since_ms);
  * argument `scope` is shorter than NODEPOOL_BYTES. */
 struct turn *journal_turn(struct journal *h, int64_t at_ms, enum turn_what what,
 			  enum turn_cause cause, const char *scope);
-/* Reads the turns, the newest first.  *before starts as UINT64_MAX, and each
- * call moves it.  Turns that are added during the iteration are not read.
- * Returns false after the oldest turn that is kept. */
+/* Copies one turn per call to *out, the newest first.  *before starts as
+ * UINT64_MAX, and each call moves it to the turn that it has copied.  Turns
+ * that are added during the iteration are not read.  Returns false after the
+ * oldest turn that is kept. */
 bool journal_turn_at(const struct journal *h, uint64_t *before,
 		     struct turn *out);
 /* Finds the last turn of this scope or NodePool among the turns from the number
@@ -114,7 +115,7 @@ bool journal_turn_at(const struct journal *h, uint64_t *before,
 uint64_t journal_last(const struct journal *h, uint64_t from, const char *scope,
 		      bool nodepool, struct turn *out);
 
-/* Notes the answer to a write on the object with this uid. */
+/* Adds the result of a write on the object with this uid. */
 void journal_write(struct journal *h, int64_t at_ms, const char *uid,
 		   enum act act, enum written_how how);
 /* Finds the latest write on this object.  Returns false if none is kept. */
@@ -128,27 +129,29 @@ struct journal_lead {
 	const struct rules *rules;
 	int32_t term;	  /* the Lease's leaseTransitions */
 	int64_t since_ms; /* the time from which on all turns are known */
-	bool cut;	  /* Whether the text had no room for older turns. */
+	bool cut; /* older turns are missing, because the text had no room */
 	/* Set when a text is read: its writer led directly before us, so no
 	 * turns are missing in between.  since_ms and cut are then those of the
 	 * text. */
 	bool whole;
 };
 
-/* Writes turns as text into b, which has to be empty: the latest JOURNAL_KEPT
- * turns that are younger than JOURNAL_MS or are holds by hand in force, as far
- * as they fit. */
+/* Writes turns as text into b, which has to be empty.  A turn is written if it
+ * is younger than JOURNAL_MS, or if it is a hold by hand that is still in
+ * force.  At most the latest JOURNAL_KEPT of these are written, and no more
+ * than fit. */
 void journal_text_write(const struct journal *h, const struct journal_lead *l,
 			int64_t now_ms, struct buf *b);
 /* Takes over the turns of a text that the leader before us wrote.  They replace
- * our own turns of the time that the text covers, and the turns from the number
- * `own` on, which this lead has added.  A line that cannot be read is left out.
- * If the text is no journal, or is of another mode or another kind of scope,
- * the function changes nothing and returns -1. */
+ * the turns from the number `own` on, which this lead has added, and those of
+ * our earlier turns that are no older than the text's oldest turn.  A line that
+ * cannot be read is left out.  If the text is no journal, or is of another mode
+ * or another kind of scope, the function changes nothing and returns -1. */
 int journal_text_read(struct journal *h, uint64_t own, const char *text,
 		      struct journal_lead *l, int64_t now_ms);
 
-/* Call this when the API server's clock has jumped by by_ms. */
+/* Call this when the API server's clock has jumped by by_ms.  It shifts the
+ * times of all turns and writes. */
 void journal_shift(struct journal *h, int64_t by_ms);
 
 #endif

@@ -18,37 +18,40 @@
  * memory, and a zeroed struct is an empty ring.  Not thread-safe.
  */
 
-/* The type of a note.  Beside each type stands what the name of the note is
+/* The type of a note.  The comment on each type says what the note's `name` is
  * and, after a semicolon, which member of `as` is set. */
 enum note_type {
 	NOTE_SCOPE_HELD, /* the scope; as.held */
-	/* The name is a scope that was held already, and whose quiet time has
-	 * moved; as.held. */
+	/* A scope that was held already and whose quiet time has moved;
+	 * as.held. */
 	NOTE_SCOPE_MOVED,
-	NOTE_SCOPE_QUIET,  /* the scope; as.quiet */
-	NOTE_SCOPE_CAPPED, /* the scope, released by its cap; as.capped */
-	NOTE_TABLE_FULL,   /* the object that is left unheld */
-	/* A release waits.  The name is the kind of which a fresh list showed
-	 * something that the table does not know; as.objects. */
+	NOTE_SCOPE_QUIET, /* the scope; as.quiet */
+	/* The scope that its cap has released; as.capped. */
+	NOTE_SCOPE_CAPPED,
+	NOTE_TABLE_FULL, /* the object that is left unheld */
+	/* The kind of a fresh list that showed something that the table does
+	 * not know, so that a release waits; as.objects. */
 	NOTE_STOPPED,
-	/* Holds cannot be released.  The name is the kind that is not seen;
+	/* The kind that is not seen, so that holds cannot be released;
 	 * as.objects. */
 	NOTE_BLOCKED,
-	/* The name is the kind without which a lead begins, or a release goes
-	 * on, because it could not be listed in time. */
+	/* The kind that could not be listed in time.  A lead begins, or a
+	 * release goes on, without it. */
 	NOTE_WITHOUT,
-	/* MODE_OBSERVE: objects carry hold and mark, which stay; as.objects. */
+	/* "".  With MODE_OBSERVE, objects carry hold and mark of ours, which
+	 * stay; as.objects. */
 	NOTE_LEFT,
-	/* The state for the next leader has no room for all scopes;
+	/* "".  The state for the next leader has no room for all scopes;
 	 * as.objects. */
 	NOTE_STATE_SHORT,
-	/* The name is the object that cannot be written; as.refused. */
+	/* The object that cannot be written; as.refused. */
 	NOTE_REFUSED,
-	NOTE_NODEPOOL_MANUAL, /* the NodePool that is held by hand; as.manual */
-	/* The name is the NodePool with an annotation that is ignored;
-	 * as.invalid. */
+	/* The NodePool that a person or a ticket holds; as.manual. */
+	NOTE_NODEPOOL_MANUAL,
+	/* The NodePool with an annotation that is not valid and therefore
+	 * ignored; as.invalid. */
 	NOTE_NODEPOOL_INVALID,
-	NOTE_TICKET, /* a ticket with a flaw; ticket */
+	NOTE_TICKET, /* the ticket, which has a flaw; as.ticket */
 };
 
 struct note {
@@ -59,7 +62,7 @@ struct note {
 			/* Server time at which the scope becomes quiet, or at
 			 * which its cap ends the hold. */
 			int64_t until_ms;
-			bool capped; /* Whether the cap comes first. */
+			bool capped; /* the cap ends the hold, at until_ms */
 			/* Whether it may become quiet later, because machines
 			 * are booting. */
 			bool earliest;
@@ -69,32 +72,34 @@ struct note {
 		} held;
 		struct {
 			int64_t held_ms; /* how long it was held */
-			/* The kind that is not seen, so that nothing is
-			 * released, or NULL. */
+			/* The kind that is not seen, which keeps holds from
+			 * being released.  NULL if everything is seen. */
 			const char *unseen;
 		} quiet;
 		struct {
-			int64_t until_ms;   /* released until then at the
-						   earliest, server time */
+			/* Server time until which the scope stays released at
+			 * least. */
+			int64_t until_ms;
 			int64_t max_ms;	    /* the scope's cap */
-			const char *unseen; /* as in `quiet` */
+			const char *unseen; /* as in `quiet` above */
 		} capped;
-		/* How many objects: STOPPED counts the objects of which the
-		 * fresh list showed something new; BLOCKED and LEFT, the
-		 * objects whose marks stay.  STATE_SHORT counts scopes
-		 * instead. */
+		/* For STOPPED, the number of objects of which the fresh list
+		 * showed something new.  For BLOCKED and LEFT, the number of
+		 * objects whose marks stay.  For STATE_SHORT, the number of
+		 * scopes without room. */
 		uint32_t objects;
 		struct {
 			enum kind kind;
-			enum act act; /* a write */
-			/* the reason in the API server's words */
+			enum act act; /* the write that was refused */
+			/* The reason in the API server's words. */
 			char why[API_MESSAGE_BYTES];
 		} refused;
 		struct {
 			char uid[UID_BYTES];
 			int64_t until_ms;	   /* server time */
 			char reason[REASON_BYTES]; /* "" if none was given */
-			bool ticket; /* by a ticket, and not by hold-until */
+			/* A ticket holds it for longer than its hold-until. */
+			bool ticket;
 		} manual;
 		struct {
 			char uid[UID_BYTES];

@@ -14,9 +14,9 @@
 
 /*
  * The contents of /status (docs/status.md).  These reports only read the
- * controller.  Each report looks at a limited number of machines, so the
- * owner's lock is held for microseconds.  Totals over all machines are counted
- * in slices into a struct figures, which belongs to the caller.
+ * controller.  Each call reads a limited number of machines, so the owner's
+ * lock is held for microseconds.  Totals over all machines are counted in
+ * slices into a struct figures, which belongs to the caller.
  *
  * Times are server_ms.  The reports do not advance the controller's clock to
  * `now`.  Not thread-safe: callers hold the owner's lock.
@@ -34,18 +34,18 @@ struct nodepool_figures {
 	/* Machines that may not be held, because a person removed the hold or
 	 * set the annotation to another value. */
 	uint32_t opted_out;
-	uint32_t
-		waiting; /* machines with a failed write that will be retried */
+	/* Machines with a failed write that will be retried. */
+	uint32_t waiting;
 };
 
 struct figures;
 
-/* The NodePools of a scope that people hold by hold-until. */
+/* How many NodePools of a scope are held by hold-until or tickets. */
 struct hand_holds {
-	uint32_t nodepools; /* NodePools of the scope that may be held */
-	uint32_t held;	    /* NodePools among them with a current hold-until */
-	/* The earliest and the latest end of these hold-untils, or STAMP_NONE
-	 * if there are none. */
+	uint32_t nodepools; /* number of NodePools that may be held */
+	uint32_t held;	    /* number of those that are held */
+	/* The earliest and the latest end of these holds, or STAMP_NONE if
+	 * there are none. */
 	int64_t first_ms, last_ms;
 };
 
@@ -54,8 +54,8 @@ struct hand_holds {
 struct figures *figures_new(void);
 void figures_free(struct figures *f); /* accepts NULL */
 
-/* Returns the number of objects with our hold and mark in NodePools with a
- * current hold-until. */
+/* Returns the number of objects of this kind with our hold and mark, in
+ * NodePools that a hold-until or a ticket holds. */
 uint32_t figures_by_hand(const struct figures *f, enum kind kind);
 
 /* Starts a new count. */
@@ -86,9 +86,10 @@ struct status_waits {
 	unsigned n;
 	struct {
 		enum status_wait why;
-		enum kind kind;	   /* UNSEEN, LIST_FAILED */
+		enum kind kind;	   /* UNSEEN, LIST_FAILED: the kind */
 		uint32_t machines; /* UNDECIDED: number of machines */
-		int64_t until_ms;  /* the end of the wait, or STAMP_NONE */
+		/* The end of the wait, or STAMP_NONE if it is unknown. */
+		int64_t until_ms;
 	} at[WAIT_COUNT + VIEW_COUNT];
 };
 
@@ -98,14 +99,14 @@ struct status_report {
 	bool listed[VIEW_COUNT];
 	struct status_waits waits; /* reasons that apply to all scopes */
 	uint64_t turns;		   /* number of turns so far */
-	/* The history is complete from then on.  STAMP_NONE if there is none
-	 * yet. */
+	/* The history has all turns since this time.  STAMP_NONE if there is no
+	 * history yet. */
 	int64_t history_ms;
 };
 void controller_status(const struct controller *s, struct now now,
 		       struct status_report *out);
 
-/* Reads the history, like journal_turn_at. */
+/* Reads the history as journal_turn_at does. */
 bool controller_turn(const struct controller *s, uint64_t *before,
 		     struct turn *out);
 
@@ -121,18 +122,22 @@ struct scope_status {
 	/* The NodePool.  "" stands for the cluster, or for machines without a
 	 * NodePool. */
 	char name[NODEPOOL_BYTES];
-	/* SCOPE_HELD also if all its NodePools have a current hold-until. */
+	/* SCOPE_HELD if it is busy, or if a hold-until or a ticket holds each
+	 * of its NodePools. */
 	enum scope_state state;
-	bool hand_alone;  /* it is held by hold-until only */
-	int64_t since_ms; /* STAMP_NONE if before the history, or hand_alone */
+	bool hand_alone; /* it is held only by hold-until or tickets */
+	/* When this state began.  STAMP_NONE if it began before the history, or
+	 * if hand_alone is set. */
+	int64_t since_ms;
 	/* CAPPED: the end of the window.  HELD: the end of the hold, which is
 	 * the end of the quiet time or the moment of the cap, whichever is
-	 * earlier.  If all NodePools have a hold-until, until_ms is no earlier
-	 * than the end of the first of these.  STAMP_NONE if unknown. */
+	 * earlier.  If a hold-until or a ticket holds each NodePool, until_ms
+	 * is no earlier than the first of these ends.  STAMP_NONE if
+	 * unknown. */
 	int64_t until_ms;
 	bool earliest;	 /* until_ms may move, because machines are booting */
 	bool until_cap;	 /* until_ms is due to the cap */
-	bool until_hand; /* until_ms is the end of a hold-until */
+	bool until_hand; /* until_ms is the end of a hold-until or a ticket */
 	struct hand_holds by_hand;
 	uint32_t machines;     /* number of its machines with a timer */
 	uint32_t min_scale_up; /* number of new machines that make a scale-up */
@@ -143,13 +148,13 @@ struct scope_status {
 	int64_t restarted_ms;
 	bool booting;
 	int64_t cap_max_ms;	   /* 0 if there is no cap */
-	int64_t cap_used_ms;	   /* the debt (docs/rules.md) */
+	int64_t cap_used_ms;	   /* the debt of the cap (core/rules/cap.h) */
 	int64_t cap_window_ms;	   /* the length of a release window */
 	struct status_waits waits; /* reasons that apply to this scope only */
 };
-/* Finds the first scope in use from *i on, and moves *i behind it.  Start with
- * *i = 0.  Returns false at the end.  *f are figures whose count is complete.
- */
+/* Iterates over the scopes: reports the first scope in use from *i on, and
+ * moves *i behind it.  Start with *i = 0.  Returns false at the end.  The count
+ * of *f must be complete. */
 bool controller_scope_status(const struct controller *s,
 			     const struct figures *f, uint32_t *i,
 			     struct now now, struct scope_status *out);
@@ -157,15 +162,17 @@ bool controller_scope_status(const struct controller *s,
 /* --- NodePools ------------------------------------------------------------ */
 
 struct nodepool_status {
-	struct nodepool nodepool; /* its annotations, also the bad ones */
+	/* Its annotations, including unreadable ones. */
+	struct nodepool nodepool;
 	enum nodepool_out out;
-	bool by_hand;	     /* its hold-until is in force */
-	bool by_ticket;	     /* a ticket holds it for longer than that */
+	bool by_hand;	/* its hold-until is in force */
+	bool by_ticket; /* a ticket holds it for longer than its hold-until */
 	bool released_ahead; /* its released-at lies in the future, so it does
 				not count yet */
 	struct nodepool_figures n;
 };
-/* Does the same for the NodePools that have been seen. */
+/* Iterates over the NodePools that have been seen, as controller_scope_status
+ * does over the scopes. */
 bool controller_nodepool_status(const struct controller *s,
 				const struct figures *f, uint32_t *i,
 				struct now now, struct nodepool_status *out);
@@ -179,7 +186,8 @@ struct ticket_status {
 	uint32_t nodepools; /* how many NodePools it holds */
 	enum ticket_flaw flaw;
 };
-/* The same for the tickets that have been seen. */
+/* Iterates over the tickets that have been seen, as controller_scope_status
+ * does over the scopes. */
 bool controller_ticket_status(const struct controller *s, uint32_t *i,
 			      struct now now, struct ticket_status *out);
 
@@ -192,8 +200,9 @@ struct half_status {
 	/* TENURE_PERSON, but the annotation has a value other than ours.  Such
 	 * a value holds nothing. */
 	bool other;
-	bool carries;	 /* the object itself has hold and mark.  With
-			    MODE_OBSERVE, a holder that enforced has set them */
+	/* The object itself has hold and mark.  With MODE_OBSERVE, they were
+	 * set by a holder that enforced. */
+	bool carries;
 	int64_t mark_ms; /* the mark's time; STAMP_NONE if it has no mark */
 	bool written;	 /* `last`, the last write on it, is known */
 	struct written last;
@@ -218,9 +227,12 @@ struct machine_status {
 	 * otherwise STAMP_NONE. */
 	int64_t manual_ms;
 	bool by_ticket; /* manual_ms is the end of a ticket */
-	/* The reason that a person gave for the hold-until, or "". */
+	/* The reason that the person or the ticket gave for this hold, or
+	 * "". */
 	char reason[REASON_BYTES];
-	uint32_t scope; /* for controller_scope_status; NO_ID if it has none */
+	/* Its scope, as the *i of controller_scope_status; NO_ID if it has
+	 * none. */
+	uint32_t scope;
 };
 
 /* Finds the Node or, if there is none, the NodeClaim with this very name.
@@ -230,21 +242,23 @@ bool controller_machine(const struct controller *s, const char *name,
 
 /* --- all machines --------------------------------------------------------- */
 
-/* The order in which machines are listed.  Those that are worth a look come
- * first. */
+/* The order in which machines are listed.  Those that a person may want to
+ * examine come first. */
 enum machine_rank {
-	MACHINE_LOOK, /* a person has a say, or a write waits to be tried
-			   again */
+	/* A person has a say (docs/rules.md#words), or a failed write waits to
+	 * be tried again. */
+	MACHINE_LOOK,
 	MACHINE_HELD, /* we hold it */
 	MACHINE_REST,
 	MACHINE_RANKS,
 };
 
-/* Looks from *i on for a machine of this rank and NodePool ("": any), and moves
- * *i behind what it has looked at.  Start with *i = 0.  Returns 1 if it found a
- * machine, whose last writes are not filled in.  Returns -1 at the end.
- * Returns 0 after STATUS_SLICE objects without such a machine; the caller then
- * releases the lock for a moment and calls it again. */
+/* Searches from *i on for a machine of this rank and NodePool ("": any), and
+ * moves *i behind the objects that it has searched.  Start with *i = 0.
+ * Returns 1 if it found a machine, whose last writes are not filled in.
+ * Returns -1 at the end.  Returns 0 after STATUS_SLICE objects without such a
+ * machine; the caller then releases the lock for a moment and calls it
+ * again. */
 int controller_machine_next(const struct controller *s, uint32_t *i,
 			    enum machine_rank rank, const char *nodepool,
 			    struct now now, struct machine_status *out);

@@ -8,7 +8,7 @@
 
 /*
  * What `holderctl check` has found (docs/check.md).  A finding says what is
- * wrong, why it matters, and which command mends it.  The judges in
+ * wrong, why it matters, and which command fixes it.  The judges in
  * core/doctor/judge.h add findings; wire/doctor prints them.  The functions
  * change only the struct findings that they are given; any thread may call
  * them.
@@ -53,15 +53,17 @@ struct finding {
 struct findings {
 	unsigned n;
 	struct finding at[FINDINGS_MAX];
-	/* Where a new finding is made.  It stays here if there is no room for
-	 * it, unless it is an error and displaces a warning. */
+	/* A new finding is first made here.  If `at` is full, it stays here,
+	 * unless it is an error and displaces a warning. */
 	struct finding spare;
-	unsigned errors, warnings; /* including those without room */
-	/* For each check: whether it was made, its worst finding, and a line
-	 * about what it saw. */
+	/* Numbers of all findings, including those without room. */
+	unsigned errors, warnings;
+	/* For each check: whether it was made (`looked`), its worst finding,
+	 * and a line about what it saw (`note`). */
 	struct {
 		bool looked;
-		bool partly; /* the note says what was not looked at */
+		/* It was made in part.  The note says what is missing. */
+		bool partly;
 		enum finding_level worst;
 		char note[FINDING_NOTE_BYTES];
 	} of[DOCTOR_CHECKS];
@@ -74,7 +76,7 @@ void findings_init(struct findings *f);
 void findings_looked(struct findings *f, enum doctor_check c, const char *fmt,
 		     ...) __attribute__((format(printf, 3, 4)));
 
-/* Records that a check was made in part, and what it could not look at. */
+/* Records that a check was made in part, and what it could not examine. */
 void findings_partly(struct findings *f, enum doctor_check c, const char *fmt,
 		     ...) __attribute__((format(printf, 3, 4)));
 
@@ -87,15 +89,15 @@ struct finding *findings_add(struct findings *f,
 void finding_mend(struct finding *x, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Adds that something could not be looked at.  `what` names it, and `why` is
- * the reason in the words of the API server or of an error.  The level is a
- * warning.  For the API and for the dry run it is an error, because a check
- * that proves nothing must not end well. */
+/* Adds the finding that something could not be examined.  `what` names it, and
+ * `why` is the reason in the words of the API server or of an error.  The level
+ * is a warning.  For the API and for the dry run it is an error, because
+ * without these the command has proved nothing and must not succeed. */
 void findings_unknown(struct findings *f, enum doctor_check c, const char *what,
 		      const char *why);
 
-/* Returns the name if it may stand in a command that a person copies into a
- * shell, and "NAME" otherwise.  Kubernetes allows no other names. */
+/* Returns the name if it is safe in a command that a person copies into a
+ * shell, and "NAME" otherwise.  Every name that Kubernetes allows is safe. */
 const char *finding_name(const char *name);
 
 /* Returns the name of the check, such as "api" or "admission".  Static. */

@@ -22,7 +22,7 @@
 /* Where and how the holder is installed.  Commands in findings refer to it. */
 struct doctor_place {
 	char namespace_[NODEPOOL_BYTES];
-	char account[NAME_BYTES]; /* of the holder's pods */
+	char account[NAME_BYTES]; /* the ServiceAccount of the holder's pods */
 	char lease[NAME_BYTES];
 	char config_map[NAME_BYTES]; /* "" if not known */
 	char release[NAME_BYTES];    /* the Helm release, or "" */
@@ -31,13 +31,14 @@ struct doctor_place {
 	bool observes; /* mode: observe */
 };
 
-/* Sets the mend to a command that applies one part of the installation again.
- * The command changes neither the configuration nor the number of replicas. */
+/* Sets the finding's `mend` to a command that applies one part of the
+ * installation again.  The command changes neither the configuration nor the
+ * number of replicas. */
 enum mend_part { MEND_WEBHOOK, MEND_POLICY, MEND_RBAC, MEND_SERVICE };
 void mend_apply(struct finding *x, const struct doctor_place *p,
 		enum mend_part part);
-/* Sets the mend to commands that edit the configuration and restart the
- * pods. */
+/* Sets the finding's `mend` to commands that edit the configuration and restart
+ * the pods. */
 void mend_configuration(struct finding *x, const struct doctor_place *p);
 
 /* --- admission ------------------------------------------------------------ */
@@ -48,12 +49,13 @@ void mend_configuration(struct finding *x, const struct doctor_place *p);
 /* Our webhook in a MutatingWebhookConfiguration. */
 struct webhook_facts {
 	char configuration[NAME_BYTES];
-	unsigned index;	     /* among the configuration's webhooks */
+	unsigned index;	     /* its place among the configuration's webhooks */
 	bool nodes, claims;  /* whether it is called for their creations */
 	bool others;	     /* whether it is called for anything else */
 	unsigned conditions; /* number of matchConditions */
-	/* The first of their expressions with each run of white space as one
-	 * blank, or "" if there is none or it does not fit. */
+	/* The expression of the first condition, with one blank for each run of
+	 * white space.  "" if there is no condition, or if the expression does
+	 * not fit. */
 	char condition[WEBHOOK_CONDITION_BYTES];
 	bool narrowed; /* it has a namespaceSelector or an objectSelector */
 	bool fails;    /* failurePolicy Fail */
@@ -80,7 +82,7 @@ struct bundle_facts {
 	bool present;  /* caBundle exists and is valid base64 */
 	bool readable; /* it consists of certificates only */
 	unsigned certificates;
-	int64_t latest_ms; /* the latest notAfter */
+	int64_t latest_ms; /* the latest notAfter of its certificates */
 };
 void judge_bundle(const struct webhook_facts *w, const struct bundle_facts *b,
 		  const struct doctor_place *p, int64_t now_ms,
@@ -90,11 +92,11 @@ void judge_bundle(const struct webhook_facts *w, const struct bundle_facts *b,
  * caBundle.  `why` is the reason for any result except SERVED_VERIFIED. */
 enum served {
 	SERVED_VERIFIED,
-	SERVED_REFUSED, /* the server's certificate is not from that CA */
+	SERVED_REFUSED, /* no CA in caBundle issued the server's certificate */
 	SERVED_DATES,	/* the server's certificate is not valid now */
 	SERVED_NAME,	/* the server's certificate is for another name */
-	/* The webhook was not reached, but according to /status its certificate
-	 * is from another CA. */
+	/* The webhook was not reached, but according to /status no CA in
+	 * caBundle issued its certificate. */
 	SERVED_UNSIGNED,
 	SERVED_CUT, /* the handshake ended before the certificate came */
 	SERVED_UNREACHED,
@@ -110,7 +112,8 @@ enum dry_run {
 	DRY_RUN_FAILED, /* refused, or without a reply */
 };
 struct dry_run_facts {
-	char nodepool[NODEPOOL_BYTES]; /* of the objects in the dry run */
+	/* The NodePool of the objects in the dry run. */
+	char nodepool[NODEPOOL_BYTES];
 	enum dry_run result[KIND_COUNT];
 	char why[KIND_COUNT][sizeof(((struct err *)0)->text)];
 	int64_t waited_ms;
@@ -128,7 +131,7 @@ struct version {
 	unsigned major, minor;
 	char text[VERSION_BYTES];
 };
-/* Reads forms such as "1.14.1", "v1.36.3+k3s1" and "1.30".  Of any other text,
+/* Reads forms such as "1.14.1", "v1.36.3+k3s1" and "1.30".  For any other text,
  * out->known is false. */
 void judge_version_parse(const char *text, struct version *out);
 
@@ -140,7 +143,7 @@ struct karpenter_facts {
 	bool v1;		/* karpenter.sh/v1 is served */
 	bool claims, pools;	/* v1 has NodeClaims and NodePools */
 	unsigned deployments;	/* number of Deployments of Karpenter */
-	struct version version; /* of the first Deployment */
+	struct version version; /* that of the first Deployment */
 	/* Namespace and name of the first Deployment. */
 	char namespace_[NODEPOOL_BYTES], name[NAME_BYTES];
 	/* The total of all Deployments. */
@@ -168,8 +171,8 @@ struct right {
 #define RIGHTS_N 17
 extern const struct right rights[RIGHTS_N];
 
-/* allowed[i] says whether the holder has rights[i].  With `mode: observe` it
- * does not need the rights to patch Nodes and NodeClaims. */
+/* allowed[i] says whether the holder has rights[i].  With `mode: observe` the
+ * holder does not need the rights to patch Nodes and NodeClaims. */
 void judge_rights(const bool allowed[RIGHTS_N], const struct rules *r,
 		  const struct doctor_place *p, struct findings *f);
 
@@ -181,24 +184,25 @@ struct node_class {
 };
 struct nodepool_facts {
 	struct nodepool pool;
-	bool fixed;		 /* it has spec.replicas */
-	bool never;		 /* consolidateAfter: Never */
-	bool template_holds;	 /* its template has the hold annotation */
-	bool blocked;		 /* its budgets never allow any disruption */
-	int64_t consolidate_ms;	 /* consolidateAfter, or -1 if Never, missing or
+	bool fixed;		/* it has spec.replicas */
+	bool never;		/* consolidateAfter: Never */
+	bool template_holds;	/* its template has the hold annotation */
+	bool blocked;		/* its budgets never allow any disruption */
+	int64_t consolidate_ms; /* consolidateAfter, or -1 if Never, missing or
 				    unreadable */
-	bool only_empty;	 /* consolidationPolicy: WhenEmpty */
-	int64_t expire_ms;	 /* expireAfter, or -1 if Never or unreadable */
-	bool grace;		 /* it has a terminationGracePeriod */
-	struct node_class class; /* with an empty name if missing */
+	bool only_empty;	/* consolidationPolicy: WhenEmpty */
+	int64_t expire_ms;	/* expireAfter, or -1 if Never or unreadable */
+	bool grace;		/* it has a terminationGracePeriod */
+	/* Its name is "" if the nodeClassRef is missing. */
+	struct node_class class;
 };
 void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 		    struct findings *f);
 
-/* What docs/study.md says about a NodePool by its consolidationPolicy and its
- * consolidateAfter. */
+/* Which result of docs/study.md applies to a NodePool, by its
+ * consolidationPolicy and its consolidateAfter. */
 enum study_row {
-	STUDY_SILENT,  /* nothing, or the holder leaves the NodePool alone */
+	STUDY_SILENT,  /* none, or the holder leaves the NodePool alone */
 	STUDY_EMPTY,   /* WhenEmpty: consolidation moves no pod */
 	STUDY_EAGER,   /* 0s: the holder spares more moves if this is 30s */
 	STUDY_PATIENT, /* 5m or more: few moves without a holder */
@@ -207,7 +211,7 @@ enum study_row {
 enum study_row judge_consolidation(const struct nodepool_facts *n,
 				   const struct rules *r);
 
-/* Judges nodePools.include and nodePools.exclude by the n existing
+/* Judges whether nodePools.include and nodePools.exclude fit the n existing
  * NodePools. */
 void judge_patterns(const struct rules *r,
 		    const char (*nodepools)[NODEPOOL_BYTES], unsigned n,
@@ -223,9 +227,9 @@ struct deployment_facts {
 	char account[NAME_BYTES];	/* its ServiceAccount */
 	char config_map[NAME_BYTES];	/* the first ConfigMap that it mounts */
 	char release[NAME_BYTES];	/* its Helm release, or "" */
-	struct version version; /* of its version label or first image */
-	long long generation,
-		observed; /* observed: status.observedGeneration */
+	struct version version; /* from its version label or its first image */
+	/* `observed` is status.observedGeneration. */
+	long long generation, observed;
 	long long replicas, updated, ready, available;
 };
 
@@ -237,8 +241,9 @@ struct pod_facts {
 	bool kept; /* it has the annotation karpenter.sh/do-not-disrupt */
 	bool ready;
 	char trouble[240];    /* why its container is not running, or "" */
-	char metrics_port[8]; /* "" if it has no port of that name */
-	char ports[100];      /* of its first container: " NAME NUMBER …" */
+	char metrics_port[8]; /* number of its port "metrics", or "" if none */
+	/* The ports of its first container, as " NAME NUMBER …". */
+	char ports[100];
 	/* The NodePool of its node, or "" if the node is not Karpenter's. */
 	char nodepool[NODEPOOL_BYTES];
 	bool grace; /* that NodePool has a terminationGracePeriod */
@@ -256,11 +261,11 @@ void judge_rollout(const struct deployment_facts *d, const struct pod_facts *at,
 struct leader_facts {
 	char replica[NAME_BYTES];
 	bool electing;
-	bool valid;		    /* its certificate is valid */
-	int64_t not_after_ms;	    /* STAMP_NONE if it serves none */
-	uint64_t authority;	    /* the CA's key id, or 0 if unknown */
-	uint64_t waiting;	    /* number of machines with a failed write */
-	char waits[NODEPOOL_BYTES]; /* the first NodePool of such machines */
+	bool valid;	      /* its certificate is valid */
+	int64_t not_after_ms; /* its notAfter, or STAMP_NONE if there is none */
+	uint64_t authority;   /* the CA's key id, or 0 if unknown */
+	uint64_t waiting;     /* number of machines with a failed write */
+	char waits[NODEPOOL_BYTES];  /* the first NodePool of such machines */
 	char unseen[NODEPOOL_BYTES]; /* a resource that it cannot watch */
 	/* The values of its flags, in the order of told_flags in
 	 * wire/doctor/facts.h.  "" if unknown. */
@@ -278,11 +283,11 @@ void judge_unanswered(const struct pod_facts *at, const char *why,
 /* The Service that the webhook names, and its endpoints. */
 struct service_facts {
 	bool there;
-	bool port;		     /* it has the port in the webhook */
-	long long first_port;	     /* its first port, or 0 */
+	bool port;	      /* it has the port that the webhook names */
+	long long first_port; /* its first port, or 0 */
 	char target[NODEPOOL_BYTES]; /* that port's targetPort */
-	/* Labels in its selector that our pods lack, or "" if it selects
-	 * them. */
+	/* Labels in its selector that our pods lack, or "" if it selects our
+	 * pods. */
 	char selector[300];
 	bool slices_known;
 	unsigned ready; /* number of ready endpoints */
@@ -322,7 +327,7 @@ struct holder_facts {
 	bool lease_live;     /* the Lease has a holder and has not expired */
 	char leader[NAME_BYTES];
 	unsigned marks[KIND_COUNT]; /* number of objects with a mark */
-	char marked[NAME_BYTES];    /* the first of them */
+	char marked[NAME_BYTES];    /* the name of the first of them */
 };
 void judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 		  struct findings *f);

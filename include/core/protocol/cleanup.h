@@ -88,11 +88,12 @@ struct cleanup_write {
 	const char *name; /* the object's name */
 	char uid[UID_BYTES], rv[RV_BYTES];
 	const struct hold_key *hold; /* RELEASE: the hold to remove */
-	bool mark_exact;	     /* machines_entry_mark_exact */
+	bool mark_exact;	     /* see machines_entry_mark_exact */
 };
 
 enum cleanup_verdict {
-	CLEANUP_CLEAN, /* two lists in a row were clean, or a dry run ended */
+	/* Two lists in a row showed nothing of ours, or a dry run ended. */
+	CLEANUP_CLEAN,
 	CLEANUP_STILL_REGISTERED, /* something still marks new objects */
 	/* No mark is left, but another program marked objects while the command
 	 * ran (report->foreign). */
@@ -109,13 +110,13 @@ struct cleanup_todo {
 	/* WAIT: the longest time to wait, or INT64_MAX to wait for another call
 	 * of a cleanup function. */
 	int64_t wait_ms;
-	/* WAIT: no write of the last round succeeded, for the first time since
-	 * a round with success.  Print report->why. */
+	/* WAIT: no write of the last round succeeded, and this is the first
+	 * such round in a row.  Print report->why. */
 	bool trying_again;
 	bool remove;		      /* REGISTERED: delete what is found */
-	enum kind kind;		      /* LIST */
-	struct cleanup_write write;   /* WRITE */
-	enum cleanup_verdict verdict; /* END */
+	enum kind kind;		      /* LIST: the kind to list */
+	struct cleanup_write write;   /* WRITE: the write to make */
+	enum cleanup_verdict verdict; /* END: how the command has ended */
 };
 
 enum cleanup_code {
@@ -125,7 +126,7 @@ enum cleanup_code {
 	CLEANUP_UNSERVED, /* LIST: the API server has no such resource */
 	CLEANUP_GONE,	  /* WRITE: the object does not exist */
 	CLEANUP_CHANGED,  /* WRITE: a test failed, so nothing was written */
-	CLEANUP_REFUSED,  /* WRITE: refused; a retry would be, too */
+	CLEANUP_REFUSED,  /* WRITE: refused; a retry would be refused, too */
 	/* WRITE: no reply, or a failure that a retry may overcome.  The object
 	 * may have been written. */
 	CLEANUP_UNANSWERED,
@@ -176,13 +177,13 @@ void cleanup_unowned(struct cleanup *x, const char *name);
 #define CLEANUP_NAMED 10
 /* The contents of one list of all Nodes and NodeClaims. */
 struct cleanup_list {
-	unsigned left[KIND_COUNT];    /* objects with a mark */
-	unsigned classes[KIND_COUNT]; /* objects with a class */
-	/* Objects with a mark that cannot be decoded. */
+	unsigned left[KIND_COUNT];    /* number of objects with a mark */
+	unsigned classes[KIND_COUNT]; /* number of objects with a class */
+	/* Number of objects with a mark that cannot be decoded. */
 	unsigned unread[KIND_COUNT];
-	unsigned unowned[KIND_COUNT]; /* from cleanup_unowned */
-	/* The first objects of `left` and of `unowned`, as "node/NAME" or
-	 * "nodeclaim/NAME". */
+	unsigned unowned[KIND_COUNT]; /* number of calls of cleanup_unowned */
+	/* The first objects that `left` counts, and the first that `unowned`
+	 * counts, as "node/NAME" or "nodeclaim/NAME". */
 	char named[CLEANUP_NAMED][NAME_BYTES + 16];
 	char named_unowned[CLEANUP_NAMED][NAME_BYTES + 16];
 };

@@ -14,9 +14,9 @@
  * of client-go (tools/events/event_broadcaster.go).  The first of several equal
  * Events is created.  An equal Event within 6 min turns it into a series.
  * Later equal Events are only counted here.  The count is written every 30 min,
- * and once more 6 min after the last of them.  An Event that cannot be written
- * is tried 12 times and then lost.  The rest of the program does not depend on
- * Events.
+ * and once more 6 min after the last equal Event.  An Event that cannot be
+ * written is tried 12 times and then lost.  The rest of the program does not
+ * depend on Events.
  *
  * Two Events are equal if they have the same NodePool, reason, action and note.
  * (client-go does not compare the note.  We compare it, because Kubernetes does
@@ -32,8 +32,8 @@
  * A struct event_series owns no memory, but takes about 90 KB: do not put it on
  * the stack.
  */
-/* Maximum number of different Events that are kept, whether they are written or
- * still wait. */
+/* Maximum number of different Events that are kept, including those that are
+ * not written yet. */
 #define EVENT_SERIES_MAX 64
 #define EVENT_SERIES_NOTE_BYTES 1025  /* Kubernetes: 1024 bytes */
 #define EVENT_SERIES_ACTION_BYTES 129 /* Kubernetes: 128 bytes */
@@ -55,9 +55,9 @@ enum event_reason {
 	/* The next two are of type Warning, all others are Normal. */
 	EVENT_RELEASE_BLOCKED,
 	EVENT_INVALID_ANNOTATION,
-	/* The reasons that replace those up to EVENT_RELEASE_BLOCKED with
-	 * MODE_OBSERVE, in the same order.  All are of type Normal, because
-	 * nothing was written. */
+	/* With MODE_OBSERVE, the following reasons replace those up to
+	 * EVENT_RELEASE_BLOCKED, in the same order.  All are of type Normal,
+	 * because nothing was written. */
 	EVENT_OBSERVED_HOLD_STARTED,
 	EVENT_OBSERVED_HOLD_EXTENDED,
 	EVENT_OBSERVED_HOLD_RELEASED,
@@ -67,7 +67,7 @@ enum event_reason {
 	EVENT_REASON_COUNT,
 };
 
-/* An Event to record. */
+/* An Event as the caller reports it. */
 struct event_series_what {
 	enum event_reason reason;
 	const char *nodepool, *nodepool_uid;
@@ -76,7 +76,7 @@ struct event_series_what {
 	const char *note;
 };
 
-/* An Event to write. */
+/* An Event as it is written. */
 struct event_series_event {
 	enum event_reason reason;
 	char nodepool[NODEPOOL_BYTES], nodepool_uid[UID_BYTES];
@@ -127,10 +127,10 @@ struct event_series_outcome {
  *	                     └───────────────────────────┘ └─┘ say
  *	                     the count is to be written
  *
- * The count is written when the Event is said a second time, then every 30 min,
+ * The count is written when the Event occurs a second time, then every 30 min,
  * and at the end of the series.  It is not written if the API server already
- * has it.  The series ends when no equal Event has been said for 6 min.  Then
- * `ended` is set, and an equal Event begins another entry.  If `exists` is
+ * has it.  The series ends when no equal Event has occurred for 6 min.  `ended`
+ * is then set, and a later equal Event begins another entry.  If `exists` is
  * false the Event is created, otherwise it is patched.
  */
 enum event_series_state {
@@ -148,9 +148,10 @@ struct event_series_entry {
 	bool ended;
 	unsigned written; /* the count that the API server has */
 	unsigned tries;	  /* tries of the pending write */
-	uint64_t order;	  /* number of the entry in order of creation */
-	/* Boot times: when the Event last occurred, when it was last written or
-	 * given up, and when the next try is due. */
+	uint64_t order;	  /* sequence number of the entry, by creation */
+	/* Boot times.  last_ms is when the Event last occurred, wrote_ms when
+	 * it was last written or given up, and not_before_ms when the next try
+	 * is due. */
 	int64_t last_ms, wrote_ms, not_before_ms;
 };
 

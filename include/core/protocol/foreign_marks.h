@@ -24,16 +24,18 @@ struct foreign_marks {
 	int64_t slack_ms;  /* see foreign_marks_begin */
 	int64_t newest_ms; /* the youngest mark of the first list */
 	bool listed;	   /* the first list is complete */
-	/* The foreign mark that the current list has shown, or "". */
+	/* The first foreign mark that the current list has shown, as text for
+	 * people, or "". */
 	char seen[NAME_BYTES + 80];
-	/* The first foreign mark, as text for people, or "". */
+	/* The first foreign mark of all lists that count, as text for people,
+	 * or "". */
 	char text[NAME_BYTES + 80];
 };
 
-/* Starts looking.  server_ms is the current time.  API servers may still call a
- * webhook for slack_ms after its removal.  A mark on an object that is created
- * after the start is therefore foreign only from start + slack_ms on.  A
- * foreign mark that was found earlier stays in `text`. */
+/* Begins a new search.  server_ms is the current time.  API servers may still
+ * call a webhook for slack_ms after its removal.  A mark on an object that is
+ * created after the start is therefore foreign only from start + slack_ms on.
+ * A foreign mark that was found earlier stays in `text`. */
 void foreign_marks_begin(struct foreign_marks *f, int64_t server_ms,
 			 int64_t slack_ms);
 /* Call this for each object of the current list.  server_ms is the current

@@ -38,7 +38,7 @@
 #define LEASE_MARGIN_MS 500
 /* Maximum number of unread notes.  A further note replaces the oldest. */
 #define LEASE_NOTES 8
-#define LEASE_NEVER INT64_MIN /* lease_fence_ms: this process has never led */
+#define LEASE_NEVER INT64_MIN /* this process has never led */
 /* The times are leaseDuration, renewDeadline and retryPeriod under
  * leaderElection in the configuration.  retry_ms is shorter than
  * renew_deadline_ms, which is shorter than duration_ms. */
@@ -46,7 +46,7 @@ struct lease_config {
 	/* Without election, the process leads from the start and uses the Lease
 	 * for its state only. */
 	bool enabled;
-	/* MODE_OBSERVE, whose state has an annotation of its own. */
+	/* The mode is MODE_OBSERVE.  Its state has an annotation of its own. */
 	bool observes;
 	char identity[LEASE_HOLDER_BYTES]; /* unique to this process */
 	int64_t duration_ms, renew_deadline_ms, retry_ms;
@@ -71,14 +71,14 @@ struct lease_record {
 	char rv[RV_BYTES]; /* metadata.resourceVersion */
 	bool observes;	   /* the state was written with MODE_OBSERVE */
 	bool state_bad;	   /* the state is too long, or no string */
-	/* The annotation of the other mode exists.  The next write removes it,
-	 * because it becomes out of date. */
+	/* The Lease also has the state annotation of the other mode.  The next
+	 * write removes that annotation, because it becomes out of date. */
 	bool state_other;
-	/* "" if missing or unreadable */
+	/* Each is "" if it is missing or unreadable. */
 	char state[LEASE_STATE_BYTES], history[LEASE_HISTORY_BYTES];
 };
-/* Copies *from.  NULL stands for a Lease that does not exist.  Of state and
- * history, only the bytes in use are copied. */
+/* Copies *from.  NULL stands for a Lease that does not exist.  It copies only
+ * those bytes of state and history that are in use. */
 void lease_record_copy(struct lease_record *to,
 		       const struct lease_record *from);
 
@@ -123,11 +123,11 @@ struct lease_outcome {
 	int64_t retry_after_ms;		   /* BUSY: the Retry-After, or -1 */
 };
 
-/* What the log should say. */
+/* Something to log. */
 struct lease_note {
 	enum lease_note_type {
 		LEASE_NOTE_LEADS,  /* we lead; `name` is our identity */
-		LEASE_NOTE_LEADER, /* `name` leads, and did not before */
+		LEASE_NOTE_LEADER, /* `name` has begun to lead */
 		LEASE_NOTE_LATE,   /* we lost the lead: not renewed in time */
 		/* We lost the lead to `name`, or to nobody if it is "". */
 		LEASE_NOTE_TAKEN,
@@ -160,10 +160,11 @@ struct lease {
 	struct pace pace;
 	enum lease_role role;
 	bool releasing; /* STOPS: the write in flight releases the Lease */
-	bool fresh;	/* `seen` is from the latest reply */
-	bool read;	/* the state is known, so want.state may be written */
+	bool fresh;	/* `seen` is what the latest reply showed */
+	/* The Lease's state is known, so want.state may replace it. */
+	bool read;
 	enum lease_step busy; /* the step in flight, or LEASE_WAIT */
-	enum lease_step plan; /* the next step, or LEASE_WAIT to start anew */
+	enum lease_step plan; /* the next step; LEASE_WAIT between attempts */
 	unsigned steps;	      /* requests in this attempt */
 	unsigned failures;    /* failures in a row, for the backoff */
 	unsigned notes_first, notes_n; /* the ring of notes */
@@ -220,7 +221,7 @@ const char *lease_state(const struct lease *l);
  * Returns -1, with *l unchanged, if the text is too long, if the Lease's
  * present state is unknown, or after lease_stop. */
 int lease_state_set(struct lease *l, const char *text);
-/* The same for the history. */
+/* lease_history and lease_history_set do the same for the history. */
 const char *lease_history(const struct lease *l);
 int lease_history_set(struct lease *l, const char *text);
 /* Returns the leaseTransitions that this lead has set. */
@@ -229,7 +230,7 @@ int32_t lease_term(const struct lease *l);
  * STAMP_NONE.  The writer of the state led at least until then. */
 int64_t lease_state_ms(const struct lease *l);
 /* Begins to release the Lease.  Call it when all other work of the leader has
- * ended, then lease_next and lease_done until LEASE_END. */
+ * ended.  Then call lease_next and lease_done until the step LEASE_END. */
 void lease_stop(struct lease *l);
 /* Removes the oldest note and copies it to *out.  Returns false if there is
  * none. */

@@ -48,8 +48,8 @@ void lease_where_begin(struct lease_where *w);
 void lease_where_seen(struct lease_where *w,
 		      const char namespace_name[LEASE_NAMESPACE_BYTES],
 		      const struct lease_record *r);
-/* Call this when the list is complete.  Sets out to the namespace, or to "" if
- * there is no Lease. */
+/* Call this when the list is complete.  Sets `out` to the namespace, or to ""
+ * if there is no Lease. */
 int lease_where_choose(const struct lease_where *w,
 		       char out[LEASE_NAMESPACE_BYTES], struct err *e);
 

@@ -90,8 +90,8 @@ struct reflect {
 	char rv[RV_BYTES];
 	char cont[CONTINUE_BYTES];
 	unsigned failures; /* failures in a row, for the backoff */
-	/* When the next step may begin, when the last step failed, and when the
-	 * last watch began. */
+	/* not_before_ms is when the next step may begin, failed_ms when the
+	 * last failure was, and watch_ms when the last watch began. */
 	int64_t not_before_ms, failed_ms, watch_ms;
 	int64_t expired_ms; /* when the last 410 came */
 };

@@ -59,7 +59,7 @@
  * leaf_ms / RENEWAL_SPREAD. */
 #define RENEWAL_SPREAD 6
 /* How long we wait for a certificate that is not valid yet.  A certificate that
- * becomes valid later than that is replaced. */
+ * becomes valid only after that is replaced. */
 #define RENEWAL_AHEAD_MS 300000
 /* The NotBefore of our certificates is this long before we made them. */
 #define RENEWAL_BACKDATE_MS 3600000
@@ -165,8 +165,9 @@ struct renewal {
 	int64_t not_before_ms;	/* boot time before which nothing is done */
 	int64_t wrote_ms[RENEWAL_LEAF + 1]; /* boot time of each step's last
 					       success */
-	/* Whether caBundle has our CA, the id of that CA, and the boot time
-	 * since which we have seen it in caBundle. */
+	/* `trusted` says whether caBundle has our CA.  trusted_id is the id of
+	 * that CA, and trusted_ms the boot time since which we have seen it
+	 * there. */
 	bool trusted;
 	unsigned char trusted_id[RENEWAL_ID_BYTES];
 	int64_t trusted_ms;

@@ -37,10 +37,10 @@ struct review {
 	bool disabled;
 	enum hold hold; /* state of today's hold on the object */
 	bool has_mark;
-	/* State of the hold that the object's mark stands for.  That is the
-	 * hold that the held-key annotation names, or the default hold if there
-	 * is no held-key.  HOLD_ABSENT if the object has no mark, or if
-	 * held-key cannot be read. */
+	/* State of the hold that the object's mark stands for.  The held-key
+	 * annotation names that hold.  Without held-key it is the default hold.
+	 * HOLD_ABSENT if the object has no mark, or if held-key cannot be
+	 * read. */
 	enum hold mark_hold;
 	size_t annotations_bytes; /* size of all keys and values */
 };

@@ -20,14 +20,14 @@
  *      ◀─────────────
  *           quiet
  *
- * In the state OPEN the release window is open and nothing spreads in the
- * scope.
+ * In the state OPEN the release window is open, and no hold spreads
+ * (docs/rules.md#words).
  *
  * Debt and window are durations on CLOCK_BOOTTIME, so no shift of the API
  * server's clock changes them.  The debt shrinks and the window runs only in
  * usable time, that is, while this replica leads and sees everything.  Releases
- * are possible only in usable time.  The struct keeps the debt and the window
- * as of at_ms, and all later values are computed from these.  Frequent calls
+ * are possible only in usable time.  The struct keeps debt and window as of
+ * at_ms, and all later values are computed from these two.  Frequent calls
  * therefore accumulate no rounding errors.
  *
  * A zeroed struct cap is a valid start.  Everything named boot_ms is
@@ -58,8 +58,8 @@ struct cap {
 	bool usable; /* time has been usable since at_ms */
 };
 
-/* Return the present debt, and what is left of the window, or 0 if no window is
- * open. */
+/* cap_debt_ms returns the present debt.  cap_window_ms returns what is left of
+ * the window, or 0 if no window is open. */
 int64_t cap_debt_ms(const struct cap *c, const struct cap_rules *r,
 		    int64_t boot_ms);
 int64_t cap_window_ms(const struct cap *c, int64_t boot_ms);

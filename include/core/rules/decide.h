@@ -20,7 +20,7 @@ enum goal {
 	GOAL_LEAVE,
 	/* The Node is to carry hold and mark.  Until its Node is registered,
 	 * the claim is to carry both, too.  No hold is added if a person has a
-	 * say. */
+	 * say (decide_person). */
 	GOAL_HOLD,
 	GOAL_CLEAR, /* remove what is ours from both halves */
 };

@@ -59,15 +59,17 @@ struct rules {
 	 * machines, rounded up, but no less than min_scale_up.  min_scale_up is
 	 * at least 1. */
 	uint32_t min_scale_up, min_scale_up_percent;
-	struct cap_rules cap;		  /* maxHoldDuration, releaseWindow */
-	struct hold_key hold;		  /* today's hold: holdAnnotation */
-	struct patterns include, exclude; /* nodePools */
+	struct cap_rules cap; /* maxHoldDuration and releaseWindow */
+	struct hold_key hold; /* today's hold: holdAnnotation */
+	/* nodePools.include and nodePools.exclude */
+	struct patterns include, exclude;
 	/* tickets.namespace, or "" if tickets hold nothing */
 	char tickets[NODEPOOL_BYTES];
 };
 
 /* Returns whether decisions depend on which machine replaces which.  They do
- * not if replacements count, and not in scope `node`, where no hold spreads. */
+ * not if replacements count.  They do not in scope `node` either, because no
+ * hold spreads there (docs/rules.md#words). */
 bool rules_tell_replacements(const struct rules *r);
 
 /* Returns whether tickets hold NodePools. */

@@ -50,13 +50,14 @@ struct entry {
 	bool judged : 1;
 	bool deletion_seen : 1; /* replacements_deleted has seen its deletion */
 	/* With MODE_OBSERVE: the write that machines_assume has assumed.  The
-	 * hold and mark above are then as after this write, and the object's
-	 * own differ.  ACT_NONE if the hold and mark above are the object's
-	 * own. */
+	 * hold and mark above are then as this write would leave them, and
+	 * differ from those on the object.  ACT_NONE if they are those on the
+	 * object. */
 	uint32_t assumed : 2; /* an enum act */
 	bool carries : 1;     /* the object itself has hold and mark */
 	uint32_t peer;	      /* the other half's id, or NO_ID if none */
-	uint32_t generation;  /* as set by machines_shown */
+	/* Number of the latest list that showed it (machines_shown). */
+	uint32_t generation;
 	/* References to machines.strings.  machines_name and similar functions
 	 * return the texts. */
 	uint32_t name, nodepool;
@@ -65,8 +66,8 @@ struct entry {
 	struct uid uid;
 	struct version rv;
 	/* created_ms and ready_ms are no later than the moment at which they
-	 * were first seen, and machines_shift shifts them.  The stamps are the
-	 * values on the object. */
+	 * were first seen, and machines_shift shifts them.  The two members
+	 * with `stamp` in their names have the values on the object. */
 	int64_t mark_ms, created_ms, created_stamp_ms;
 	union {
 		struct { /* claim */
@@ -77,10 +78,10 @@ struct entry {
 			uint32_t tried_before_ms;
 			/* A copy of a timer's `least` (struct timer), kept
 			 * after that timer is gone.  If this claim tries a
-			 * failed boot again, it is that of the first try's
-			 * timer.  Otherwise it is that of the claim's own timer
-			 * once the claim or its Node is being deleted, and 0
-			 * before. */
+			 * failed boot again, it is the `least` of the first
+			 * try's timer.  Otherwise it is 0 until the claim or
+			 * its Node is being deleted, and from then on the
+			 * `least` of the claim's own timer. */
 			uint32_t least;
 			int64_t seen_ms; /* when it was first seen */
 			union {
@@ -139,7 +140,7 @@ void machines_done(struct machines *m);
 struct touched {
 	uint32_t n;
 	uint32_t id[6];
-	bool owner_changed; /* a put has given the Node another owner */
+	bool owner_changed; /* the ownerReference of the Node has changed */
 };
 
 /* Makes or updates the entry of a Node or NodeClaim.  seen_ms is the current
@@ -152,8 +153,8 @@ struct touched {
 uint32_t machines_put(struct machines *m, const struct object *o,
 		      int64_t seen_ms, struct touched *t);
 /* The same as machines_put, for a caller that has already looked for the entry.
- * `id` is what machines_find returned for the object if machines_is is true for
- * it, or else NO_ID. */
+ * `id` is the result of machines_find for the object, or NO_ID if machines_is
+ * is false for that result. */
 uint32_t machines_put_at(struct machines *m, uint32_t id,
 			 const struct object *o, int64_t seen_ms,
 			 struct touched *t);
@@ -187,9 +188,9 @@ machines_at(const struct machines *m, uint32_t id)
 	return &m->at[id];
 }
 
-/* Return an entry's id, or NO_ID.  machines_find looks for an object, by its
- * uid (NodeClaim) or its name (Node).  machines_find_claim looks for the claim
- * with this uid. */
+/* machines_find returns the id of the object's entry, found by the uid of a
+ * NodeClaim or by the name of a Node.  machines_find_claim returns the id of
+ * the claim with this uid.  Both return NO_ID if there is none. */
 uint32_t machines_find(const struct machines *m, const struct object *o);
 uint32_t machines_find_claim(const struct machines *m, const char *uid);
 /* Returns the id of the Node with this name, or else of a claim with this name,
@@ -254,11 +255,11 @@ struct half machines_half(const struct machines *m, const struct entry *e);
 const struct hold_key *machines_hold(const struct machines *m,
 				     const struct entry *e,
 				     const struct hold_key *today);
-/* Returns what a write that removes the mark has to test, so that it fails if
- * the object has changed: true if the mark's text suffices, false if the write
- * has to test the resourceVersion.  The resourceVersion is needed if the mark
- * is not a time in our format, and while Karpenter may still copy a person's
- * hold to the Node at its registration. */
+/* A write that removes the mark must fail if the object has changed.  Returns
+ * true if it is enough that the write tests the mark's text, and false if the
+ * write has to test the resourceVersion.  The resourceVersion is needed if the
+ * mark is not a time in our format, and while Karpenter may still copy a
+ * person's hold to the Node at its registration. */
 bool machines_entry_mark_exact(const struct entry *e);
 
 #endif

@@ -34,10 +34,10 @@ const char *nodepools_out_name(enum nodepool_out out);
 /* What applies to the machines of one NodePool at one moment. */
 struct nodepool_terms {
 	/* Its machines are not held at all.  The NodePool is excluded,
-	 * disabled, or inert and not held by its hold-until annotation. */
+	 * disabled, or inert and held by neither a hold-until nor a ticket. */
 	bool out;
-	/* Why its machines belong to no scope.  Not NODEPOOL_IN if `out` is
-	 * true. */
+	/* Why its machines belong to no scope, or NODEPOOL_IN if they belong to
+	 * one.  If `out` is true, it is not NODEPOOL_IN. */
 	enum nodepool_out uncounted;
 	/* When the hold by the hold-until annotation or by tickets ends.
 	 * STAMP_NONE if there is no such hold, or if it has ended. */
@@ -56,7 +56,8 @@ struct nodepools {
 	struct nodepool *at; /* by place; a free place has the name "" */
 	/* By place: the number of the latest list that showed the NodePool.  If
 	 * a watch has shown it since, the number of the list before that watch.
-	 * In a free place: the next free place + 1, or 0. */
+	 * In a free place: the next free place, plus 1, or 0 if there is
+	 * none. */
 	uint32_t *generation;
 	uint32_t top, max;
 	/* The first free place below top, plus 1, or 0 if there is none. */
@@ -89,9 +90,9 @@ bool nodepools_put(struct nodepools *p, const struct nodepool *nodepool,
 		   uint32_t generation);
 /* Removes the NodePool if it is in the table. */
 void nodepools_drop(struct nodepools *p, const char *name);
-/* Returns a NodePool that the list with this generation did not show, or NULL.
- * Call it after the list is complete, and drop what it returns, until it
- * returns NULL.  *i starts at 0. */
+/* Returns a NodePool that the list with this generation did not show, or NULL
+ * if there is none.  After the list is complete, call this until it returns
+ * NULL, and drop each NodePool that it returns.  *i starts at 0. */
 const struct nodepool *nodepools_stale(const struct nodepools *p,
 				       uint32_t generation, uint32_t *i);
 
@@ -116,7 +117,8 @@ int64_t nodepools_next_ms(const struct nodepools *p);
  * Returns STAMP_NONE if one of them has no released-at, or if there are no such
  * NodePools. */
 int64_t nodepools_released_ms(const struct nodepools *p);
-/* Moves the moments of tickets, because the API server's clock was set. */
+/* Call this when the API server's clock has jumped by by_ms.  It shifts the
+ * ends of the tickets that hold NodePools. */
 void nodepools_shift_tickets(struct nodepools *p, int64_t by_ms);
 /* Call this when the API server's clock may have been set back to now_ms.
  * Moments after now_ms that had passed are then in the future again. */

@@ -11,24 +11,29 @@
 
 /*
  * The table of the tickets that this leader has seen (docs/rules.md#tickets).
- * Each knows by bits which places of the table of NodePools it holds, so a
+ * For each ticket the table keeps one bit per place in the table of NodePools.
+ * The bit says whether the ticket holds the NodePool in that place, so a
  * renewal compares no names.  Times are server_ms.  Not thread-safe: callers
  * hold the owner's lock.
  */
 struct ticket_entry {
 	struct ticket ticket;
-	int64_t seen_ms;  /* when this renewal was first seen */
+	int64_t seen_ms;  /* when its latest renewal was first seen */
 	int64_t until_ms; /* until when it holds, or STAMP_NONE */
 	enum ticket_flaw flaw;
-	/* The number of the latest list that showed it, or of the list before
-	 * the watch that did. */
+	/* The number of the latest list that showed the ticket.  If a watch has
+	 * shown it since, the number of the list before that watch. */
 	uint32_t generation;
-	uint64_t nodepools[SCOPES_MAX / 64]; /* by place */
+	/* A bit for each place in the table of NodePools: the ticket holds the
+	 * NodePool there. */
+	uint64_t nodepools[SCOPES_MAX / 64];
 };
 
 struct tickets {
 	struct ticket_entry *at; /* by place; a free place has the name "" */
-	uint32_t top, max, n;	 /* n are in the table */
+	/* `top` is the first place that was never used, `max` the number of
+	 * places, and `n` the number of tickets in the table. */
+	uint32_t top, max, n;
 	struct index by_name;
 	uint32_t *turned_away; /* see tickets_turn_away */
 };
@@ -42,29 +47,31 @@ void tickets_done(struct tickets *ts);
 struct ticket_entry *tickets_find(const struct tickets *ts, const char *name);
 /* Adds or replaces a ticket that was seen at now_ms.  Returns NULL if there is
  * no room.  The caller sets the bits of its NodePools if it is new or if its
- * patterns have changed (tickets_place).  If it is the same as before, it also
- * ends when it did before: the clock may have been set since. */
+ * patterns have changed (tickets_place).  If nothing about the ticket has
+ * changed (tickets_same), its end stays the same, because the API server's
+ * clock may have been set in the meantime. */
 struct ticket_entry *tickets_put(struct tickets *ts, const struct ticket *t,
 				 uint32_t generation, int64_t now_ms);
-/* Returns whether both tickets hold the same NodePools. */
+/* Returns whether both tickets have the same patterns. */
 bool tickets_same_nodepools(const struct ticket *a, const struct ticket *b);
-/* Returns whether both tickets hold the same, until the same moment, and leave
- * out as much. */
+/* Returns whether both are the same ticket with the same renewal, the same
+ * duration and the same patterns. */
 bool tickets_same(const struct ticket *a, const struct ticket *b);
 void tickets_drop(struct tickets *ts, struct ticket_entry *e);
 /* Drops all tickets, and forgets which were turned away. */
 void tickets_forget(struct tickets *ts);
 /* Records that there was no room for the ticket with that name.  Returns
- * whether this is new.  Of two names that have the same place in a table of
- * hashes, only the latter is remembered. */
+ * whether this is new.  The names are remembered as hashes.  If two hashes
+ * share a place in turned_away, the later one replaces the earlier. */
 bool tickets_turn_away(struct tickets *ts, const char *name);
 /* Returns a ticket that the list with this generation did not show, or NULL,
  * as nodepools_stale does. */
 struct ticket_entry *tickets_stale(const struct tickets *ts,
 				   uint32_t generation, uint32_t *i);
 
-/* Sets whether the ticket holds the NodePool in this place.  Call it for each
- * ticket when a place gets another NodePool. */
+/* Sets the bit of this place according to the ticket's patterns and the name of
+ * the NodePool there.  Call it for each ticket when a place gets another
+ * NodePool. */
 void tickets_place(struct ticket_entry *e, uint32_t place,
 		   const char *nodepool);
 static inline bool
@@ -75,20 +82,21 @@ tickets_holds(const struct ticket_entry *e, uint32_t place)
 
 /* The tickets that hold one NodePool at one moment. */
 struct ticket_hold {
-	int64_t until_ms; /* when the last of them ends; STAMP_NONE: none */
-	int64_t next_ms;  /* when the first of them ends; STAMP_NONE: none */
-	/* The one that ends last, or NULL. */
+	int64_t until_ms; /* when the last of them ends, or STAMP_NONE */
+	int64_t next_ms;  /* when the first of them ends, or STAMP_NONE */
+	/* The ticket that ends last, or NULL. */
 	const struct ticket_entry *last;
 	unsigned n;
 };
 struct ticket_hold tickets_hold(const struct tickets *ts, uint32_t place,
 				int64_t now_ms);
 
-/* Call this when the API server's clock was set.  A ticket lasts as long as
- * before. */
+/* Call this when the API server's clock has jumped by by_ms.  It shifts the
+ * ends of all tickets, so that each lasts as long as before. */
 void tickets_shift(struct tickets *ts, int64_t by_ms);
 
-/* Writes what people read of a ticket: "ticket NAME of HOLDER: REASON". */
+/* Writes the text that describes a ticket to people: "ticket NAME of HOLDER:
+ * REASON". */
 void tickets_words(const struct ticket_entry *e, char *out, size_t cap);
 
 #endif

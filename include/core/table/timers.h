@@ -38,9 +38,11 @@ struct timer {
 	bool used : 1;
 	/* The machine counts: its counts_ms has passed. */
 	bool counted : 1;
-	/* counted, and part of a group of at least minScaleUp machines */
+	/* It is `counted`, and part of a group of at least minScaleUp
+	 * machines. */
 	bool enough : 1;
-	/* enough, and its deadline is in the future, so its scope is busy */
+	/* It is `enough`, and its deadline is in the future, so its scope is
+	 * busy. */
 	bool live : 1;
 	/* It may count later.  Until that is decided, a busy scope stays
 	 * busy. */
@@ -80,8 +82,9 @@ struct quiet {
 struct scope {
 	char name[NODEPOOL_BYTES]; /* "" in scope `cluster` */
 	uint32_t timers;	   /* number of timers in this scope */
-	uint32_t first;		   /* place + 1 of the first of them, or 0 */
-	/* Number of its timers that are `machine`, `live`, `undecided`. */
+	uint32_t first; /* place of the first of these timers, plus 1, or 0 */
+	/* Numbers of its timers with the flag `machine`, with the flag `live`,
+	 * and with the flag `undecided`. */
 	uint32_t machines, live, undecided;
 	/* A timer is live, or the scope was busy before and a timer is
 	 * undecided. */
@@ -99,7 +102,7 @@ struct scope {
 	bool untaught;	     /* it is in timers.untaught */
 	bool moved;	     /* it is in timers.moved */
 	bool recount;	     /* `enough` of its timers is out of date */
-	uint32_t made;	     /* a number that no other scope ever had */
+	uint32_t made;	     /* a number that is unique to this scope */
 };
 
 struct timers {
@@ -128,9 +131,8 @@ struct timers {
 	struct scope scopes[SCOPES_MAX];
 	uint32_t scopes_top; /* scopes from here on were never used */
 	uint32_t made;	     /* number of scopes made so far */
-	/* The place of a scope that is no longer needed may be used for
-	 * another.  Such places are searched for only if scopes_top is at least
-	 * this. */
+	/* A new scope may take the place of a scope that is no longer needed.
+	 * Such a place is searched for only if scopes_top is at least this. */
 	uint32_t spare_from;
 	struct index scope_by_name;
 	/* By scope: the boot time at which time alone next changes its cap. */
@@ -164,7 +166,7 @@ struct timer_facts {
 	int64_t counts_ms; /* when it begins to count, or STAMP_NONE */
 	int64_t created_ms, hold_ms;
 	int64_t first_ms;
-	uint32_t least; /* as in struct timer, or 0 to follow the rules */
+	uint32_t least; /* as in struct timer; 0 to take it from minScaleUp */
 	bool undecided; /* the machine is undecided until counts_ms */
 	bool booting;
 	bool machine;
@@ -188,12 +190,13 @@ timers_scope(const struct timers *ts, uint32_t scope)
  * timer belongs to *ts and is valid until the next put or drop. */
 const struct timer *timers_at(const struct timers *ts, uint32_t id);
 
-/* Takes a machine that is due off the queue.  The caller computes its facts
- * again and calls timers_put.  Returns false if no machine is due. */
+/* Finds a machine that is due, and removes it from the heap `due`.  The caller
+ * computes the machine's facts again and calls timers_put.  Returns false if no
+ * machine is due. */
 bool timers_due(struct timers *ts, int64_t now_ms, uint32_t *id);
 /* Returns the server time at which the next machine is due, or STAMP_NONE. */
 int64_t timers_next_ms(const struct timers *ts);
-/* Returns the boot time at which a cap next changes something, or
+/* Returns the boot time at which time alone next changes a cap, or
  * STAMP_NONE. */
 int64_t timers_cap_next_ms(const struct timers *ts);
 
@@ -218,10 +221,10 @@ uint32_t timers_moved(struct timers *ts);
 bool timers_id_before(const void *ctx, uint32_t a, uint32_t b);
 
 /* Restores a scope from the state of an earlier leader.  The caller has
- * advanced *cap to now.  max_ms is the cap that *cap was measured by, and
+ * advanced *cap to now.  max_ms is the cap under which *cap was computed, and
  * `held` says whether that leader held the scope.  at_ms is the server time of
- * that state: every released-at before it had been applied.  If there is no
- * room for another scope, nothing is done. */
+ * that state: every released-at before it had been applied.  The call does
+ * nothing if there is no room for another scope. */
 void timers_restore(struct timers *ts, const char *name, const struct cap *cap,
 		    int64_t max_ms, bool held, int64_t at_ms, struct now now);
 /* Restores all scopes from the state of a leader that had a single scope.
@@ -256,7 +259,7 @@ void timers_released(struct timers *ts, uint32_t scope, int64_t released_ms,
  * have dropped all timers. */
 void timers_forget(struct timers *ts);
 /* Call this when the API server's clock has jumped by by_ms.  It shifts the
- * moments of the scopes.  The owner puts the timers again with their new
+ * times that the scopes keep.  The owner puts the timers again with their new
  * deadlines. */
 void timers_shift(struct timers *ts, int64_t by_ms);
 /* Tells the table whether releases are possible: we lead, and all lists and

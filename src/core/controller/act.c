@@ -50,7 +50,7 @@ controller_goal(const struct controller *s, uint32_t head, struct now now,
 	    !timers_scope_held(&s->timers, head))
 		return GOAL_CLEAR;
 	/* A drifted machine is cleared although its scope is held.  It stays
-	 * held if a person has set hold-until. */
+	 * held if a hold-until or a ticket holds its NodePool. */
 	if (terms.until_ms == STAMP_NONE && controller_drifts(s, head)) {
 		*why = "drifted";
 		return GOAL_CLEAR;
@@ -85,10 +85,10 @@ half_of(const struct controller *s, const struct entry *e)
 	return h;
 }
 
-/* Returns the half of the claim.  The table may have no room for the claim.  If
- * a read of the claim has then found a hold like ours, the half describes what
- * that read has shown, because the hold beside our mark on the Node may be the
- * claim's own. */
+/* Returns the half of the claim.  If the table has no room for the claim, the
+ * claim may have been read for its Node (ACT_READ_CLAIM).  If that read found a
+ * hold like ours, the half describes what was read, because the hold beside our
+ * mark on the Node may be a copy of it. */
 static struct half
 claim_half(const struct controller *s, const struct entry *claim,
 	   const struct entry *node)
@@ -135,7 +135,7 @@ owner_unseen(const struct controller *s, const struct entry *e)
 }
 
 /* Records for hold_latency_seconds whether a hold still has to be written for
- * the machine.  A write that is backing off counts as still to be made. */
+ * the machine.  A write that is backing off still has to be made. */
 static void
 watch_latency(struct controller *s, uint32_t head, struct half c, struct half n,
 	      enum goal goal)
@@ -215,8 +215,8 @@ content(struct controller *s, const struct half *h, const struct entry *e)
 		writes_content(&s->writes, machines_id(&s->machines, e));
 }
 
-/* Returns whether the claim has yet to get its class.  After the claim's own
- * quiet time its class no longer matters. */
+/* Returns whether the claim's class still has to be written on the claim.
+ * After the claim's own quiet time its class no longer matters. */
 static bool
 lacks_class(const struct controller *s, const struct entry *claim,
 	    struct now now)
@@ -227,9 +227,9 @@ lacks_class(const struct controller *s, const struct entry *claim,
 			  now.server_ms);
 }
 
-/* Describes the action that writes the claim's class.  Returns false if that
- * has to wait.  Classes are written last, because holds must not wait for
- * them. */
+/* Describes the action that writes the claim's class, or that reads the claim
+ * if it has to be read first.  Returns false if the write has to wait.  Classes
+ * are written last, because holds must not wait for them. */
 static bool
 classify(struct controller *s, const struct entry *claim, const struct half *c,
 	 struct now now, struct action *out)
@@ -271,8 +271,8 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 	}
 	e = d.on == KIND_NODE ? node : claim;
 	/* A Node is not held before the claims are listed, because a person's
-	 * hold may be on its claim.  If the list has left out a claim, that may
-	 * be the claim of this Node, so the Node waits as well. */
+	 * hold may be on its claim.  The Node also waits if the list has left
+	 * out a claim, because that may be the claim of this Node. */
 	if (d.act == ACT_HOLD && e->kind == KIND_NODE &&
 	    (!s->views.at[KIND_NODECLAIM].listed ||
 	     (claim == NULL && s->views.settle_boot_ms != 0)))

@@ -9,11 +9,12 @@
 #include "controller_parts.h"
 
 /*
- * Whatever may change what has to be done for a machine puts the machine's head
- * into the queue.  controller_next takes heads out of the queue and returns one
- * action at a time.  Sometimes nothing can be done for a machine now, because
- * something is not seen, or because a write is in flight or backing off.  Such
- * a machine leaves the queue until the event that it waits for puts it back.
+ * Each change that may affect what has to be done for a machine puts the
+ * machine's head into the queue.  controller_next takes heads out of the queue
+ * and returns one action at a time.  Sometimes nothing can be done for a
+ * machine now, because something is not seen, or because a write is in flight
+ * or backing off.  Such a machine leaves the queue until the event that it
+ * waits for puts it back.
  */
 
 struct controller *
@@ -214,7 +215,7 @@ count(struct controller *s, const struct action *a, enum controller_code code)
 		counter_add(s->counters, COUNTER_REPLACEMENTS);
 }
 
-/* Notes the answer to a write for /status. */
+/* Adds the result of a write to the journal. */
 static void
 keep_write(struct controller *s, const struct action *a,
 	   enum controller_code code, int64_t now_ms)

@@ -54,8 +54,9 @@ ahead(const struct nodepool *p, struct now now)
 	return p->released_at_ms > now.server_ms + CLOCK_SHIFT_MS;
 }
 
-/* Returns whether the hold of p was reported with old.  A ticket is reported
- * once, and not each time that it is renewed. */
+/* Returns whether the hold of *p has been reported already, when the NodePool
+ * was as in *old.  A ticket is reported once, and not each time that it is
+ * renewed. */
 static bool
 is_told(const struct nodepool *old, const struct nodepool *p)
 {
@@ -96,7 +97,7 @@ tell_nodepool(struct controller *s, const struct nodepool *old,
 		       nodepool_reason(p));
 }
 
-/* Returns whether a person has asked for a hold or a release. */
+/* Returns whether a person or a ticket has asked for a hold or a release. */
 static bool
 by_hand(const struct nodepool *p)
 {
@@ -106,9 +107,10 @@ by_hand(const struct nodepool *p)
 
 /* --- tickets -------------------------------------------------------------- */
 
-/* Sets what tickets do to the NodePool in this place.  The words name the same
- * ticket as long as it lasts, so that two tickets that are renewed in turns are
- * not reported in turns. */
+/* Sets the members of *p that depend on tickets; p is the NodePool in this
+ * place.  p->ticket keeps naming the same ticket until that ticket ends.
+ * Otherwise two tickets that are renewed alternately would be reported again
+ * and again. */
 static void
 apply_tickets(const struct controller *s, uint32_t place, int64_t now_ms,
 	      struct nodepool *p)
@@ -137,11 +139,13 @@ controller_nodepool_tickets(struct controller *s, uint32_t place,
 
 	apply_tickets(s, place, now.server_ms, &p);
 	(void)nodepools_put(&s->nodepools, &p, s->nodepools.generation[place]);
-	/* The machines were last looked at as of nodepools.ms. */
+	/* The machines were last decided as of s->nodepools.ms.  If the
+	 * NodePool's hold has begun or ended since then, decide them again. */
 	if ((nodepool_until_ms(&old) > s->nodepools.ms) !=
 	    (nodepool_until_ms(&p) > now.server_ms))
 		controller_queue_all(s);
-	/* What is not yet shown in this lead is reported when it is shown. */
+	/* A NodePool that has not been shown in this lead is reported when it
+	 * is shown. */
 	if (!views_leads(&s->views) ||
 	    !controller_was_shown(s, &s->nodepools.at[place]) ||
 	    (strcmp(old.ticket, p.ticket) == 0 &&
@@ -151,8 +155,8 @@ controller_nodepool_tickets(struct controller *s, uint32_t place,
 	controller_turn_by_hand(s, &p, false, now);
 }
 
-/* Takes over what tickets do to a NodePool that is shown again, or finds it out
- * for one that is new in the table. */
+/* Sets the members of *p that depend on tickets.  They are copied from *known,
+ * or computed if `known` is NULL, because the NodePool is new in the table. */
 static void
 keep_tickets(struct controller *s, const struct nodepool *known,
 	     struct nodepool *p, struct now now)
@@ -263,8 +267,8 @@ released_since(const struct controller *s, const struct nodepool_terms *scope)
 	return scope->uncounted ? STAMP_NONE : scope->released_ms;
 }
 
-/* Refreshes the machines of each NodePool whose hold-until or released-at has
- * passed since the last call. */
+/* Refreshes the machines of each NodePool of which a hold-until or a ticket has
+ * ended, or a released-at has come, since the last call. */
 void
 controller_nodepools_turn(struct controller *s, struct now now)
 {
@@ -340,7 +344,7 @@ controller_fresh_nodepool(struct controller *s, const struct nodepool *metadata,
 	/* Take the metadata only if the list or the watch has left something
 	 * out, because then nothing else may show the change.  If the watch has
 	 * shown a NodePool since the list began, the watch may be newer than
-	 * the list.  The next fresh list decides then. */
+	 * the list, so the next fresh list decides. */
 	if (!s->views.at[KIND_NODEPOOL].skipped ||
 	    s->nodepool_lines != s->nodepool_lines_then)
 		return;

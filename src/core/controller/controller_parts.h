@@ -16,16 +16,17 @@
  * set, the function shifts the times in memory. */
 struct now controller_steady(struct controller *s, struct now now);
 /* Forgets the last reading of the clock, so that the next reading counts as no
- * shift.  Call it while the table is empty, because no time in the table would
- * have to be shifted. */
+ * shift.  Call it only while the table is empty, because the times in the table
+ * are not shifted. */
 void controller_steady_forget(struct controller *s);
 
-/* refresh.c.  These two queue the machine of entry `id`, or all machines, so
- * that controller_next decides about them again. */
+/* refresh.c.  controller_queue queues the machine of entry `id`, and
+ * controller_queue_all queues all machines, so that controller_next decides
+ * about them again. */
 void controller_queue(struct controller *s, uint32_t id);
 void controller_queue_all(struct controller *s);
-/* Call this when the facts of the entry have changed.  It sets its machine's
- * timer and queues the machine. */
+/* Call this when the facts of the entry have changed.  It sets the timer of the
+ * entry's machine and queues the machine. */
 void controller_refresh(struct controller *s, uint32_t id, int64_t now_ms);
 /* Removes an object that is gone, and everything that is known about it. */
 void controller_drop(struct controller *s, uint32_t id, struct now now);
@@ -33,9 +34,9 @@ void controller_drop(struct controller *s, uint32_t id, struct now now);
 /* turns.c keeps the history.  No decision depends on it.
  * controller_scope_turned records that the scope has turned.  It returns for
  * how many milliseconds the scope had been held, or -1 if that is unknown.
- * controller_turn_by_hand records what has changed in the NodePool's hold-until
- * and released-at.  `first` means that this lead has not been shown the
- * NodePool before. */
+ * controller_turn_by_hand records what has changed in the NodePool's
+ * hold-until, tickets and released-at.  `first` means that this lead has not
+ * been shown the NodePool before. */
 int64_t controller_scope_turned(struct controller *s, uint32_t scope,
 				struct now now);
 void controller_turn_by_hand(struct controller *s, const struct nodepool *p,
@@ -63,24 +64,26 @@ const char *controller_machine_name(const struct controller *s, uint32_t id);
 void controller_tell_turn(struct controller *s, uint32_t scope, struct now now);
 void controller_tell_news(struct controller *s, struct now now);
 int64_t controller_news_next_boot_ms(const struct controller *s);
-/* Observes hold_latency_seconds of each held scope.  It does so only when no
- * object is left that still has to be held. */
+/* Adds an observation to hold_latency_seconds for each held scope for which it
+ * is still being measured (news.h).  It does nothing while an object still has
+ * to be held. */
 void controller_latency(struct controller *s, struct now now);
 
 /* controller_nodepools.c.  controller_nodepools_listed drops the NodePools that
  * the complete list did not show.  controller_nodepools_turn applies each
- * hold-until and released-at whose time has come.  controller_nodepools_teach
- * sets the cap and the released-at of each scope that timers_untaught
- * returns. */
+ * hold-until, end of a ticket and released-at whose time has come.
+ * controller_nodepools_teach sets the cap and the released-at of each scope
+ * that timers_untaught returns. */
 void controller_nodepools_listed(struct controller *s, struct now now);
 void controller_nodepools_turn(struct controller *s, struct now now);
 void controller_nodepools_teach(struct controller *s, struct now now);
-/* Call this when a fresh list begins.  What the watch shows from now on may be
- * newer than the list. */
+/* Call this when a fresh list of NodePools begins.  It remembers what the watch
+ * has shown so far.  If the watch shows a NodePool later, that may be newer
+ * than the list, so the metadata in the list is not taken. */
 void controller_fresh_nodepools(struct controller *s);
 
-/* Applies the tickets to the NodePool in this place again.  Call it when one of
- * them has begun, moved or ended. */
+/* Computes again until when tickets hold the NodePool in this place.  Call it
+ * when one of these tickets has begun, was changed or has ended. */
 void controller_nodepool_tickets(struct controller *s, uint32_t place,
 				 struct now now);
 
@@ -89,8 +92,8 @@ void controller_nodepool_tickets(struct controller *s, uint32_t place,
  * begins or ends, and controller_fresh_tickets when a fresh list begins. */
 void controller_tickets_listed(struct controller *s, struct now now);
 void controller_tickets_forget(struct controller *s);
-/* Call this when all tickets are known.  It ends, in the history, the holds of
- * those that are gone. */
+/* Call this when all tickets are known.  It adds to the history that the holds
+ * of those tickets have ended that are gone. */
 void controller_tickets_known(struct controller *s, struct now now);
 void controller_fresh_tickets(struct controller *s);
 
@@ -112,10 +115,12 @@ void controller_advance(struct controller *s, struct now now);
  * word. */
 enum goal controller_goal(const struct controller *s, uint32_t head,
 			  struct now now, const char **why);
-/* Returns whether the machine has drifted and may therefore not be held for its
- * scope. */
+/* Returns whether the machine has drifted and is therefore not held for its
+ * scope (DRIFT_ALLOW). */
 bool controller_drifts(const struct controller *s, uint32_t head);
-/* These two return true if they found an action that may be done now. */
+/* controller_act_on finds an action for one machine, and controller_start_fresh
+ * the next fresh list.  Both return true if there is one that may be done
+ * now. */
 bool controller_act_on(struct controller *s, uint32_t head, struct now now,
 		       struct action *out);
 bool controller_start_fresh(struct controller *s, struct now now,

@@ -33,10 +33,12 @@ struct controller {
 	struct nodepools nodepools;
 	struct tickets tickets;
 	/* Lists of NodePools up to this generation were made before this lead.
-	 * The NodePools that they showed were not reported in this lead. */
+	 * A NodePool that no later list has shown was not reported in this
+	 * lead. */
 	uint32_t nodepools_before;
-	/* How many NodePools the list and the watch have shown, and how many
-	 * they had shown when the latest fresh list of NodePools began. */
+	/* Number of times that the list and the watch have shown a NodePool, up
+	 * to now and up to the beginning of the latest fresh list of
+	 * NodePools. */
 	uint64_t nodepool_lines, nodepool_lines_then;
 	uint64_t ticket_lines, ticket_lines_then; /* the same for tickets */
 
@@ -77,8 +79,8 @@ struct controller {
 	/* The server time that controller_steady last returned, or STAMP_NONE
 	 * if it has returned none in this lead. */
 	int64_t last_ms;
-	/* How many ms server time is ahead of boot time.  Small differences are
-	 * followed slowly. */
+	/* Server time minus boot time, in ms.  It follows small changes
+	 * slowly. */
 	int64_t ahead_ms;
 	/* Boot time of the last adjustment of ahead_ms. */
 	int64_t slewed_boot_ms;

@@ -6,14 +6,15 @@
 #include "controller_parts.h"
 
 /*
- * This file takes the tickets (docs/rules.md#tickets) that the list and the
- * watch show (controller_ticket), and those that the fresh list before a
- * release shows (controller_fresh_ticket).  What a ticket changes is applied to
- * the NodePools that it names (controller_nodepool_tickets).
+ * This file handles the tickets (docs/rules.md#tickets).  controller_ticket
+ * takes those that the list and the watch show, and controller_fresh_ticket
+ * those that the fresh list before a release shows.
+ * controller_nodepool_tickets then applies the change to each NodePool that the
+ * ticket names.
  */
 
-/* Applies the tickets again to the NodePools that this one holds, or held until
- * now. */
+/* Computes again until when tickets hold each NodePool that this ticket holds,
+ * or has held until now (`before`). */
 static void
 update_all(struct controller *s, const struct ticket_entry *e,
 	   const uint64_t before[SCOPES_MAX / 64], struct now now)
@@ -131,9 +132,9 @@ controller_fresh_tickets(struct controller *s)
 	s->ticket_lines_then = s->ticket_lines;
 }
 
-/* Returns whether the ticket adds nothing to what is held at this moment.  If
- * its known end comes while no line shows the renewal, the next fresh list
- * decides. */
+/* Returns whether the table has the ticket in force, with the same NodePools,
+ * so that the fresh list adds nothing for the moment.  If the end in the table
+ * comes before a watch line shows the renewal, the next fresh list decides. */
 static bool
 is_in_force(const struct ticket_entry *known, const struct ticket *t,
 	    int64_t now_ms)
@@ -153,12 +154,13 @@ controller_fresh_ticket(struct controller *s, const struct ticket *t,
 	    ticket_until_ms(t, now_ms) <= now_ms ||
 	    (known == NULL && s->views.at[KIND_TICKET].full))
 		return;
-	/* Tickets that are renewed all the time must not stop the release of
-	 * what they do not hold. */
+	/* A mere renewal does not stop a release.  Otherwise frequent renewals
+	 * would always stop the release of machines that the ticket does not
+	 * hold. */
 	if (!is_in_force(known, t, now_ms))
 		release_unknown(&s->release);
 	/* If the watch has shown a ticket since the list began, the watch may
-	 * be newer than the list.  The next fresh list decides then. */
+	 * be newer than the list, so the next fresh list decides. */
 	if (s->ticket_lines != s->ticket_lines_then)
 		return;
 	controller_ticket(s, t, now);

@@ -12,8 +12,9 @@
  * Three of its values are not times: COUNTS_ALWAYS (the machine counts
  * already), COUNTS_LATER, and STAMP_NONE (the machine does not count). */
 #define COUNTS_ALWAYS (STAMP_NONE + 1)
-/* It is unknown until all NodeClaims are listed and, with a share as
- * minScaleUp, until all machines are known. */
+/* It is not known yet whether the machine counts.  It becomes known once all
+ * NodeClaims are listed and, if minScaleUp is a percentage, once all machines
+ * are known. */
 #define COUNTS_LATER INT64_MAX
 
 /* Returns a machine's deadline, the server time at which its own quiet time

@@ -7,7 +7,7 @@
 #include "controller_parts.h"
 
 /*
- * This file counts the machines for /status and the metrics.  It looks at one
+ * This file counts the machines for /status and the metrics.  It counts one
  * slice of them at a time, so that the owner can release its lock in between.
  * Every count has a number, `turn`.  Entries with the number of another count
  * are taken as empty, so a new count has nothing to clear.
@@ -16,12 +16,12 @@
 /* A slice has fewer NodePools than objects, because each NodePool is compared
  * with the configuration's patterns. */
 #define NODEPOOLS_SLICE (STATUS_SLICE / 8)
-#define PLACES (SCOPES_MAX / 2 * 3) /* more than there can be NodePools */
+#define PLACES (SCOPES_MAX / 2 * 3) /* more than the number of NodePools */
 
 struct place {
 	uint32_t turn; /* the count that used it last */
-	uint32_t ref;  /* to the NodePool's name */
-	bool by_hand;  /* a hold-until holds it */
+	uint32_t ref; /* reference to the NodePool's name in machines.strings */
+	bool by_hand; /* a hold-until or a ticket holds it */
 	struct nodepool_figures n;
 };
 
@@ -33,12 +33,12 @@ struct busiest {
 
 struct figures {
 	uint32_t turn;	      /* number of this count */
-	uint32_t at;	      /* the next id to look at */
-	uint32_t nodepool_at; /* the next NodePool */
-	uint32_t used;	      /* places of this count */
+	uint32_t at;	      /* the next id to count */
+	uint32_t nodepool_at; /* place of the next NodePool to count */
+	uint32_t used;	      /* number of places that this count uses */
 	uint32_t machines;
-	uint32_t by_hand[KIND_COUNT];	/* objects that we hold in NodePools
-					   that a hold-until holds */
+	/* Number of objects that we hold in NodePools with by_hand. */
+	uint32_t by_hand[KIND_COUNT];
 	struct hand_holds hand;		/* of all NodePools */
 	struct place nodepools[PLACES]; /* hashed by ref */
 	struct busiest scopes[SCOPES_MAX];

@@ -7,10 +7,11 @@
 #include "controller_parts.h"
 
 /*
- * This file takes the fresh lists before a release, and what a GET has brought.
- * Both may show a NodeClaim by its metadata only.  A claim that lists and
- * watches leave out is known by its metadata only, and counts as a machine that
- * is not ready (docs/rules.md#objects-that-are-too-large).
+ * This file handles the items of the fresh lists before a release, and the
+ * objects that a GET has read.  Both may show only the metadata of a NodeClaim.
+ * A claim that lists and watches leave out is known by its metadata only, and
+ * counts as a machine that is not ready
+ * (docs/rules.md#objects-that-are-too-large).
  */
 
 /* Adds to the metadata what else the table knows of the claim.  If the table
@@ -36,8 +37,8 @@ add_known(const struct controller *s, struct object *claim)
 		 machines_other_name(&s->machines, e));
 }
 
-/* Takes an unread claim into the table.  If it is there already, takes over
- * what is new in its metadata. */
+/* Puts an unread claim into the table.  If the table has it already, updates it
+ * by its metadata. */
 static void
 take_unread(struct controller *s, const struct object *metadata, struct now now)
 {
@@ -51,8 +52,9 @@ take_unread(struct controller *s, const struct object *metadata, struct now now)
 		unread_put(&s->unread, id);
 }
 
-/* Returns whether the table has another version of the claim, and the claim is
- * not ready in the table.  Its deadline may then have moved. */
+/* Returns whether the table has another version of the claim, in which the
+ * claim is not ready.  The claim's deadline may have moved since that
+ * version. */
 static bool
 is_behind(const struct controller *s, uint32_t id, const struct object *claim)
 {
@@ -62,8 +64,8 @@ is_behind(const struct controller *s, uint32_t id, const struct object *claim)
 	       !machines_rv_is(&s->machines, e, claim->rv);
 }
 
-/* Returns whether the claim is not known to be launched, and is too young to
- * count without that. */
+/* Returns whether the claim is not known to be launched, and is still too young
+ * to count in that case (LAUNCH_GRACE_MS). */
 static bool
 is_young(const struct entry *e, int64_t now_ms)
 {
@@ -85,8 +87,8 @@ unread_stops(struct controller *s, const char *uid, struct now now)
 }
 
 /* A claim that the table does not know stops the release, and so does a change
- * of a claim that is not ready.  If lists and watches leave out the claim, the
- * table takes it from here, so the next fresh list shows nothing new. */
+ * of a claim that is not ready.  A claim that lists and watches leave out is
+ * put into the table here, so that the next fresh list shows nothing new. */
 void
 controller_fresh(struct controller *s, const struct object *claim,
 		 struct now now)
@@ -100,7 +102,7 @@ controller_fresh(struct controller *s, const struct object *claim,
 			release_unknown(&s->release);
 		return;
 	}
-	/* If the table is full, an unknown claim shows nothing. */
+	/* If the table is full, a claim that it lacks is no news. */
 	if (claim->deleting || (id == NO_ID && v->full) ||
 	    (id != NO_ID && !is_behind(s, id, claim)))
 		return;
@@ -159,9 +161,9 @@ controller_fresh_done(struct controller *s, enum kind kind,
 	}
 }
 
-/* Takes over what a GET brought.  If the watch has said more since the GET was
- * sent, the object may be older than what the table knows.  Then it is
- * ignored, and the object is looked at again. */
+/* Puts the object that a GET has read into the table.  The object is ignored if
+ * the watch has shown a change since the GET was sent, because the table may
+ * then be newer.  In either case controller_done queues the machine again. */
 void
 controller_found(struct controller *s, const struct action *a,
 		 const struct object *o, bool whole, struct now now)

@@ -26,7 +26,7 @@
 #define TERM "term="
 #define END_BYTES (sizeof("since=\n") + STAMP_BYTES)
 #define LINE_BYTES 640 /* the longest line that we write has 450 */
-#define AHEAD_MS 5000  /* how far the clocks of two API servers may differ */
+#define AHEAD_MS 5000  /* how far the clocks of two API servers may be apart */
 
 static const char *
 mode_of(const struct rules *r)
@@ -143,7 +143,7 @@ next_line(const char **text, char line[LINE_BYTES])
 	return true;
 }
 
-/* Ends the word at *p and returns it; *p moves on to the next. */
+/* Ends the word at *p with a NUL and returns it.  Moves *p to the next word. */
 static char *
 next_word(char **p)
 {
@@ -269,9 +269,9 @@ add_turns(struct journal *h, const char *text, int64_t now_ms)
 
 	while (n < JOURNAL_KEPT && next_turn(&p, now_ms, &last_ms, &t))
 		n++;
-	/* The text is right about the time that it covers.  Our own turns of
-	 * that time give way, because some of them may not have been written
-	 * before our lead ended. */
+	/* For the time that the text covers, only its turns count.  Our own
+	 * turns of that time are dropped, because they may include some that
+	 * were never written before our lead ended. */
 	while (n > 0 && h->turns_n > h->turns_first &&
 	       h->turns[(h->turns_n - 1) % JOURNAL_TURNS].at_ms / 1000 * 1000 >=
 		       last_ms)
@@ -284,7 +284,8 @@ add_turns(struct journal *h, const char *text, int64_t now_ms)
 		h->turns[(h->turns_n - 1 - i) % JOURNAL_TURNS] = t;
 }
 
-/* Reads the first line.  Returns -1 if the text is of no use to this leader. */
+/* Reads the first line.  Returns -1 if it names another mode or another kind of
+ * scope.  *follows becomes whether no leader led between its writer and us. */
 static int
 read_lead(char *line, const struct journal_lead *l, bool *follows)
 {

@@ -14,12 +14,12 @@
  * a comment says otherwise.  Not thread-safe.
  */
 struct scope_news {
-	/* The scope's own number.  If another scope takes its place, the news
-	 * begin anew. */
+	/* `made` of the scope (struct scope).  If another scope takes its place
+	 * in the table, the other members start anew. */
 	uint32_t made;
 	/* Whether its quiet time may have moved since the last report. */
 	bool moved;
-	/* Whether it is held, but no report has told until when. */
+	/* Whether it is held, but no report has said until when. */
 	bool untold;
 	bool listed; /* Whether it is in news.scopes. */
 	/* Whether hold_latency_seconds is still being measured, because not
@@ -34,18 +34,19 @@ struct scope_news {
 
 /* A zeroed struct has no news. */
 struct news {
-	bool latency_open; /* some scope's latency may still be open */
+	bool latency_open; /* some scope may have latency_open */
 	uint32_t n;
 	uint32_t scopes[SCOPES_MAX]; /* the scopes that may have something to
 					report */
 	struct scope_news at[SCOPES_MAX]; /* by scope */
 };
 
-/* Returns what is kept of the scope. */
+/* Returns what is kept of the scope.  If another scope had the place before,
+ * starts anew. */
 struct scope_news *news_of(struct news *n, const struct timers *ts,
 			   uint32_t scope);
-/* news_read does the same for readers.  It returns an empty struct if nothing
- * was reported of the scope. */
+/* news_read does the same, but changes nothing.  It returns an empty struct if
+ * nothing was reported of the scope. */
 const struct scope_news *news_read(const struct news *n,
 				   const struct timers *ts, uint32_t scope);
 /* Adds the scope to n->scopes if it is not there. */

@@ -6,8 +6,8 @@
 
 /* This file computes what the timer table has to know of a machine: its
  * deadline, and the time from which it counts
- * (docs/rules.md#each-machine-has-its-own-quiet-time).  Code that changes one
- * of them calls controller_refresh. */
+ * (docs/rules.md#each-machine-has-its-own-quiet-time).  Code that changes a
+ * fact on which these depend calls controller_refresh. */
 
 void
 controller_queue(struct controller *s, uint32_t id)
@@ -78,8 +78,8 @@ after_reboot(const struct controller *s, const struct entry *e,
 					       e->ready_ms, terms);
 }
 
-/* Returns until when the machine is undecided.  With a share as minScaleUp, no
- * machine comes to count while the number of machines is unknown. */
+/* Returns until when the machine is undecided.  If minScaleUp is a percentage,
+ * no machine comes to count while the number of machines is unknown. */
 static int64_t
 undecided_ms(const struct controller *s, uint32_t head,
 	     const struct entry *claim)
@@ -93,8 +93,9 @@ undecided_ms(const struct controller *s, uint32_t head,
 		       : replacements_undecided_ms(&s->replacements, claim);
 }
 
-/* Returns the machine's deadline and the moment from which it counts
- * (docs/rules.md#launch-failures-hold-nobody-else). */
+/* Returns the machine's deadline, the moment from which it counts
+ * (docs/rules.md#launch-failures-hold-nobody-else), and the other facts for
+ * timers_put. */
 static struct timer_facts
 facts_of(const struct controller *s, uint32_t head,
 	 const struct nodepool_terms *terms, int64_t now_ms)
@@ -123,7 +124,7 @@ facts_of(const struct controller *s, uint32_t head,
 		f.deadline_ms = f.counts_ms = STAMP_NONE;
 	} else if (until > now_ms) {
 		f.undecided = true;
-		f.counts_ms = until; /* to be looked at again */
+		f.counts_ms = until; /* the facts are computed again then */
 	}
 	return f;
 }
@@ -185,8 +186,8 @@ controller_drop(struct controller *s, uint32_t id, struct now now)
 	writes_drop(&s->writes, id);
 	machines_drop(&s->machines, id, &t);
 	unread_end(&s->unread, id);
-	/* A head that is dropped stays in the queue and is passed over
-	 * there. */
+	/* If the id is queued, it stays in the queue, where take_action skips
+	 * it. */
 	release_not_due(&s->release, id);
 	for (uint32_t i = 0; i < t.n; i++)
 		controller_refresh(s, t.id[i], now.server_ms);

@@ -5,7 +5,8 @@
 
 #include "core/base/limits.h"
 
-/* The lists in their order.  The last one is made only if tickets count. */
+/* The fresh lists, in the order in which they are made.  The last one is made
+ * only if tickets are enabled. */
 static const enum kind lists[] = {KIND_NODECLAIM, KIND_NODEPOOL, KIND_TICKET};
 
 int
@@ -107,8 +108,8 @@ release_unknown(struct release *r)
 	r->unknown++;
 }
 
-/* Moves the next try to the moment from which the release goes on without
- * tickets, if the backoff would end after it. */
+/* Shortens the backoff so that it does not end after the moment from which the
+ * release goes on without tickets. */
 static void
 try_in_time(struct release *r, int64_t boot_ms)
 {
@@ -119,8 +120,8 @@ try_in_time(struct release *r, int64_t boot_ms)
 		r->not_before_boot_ms = at;
 }
 
-/* Asks for the lists again, because one failed or showed what the table does
- * not know. */
+/* Requests the lists again, because one failed or showed something that the
+ * table does not know. */
 static enum release_result
 again(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
       struct pace *pace, struct notes *notes)
@@ -135,16 +136,17 @@ again(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 		try_in_time(r, boot_ms);
 		return RELEASE_WAITS;
 	}
-	/* Machines that older lists allowed to be released wait as well. */
+	/* Machines that earlier lists allowed to release have to wait again. */
 	r->done_boot_ms = 0;
 	notes_put(notes, NOTE_STOPPED, object_kind_name(kind))->as.objects =
 		r->unknown;
-	/* The watch should have shown by now what the list showed. */
+	/* After so many tries, the watch should have shown what the list
+	 * showed. */
 	return r->tries % FRESH_TRIES == 0 ? RELEASE_MISTRUSTS : RELEASE_WAITS;
 }
 
-/* The list of tickets has failed.  Returns whether the release goes on without
- * it, because it has failed for FRESH_TICKETS_MS. */
+/* Call this when the list of tickets has failed.  Returns whether the release
+ * goes on without it, because it has failed for FRESH_TICKETS_MS. */
 static bool
 goes_without(struct release *r, int64_t boot_ms, struct notes *notes)
 {
@@ -172,8 +174,8 @@ release_done(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 	}
 	if (!ok)
 		r->failed = object_kind_name(kind);
-	/* If the view was lost in between, the lists start from the
-	 * beginning. */
+	/* If something was not seen in between (release_unseen), the lists
+	 * start again with the NodeClaims. */
 	if (ok && kind != KIND_NODECLAIM && r->good == 0) {
 		r->wanted = true;
 		return RELEASE_WAITS;

@@ -33,17 +33,19 @@
  */
 struct release {
 	bool wanted, in_flight;
-	bool tickets;	       /* Whether the tickets are listed, too. */
-	bool without;	       /* A note has told that tickets are missing. */
-	unsigned good;	       /* number of the lists that are done */
-	const char *failed;    /* the kind that could not be listed, or NULL */
+	bool tickets;  /* the tickets are listed, too */
+	bool without;  /* a note has reported that tickets are missing */
+	unsigned good; /* number of fresh lists that are complete and good */
+	/* Name of the kind that could not be listed, or NULL. */
+	const char *failed;
 	int64_t begun_boot_ms; /* when the latest list of NodeClaims began */
 	int64_t done_boot_ms;  /* when the last good lists began, or 0 */
 	int64_t not_before_boot_ms;
-	/* When the first lists began of which that of tickets failed, or 0. */
+	/* While the list of tickets fails: when the round of lists began in
+	 * which it first failed.  Otherwise 0. */
 	int64_t failing_boot_ms;
-	/* How many objects this list shows in a state that the table does not
-	 * know. */
+	/* Number of objects that the present list shows in a state that the
+	 * table does not know. */
 	unsigned unknown;
 	unsigned tries;
 	/* By id: since when the machine is due to be released; 0 if it is
@@ -59,12 +61,13 @@ void release_free(struct release *r);
  * flight stays in flight until its answer. */
 void release_forget(struct release *r);
 
-/* Tell that the machine with this head has to be released, or no longer has to.
- * The first release_due sets since when the release is due. */
+/* release_due records that the machine with this head has to be released.  Its
+ * first call sets since when.  release_not_due records that the machine no
+ * longer has to be released. */
 void release_due(struct release *r, uint32_t id, int64_t boot_ms);
 void release_not_due(struct release *r, uint32_t id);
-/* Returns whether the machine, which is due, may be released now.  If it may
- * not, a list is wanted from now on. */
+/* Returns whether the machine, whose release is due, may be released now.
+ * Otherwise requests the fresh lists. */
 bool release_may(struct release *r, uint32_t id);
 
 /* Returns a machine that is due and waits for lists, and forgets that it waits.
@@ -72,29 +75,30 @@ bool release_may(struct release *r, uint32_t id);
  * NO_ID. */
 uint32_t release_take(struct release *r);
 
-/* Asks for the lists although no machine has to be released. */
+/* Requests the lists although no machine has to be released. */
 void release_want(struct release *r);
 
-/* Call this when something is not seen.  A fresh list of the NodeClaims that
- * has come already then no longer counts. */
+/* Call this when something is not seen.  The fresh lists of this round that are
+ * already complete then no longer count. */
 void release_unseen(struct release *r);
 /* Returns whether a list has to be sent now.  If so, it counts as in flight,
  * and *kind is KIND_NODECLAIM, KIND_NODEPOOL or KIND_TICKET.  Call it only
  * while everything is seen. */
 bool release_start(struct release *r, int64_t boot_ms, enum kind *kind);
-/* Returns how many objects a page of the next list has.  After a list that
- * failed there are fewer, because a page may have been too large for the time
- * that a call is given. */
+/* Returns how many objects a page of the next list has.  After a failed list
+ * there are fewer, because a page may have been too large to come within the
+ * timeout of a call. */
 unsigned release_page(const struct release *r);
 /* Call this when the list in flight shows something that the table does not
  * know. */
 void release_unknown(struct release *r);
 
 enum release_result {
-	RELEASE_WAITS,	   /* it waits for another list */
-	RELEASE_GOOD,	   /* machines that were due may be released */
-	RELEASE_MISTRUSTS, /* it waits, and the watch has missed something, so
-			      its list is wanted as well */
+	RELEASE_WAITS, /* it waits for another list */
+	RELEASE_GOOD,  /* machines that were due may be released */
+	/* It waits.  The watch has missed something, so the kind has to be
+	 * listed again. */
+	RELEASE_MISTRUSTS,
 };
 /* Takes the answer to the list in flight.  `ok` says whether the list is
  * complete. */

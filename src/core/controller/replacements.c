@@ -121,7 +121,8 @@ replacements_undecided_ms(const struct replacements *r,
 
 /* Remembers when a claim was disrupted.  Only the latest moments are kept: an
  * earlier one matters only to claims that were created soon after it, and these
- * have been decided on already.  Returns whether this moment is news. */
+ * have been decided on already.  Returns whether this moment was not remembered
+ * before. */
 static bool
 remember(struct replacements *r, const char *uid, int64_t ms)
 {
@@ -148,7 +149,8 @@ remember(struct replacements *r, const char *uid, int64_t ms)
 	return true;
 }
 
-/* Takes over the reason in Karpenter's Event if the Event can be believed. */
+/* Takes over the reason in Karpenter's Event if the Event can be believed.
+ * Returns whether it can. */
 static bool
 believe(const struct replacements *r, struct entry *e)
 {
@@ -204,7 +206,8 @@ replacements_track(struct replacements *r, uint32_t id, const struct object *o)
 
 	if (!ignores(r) || e->kind != KIND_NODECLAIM)
 		return false;
-	/* With MODE_OBSERVE no object shows that its class was reported. */
+	/* With MODE_OBSERVE the class is not written, so the object does not
+	 * show that it was reported. */
 	e->classed = o->replaces[0] != '\0' ||
 		     (e->classed && r->rules->mode == MODE_OBSERVE);
 	said = disruption_events_take(&r->disruption_events, o->uid);
@@ -303,16 +306,16 @@ replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 	e->deletion_seen = true;
 	if (deleted_ms == STAMP_NONE)
 		deleted_ms = now_ms;
-	/* Karpenter chose to remove a disrupted claim, so load that comes
-	 * back is new.  A claim of a NodePool that is left out belongs to no
-	 * scope. */
+	/* Karpenter removes a disrupted claim by its own choice, so no later
+	 * claim counts as its substitute.  A claim of a NodePool that is left
+	 * out belongs to no scope. */
 	if (e->disrupted ||
 	    nodepools_terms(r->nodepools, nodepool, now_ms).uncounted)
 		return;
 	if (e->ready_ms == STAMP_NONE && !e->rebooted &&
 	    substitutes(machines_replaces(r->machines, e)) == NULL)
 		deleted_early(r, e, deleted_ms, now_ms);
-	else if (!gone) /* Once it is gone, the reason is unknown. */
+	else if (!gone) /* Once the claim is gone, the reason is unknown. */
 		deletions_put(&r->deletions, uid, nodepool, deleted_ms);
 }
 

@@ -16,18 +16,18 @@
  * Finds out which claims Karpenter made to replace others, and from when on a
  * claim counts as a scale-up (docs/rules.md#replacements).
  *
- * For consolidation and drift, Karpenter's Event says so, whenever it comes.
- * The reason in the Event is then written on the claim.  The Event is believed
- * only if another claim was marked for disruption shortly before, because
- * anybody who may create Events could write one.  Until the Event comes, a
- * claim may be undecided.
+ * If a claim was made because of consolidation or drift, an Event of Karpenter
+ * says so, which may come before or after the claim.  The reason in the Event
+ * is then written on the claim.  The Event is believed only if another claim
+ * was marked for disruption shortly before, because anybody who may create
+ * Events could write one.  Until the Event comes, a claim may be undecided.
  *
  * A claim for the pods of a machine that expired, was interrupted or was
  * deleted by hand looks like any other.  Such a claim is matched with the
  * deletion once, when the claim comes to count.
  *
  * The class of a claim is in the claim's entry of the table.  The functions
- * return which machines have to be looked at again, and leave that to the
+ * return which machines have to be refreshed, and leave the refresh to the
  * caller.  All moments are server time.  Not thread-safe.
  */
 
@@ -54,10 +54,10 @@ struct replacements {
 	struct retries retries;
 };
 
-/* Initializes the other members.  Before that, the caller sets the pointers and
- * initializes `machines`.  What the pointers point to outlives *r.  `seed` is
- * the seed of disruption_events.  Returns -1 if there is no memory; call
- * replacements_done in either case. */
+/* Initializes all members except the pointers.  The caller has set the
+ * pointers, and has initialized *machines.  What the pointers point to outlives
+ * *r.  `seed` is the seed of disruption_events.  Returns -1 if there is no
+ * memory; call replacements_done in either case. */
 int replacements_init(struct replacements *r, uint64_t seed);
 void replacements_done(struct replacements *r);
 /* Forgets everything.  Call it when a lead begins or ends. */

@@ -6,8 +6,7 @@
 #include "controller_parts.h"
 #include "figures.h"
 
-/* This file hands out the notes, and the figures for the metrics and the
- * Events. */
+/* This file hands out the notes, and what the metrics and the Events report. */
 
 bool
 controller_note(struct controller *s, struct note *out)

@@ -73,9 +73,9 @@ least_of(const struct retries *t, const struct entry *claim)
 		       : least;
 }
 
-/* Returns the place of this claim's boot, or else a free one, or NULL if there
- * is none.  A claim that was found gone can be shown once more, by a watch that
- * is behind, and then be deleted again. */
+/* Returns the place of this claim's boot, or else a free place, or else NULL.
+ * A claim that was found gone can be shown once more, by a watch that is
+ * behind, and then be deleted again. */
 static struct retry *
 place_for(struct retries *t, const char *uid, int64_t now_ms)
 {
@@ -125,8 +125,9 @@ retries_put(struct retries *t, const struct entry *claim, int64_t deleted_ms,
 	retry_refresh(t, r, now_ms);
 }
 
-/* Returns whether this boot can have a next try.  It cannot once it has been
- * released or its own time is over; a later claim is then a new scale-up. */
+/* Returns whether this boot can have a next try.  It cannot once it was
+ * released by hand or its own deadline has passed.  A later claim is then a new
+ * scale-up. */
 static bool
 goes_on(const struct retries *t, const struct retry *r, int64_t now_ms)
 {

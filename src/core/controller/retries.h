@@ -14,12 +14,12 @@
 /*
  * Keeps the boots that failed (docs/rules.md#boots-that-are-tried-again).
  * Karpenter deletes a claim that does not become ready and makes another: the
- * same scale-up, tried again.  So that its scope is not released in between,
- * the machine goes on counting for a minute at most, or until a claim that was
- * created after its deletion has come to count.  Its timer stands in the timer
- * table, under an id behind those of the machines.  Moments are server time.
- * If there is no room, a boot is not remembered, and its machine no longer
- * counts.  Not thread-safe.
+ * same scale-up, tried again.  The machine goes on counting, so that its scope
+ * is not released in between.  It does so until a claim that was created after
+ * its deletion has come to count, but for a minute at most.  Its timer stands
+ * in the timer table, under an id behind those of the machines.  Moments are
+ * server time.  If there is no room, a boot is not remembered, and its machine
+ * no longer counts.  Not thread-safe.
  */
 struct retry {
 	bool used;
@@ -27,7 +27,7 @@ struct retry {
 	char name[NAME_BYTES], uid[UID_BYTES];
 	int64_t created_ms;	/* when the scale-up's first try was created */
 	int64_t own_created_ms; /* when this claim was created */
-	int64_t until_ms;	/* until when the boot counts at most */
+	int64_t until_ms; /* the latest time until which the boot counts */
 	/* The stamps as they are written on the claim. */
 	int64_t created_stamp_ms, deleted_stamp_ms;
 	uint32_t least; /* as in struct timer */
@@ -40,7 +40,7 @@ struct retries {
 	const struct nodepools *nodepools;
 	const struct machines *machines;
 	struct timers *timers;
-	uint32_t first_id; /* the first id of their timers */
+	uint32_t first_id; /* id of the first boot's timer */
 	struct retry at[RETRIES_MAX];
 };
 

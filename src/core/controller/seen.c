@@ -3,8 +3,8 @@
 
 #include "controller_parts.h"
 
-/* This file takes what the watchers see, and whether we lead, into the table,
- * and queues the machines that this touches. */
+/* This file puts what the watchers see into the table, and queues the machines
+ * that are affected.  It also begins and ends our lead. */
 
 void
 controller_lead(struct controller *s, bool leads, struct now now)
@@ -15,8 +15,8 @@ controller_lead(struct controller *s, bool leads, struct now now)
 		if (machines_at(&s->machines, id)->used)
 			controller_drop(s, id, now);
 	replacements_forget(&s->replacements);
-	/* Discard the turns of these drops: the machines were only forgotten,
-	 * which does not mean that a scope got quiet. */
+	/* Discard the turns that these drops caused: no scope has become quiet,
+	 * because its machines were only forgotten. */
 	while (timers_turned(&s->timers, now) != NO_ID)
 		;
 	news_forget(&s->news);
@@ -43,8 +43,8 @@ controller_listing(struct controller *s, enum kind kind)
 }
 
 /* Call this when all NodeClaims are known.  It judges those that were undecided
- * until now and computes all timers again: a Node without a claim may no longer
- * count as a machine. */
+ * until now.  It also has all timers computed again, because it may have
+ * changed whether a Node without a claim counts as a machine. */
 void
 controller_claims_known(struct controller *s, struct now now)
 {
@@ -110,10 +110,10 @@ controller_listed(struct controller *s, enum kind kind, bool served,
 	const struct view *v = &s->views.at[kind];
 
 	if (!v->listing)
-		return; /* the list began before the lead changed */
+		return; /* the list began before the present lead */
 	now = controller_steady(s, now);
 	if (!v->listed)
-		controller_queue_all(s); /* Nodes wait for the claims */
+		controller_queue_all(s); /* Nodes wait for the list of claims */
 	views_list_end(&s->views, kind);
 	if (served && v->skipped)
 		keep_stale(s, kind, now);
@@ -167,7 +167,7 @@ controller_wants_list(struct controller *s, enum kind kind)
 }
 
 /* Call this when a claim was disrupted.  The claim that replaces it may have
- * been seen before it. */
+ * been seen earlier, so the Events about such claims are judged again. */
 static void
 look_back(struct controller *s, int64_t disrupted_ms, int64_t now_ms)
 {

@@ -24,7 +24,8 @@
  */
 
 #define CLUSTER_NAME "*" /* no NodePool can have this name */
-/* Claims without the label.  No NodePool can have this name, either. */
+/* The scope of machines without a NodePool.  No NodePool can have this name,
+ * either. */
 #define UNLABELLED_NAME "-"
 #define NOTHING "none"
 #define LEFT_OUT "left-out"
@@ -240,8 +241,8 @@ read_scope(const char **text, struct kept *k)
 }
 
 /* Returns the scope's cap as far as it is known.  A NodePool that has not been
- * seen yet may have a cap of its own, and its debt must not be forgotten until
- * then. */
+ * seen yet may have a cap of its own.  Until that cap is known, no part of the
+ * debt may be lost. */
 static int64_t
 max_of(const struct controller *s, const char *name, bool held)
 {
@@ -254,9 +255,9 @@ max_of(const struct controller *s, const char *name, bool held)
 	return max_ms > 0 && !held ? max_ms : DURATION_MS_MAX;
 }
 
-/* Brings the scope's state up to now.  For the time in which its writer still
- * led, debt and window change as the writer would have changed them.  After
- * that only the debt of a held scope grows. */
+/* Updates the scope's state to the present time.  For the time in which its
+ * writer still led, debt and window change as the writer would have changed
+ * them.  After that only the debt of a held scope grows. */
 static void
 kept_settle(struct kept *k, const struct cap_rules *r, int64_t renewed_ms,
 	    struct now now)
@@ -298,7 +299,8 @@ restore_other(struct controller *s, struct kept *k, int64_t renewed_ms,
 	} else if (s->rules.scope == SCOPE_NODEPOOL) {
 		struct cap_rules r = s->rules.cap;
 
-		/* A NodePool's own cap may be higher, or the only one. */
+		/* A NodePool's own cap may be higher, or there may be no other
+		 * cap. */
 		if (k->course == COURSE_HELD)
 			r.max_ms = DURATION_MS_MAX;
 		kept_settle(k, &r, renewed_ms, now);

@@ -8,11 +8,11 @@
 #include "figures.h"
 
 /*
- * This file makes the reports for /status: the whole, one scope, one NodePool,
- * one machine, and all machines one after another.  It only reads the
- * controller.  A report looks at a bounded number of machines, because the
- * owner holds its lock meanwhile.  Totals over all machines come from
- * figures.c, which has counted them before.
+ * This file makes the reports for /status: on the whole controller, on one
+ * scope, NodePool, ticket or machine, and on all machines one after another.
+ * It only reads the controller.  A report looks at a bounded number of
+ * machines, because the owner holds its lock meanwhile.  Totals over all
+ * machines come from figures.c, which has counted them before.
  */
 
 /* Returns a moment of boot time as server time, or STAMP_NONE if it is 0 or in
@@ -314,7 +314,8 @@ fill_half(const struct controller *s, const struct entry *e, struct now now,
 	if (e->mark == MARK_TIME)
 		out->mark_ms = e->mark_ms;
 	out->in_flight = state == WRITE_IN_FLIGHT || state == WRITE_SHOWN;
-	/* A write whose time has come waits for its turn. */
+	/* Once its backoff is over, the write waits in the queue and has no
+	 * time at which it is tried again. */
 	if (writes_backing_off(&s->writes, id) &&
 	    heap_has(&s->writes.later, place - 1))
 		out->again_ms =

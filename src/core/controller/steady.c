@@ -8,8 +8,8 @@
 
 /* Shifts all moments in memory, because the API server's clock was set or
  * another API server answers.  So everything that has begun still takes as long
- * as before.  Before everything was seen once, the machines' times are instead
- * taken from their objects again, because the first answers may come from a
+ * as before.  Until everything was seen once, the machines' times are taken
+ * from their objects again instead, because the first answers may come from a
  * wrong clock. */
 static void
 shift(struct controller *s, int64_t by_ms, int64_t now_ms)
@@ -67,8 +67,9 @@ controller_steady(struct controller *s, struct now now)
 	}
 	if (s->journal.since_ms == STAMP_NONE)
 		journal_since(&s->journal, now.server_ms);
-	/* Compare with the clock of the last shift.  Otherwise small
-	 * differences would add up while two API servers answer by turns. */
+	/* Compare with s->ahead_ms, and not with the previous reading.
+	 * Otherwise small differences would add up while two API servers answer
+	 * by turns. */
 	by_ms = ahead_ms - s->ahead_ms;
 	if (by_ms >= CLOCK_SHIFT_MS || by_ms <= -CLOCK_SHIFT_MS) {
 		s->ahead_ms = ahead_ms;

@@ -33,7 +33,7 @@ tell_quiet(struct controller *s, uint32_t scope, const struct quiet *q,
 }
 
 /* Reports that the scope is held.  If it is held only because of an undecided
- * machine, nobody knows until when, and the report waits until something is
+ * machine, the end of the hold is unknown, and the report waits until it is
  * known. */
 static void
 tell_held(struct controller *s, uint32_t scope, struct now now)
@@ -48,7 +48,7 @@ tell_held(struct controller *s, uint32_t scope, struct now now)
 }
 
 /* Returns whether *q is worth a report after *told.  While a machine boots, the
- * time moves by itself, which is no news. */
+ * time moves on its own, which is not reported. */
 static bool
 is_news(const struct quiet *told, const struct quiet *q)
 {
@@ -87,7 +87,8 @@ hear(struct controller *s)
 	}
 }
 
-/* Reports what is due, and keeps the scopes with later reports. */
+/* Makes the reports that are due, and keeps in the list the scopes whose
+ * reports are due later. */
 void
 controller_tell_news(struct controller *s, struct now now)
 {

@@ -9,7 +9,7 @@
 
 /*
  * This file keeps the history for /status, and hands the history from one
- * leader to the next.  It remembers nothing but the journal.  What it last
+ * leader to the next.  The journal is all that it remembers.  What it last
  * reported of a scope or a NodePool is the last turn of that scope or NodePool
  * in the journal, even if an earlier leader added that turn.  If a leader that
  * wrote no text of the journal led in between (`carried` is false), only the
@@ -52,8 +52,8 @@ told_name(const struct controller *s, const struct scope_news *w)
 }
 
 /* Returns whether a person has released the scope: a released-at came into
- * effect while the scope was held, and the scope is quiet before the reported
- * time. */
+ * effect while the scope was held, and the scope has become quiet before the
+ * time that the last report named. */
 static bool
 was_released(const struct scope *sc, const struct scope_news *w,
 	     int64_t held_ms, struct now now)
@@ -159,8 +159,8 @@ is_held_by_hand(const struct controller *s, const struct nodepool *p,
 }
 
 /* Returns whether the released-at has come into effect since the beginning of
- * the history and has not been noted yet.  A stamp has whole seconds, so it may
- * be up to a second before the beginning of the history. */
+ * the history, and the history has no turn for it yet.  A stamp has whole
+ * seconds, so it may be up to a second before the beginning of the history. */
 static bool
 is_released(const struct controller *s, const struct nodepool *p,
 	    int64_t now_ms)
@@ -215,8 +215,8 @@ held_since_ms(const struct controller *s, const char *name,
 	return since_ms;
 }
 
-/* Returns whether a ticket held the NodePool.  Without tickets it is a person's
- * reason that begins like this. */
+/* Returns whether this is the turn of a hold by a ticket.  If tickets are not
+ * enabled, a reason that begins with TICKET_WORDS is a person's. */
 static bool
 is_ticket(const struct controller *s, const struct turn *t)
 {
@@ -274,8 +274,8 @@ controller_turn_by_hand(struct controller *s, const struct nodepool *p,
 	bool releases = is_released(s, p, now.server_ms);
 
 	held = last_of(s, p->name, true, &was) > 0 && was.what == TURN_HELD;
-	/* The end of a ticket moves on, and a new leader does not know the
-	 * tickets yet. */
+	/* A ticket's hold has not ended if only the end of the ticket has
+	 * moved, or if this lead has not listed the tickets yet. */
 	if (held && !releases && is_ticket(s, &was) &&
 	    (!s->views.at[KIND_TICKET].listed ||
 	     (holds && is_same_hold(&was, p))))

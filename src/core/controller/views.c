@@ -9,9 +9,9 @@
 /*
  * Each kind has a view: what its list and its watch have shown so far.  The
  * first part of this file takes the reports of the watchers.  The second part
- * answers what the rest of the controller asks: is everything seen, are all
- * NodeClaims known, may the lead begin?  Waits for lists are bounded here, so
- * that no missing list keeps machines from being held.
+ * says whether everything is seen, whether all NodeClaims are known, and
+ * whether the lead may begin.  Each wait for a list has a bound, so that no
+ * missing list keeps machines from being held.
  */
 
 void
@@ -23,7 +23,8 @@ views_lead(struct views *v, bool leads)
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		struct view *w = &v->at[k];
 
-		/* The answer to a GET that was sent earlier must not count. */
+		/* `forgotten` grows, so that the answer to a GET that was sent
+		 * earlier does not count. */
 		*w = (struct view){.generation = w->generation,
 				   .forgotten = w->forgotten + 1};
 	}
@@ -139,8 +140,8 @@ const char *
 views_unseen(const struct views *v)
 {
 	/* Events do not matter, because an Event can only shorten a hold.
-	 * Tickets that were seen stand until they end, and a release begins
-	 * with a fresh list of them. */
+	 * Tickets do not matter either: those that were seen hold until they
+	 * end, and a release begins with a fresh list of tickets. */
 	for (int k = 0; k < KIND_EVENT; k++)
 		if (!v->at[k].listed || !v->at[k].up)
 			return object_kind_name((enum kind)k);

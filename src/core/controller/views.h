@@ -15,7 +15,7 @@
  */
 struct view {
 	bool listing; /* A list that began in this lead is under way. */
-	/* Whether a list was complete, whether the watch is open, and whether
+	/* `listed`: a list was complete.  `up`: the watch is open.  `served`:
 	 * the API server serves the kind. */
 	bool listed, up, served;
 	bool full;    /* The table had no room for an object. */
@@ -42,7 +42,7 @@ struct view {
  *     any ── another replica leads ───────────────────▶ NONE
  */
 enum lead {
-	LEAD_NONE, /* Only NodePools are followed, and nothing is written. */
+	LEAD_NONE, /* Only NodePools are watched, and nothing is written. */
 	LEAD_BEGINS,
 	LEAD_ACTS, /* The previous leader's holds stay. */
 	/* Everything was seen once, so the previous leader's holds may end. */
@@ -54,9 +54,8 @@ struct views {
 	enum lead lead;
 	bool blocked; /* A note has reported that holds cannot be released. */
 	/* If the list of NodeClaims has left out an object: the time from which
-	 * on NodeClaims count as known.  A fresh list that shows the missing
-	 * NodeClaims ends the wait earlier.  0 if there is nothing to wait
-	 * for. */
+	 * on all NodeClaims count as known.  A complete fresh list ends the
+	 * wait earlier.  0 if there is nothing to wait for. */
 	int64_t settle_boot_ms;
 	/* When the wait for the first lists ends; 0 if it has not begun. */
 	int64_t begin_boot_ms;
@@ -88,8 +87,9 @@ void views_listed(struct views *v, enum kind kind, bool served, bool has_room);
 /* Records whether the watch is open.  Returns true if the watch has just opened
  * and the kind is listed. */
 bool views_watch(struct views *v, enum kind kind, bool up);
-/* Record that an object of this kind may have left the table, that the table
- * had no room for an object, and that the table has room again. */
+/* views_gone records that an object of this kind may have left the table,
+ * views_full that the table had no room for an object, and views_room that the
+ * table has room again. */
 void views_gone(struct views *v, enum kind kind);
 void views_full(struct views *v, enum kind kind);
 void views_room(struct views *v, enum kind kind);
@@ -97,12 +97,12 @@ void views_room(struct views *v, enum kind kind);
 /* Records that the list or the watch of this kind has left out an object. */
 void views_skipped(struct views *v, enum kind kind);
 
-/* Requests a new list although the watch is still open.  views_ask_for_rest
- * requests a list of each kind of which the table had no room for an object but
- * has room now, or of which the watch left out a line.  It does so at most once
- * in RELIST_LEFT_OUT_MS for each kind. */
+/* views_want_list requests a new list although the watch is still open.
+ * views_ask_for_rest requests a new list of each kind for which a full table
+ * has room again, or whose watch left out a line, but at most once in
+ * RELIST_LEFT_OUT_MS. */
 void views_want_list(struct views *v, enum kind kind);
-/* Returns true once for each request. */
+/* Returns true once for each request of a new list. */
 bool views_take_request(struct views *v, enum kind kind);
 void views_ask_for_rest(struct views *v, int64_t boot_ms);
 
@@ -151,8 +151,8 @@ views_may_list(const struct views *v)
 	       (v->settle_boot_ms != 0 && v->at[KIND_NODECLAIM].up);
 }
 
-/* Returns whether a Node without a claim counts as a machine, which it does
- * only if the API server does not serve NodeClaims. */
+/* Returns whether a Node without a claim counts as a machine.  It does so only
+ * if the API server does not serve NodeClaims. */
 static inline bool
 views_claimless(const struct views *v)
 {

@@ -11,9 +11,9 @@
 /*
  * writes.h draws the states of an object's write.  Every object has a struct
  * write.  An object that is not idle, or whose writes have failed, also has a
- * struct pending in the array writes.pending.  When the struct is no longer
- * needed, its place becomes free, and free places are reused first.  The heap
- * `later` says when each of these objects has to be decided again.
+ * struct pending in the array writes.pending.  When a struct pending is no
+ * longer needed, its place becomes free, and free places are reused first.  The
+ * heap `later` says when each of these objects has to be decided again.
  */
 _Static_assert(2 * MACHINES_MAX < 1 << 20, "struct write: pending");
 _Static_assert(REHOLDS_MAX < 1 << 2, "struct write: reholds");
@@ -473,9 +473,9 @@ patch_done(struct writes *ws, const struct action *a,
 		break;
 	case CONTROLLER_INVALID:
 		/* A hold that is refused as invalid stays invalid.  A clear may
-		 * have failed its test, so the object is read again and decided
-		 * anew.  If a clear fails once more at the same version, the
-		 * test was not the reason. */
+		 * have failed because of its test, so the object is read and
+		 * decided again.  If the clear fails again at the same version,
+		 * the test was not the reason. */
 		if (a->act == ACT_HOLD || pending_of(ws, a->id)->tried_rv ==
 						  packed_version_key(a->rv))
 			refused(ws, a, o->why, boot_ms);

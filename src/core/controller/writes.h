@@ -48,15 +48,16 @@ enum write_state {
 
 /* The state that every object has. */
 struct write {
-	/* Place of its struct pending in writes.pending, plus 1.  0 if it has
-	 * none, as most objects. */
+	/* Place of its struct pending in writes.pending, plus 1; 0 if it has
+	 * none, which is so for most objects. */
 	uint32_t pending : 20;
 	/* was_ours and reholds last for one period, which ends when the machine
 	 * is to be cleared. */
 	bool was_ours : 1; /* The object was seen with our hold. */
 	/* How often the object was held again, up to REHOLDS_MAX. */
 	uint32_t reholds : 2;
-	bool wants_hold : 1; /* The object's hold latency is being measured. */
+	/* The object still has to be held (writes_want_hold). */
+	bool wants_hold : 1;
 	/* For a Node only.  owner_gone: the claim that the Node names was read,
 	 * and it does not exist or has no room in the table.  owner_hold and
 	 * owner_default are the claim's own holds, with today's key and with
@@ -80,7 +81,8 @@ struct pending {
 	/* The packed_version_key of the version that was written (EXPECTED), or
 	 * of the version that is out of date (STALE). */
 	uint64_t rv;
-	/* The version at which a clear failed its test, or 0. */
+	/* The packed_version_key of the version at which a clear failed its
+	 * test, or 0. */
 	uint64_t tried_rv;
 	/* Number of failures since the last success, or since nothing had to be
 	 * done. */
@@ -98,13 +100,15 @@ struct writes {
 	/* There is room for all objects, but pages that were never used stay
 	 * untouched. */
 	struct pending *pending;
-	/* Places from `top` on were never used.  `free` is the first free place
-	 * + 1, or 0. */
+	/* Places from `top` on were never used.  `free` is the first free
+	 * place, plus 1, or 0. */
 	uint32_t top, free;
 	/* By place in `pending`: when its object is decided again. */
 	struct heap later;
 	uint64_t seq;
-	uint32_t in_flight, wanting_hold; /* in_flight counts lists as well */
+	/* Number of actions in flight, including lists, and number of objects
+	 * with wants_hold. */
+	uint32_t in_flight, wanting_hold;
 	/* After a 429 or 503: nothing is written before this time. */
 	int64_t paused_boot_ms;
 };
@@ -145,7 +149,7 @@ void writes_observe(struct writes *ws, uint32_t id, const struct entry *e,
 		    const char *rv);
 /* Call this when the object is gone.  A late answer is then ignored. */
 void writes_drop(struct writes *ws, uint32_t id);
-/* Call this when the Node names another owner than before. */
+/* Call this when the Node's ownerReference has changed. */
 void writes_owner_changed(struct writes *ws, uint32_t id);
 /* Call this when the claim that the Node names was read.  `claim` is that claim
  * if it is not in the table and has no mark, so that its hold may be a
@@ -166,15 +170,15 @@ bool writes_class_waits(struct writes *ws, uint32_t id, int64_t boot_ms);
 /* Call this when nothing has to be done for the object.  Earlier failures no
  * longer count. */
 void writes_content(struct writes *ws, uint32_t id);
-/* Records whether the object still has to be held.  hold_latency_seconds is
- * measured by this. */
+/* Records whether the object still has to be held.  controller_latency observes
+ * hold_latency_seconds once no object has to be held any more. */
 void writes_want_hold(struct writes *ws, uint32_t id, bool wants);
 /* Call this when the machine is to be cleared, which ends its period. */
 void writes_period_ends(struct writes *ws, uint32_t id);
 /* Call this before writes_start for ACT_HOLD or ACT_CLEAR. */
 void writes_hold_or_clear(struct writes *ws, uint32_t id, enum act act);
 /* writes_start starts a write of an idle object, and writes_start_list a list.
- * Both return the seq, which goes into the action. */
+ * Both return the sequence number that goes into the action (`seq`). */
 uint64_t writes_start(struct writes *ws, uint32_t id, enum act act);
 uint64_t writes_start_list(struct writes *ws);
 
@@ -184,7 +188,7 @@ uint64_t writes_start_list(struct writes *ws);
 void writes_answered(struct writes *ws, const struct controller_outcome *o,
 		     int64_t boot_ms);
 /* Returns whether the action is the object's write in flight.  It is not if the
- * object has gone since the action began; the caller then ignores the
+ * object has gone since the action began.  In that case the caller ignores the
  * answer. */
 bool writes_awaits(const struct writes *ws, const struct action *a);
 /* Takes the answer to the write in flight.  rv is the object's resourceVersion

@@ -98,7 +98,7 @@ finding_mend(struct finding *x, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* --- what could not be looked at ------------------------------------------ */
+/* --- what could not be examined ------------------------------------------- */
 
 #define UNKNOWN_WHY                                                            \
 	"What cannot be read is not judged, so this check may have missed a "  \

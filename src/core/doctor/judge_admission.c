@@ -13,7 +13,7 @@
  * Each section begins with its table of findings.  A finding has its check, its
  * level, an id for programs, and the reason why it matters.  The function below
  * the table adds a finding for each fact that is wrong, with the command that
- * mends it.  mend_hook and mend_bundle write those commands.
+ * fixes it.  mend_hook and mend_bundle write some of these commands.
  */
 
 /* The matchCondition of deploy/base/webhook.yaml.  tests/e2e/test_check.py

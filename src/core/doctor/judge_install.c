@@ -15,7 +15,7 @@
  * Each section begins with its table of findings.  A finding has its check, its
  * level, an id for programs, and the reason why it matters.  The function below
  * the table adds a finding for each fact that is wrong, with the command that
- * mends it.  src/tools/doctor calls each function once per check, after it has
+ * fixes it.  src/tools/doctor calls each function once per check, after it has
  * read the facts.
  */
 
@@ -42,8 +42,8 @@ static const struct finding_kind
 		   "the certificate ends, the API server cannot call the "
 		   "webhook."};
 
-/* Returns the first pod of this component that is not ready and has a trouble,
- * or else the first that is not ready, or else NULL. */
+/* Returns the first pod of this component that is not ready and whose `trouble`
+ * is known, or else the first that is not ready, or else NULL. */
 static const struct pod_facts *
 worst_pod(const struct pod_facts *at, unsigned n, const char *component)
 {
@@ -78,8 +78,8 @@ mend_pods(struct finding *x, const struct deployment_facts *d,
 			     finding_name(worst->name));
 }
 
-/* Returns the words of a finding that come before the pod's name or trouble.
- * If there is no pod, the words say so. */
+/* Returns the words of a finding that come before the pod's name.  If there is
+ * no pod, the words say so. */
 static const char *
 pod_says(const struct pod_facts *worst)
 {
@@ -211,7 +211,8 @@ void
 judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 	     const struct doctor_place *p, int64_t now_ms, struct findings *f)
 {
-	/* w is NULL with a policy, which needs no certificate. */
+	/* w is NULL if a policy takes the webhook's place.  A policy needs no
+	 * certificate. */
 	if (w != NULL)
 		judge_certificate(l, w, p, now_ms, f);
 	if (l->waiting > 0)

@@ -65,12 +65,13 @@ struct cleanup {
 	/* In CLEANUP_WAIT: whether trying_again still has to be reported. */
 	bool tells;
 
-	/* The round under way. */
+	/* The round under way: its pass, the next id to check, the number of
+	 * writes in flight, and the numbers of writes by outcome. */
 	size_t pass;
-	uint32_t at; /* the next id to look at */
+	uint32_t at;
 	unsigned under_way;
 	unsigned done, changed, refused, unanswered;
-	/* number of rounds in a row in which no write succeeded */
+	/* Number of rounds in a row in which no write succeeded. */
 	unsigned in_a_row;
 };
 

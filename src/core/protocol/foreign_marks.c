@@ -7,7 +7,8 @@
 /* A mark may look this much older than it is, because two readings of the
  * server's time may differ. */
 #define CLOCK_MS 2000
-#define AHEAD_MS 3000 /* A mark further in the future was not made now. */
+/* A mark whose time is later than now by more than this was not made now. */
+#define AHEAD_MS 3000
 
 void
 foreign_marks_begin(struct foreign_marks *f, int64_t server_ms,

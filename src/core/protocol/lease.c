@@ -198,8 +198,8 @@ lose(struct lease *l, enum lease_note_type why)
 	note_put(l, why, why == LEASE_NOTE_TAKEN ? l->seen.holder : "");
 }
 
-/* Notes what the server holds now.  Only a change of the record itself is a
- * sign of life.  A label that somebody adds is not. */
+/* Takes over the record that the server has now.  Only a change of the Lease's
+ * spec shows that its holder is alive.  A label that somebody adds does not. */
 static void
 observe(struct lease *l, const struct lease_record *r, int64_t boot_ms)
 {
@@ -297,7 +297,7 @@ lease_stop(struct lease *l)
 	assert(lease_check(l));
 }
 
-/* Fills in the record that is to be written. */
+/* Fills in the record to write. */
 static void
 fill(struct lease *l, struct now now)
 {

@@ -78,9 +78,9 @@ decide_clear(const struct half *claim, const struct half *node)
 
 /* Finds what has to be removed although the machine is held: a previous hold,
  * which today's hold then replaces; our mark on a person's hold; or our hold on
- * a Node if a person has taken the hold from its claim.  A mark without its
- * hold stays, because until the release the mark shows that a person has taken
- * the hold. */
+ * a Node if a person has removed or changed the hold on its claim.  A mark
+ * whose hold was removed or changed stays until the release, because it shows
+ * what the person has done. */
 static struct decision
 decide_mend(enum kind on, const struct half *mine, const struct half *other)
 {

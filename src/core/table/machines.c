@@ -11,8 +11,8 @@
 /*
  * An object's entry is filled in three steps: take_texts packs its texts and
  * enters it into the indexes of machines_keys.c, take_facts copies everything
- * else, and relink finds the entry's peer.  *t tells the caller what to look at
- * again: take_texts notes whether a Node has another owner, and relink adds the
+ * else, and relink finds the entry's peer.  The caller learns from *t which
+ * machines to refresh: take_texts sets owner_changed, and relink adds the
  * entries whose peers have changed.
  *
  * Free entries form a list through `peer`.  Texts are references to m->strings,
@@ -188,9 +188,9 @@ former_leave(struct machines *m, struct entry *e)
 	e->has_previous = false;
 }
 
-/* Records to which previous hold the mark belongs.  If all slots are taken, the
- * hold counts as a person's.  The object is then left alone until a slot is
- * free and the object is seen again. */
+/* Records to which previous hold the mark belongs.  If all slots of
+ * previous_keys are taken, the hold counts as a person's.  The object is then
+ * left alone until a slot is free and the object is seen again. */
 static void
 former_join(struct machines *m, struct entry *e, const struct object *o)
 {
@@ -238,9 +238,9 @@ unlink_peer(struct machines *m, uint32_t id, struct touched *t)
 }
 
 /* Returns whether the claim keeps its present peer and does not get this Node.
- * A Node that names the claim by uid takes precedence over one that only the
- * claim's status.nodeName points to.  Of two Nodes that name the same claim,
- * the registered one stays, or else the first. */
+ * A Node whose ownerReference has the claim's uid takes precedence over one
+ * that only the claim's status.nodeName points to.  Of two Nodes that are equal
+ * in this, the registered one stays, or else the one that came first. */
 static bool
 keeps_peer(const struct machines *m, uint32_t claim, uint32_t node)
 {
@@ -307,8 +307,9 @@ take_claim(struct entry *e, const struct object *o, int64_t seen_ms)
 		e->rebooted = true;
 		e->first_ready_ms = e->ready_ms;
 	}
-	/* A stamp in the future counts as the moment at which it was first
-	 * seen, even after its own time has come. */
+	/* A stamp that is in the future when it is first seen counts as the
+	 * moment at which it was first seen.  This stays so when the time of
+	 * the stamp has come. */
 	if (o->ready_ms != e->ready_stamp_ms)
 		e->ready_ms = no_later(o->ready_ms, seen_ms);
 	e->ready_stamp_ms = o->ready_ms;
@@ -323,7 +324,8 @@ count_marks(struct machines *m, const struct entry *e, int by)
 		m->carrying[e->kind] += (uint32_t)by;
 }
 
-/* Returns whether this write would be made on an object of this tenure. */
+/* Returns whether machines_assume accepts this write on an object of this
+ * tenure. */
 static bool
 is_assumable(enum act act, enum tenure tenure)
 {
@@ -371,8 +373,8 @@ machines_assume(struct machines *m, uint32_t id, enum act act, int64_t mark_ms,
 	if (act == ACT_HOLD)
 		e->mark_ms = mark_ms;
 	former_leave(m, e);
-	/* Once the assumed hold is removed again, the entry is the same as its
-	 * object. */
+	/* If an assumed ACT_HOLD is undone, the entry again agrees with its
+	 * object, so nothing is assumed any more. */
 	e->assumed = act != ACT_HOLD && e->assumed == ACT_HOLD ? 0 : act & 3;
 	count_marks(m, e, 1);
 	return true;

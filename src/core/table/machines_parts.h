@@ -4,9 +4,9 @@
 
 #include "core/table/machines.h"
 
-/* machines.c calls these functions of machines_keys.c, and both call those of
- * machines_texts.c.  Nothing is called the other way.  Other files do not
- * include this header. */
+/* The functions that the files of core/table/machines.h share.  machines.c
+ * calls machines_keys.c, and both call machines_texts.c, but never the other
+ * way round.  No other file includes this header. */
 
 /* machines_texts.c.  Returns whether the Node names its claim. */
 bool machines_entry_has_owner(const struct entry *e);
@@ -17,8 +17,9 @@ int machines_keys_init(struct machines *m); /* -1 if no memory */
 void machines_keys_done(struct machines *m);
 void machines_keys_add(struct machines *m, uint32_t id);
 void machines_keys_remove(struct machines *m, uint32_t id);
-/* Return the id of the claim that a Node belongs to, or of the Node that
- * belongs to a claim, or NO_ID if the table does not have it. */
+/* machines_claim_of returns the id of the claim to which the Node belongs, and
+ * machines_node_of the id of the Node that belongs to the claim.  Both return
+ * NO_ID if the table has none. */
 uint32_t machines_claim_of(const struct machines *m, const struct entry *node);
 uint32_t machines_node_of(const struct machines *m, const struct entry *claim);
 

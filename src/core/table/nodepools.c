@@ -5,13 +5,12 @@
 #include <string.h>
 
 /*
- * The NodePools are in places of an array.  An index finds them by name, and
- * the free places form a list through `generation`.  Two heaps avoid scans of
- * all NodePools.  `moments` has the next time at which time alone changes a
- * NodePool's terms.  `released` has the released-at of each NodePool that
- * counts; NodePools without a released-at come first.  sort_in enters a
- * NodePool into both heaps, as of p->ms, the time as of which the table is up
- * to date.
+ * Each NodePool is in a place of an array.  An index finds it by name, and the
+ * free places form a list through `generation`.  Two heaps avoid scans of all
+ * NodePools.  `moments` has the next time at which time alone changes a
+ * NodePool's terms.  `released` has the released-at of each NodePool whose
+ * machines count; a NodePool without a released-at comes first.  sort_in enters
+ * a NodePool into both heaps, as they are at the time p->ms.
  */
 
 static uint32_t
@@ -66,10 +65,10 @@ nodepools_find(const struct nodepools *p, const char *name)
 	return nodepool_find(p, name);
 }
 
-/* Returns the next moment after `ms` at which time alone changes the terms.  The
- * end of a ticket may lie before `ms`, because it shifts with the clock:
- * ticket_next_ms is set anew once it has been looked at, so it is always yet to
- * come. */
+/* Returns the next moment after `ms` at which time alone changes the terms, or
+ * STAMP_NONE.  ticket_next_ms may be before `ms`, because it shifts with the
+ * clock.  It still counts: the controller sets it again after the moment was
+ * handled, so it has not been handled yet. */
 static int64_t
 next_ms(const struct nodepool *nodepool, int64_t ms)
 {

@@ -136,7 +136,8 @@ tickets_forget(struct tickets *ts)
 bool
 tickets_turn_away(struct tickets *ts, const char *name)
 {
-	uint32_t hash = index_hash_text(name) | 1; /* 0 is no name */
+	/* The lowest bit is set, because 0 marks a free place. */
+	uint32_t hash = index_hash_text(name) | 1;
 	uint32_t *at = &ts->turned_away[hash / 2 % ts->max];
 	bool before = *at == hash;
 

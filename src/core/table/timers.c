@@ -17,8 +17,9 @@
  *
  * There is one exception.  If minScaleUp may be more than one, a machine is
  * `enough` only together with other machines that were created at about the
- * same time.  Then scope_changed marks the scope, and recount looks at all
- * machines of the marked scopes once, before timers_turned looks at the scopes.
+ * same time.  When a fact of such a machine changes, scope_changed marks its
+ * scope.  recount goes through all machines of the marked scopes once, before
+ * timers_turned checks the scopes.
  */
 
 _Static_assert(SCOPES_MAX < NO_SCOPE, "struct timer: scope");
@@ -77,8 +78,9 @@ next_id(const struct timers *ts, uint32_t id)
 
 /* --- the timers of one scope ---------------------------------------------- */
 
-/* Return the first timer of the scope, and the timer after *t, or NULL.  The
- * timers are in no particular order. */
+/* scope_first returns the first timer of the scope, and scope_next the timer
+ * after *t.  Both return NULL if there is none.  The timers are in no
+ * particular order. */
 static struct timer *
 scope_first(const struct timers *ts, uint32_t scope)
 {
@@ -185,9 +187,9 @@ set_live(struct timers *ts, struct timer *t, int64_t now_ms)
 
 /* Counts the machines that were created at most t->hold_ms before or after t,
  * including t itself.  ts->order has the places of all n counted machines,
- * sorted by creation.  *first and *end bound these machines in ts->order.  They
- * are kept from call to call, because they only move forward if hold_ms is the
- * same for all machines, and otherwise also move back a little. */
+ * sorted by creation.  On return, these machines are those in ts->order from
+ * *first up to, but not including, *end.  The caller passes both on to the next
+ * call, because for the next machine they move only a little. */
 static uint32_t
 neighbours(const struct timers *ts, const struct timer *t, uint32_t n,
 	   uint32_t *first, uint32_t *end)
@@ -226,8 +228,8 @@ is_near(int64_t a_ms, int64_t b_ms, int64_t within_ms)
 	return a_ms - b_ms <= within_ms && b_ms - a_ms <= within_ms;
 }
 
-/* Returns whether the machines are near each other only if the time of a first
- * try counts instead of a machine's own creation. */
+/* Returns whether the two machines are near each other only by the creation of
+ * a first try, and not by their own creations. */
 static bool
 is_near_first(const struct timer *t, const struct timer *other)
 {
@@ -240,9 +242,9 @@ is_near_first(const struct timer *t, const struct timer *other)
 		is_near(t->created_ms, other_first, t->hold_ms));
 }
 
-/* Counts the machines that are near t only because of when their first try was
- * made.  A machine that tries a failed boot again belongs to two scale-ups:
- * that of the failed boot, and that of the time at which it was made itself. */
+/* Counts the machines that are near t only by the creation of a first try
+ * (is_near_first).  A machine that tries a failed boot again belongs to two
+ * scale-ups: to that of the failed boot, and to that of its own creation. */
 static uint32_t
 neighbours_first(const struct timers *ts, const struct timer *t, uint32_t n,
 		 const struct again *again)
@@ -364,7 +366,7 @@ schedule(struct timers *ts, const struct timer *t, int64_t counts_ms,
 	if (t->deadline_ms > now_ms)
 		next = t->deadline_ms;
 	/* A machine counts towards minScaleUp even after its own deadline, so
-	 * counts_ms matters then, too. */
+	 * counts_ms matters even if the deadline has passed. */
 	if (counts_ms > now_ms && counts_ms < next)
 		next = counts_ms;
 	if (next == INT64_MAX)
@@ -428,8 +430,8 @@ timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	    !same_facts(t, &was))
 		scope_changed(ts, t->scope);
 
-	/* If it takes several machines to hold the scope, recount looks at all
-	 * of them together. */
+	/* If it takes several machines to hold the scope, recount sets `enough`
+	 * for all of them together. */
 	if (!t->counted || !takes_several(ts))
 		t->enough = t->counted;
 	set_live(ts, t, now_ms);
@@ -496,7 +498,8 @@ timers_scope_held(const struct timers *ts, uint32_t id)
 }
 
 /* Returns whether this timer keeps its scope busy for longer than the timer in
- * *q.  If two timers have the same times, the one with the lower id counts. */
+ * *q.  Of two timers with the same times, the one with the lower id counts as
+ * later. */
 static bool
 is_later(const struct timer *t, int64_t at_ms, const struct quiet *q)
 {

@@ -4,9 +4,8 @@
 
 #include "core/table/timers.h"
 
-/* timers.c calls these functions of timers_scopes.c, which keeps the scopes,
- * and of timers_places.c.  Neither calls timers.c.  Other files do not include
- * this header. */
+/* The functions of timers_scopes.c and timers_places.c that timers.c calls.
+ * These two files do not call timers.c.  No other file includes this header. */
 
 /* timers_places.c.  timers_place_make returns the timer of this id, and makes
  * an unused one if there is none.  timers_place_drop removes the timer, also
@@ -27,7 +26,7 @@ void timers_scope_undecided(struct timers *ts, uint32_t scope, int delta);
 /* Records that the scope's quiet time may have moved, so that timers_moved
  * returns the scope. */
 void timers_scope_moved(struct timers *ts, uint32_t scope);
-/* Marks the scopes whose caps change something by boot_ms. */
+/* Marks each scope whose cap has changed by time alone, up to boot_ms. */
 void timers_scopes_due(struct timers *ts, int64_t boot_ms);
 /* Returns the next of the marked scopes that turns, or NO_ID. */
 uint32_t timers_scopes_turned(struct timers *ts, struct now now);

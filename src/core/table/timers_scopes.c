@@ -9,11 +9,11 @@
 /*
  * This file keeps the scopes: which of them are held, their caps, and the state
  * that a later leader takes over.  timers.c reports how many live and undecided
- * machines a scope has.  If the scope may turn because of that, it is marked
- * `dirty`.  timers_scopes_turned updates each dirty scope and its cap, and
- * returns the scopes that have become held or are no longer held.  The heap
- * `caps` has the time at which a scope's cap next changes something, so that
- * the scope is marked again then.  No function here looks at a single timer.
+ * machines a scope has.  A scope that may turn because of a changed number is
+ * marked `dirty`.  timers_scopes_turned updates each dirty scope and its cap,
+ * and returns the scopes that have become held or are no longer held.  The heap
+ * `caps` has the time at which a scope's cap next changes something.  At that
+ * time the scope is marked again.  No function of this file reads the timers.
  *
  * A scope is found by the name of its NodePool.  The scope's place may be used
  * for another scope once the scope has no timers, no debt, and nothing left to
@@ -108,8 +108,9 @@ mark_dirty(struct timers *ts, uint32_t scope)
 
 /* Takes over the state that the previous leader left.  *left and the cap of the
  * scope are as of the same time.  The scope may already be held, and so have a
- * debt of its own.  If the debt in *left has grown until now, it includes that
- * time.  Otherwise the two debts are added. */
+ * debt of its own.  If left->grows is true, the debt in *left has grown until
+ * now and so includes the scope's own debt; the larger debt counts.  Otherwise
+ * the two debts are added. */
 static void
 restore(struct timers *ts, uint32_t scope, const struct cap *left,
 	int64_t at_ms)
@@ -130,8 +131,9 @@ restore(struct timers *ts, uint32_t scope, const struct cap *left,
 	mark_dirty(ts, scope);
 }
 
-/* Returns the cap for a scope whose debt is restored.  If the scope is held,
- * its own cap may not be known yet, so its debt is not limited for now. */
+/* Returns the max_ms under which a scope's debt is restored.  If the previous
+ * leader held the scope, the scope's own cap may not be known yet, so the debt
+ * is not limited for now. */
 static int64_t
 max_left(const struct timers *ts, uint32_t scope, bool held)
 {
@@ -158,9 +160,9 @@ scope_make(struct timers *ts, uint32_t scope, const char *nodepool)
 	restore(ts, scope, &ts->left, ts->left_at_ms);
 }
 
-/* Returns a place for another scope, or NO_ID: a spare place, or else one that
- * was never used.  After a search that found no spare place, the next search
- * comes only when the number of places has doubled. */
+/* Returns a place for another scope: a spare place, or else one that was never
+ * used, or else NO_ID.  After a search that found no spare place, the next
+ * search is made only when the number of places has doubled. */
 static uint32_t
 place_take(struct timers *ts)
 {
@@ -232,9 +234,9 @@ timers_id_before(const void *ctx, uint32_t a, uint32_t b)
 	return a < b;
 }
 
-/* Counts, and marks the scope if it may turn.  timers_turned finds out whether
- * the scope is still busy, so that a machine whose timer is removed and put
- * back does not end the hold. */
+/* Marks the scope if it may turn.  Only timers_turned finds out whether the
+ * scope is still busy, so a machine whose timer is removed and put back at once
+ * does not end the hold. */
 void
 timers_scope_count(struct timers *ts, uint32_t scope, int delta)
 {
@@ -248,7 +250,7 @@ timers_scope_count(struct timers *ts, uint32_t scope, int delta)
 
 /* Marks the scope when no machine in it is undecided any more, because a hold
  * may then end.  Also marks a scope that the previous leader held, because an
- * undecided machine keeps it busy. */
+ * undecided machine makes it busy. */
 void
 timers_scope_undecided(struct timers *ts, uint32_t scope, int delta)
 {
@@ -311,7 +313,7 @@ void
 timers_restore_all(struct timers *ts, const struct cap *cap, bool held,
 		   int64_t at_ms, struct now now)
 {
-	/* A spare place has no scope, only the name of its last scope. */
+	/* A spare place has only the name of its last scope. */
 	for (uint32_t i = 0; i < ts->scopes_top; i++)
 		if (!is_spare(&ts->scopes[i])) {
 			timers_restore(ts, ts->scopes[i].name, cap,
@@ -381,10 +383,9 @@ timers_released(struct timers *ts, uint32_t scope, int64_t released_ms,
 	if (released_ms == STAMP_NONE)
 		return;
 	since = now.server_ms - released_ms;
-	/* If this released-at had been known, the debt would have been too
-	 * small to open the window, so the window ends.  A released-at takes
-	 * effect only once, even if the clock is set back and reaches it
-	 * again. */
+	/* With this released-at, the debt would have been too small to open the
+	 * window, so the window ends.  A released-at takes effect only once,
+	 * even if the clock is set back and reaches it again. */
 	if (released_ms > s->released_ms &&
 	    released_ms > s->opened_ms - s->max_ms) {
 		cap_settle(&s->cap, &r, now.boot_ms);
@@ -441,9 +442,9 @@ same_cap(const struct cap *a, const struct cap *b)
 	       a->debt_ms == b->debt_ms && a->window_ms == b->window_ms;
 }
 
-/* Brings the scope up to now.  Returns whether it turns, that is, whether it
- * has become held or is no longer held.  A scope that was not held also turns
- * when a window opens on it. */
+/* Updates the scope to the present time.  Returns whether it turns, that is,
+ * whether it has become held or is no longer held.  A scope that was not held
+ * also turns when a window opens on it. */
 static bool
 scope_step(struct timers *ts, struct scope *s, struct now now)
 {
