@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""deploy/components/hold-while holds NodePools while a query finds something.
+"""What holds NodePools while a query or an alert lasts: deploy/components/
+hold-while, and the guide's recipe for Alertmanager.
 
-Prometheus is Debian's.  holderctl has the arguments of the manifest, with
-shorter times, and acts as the account there.
+Prometheus, Alertmanager and webhook are Debian's.  They run what the manifests
+and the guide say, with shorter times, and act as the accounts there.
 """
+import contextlib
 import copy
 import http.server
 import os
@@ -11,17 +13,19 @@ import re
 import signal
 import threading
 import time
+import urllib.error
+import urllib.request
 
 import pytest
 import yaml
 
 from cluster import node_pool
 from controlplane import (NAMESPACES, NODES, POOLS, REPO, WEBHOOKS,
-                          ControlPlane, end, spawn, tail, until)
+                          ControlPlane, end, free_port, spawn, tail, until)
 from hold import clear, held, nodes
 from holder import HOLDERCTL
 from lead import LEASES, NAME, NAMESPACE, SHORT
-from prometheus import Prometheus
+from prometheus import Alertmanager, Prometheus, debian
 from test_deploy import find, render
 from test_operations import GUIDE, block
 from test_tickets import (A, HERE, PODS, TICKETS, call, environment, leases,
@@ -31,6 +35,7 @@ pytestmark = pytest.mark.long
 
 HOLD_WHILE = NAME + "-hold-while"
 QUERIES = "Hold while a query finds something"
+ALERTS = "A ticket from Alertmanager"
 LEASE = 6
 KSM = 'kube_deployment_{}{{namespace="web",deployment="a"}} {}\n'
 HPA = "kube_horizontalpodautoscaler_{}" \
@@ -50,9 +55,11 @@ PAGES = {
         + HPA.format("status_current_replicas", n) for n in (9, 8)),
 }
 ROLLOUT = PAGES["a Deployment has pods of an older version"]
+ALERT = PAGES["an alert fires"]
 RULES = {"groups": [{"name": "a", "rules": [
-    {"alert": "SlowRollout", "expr": "rollout_seconds > 600",
-     "labels": {"nodes": "hold"}}]}]}
+    {"alert": alert, "expr": expr, "labels": {"nodes": "hold"}}
+    for alert, expr in (("SlowRollout", "rollout_seconds > 600"),
+                        ("Other", "other == 1"))]}]}
 
 
 # What runs
@@ -122,11 +129,16 @@ def page():
 
 @pytest.fixture
 def prometheus(tmp_path, page):
-    made = Prometheus(tmp_path / "prometheus", [
-        {"job_name": "a", "static_configs": [
-            {"targets": [f"127.0.0.1:{page.server_port}"]}]}], RULES)
+    made = started(tmp_path, page)
     yield made
     made.stop()
+
+
+def started(folder, page, alertmanager=None):
+    return Prometheus(folder / "prometheus", [
+        {"job_name": "a", "static_configs": [
+            {"targets": [f"127.0.0.1:{page.server_port}"]}]}],
+        RULES, alertmanager)
 
 
 class Pod:
@@ -289,3 +301,132 @@ def test_beside_the_chart(plane, objects, tmp_path):
         kind + HOLD_WHILE for kind in (
             "serviceaccount/", "deployment.apps/", role,
             role.replace("role.", "rolebinding.")))
+
+
+# The recipe
+
+@pytest.fixture
+def webhook(plane, objects, tmp_path):
+    """Runs webhook as the recipe's Deployment.  Yields (process, URL, file of
+    the token)."""
+    made = list(yaml.safe_load_all(block(ALERTS, "kind: ConfigMap")))
+    done = plane.kubectl("apply", "--server-side", "--validate=strict", "-f",
+                         "-", stdin=yaml.safe_dump_all(made))
+    assert not done.stderr
+    template = find(made, "Deployment", "alert-ticket")["spec"]["template"]
+    plane.create(PODS.format(TICKETS) + "?dryRun=All", {
+        "apiVersion": "v1", "kind": "Pod", **template,
+        "metadata": {"name": "a"}})     # it passes `restricted`
+    hooks, token, port = tmp_path / "hooks", tmp_path / "token", free_port()
+    hooks.mkdir()
+    for name, text in find(made, "ConfigMap", "alert-ticket")["data"].items():
+        text = text.replace("/hooks/ticket.sh", f"{hooks}/ticket.sh")
+        (hooks / name).write_text(text.replace("Seconds: 300",
+                                               f"Seconds: {LEASE}"))
+    token.write_text("a-secret")
+    container, = template["spec"]["containers"]
+    command = [{"/hooks/hooks.yaml": hooks / "hooks.yaml", "9000": port}.get(
+        arg, arg) for arg in container["command"][1:]]
+    user = plane.service_account(
+        TICKETS, template["spec"]["serviceAccountName"])
+    until(lambda: plane.request("GET", f"{HERE}/alerts", user=user)[0] == 404,
+          20, "its rights")
+    variable, = container["env"]
+    process = spawn(
+        [*debian("webhook", "webhook"), *command, "-verbose"],
+        tmp_path / "webhook.log", {
+            **environment(plane, user), variable["name"]: "a-secret"})
+    url = f"http://127.0.0.1:{port}"
+
+    def ready():
+        with contextlib.suppress(OSError):
+            return urllib.request.urlopen(url, timeout=5).status == 200
+    until(ready, 20, lambda: "webhook\n" + tail(tmp_path / "webhook.log"))
+    yield process, url, token
+    end(process)
+    plane.ok("DELETE", HERE)
+    plane.kubectl("delete", "--wait=false", "-f", "-",
+                  stdin=yaml.safe_dump_all(made))
+
+
+@pytest.fixture
+def alertmanager(webhook, tmp_path):
+    _, url, token = webhook
+    config = yaml.safe_load(block(ALERTS, "webhook_configs"))
+    route, = config["route"]["routes"]
+    assert (route["group_interval"], route["repeat_interval"]) == ("1m", "1m")
+    route.update(group_interval="1s", repeat_interval="1s")
+    sent, = config["receivers"][1]["webhook_configs"]
+    sent["url"] = re.sub("http://[^/]*", url, sent["url"])
+    sent["http_config"]["authorization"]["credentials_file"] = str(token)
+    made = Alertmanager(tmp_path / "alertmanager", config)
+    yield made
+    made.stop()
+
+
+def test_an_alert(plane, holder, page, webhook, alertmanager, tmp_path,
+                  machines, view):
+    named = machines["web"] + machines["web-b"]
+    prometheus = started(tmp_path, page, alertmanager)
+    try:
+        page.text = ALERT[0]
+        begin = time.time()
+        view.wait_held(named)
+        print(f"held after {time.time() - begin:.1f} s")
+        view.check_stays(named, held, "released", 2 * LEASE)
+        assert all(map(clear, view.of(machines["db"]).values())), "spread"
+        uid = plane.get(HERE, "alerts")["metadata"]["uid"]
+        page.text += "other 1\n"
+        until(lambda: alertmanager.count() == 2, 20, "two alerts")
+        page.text = ALERT[0]
+        until(lambda: alertmanager.count() == 1, 20, "one of them is over")
+        view.check_stays(named, held, "released with the other alert", 4)
+        assert plane.get(HERE, "alerts")["metadata"]["uid"] == uid
+        page.text = ALERT[1]
+        begin = time.time()
+        view.wait_clear(named)
+        print(f"released after {time.time() - begin:.1f} s")
+        until(lambda: "alerts" not in plane.metadata(HERE), 10, "deleted")
+
+        page.text = ALERT[0]
+        view.wait_held(named)
+        alertmanager.stop(signal.SIGKILL)
+        time.sleep(2)       # a notification may be under way
+        check_ends(plane, view, named, "alerts", LEASE)
+        alertmanager.start()
+        view.wait_held(named)
+        end(webhook[0], signal.SIGKILL)
+        time.sleep(2)
+        check_ends(plane, view, named, "alerts", LEASE)
+    finally:
+        prometheus.stop()
+
+
+def test_who_may_call_the_hook(plane, webhook, tmp_path):
+    """Nobody without the token.  A script that fails is an error, after which
+    Alertmanager tries again."""
+    _, url, _ = webhook
+
+    def post(body, **headers):
+        request = urllib.request.Request(
+            url + "/hooks/alerts", body.encode(),
+            {"Content-Type": "application/json", **headers})
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                return answer.status
+        except urllib.error.HTTPError as e:
+            return e.code
+    firing = '{"status": "firing"}'
+    good = {"Authorization": "Bearer a-secret"}
+    for headers in ({}, {"Authorization": "Bearer "},
+                    {"Authorization": "Bearer a-secret2"}):
+        assert post(firing, **headers) == 403
+    assert "alerts" not in plane.metadata(HERE)
+    assert post(firing, **good) == 200
+    assert "alerts" in plane.metadata(HERE)
+    for body in ("{}", '{"status": "$(exit 0)"}'):
+        assert post(body, **good) == 500, tail(tmp_path / "webhook.log")
+    assert "alerts" in plane.metadata(HERE)
+    for _ in range(2):
+        assert post('{"status": "resolved"}', **good) == 200
+        assert "alerts" not in plane.metadata(HERE)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Prometheus that scrapes what a test runs.
+"""A Prometheus that scrapes what a test runs, and an Alertmanager.
 
-The programs are Debian's.  The package is unpacked and not installed, as an
-installation would start a service of its own.
+The programs are Debian's.  The packages are unpacked and not installed, as an
+installation would start services of its own.
 """
 import json
 import os
@@ -126,16 +126,45 @@ class Served:
         end(self.process, number)
 
 
+# Debian's Alertmanager reads its templates below /usr/share.
+BESIDE = ["unshare", "--map-root-user", "--mount", "sh", "-ec",
+          'mount --bind "$0" /usr/share; exec setpriv --pdeathsig KILL "$@"']
+
+
+class Alertmanager(Served):
+    def __init__(self, folder, config):
+        name = "prometheus-alertmanager"
+        program, = debian(name, name)
+        share = program.parents[1] / "share"
+        super().__init__(
+            folder, *([*BESIDE, share] if BUILD in share.parents else []),
+            program, f"--config.file={folder / 'config.yaml'}",
+            f"--storage.path={folder / 'data'}", "--cluster.listen-address=")
+        (folder / "config.yaml").write_text(yaml.safe_dump(config))
+        self.start()
+
+    def count(self):
+        """How many alerts fire."""
+        with urllib.request.urlopen(
+                self.url + "/api/v2/alerts?active=true", timeout=10) as answer:
+            return len(json.load(answer))
+
+
 class Prometheus(Served):
-    def __init__(self, folder, scraped, groups):
+    def __init__(self, folder, scraped, groups, alertmanager=None):
         super().__init__(
             folder, programs()[0], f"--config.file={folder / 'config.yaml'}",
-            f"--storage.tsdb.path={folder / 'data'}")
+            f"--storage.tsdb.path={folder / 'data'}",
+            # Else one that has started anew hears of an alert in a minute.
+            "--rules.alert.resend-delay=1s")
         self.jobs = len(scraped)
         (folder / "rules.yaml").write_text(yaml.safe_dump(groups))
         (folder / "config.yaml").write_text(yaml.safe_dump({
             "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-            "rule_files": ["rules.yaml"], "scrape_configs": scraped}))
+            "rule_files": ["rules.yaml"], "scrape_configs": scraped,
+            "alerting": {"alertmanagers": [{"static_configs": [
+                {"targets": [f"127.0.0.1:{alertmanager.port}"]}]}]
+                if alertmanager else []}}))
         self.start()
 
     def ready(self):
