@@ -53,9 +53,9 @@ COMPONENTS = {
     "tickets": ".Values.tickets.enabled",
 }
 
-# takes away what the others add, and has to be edited by whoever uses it; does
-# nothing any more; is the value config.mode
-NO_COMPONENT = {"admission-policy", "least-privilege", "observe"}
+# takes away what the others add, and has to be edited by whoever uses it; has to
+# be edited, too; does nothing any more; is the value config.mode
+NO_COMPONENT = {"admission-policy", "hold-while", "least-privilege", "observe"}
 
 # kind -> template; Helm makes the namespace, and the configuration is written
 # by hand (templates/config.yaml): it is made of values

@@ -34,6 +34,7 @@ EVENTS = NAME + "-events"
 SELF_SIGNED = NAME + "-self-signed"
 TLS = NAME + "-tls"
 TICKETS = NAME + "-tickets"
+HOLD_WHILE = NAME + "-hold-while"
 UNINSTALL = NAME + "-uninstall"
 DEPLOY = REPO / "deploy"
 OVERLAYS = ("default", "demo", "eks", "self-signed", "trial")
@@ -44,8 +45,10 @@ ALIKE = [pytest.param(name, marks=[] if name in ("eks", "self-signed")
 FOLDERS = ["base", *(pytest.param(f"overlays/{p.values[0]}", marks=p.marks)
                      for p in ALIKE)]
 COMPONENTS = ("access", "admission-policy", "cert-manager", "dedicated-nodes",
-              "high-availability", "network-policy", "observe", "prometheus",
-              "self-signed", "tickets")
+              "high-availability", "hold-while", "network-policy", "observe",
+              "prometheus", "self-signed", "tickets")
+# component -> what has to be listed before it
+NEEDS = {"hold-while": ["tickets"]}
 OTHERS = ("cert-manager-crds", "prometheus-operator-crds")
 ACCOUNT = f"system:serviceaccount:{NAME}:{NAME}"
 RENEWER = NAME + "-renewer"
@@ -278,8 +281,9 @@ def check_labels(objects):
 
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_each_component_alone(plane, overlay, name):
-    folder = overlay("base", components=[name])
-    base = render(plane, DEPLOY / "base")
+    needs = NEEDS.get(name, [])
+    folder = overlay("base", components=[*needs, name])
+    base = render(plane, overlay("base", components=needs))
     objects = render(plane, folder)
     assert objects != base
     check_labels(objects)
@@ -362,15 +366,17 @@ def check_namespace(objects, namespace):
             assert where is None, o
         elif o["metadata"]["name"] == EVENTS:
             assert where == "default", o
-        elif o["metadata"]["name"].startswith(NAME + "-ticket"):
+        elif o["metadata"]["name"].startswith(NAME + "-ticket") or (
+                o["kind"].startswith("Role")
+                and o["metadata"]["name"] == HOLD_WHILE):
             assert where == TICKETS, o
         else:
             assert where == namespace, o
         for subject in o.get("subjects", []):
             assert subject == {
                 "kind": "ServiceAccount", "namespace": namespace,
-                "name": RENEWER if o["metadata"]["name"] == SELF_SIGNED
-                else NAME}
+                "name": {SELF_SIGNED: RENEWER, HOLD_WHILE: HOLD_WHILE}.get(
+                    o["metadata"]["name"], NAME)}
     find(objects, "Namespace", namespace)
     assert find(objects, "Role", EVENTS) and find(
         objects, "RoleBinding", EVENTS)
@@ -400,17 +406,19 @@ def test_the_namespace_of_an_overlay(built, name):
 @pytest.mark.parametrize("name", ALIKE)
 def test_another_namespace(plane, overlay, built, name):
     objects = render(plane, overlay(
-        f"overlays/{name}", ["prometheus", "tickets"], namespace="platform"))
+        f"overlays/{name}", ["prometheus", "tickets", "hold-while"],
+        namespace="platform"))
     check_namespace(objects, "platform")
     assert kinds(built[name]) < kinds(objects)
     # An overlay of that overlay moves it again.
     again = render(plane, overlay(
-        overlay(f"overlays/{name}", ["tickets"], namespace="platform"),
-        namespace="other"))
+        overlay(f"overlays/{name}", ["tickets", "hold-while"],
+                namespace="platform"), namespace="other"))
     check_namespace(again, "other")
     for found in (objects, again):
         assert find(found, "Namespace", TICKETS)
         assert find(found, "RoleBinding", TICKETS)
+        assert find(found, "RoleBinding", HOLD_WHILE)
     if name != "eks":
         return
     with installed(plane, objects):
@@ -454,6 +462,58 @@ def test_an_overlay_with_tickets(plane, overlay, built, name):
     with installed(plane, objects) as kept:
         assert identities(kept) == identities(objects)
         assert versions(apply(plane, objects)) == versions(kept)
+
+
+def test_an_overlay_with_hold_while(plane, overlay):
+    """Its pod is as confined as the holder's, has the same image, and is none
+    of those that the holder's Service, budget and policies select.
+    test_hold_while.py runs it."""
+    parts = ["tickets", "hold-while", "network-policy"]
+    image = {"name": NAME, "newName": "registry.example.com/holder",
+             "digest": "sha256:" + "0" * 64}
+    objects = render(plane, overlay("overlays/self-signed", parts,
+                                    images=[image]))
+    was = render(plane, overlay("overlays/self-signed", ["tickets"]))
+    assert granted(objects) - granted(was) == {
+        (TICKETS, "coordination.k8s.io", "leases", "hold-while", verb)
+        for verb in ("get", "patch", "delete")}, "create is there already"
+    holder, made = (find(objects, "Deployment", name)["spec"]
+                    for name in (NAME, HOLD_WHILE))
+    pods = f"{NAMESPACES}/{NAME}/pods?dryRun=All"
+    with installed(plane, objects) as kept:
+        assert versions(apply(plane, objects)) == versions(kept)
+        template = {"apiVersion": "v1", "kind": "Pod", **made["template"]}
+        template["metadata"]["name"] = "a"
+        pod = plane.create(pods, template)["spec"]
+    assert pod["securityContext"] == {
+        k: v for k, v in holder["template"]["spec"]["securityContext"].items()
+        if k != "fsGroup"}
+    one, other = (spec["containers"][0] for spec in (
+        pod, holder["template"]["spec"]))
+    assert one["securityContext"] == other["securityContext"]
+    assert one["image"] == other["image"] == \
+        f"{image['newName']}@{image['digest']}"
+    labels = made["template"]["metadata"]["labels"]
+    assert made["selector"]["matchLabels"].items() <= labels.items()
+    for o in objects:
+        spec = o.get("spec", {})
+        selector = spec.get("podSelector") or spec.get("selector") or {}
+        if not selector or o["metadata"]["name"] == HOLD_WHILE:
+            continue
+        parts = selector.get("matchLabels", {} if "matchExpressions" in selector
+                             else selector)
+        assert not (parts.items() <= labels.items() and all(
+            labels[e["key"]] in e["values"]
+            for e in selector.get("matchExpressions", []))), o
+    # It goes on with the ticket of the pod before, as which it is known.
+    assert pod["terminationGracePeriodSeconds"] == 0 and pod["hostname"]
+    assert made["replicas"] == 1
+
+
+def test_hold_while_without_tickets_is_refused(plane, overlay):
+    for parts in (["hold-while"], ["hold-while", "tickets"]):
+        assert f"nothing selected by List.[noVer].[noGrp]/{TICKETS}" in \
+            refused(plane, overlay("base", parts))
 
 
 @pytest.mark.parametrize("layers, account", [

@@ -24,7 +24,7 @@ from hold import nodes
 from holder import DEPLOY, HOLDERCTL
 from karpenter import node_body
 from prometheus import (
-    COMPONENT, Prometheus, alerts, as_asked, component, panels, programs,
+    COMPONENT, Prometheus, alerts, as_asked, component, jobs, panels, programs,
     rules)
 from replay import when
 
@@ -124,7 +124,8 @@ def scraped(plane, make_holder, karpenter, view):
     (Prometheus, holder, when it began)."""
     old = karpenter.settled(3)
     holder = make_holder(holdDuration="8s")
-    prometheus = Prometheus(plane, holder)
+    prometheus = Prometheus(plane.dir / "prometheus", jobs(plane, holder),
+                            rules())
     try:
         view.wait_clear(nodes(old), 14)
         begin = time.time()

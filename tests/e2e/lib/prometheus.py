@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Prometheus that scrapes what a test runs.
+"""A Prometheus that scrapes what a test runs, and an Alertmanager.
 
-The programs are Debian's.  The package is unpacked and not installed, as an
-installation would start a service of its own.
+The programs are Debian's.  The packages are unpacked and not installed, as an
+installation would start services of its own.
 """
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import urllib.error
 import urllib.parse
@@ -23,18 +24,22 @@ COMPONENT = REPO / "deploy" / "components" / "prometheus"
 
 def programs():
     """Returns the paths of prometheus and promtool."""
-    names = ("prometheus", "promtool")
+    return debian("prometheus", "prometheus", "promtool")
+
+
+def debian(package, *names):
+    """Returns the paths of these programs of the package."""
     found = [shutil.which(name) for name in names]
     if all(found):
         return [pathlib.Path(path) for path in found]
-    root = BUILD / "debian"
-    if not (root / "usr/bin/promtool").exists():
-        _unpack("prometheus", root)
+    root = BUILD / "debian" / package
+    if not root.exists():
+        _unpack(package, root)
     return [root / "usr/bin" / name for name in names]
 
 
 def _unpack(package, root):
-    new = root.with_name(f".debian.{os.getpid()}")
+    new = root.with_name(f".{package}.{os.getpid()}")
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
 
@@ -78,53 +83,95 @@ def panels():
     return [p for p in json.loads(dashboard)["panels"] if p["type"] != "row"]
 
 
-class Prometheus:
-    def __init__(self, plane, holder):
-        self.plane = plane
-        self.program, self.promtool = programs()
-        self.dir = plane.dir / "prometheus"
-        self.dir.mkdir()
-        self.log = self.dir / "log"
-        self.port = free_port()
-        (self.dir / "rules.yaml").write_text(yaml.safe_dump(rules()))
-        (self.dir / "config.yaml").write_text(yaml.safe_dump({
-            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-            "rule_files": ["rules.yaml"],
-            "scrape_configs": [
-                {"job_name": "holder", "static_configs": [
-                    {"targets": [f"127.0.0.1:{holder.metrics_port}"]}]},
-                {"job_name": "apiserver", "scheme": "https",
-                 "tls_config": {"ca_file": str(plane.dir / "ca.crt"),
-                                "cert_file": str(plane.admin.cert),
-                                "key_file": str(plane.admin.key)},
-                 "static_configs": [{"targets": [f"127.0.0.1:{plane.port}"]}],
-                 # Without this it would keep thousands of other metrics.
-                 "metric_relabel_configs": [
-                     {"source_labels": ["__name__"], "action": "keep",
-                      "regex": "apiserver_admission_webhook_.*"}]},
-            ]}))
-        self.process = spawn([
-            self.program, f"--config.file={self.dir / 'config.yaml'}",
-            f"--storage.tsdb.path={self.dir / 'data'}",
-            f"--web.listen-address=127.0.0.1:{self.port}"], self.log)
-        until(self._scraped, 30,
-              lambda: "both targets scraped\n" + tail(self.log))
+def jobs(plane, holder):
+    """What Prometheus scrapes where the holder is installed."""
+    return [
+        {"job_name": "holder", "static_configs": [
+            {"targets": [f"127.0.0.1:{holder.metrics_port}"]}]},
+        {"job_name": "apiserver", "scheme": "https",
+         "tls_config": {"ca_file": str(plane.dir / "ca.crt"),
+                        "cert_file": str(plane.admin.cert),
+                        "key_file": str(plane.admin.key)},
+         "static_configs": [{"targets": [f"127.0.0.1:{plane.port}"]}],
+         # Without this it would keep thousands of other metrics.
+         "metric_relabel_configs": [
+             {"source_labels": ["__name__"], "action": "keep",
+              "regex": "apiserver_admission_webhook_.*"}]},
+    ]
 
-    def _scraped(self):
+
+class Served:
+    """A program that serves HTTP on a port of its own."""
+
+    def __init__(self, folder, *argv):
+        folder.mkdir()
+        self.log = folder / "log"
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.argv = [*argv, f"--web.listen-address=127.0.0.1:{self.port}"]
+
+    def start(self):
+        self.process = spawn(self.argv, self.log)
+        until(self.ready, 30, lambda: "it is ready\n" + tail(self.log))
+
+    def ready(self):
         assert self.process.poll() is None, tail(self.log)
         try:  # it answers 503 until it is ready
-            urllib.request.urlopen(
-                f"http://127.0.0.1:{self.port}/-/ready", timeout=5).close()
+            urllib.request.urlopen(self.url + "/-/ready", timeout=5).close()
         except OSError:
             return False
-        return len(self.query("up == 1")) == 2
+        return True
 
-    def stop(self):
-        end(self.process)
+    def stop(self, number=signal.SIGTERM):
+        end(self.process, number)
+
+
+# Debian's Alertmanager reads its templates below /usr/share.
+BESIDE = ["unshare", "--map-root-user", "--mount", "sh", "-ec",
+          'mount --bind "$0" /usr/share; exec setpriv --pdeathsig KILL "$@"']
+
+
+class Alertmanager(Served):
+    def __init__(self, folder, config):
+        name = "prometheus-alertmanager"
+        program, = debian(name, name)
+        share = program.parents[1] / "share"
+        super().__init__(
+            folder, *([*BESIDE, share] if BUILD in share.parents else []),
+            program, f"--config.file={folder / 'config.yaml'}",
+            f"--storage.path={folder / 'data'}", "--cluster.listen-address=")
+        (folder / "config.yaml").write_text(yaml.safe_dump(config))
+        self.start()
+
+    def count(self):
+        """How many alerts fire."""
+        with urllib.request.urlopen(
+                self.url + "/api/v2/alerts?active=true", timeout=10) as answer:
+            return len(json.load(answer))
+
+
+class Prometheus(Served):
+    def __init__(self, folder, scraped, groups, alertmanager=None):
+        super().__init__(
+            folder, programs()[0], f"--config.file={folder / 'config.yaml'}",
+            f"--storage.tsdb.path={folder / 'data'}",
+            # Else one that has started anew hears of an alert in a minute.
+            "--rules.alert.resend-delay=1s")
+        self.jobs = len(scraped)
+        (folder / "rules.yaml").write_text(yaml.safe_dump(groups))
+        (folder / "config.yaml").write_text(yaml.safe_dump({
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": ["rules.yaml"], "scrape_configs": scraped,
+            "alerting": {"alertmanagers": [{"static_configs": [
+                {"targets": [f"127.0.0.1:{alertmanager.port}"]}]}]
+                if alertmanager else []}}))
+        self.start()
+
+    def ready(self):
+        return super().ready() and len(self.query("up == 1")) == self.jobs
 
     def api(self, path, **query):
-        url = (f"http://127.0.0.1:{self.port}/api/v1/{path}?"
-               + urllib.parse.urlencode(query))
+        url = f"{self.url}/api/v1/{path}?" + urllib.parse.urlencode(query)
         try:
             with urllib.request.urlopen(url, timeout=10) as answer:
                 return json.load(answer)["data"]
