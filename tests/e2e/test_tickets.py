@@ -380,6 +380,39 @@ def test_two_tickets_and_a_leader_that_is_killed(plane, flags, who, make_holder,
     view.check_stays(of["db"], clear, "spread", 0.1)
 
 
+def at_hour(hour):
+    """A time zone in which half of that hour is over."""
+    now = time.gmtime()
+    minutes = (hour * 60 + 30 - now.tm_hour * 60 - now.tm_min) % 1440
+    return f"DAY-{minutes // 60}:{minutes % 60:02}"
+
+
+def test_disruption_only_at_night(plane, flags, who, make_holder, karpenter,
+                                  view):
+    plane.create(POOLS, node_pool("web"))
+    machines = nodes(karpenter.settled(2, "web"))
+    holder = make_holder(start=False, register=False)
+    holder.flags = flags
+    holder.start()
+    day = guide("A ticket for the working day", "CronJob")[2]
+    line, = (at for at in day.splitlines() if at.startswith("seconds="))
+    script = changed(day, night=(line, block("Disruption only at night",
+                                             "case").rstrip()))
+    for hour, is_night in ((5, True), (6, False), (7, False), (21, False),
+                           (22, True), (0, True), (12, False)):
+        shell(plane, f"export TZ={at_hour(hour)}\n{script}", who["writer"])
+        if is_night:
+            view.wait_clear(machines)
+            assert "working-day" not in plane.metadata(HERE)
+            continue
+        view.wait_held(machines)
+        # If it never runs again, the hold stays, but not for good.
+        assert plane.get(HERE, "working-day")["spec"][
+            "leaseDurationSeconds"] == WEEK
+        assert time.time() - renewed(plane, "working-day") < 60
+    plane.delete(HERE, "working-day")
+
+
 # What is left
 
 def finish(plane, namespace):
