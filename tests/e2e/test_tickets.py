@@ -17,20 +17,17 @@ import yaml
 
 from cluster import node_pool
 from controlplane import (ADMISSION, CLAIMS, NAMESPACES, NODES, POOLS, RBAC,
-                          REPO, WEBHOOKS, ApiError, ControlPlane, spawn, until)
-from hold import clear, claims, held, nodes, seconds, stamp
+                          ApiError, ControlPlane, spawn, until)
+from hold import clear, claims, held, nodes, stamp
 from holder import HOLDERCTL
 from lead import LEASES, NAME, NAMESPACE, SHORT, leader
 from test_operations import block
+from tickets import (TICKETS, account, changed, environment, install,
+                     leases, left_over, overlay, recipe, renewed, shell)
 from uninstall import uninstall
 
-TICKETS = NAME + "-tickets"
 OWN = "karpenter-node-holder.io/"
 WEEK = 7 * 24 * 3600
-
-
-def leases(namespace):
-    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
 
 
 def ticket(name="a", reason=None, nodepools=None, meta=None, **spec):
@@ -43,32 +40,6 @@ def ticket(name="a", reason=None, nodepools=None, meta=None, **spec):
             "metadata": {"name": name, **(meta or {}), "annotations": {
                 k: v for k, v in notes.items() if v is not None}},
             "spec": {k: v for k, v in fields.items() if v is not None}}
-
-
-def shell(plane, text, user=None, check=True):
-    """Runs it as that user (default: admin)."""
-    done = subprocess.run(
-        ["bash", "-ec", text], stdin=subprocess.DEVNULL, text=True,
-        capture_output=True, timeout=60, env=environment(plane, user))
-    assert not check or done.returncode == 0, done
-    return done
-
-
-def environment(plane, user=None):
-    config = plane.kubeconfig
-    if user:
-        config = plane.write_kubeconfig(
-            plane.dir / f"{user.name.replace(':', '.')}.kubeconfig", user)
-    return {"HOME": str(plane.dir), "KUBECONFIG": str(config),
-            "PATH": f"{plane.bin}:{os.environ['PATH']}"}
-
-
-def account(plane, namespace, name):
-    plane.apply({"apiVersion": "v1", "kind": "Namespace",
-                 "metadata": {"name": namespace}})
-    plane.apply({"apiVersion": "v1", "kind": "ServiceAccount",
-                 "metadata": {"name": name, "namespace": namespace}})
-    return plane.service_account(namespace, name)
 
 
 # The installation
@@ -84,25 +55,16 @@ def plane(plane_programs):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """An overlay as somebody would write it."""
-    made = tmp_path_factory.mktemp("overlay")
-    deploy = os.path.relpath(REPO / "deploy", made.resolve())
-    (made / "kustomization.yaml").write_text(yaml.safe_dump({
-        "resources": [f"{deploy}/overlays/self-signed"],
-        "components": [f"{deploy}/components/tickets"]}))
-    return made
+    return overlay(tmp_path_factory.mktemp("overlay"))
 
 
 @pytest.fixture(scope="module")
 def flags(plane, folder):
     """Installs it.  Returns the flags that the holder gets there."""
-    plane.kubectl("apply", "--server-side", "-k", folder)
-    plane.delete(WEBHOOKS, NAME)    # nobody would answer it
+    flags = install(plane, folder)
     until(lambda: "7 days" in refusal(plane, ticket(
         leaseDurationSeconds=WEEK + 1)), 20, "the policy in force")
-    pod = plane.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments", NAME)[
-        "spec"]["template"]["spec"]
-    return pod["containers"][0]["args"][3:]
+    return flags
 
 
 @pytest.fixture(scope="module")
@@ -290,30 +252,14 @@ def test_one_ticket_alone(plane, who, two_tickets):
 
 # What they hold
 
-def recipe(heading, kind):
-    """The manifests of a recipe, the Pod of its Job, and its script."""
-    objects = list(yaml.safe_load_all(block(heading, "kind: " + kind)))
-    job = next(o for o in objects if o["kind"] == kind)
-    template = job["spec"].get("jobTemplate", job)["spec"]["template"]
-    containers = template["spec"].get("initContainers", []) + template["spec"][
-        "containers"]
-    one = next(c for c in containers if c["name"] == "ticket")
-    assert one["command"][0] == "sh"
-    return objects, template, one["args"][0]
-
-
-def changed(script, **changes):
-    """The script with other times and NodePools.  Each must be in it."""
-    for old, new in changes.values():
-        assert script.count(old) == 1, (old, script)
-        script = script.replace(old, new)
-    return script
+def guide(heading, kind):
+    return recipe(block(heading, "kind: " + kind), kind)
 
 
 def test_the_recipes_are_accepted(plane, flags):
     """The Pods of the one for the working day pass `restricted`."""
-    objects, template, _ = recipe("A ticket for the working day", "CronJob")
-    job, _, _ = recipe("A ticket while a Job runs", "Job")
+    objects, template, _ = guide("A ticket for the working day", "CronJob")
+    job, _, _ = guide("A ticket while a Job runs", "Job")
     done = plane.kubectl("apply", "--server-side", "--validate=strict", "-f",
                          "-", stdin=yaml.safe_dump_all(objects))
     assert not done.stderr
@@ -330,12 +276,6 @@ def test_the_recipes_are_accepted(plane, flags):
     finally:
         plane.kubectl("delete", "--wait=false", "-f", "-",
                       stdin=yaml.safe_dump_all(objects))
-
-
-def renewed(plane, name):
-    """When the ticket was renewed last, in seconds."""
-    return seconds(plane.get(HERE, name)["spec"]["renewTime"].split(".")[0]
-                   + "Z")
 
 
 @contextlib.contextmanager
@@ -373,10 +313,10 @@ def test_two_tickets_and_a_leader_that_is_killed(plane, flags, who, make_holder,
     first = leader(holders, SHORT.taken)
 
     window = int(time.time()) + 45
-    day = changed(recipe("A ticket for the working day", "CronJob")[2],
+    day = changed(guide("A ticket for the working day", "CronJob")[2],
                   end=("18:00", f"@{window}"),
                   pools=("web, api-*", "web,fixed"))
-    while_job = changed(recipe("A ticket while a Job runs", "Job")[2],
+    while_job = changed(guide("A ticket while a Job runs", "Job")[2],
                         lasts=("Seconds: 300", "Seconds: 10"),
                         every=("sleep 60", "sleep 1"),
                         pools=("batch-*", "batch-* web"))
@@ -440,6 +380,39 @@ def test_two_tickets_and_a_leader_that_is_killed(plane, flags, who, make_holder,
     view.check_stays(of["db"], clear, "spread", 0.1)
 
 
+def at_hour(hour):
+    """A time zone in which half of that hour is over."""
+    now = time.gmtime()
+    minutes = (hour * 60 + 30 - now.tm_hour * 60 - now.tm_min) % 1440
+    return f"DAY-{minutes // 60}:{minutes % 60:02}"
+
+
+def test_disruption_only_at_night(plane, flags, who, make_holder, karpenter,
+                                  view):
+    plane.create(POOLS, node_pool("web"))
+    machines = nodes(karpenter.settled(2, "web"))
+    holder = make_holder(start=False, register=False)
+    holder.flags = flags
+    holder.start()
+    day = guide("A ticket for the working day", "CronJob")[2]
+    line, = (at for at in day.splitlines() if at.startswith("seconds="))
+    script = changed(day, night=(line, block("Disruption only at night",
+                                             "case").rstrip()))
+    for hour, is_night in ((5, True), (6, False), (7, False), (21, False),
+                           (22, True), (0, True), (12, False)):
+        shell(plane, f"export TZ={at_hour(hour)}\n{script}", who["writer"])
+        if is_night:
+            view.wait_clear(machines)
+            assert "working-day" not in plane.metadata(HERE)
+            continue
+        view.wait_held(machines)
+        # If it never runs again, the hold stays, but not for good.
+        assert plane.get(HERE, "working-day")["spec"][
+            "leaseDurationSeconds"] == WEEK
+        assert time.time() - renewed(plane, "working-day") < 60
+    plane.delete(HERE, "working-day")
+
+
 # What is left
 
 def finish(plane, namespace):
@@ -473,9 +446,4 @@ def test_uninstall(plane, folder, flags, make_holder, karpenter, view):
     plane.kubectl("delete", "-k", folder, "--ignore-not-found", "--wait=false")
     for namespace in (NAMESPACE, TICKETS):
         finish(plane, namespace)
-    kinds = [kind for kind in plane.kubectl(
-        "api-resources", "--verbs", "list", "-o", "name").stdout.split()
-        if not kind.startswith("events")]
-    found = plane.kubectl("get", ",".join(kinds), "--all-namespaces", "-o",
-                          "name", "--ignore-not-found").stdout.split()
-    assert found and not [name for name in found if NAME in name]
+    assert left_over(plane) == []
