@@ -430,6 +430,7 @@ site: whatif  ## the documents as a site with search, into $(BUILD)/site
 	@echo "== $(PYTHON) -m http.server --bind 127.0.0.1 --directory $(SITE)"
 
 site-test: site axe  ## the site in a real Chromium: links, looks, axe-core, no other host
+	@mkdir -p $(VARIANT)
 	@PAGE=$(PAGE) BUILD=$(BUILD) $(PYTEST) -s tests/site/test_site.py
 	@echo "== look at the pictures in $(PAGE)/shots"
 
