@@ -413,6 +413,95 @@ def test_disruption_only_at_night(plane, flags, who, make_holder, karpenter,
     plane.delete(HERE, "working-day")
 
 
+# Hooks of Argo CD, and Flux
+
+def sync_jobs():
+    """The Jobs of docs/gitops.md, by the phase in which Argo CD runs them."""
+    text = (REPO / "docs/gitops.md").read_text()
+    part = text.split("## A ticket while a sync runs\n")[1].split("\n## ")[0]
+    found = [yaml.safe_load(b.split("```")[0])
+             for b in part.split("```yaml\n")[1:]]
+    return {phase: job for job in found if job["kind"] == "Job"
+            for phase in job["metadata"]["annotations"][
+                "argocd.argoproj.io/hook"].split(",")}
+
+
+def run_job(plane, user, job):
+    """Makes the Job anew, and runs the process of its Pod: there is no kubelet."""
+    plane.kubectl("-n", "web", "delete", "job", job["metadata"]["name"],
+                  "--ignore-not-found")
+    done = plane.kubectl("create", "--validate=strict", "-f", "-",
+                         stdin=yaml.safe_dump(job))
+    assert "Warning" not in done.stderr, done
+    template = job["spec"]["template"]
+    plane.create(PODS.format(TICKETS) + "?dryRun=All", {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"},
+        **template, "spec": {**template["spec"],
+                             "serviceAccountName": "default"}})
+    container, = template["spec"]["containers"]
+    program, *args = container["command"]
+    assert program == "/usr/bin/holderctl"
+    host = template["spec"].get("hostname", job["metadata"]["name"] + "-x7k2p")
+    return subprocess.run(
+        ["unshare", "--uts", "sh", "-ec", 'hostname "$0"; exec "$@"', host,
+         HOLDERCTL, *args], text=True, capture_output=True, timeout=60,
+        env={**environment(plane, user), **{
+            e["name"]: e["value"] for e in container.get("env", ())}})
+
+
+def sync(plane, user, jobs, bring):
+    """Runs the phases in the order of Argo CD, whose controller is not here:
+    a hook that fails ends the sync, and SyncFail follows what fails."""
+    before = run_job(plane, user, jobs["PreSync"])
+    good = before.returncode == 0 and bring()
+    after = run_job(plane, user, jobs["PostSync" if good else "SyncFail"])
+    return before, after
+
+
+@pytest.mark.parametrize("good", (True, False), ids=("PostSync", "SyncFail"))
+def test_a_sync(plane, flags, make_holder, karpenter, view, good):
+    """The Jobs of docs/gitops.md.  The API server, the holder and the processes
+    of the Pods are real.  Argo CD, Flux and the Job controller do not run here:
+    the phases have the order that Argo CD documents.  Flux's Kustomizations
+    have that of a sync that succeeds."""
+    user = account(plane, "web", "ticket")
+    plane.kubectl("-n", TICKETS, "create", "rolebinding", "web-" + str(good),
+                  "--role", NAME + "-ticket-writer", "--serviceaccount",
+                  "web:ticket")
+    until(lambda: plane.request("GET", HERE + "/sync-web", user=user)[0] != 403,
+          20, "the rights")
+    for pool in ("web", "db"):
+        plane.create(POOLS, node_pool(pool))
+    web, db = (nodes(karpenter.settled(2, pool)) for pool in ("web", "db"))
+    holder = make_holder(start=False, register=False,
+                         leaderElection=SHORT.config())
+    holder.flags = flags
+    holder.start()
+    jobs = sync_jobs()
+
+    def bring():
+        view.wait_held(web)
+        view.check_stays(db, clear, "spread", 0.1)
+        made = plane.get(HERE, "sync-web")["spec"]
+        # What is left of a sync that is killed here.
+        assert made["leaseDurationSeconds"] == 1800
+        return good
+    try:
+        for _ in range(2):      # the second time over what the first has left
+            before, after = sync(plane, user, jobs, bring)
+            assert before.returncode == after.returncode == 0, (before, after)
+            view.wait_clear(web)
+        # A ticket of somebody else stays.
+        plane.delete(HERE, "sync-web")
+        plane.create(HERE, ticket("sync-web", nodepools="web"))
+        before, after = sync(plane, user, jobs, bring)
+        assert before.returncode == after.returncode == 1
+        assert "ci/1234" in before.stderr
+    finally:
+        plane.ok("DELETE", HERE)
+    view.wait_clear(web)
+
+
 # What is left
 
 def finish(plane, namespace):
