@@ -143,7 +143,8 @@ class Chromium:
         If the page renews itself meanwhile, it is run in the new one."""
         while True:
             m = self.answer("Runtime.evaluate", expression=script,
-                            awaitPromise=True, returnByValue=True)
+                            awaitPromise=True, returnByValue=True,
+                            userGesture=True)  # a click may open a tab
             said = m.get("error", {}).get("message", "")
             if not any(words in said for words in RENEWED):
                 break
