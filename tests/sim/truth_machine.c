@@ -1025,8 +1025,13 @@ is_ongoing(struct truth *t, int machine)
 			tried_hi++;
 			continue;
 		}
-		if (truth_uncounted(w, &t->rules, &w->machines[i]))
+		if (truth_uncounted(w, &t->rules, &w->machines[i])) {
+			/* It may have come to count before. */
+			tried_hi += y->came.hi &&
+				    w->nodepools[w->machines[i].pool_id]
+						    .changed > c->born;
 			continue;
+		}
 		tried_hi += y->came.hi;
 		/* The stamps of deletion and creation are compared as they are
 		 * written.  If two clocks wrote them, a claim that was made
