@@ -15,7 +15,7 @@ struct disabled_nodepools {
 	unsigned generation;
 	struct {
 		char name[NODEPOOL_BYTES];
-		/* number of the last list that showed the name */
+		/* Number of the last list that showed the name. */
 		unsigned generation;
 		int64_t alone_ms; /* time from which it is left alone */
 	} at[SCOPES_MAX];

@@ -32,7 +32,7 @@ struct event_recorder {
 	char body[EVENT_BYTES];
 
 	pthread_mutex_t lock; /* guards the members below */
-	/* signals a new Event, or that `stopping` or `ended` was set */
+	/* Signals a new Event, or that `stopping` or `ended` was set. */
 	pthread_cond_t turn;
 	bool stopping, ended;
 	struct event_series series;

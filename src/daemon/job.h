@@ -19,7 +19,7 @@ struct job {
 	struct action action;
 	struct pager pager;	   /* the pages of a list */
 	const struct job_env *env; /* where the items of a page go */
-	/* whether the read asks for metadata only */
+	/* Whether the read asks for metadata only. */
 	bool metadata;
 	char why[API_MESSAGE_BYTES]; /* outcome.why points to it */
 };

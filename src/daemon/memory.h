@@ -14,7 +14,7 @@
  * table of machines and the webhook share the rest.
  */
 struct memory {
-	/* maximum of Nodes, and of NodeClaims, for controller_new */
+	/* Maximum of Nodes, and of NodeClaims, for controller_new. */
 	uint32_t machines_max;
 	/* Bounds of the webhook, which gets the memory that the table does not
 	 * use. */

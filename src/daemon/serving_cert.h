@@ -22,7 +22,7 @@ struct serving_cert {
 	struct clock *clock;
 	struct counters *counters;
 	struct server *server;
-	/* results of stat(2) at the last serving_cert_look */
+	/* Results of stat(2) at the last serving_cert_look. */
 	struct stat cert_stat, key_stat;
 	int64_t read_ms; /* boot time of the last read */
 	char serial[64];

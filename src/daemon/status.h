@@ -21,7 +21,7 @@ struct status {
 	struct serving_cert *pair;
 	const struct rules *rules;
 	struct recent recent; /* admission reviews */
-	/* the name that /status shows for this replica if there is no Lease */
+	/* The name that /status shows for this replica if there is no Lease. */
 	char host[65];
 	/* The figures about all machines.  `counted` says whether they were
 	 * counted, counted_boot_ms when, and counted_turns how many times

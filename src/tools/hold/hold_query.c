@@ -7,8 +7,8 @@
 #include "hold_parts.h"
 #include "tools/prometheus/prometheus_query.h"
 
-/* how long one wait lasts before ask_query checks for signals and renews the
- * ticket */
+/* How long one wait lasts before ask_query checks for signals and renews the
+ * ticket. */
 #define LOOK_MS 50
 
 /* What the last message on stderr was about. */

@@ -26,7 +26,7 @@
  * below this.  The number is less than the shortest time between two
  * renewals. */
 #define RANDOM_US 100000
-/* how often keeper_wait checks whether the ticket is written */
+/* How often keeper_wait checks whether the ticket is written. */
 #define LOOK_MS 20
 #define IDLE_MS 1000
 /* Minimum timeout of a call, however short the ticket is. */

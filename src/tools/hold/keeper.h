@@ -80,8 +80,8 @@ struct keeper {
 	char uid[UID_BYTES], rv[RV_BYTES];
 	bool mine;   /* this run has written the object with this uid */
 	bool shared; /* another run may renew it, too */
-	/* Number of writes in a row before which nobody else had changed the
-	 * Lease. */
+	/* How many of our writes in a row succeeded without a change by anybody
+	 * else in between. */
 	unsigned alone;
 	/* A ring of the renewTimes that the last writes sent, even if these
 	 * writes have failed. */
@@ -91,17 +91,18 @@ struct keeper {
 	 * was none.  renew_ms: when to renew the ticket that the latest
 	 * successful write left. */
 	int64_t sent_ms, renew_ms;
-	/* when the written ticket ends (server_ms), or STAMP_NONE if none is
-	 * written */
+	/* When the written ticket ends (server_ms), or STAMP_NONE if none is
+	 * written. */
 	int64_t until_ms;
 	unsigned failures, conflicts;
 	int64_t retry_ms; /* boot time of the next try after a failure */
 	struct err why;	  /* of the last failure */
-	/* the last failure was a refusal, which another try will hardly
-	 * change */
+	/* The last failure was a refusal, which another try will hardly
+	 * change. */
 	bool refused;
-	/* Set by the caller after its keeper_wait.  From then on refusals are
-	 * printed on stderr.  Before that, keeper_wait returns them. */
+	/* The caller sets this when it will not call keeper_wait any more.
+	 * From then on refusals are printed on stderr.  Before, keeper_wait
+	 * returns them. */
 	bool begun;
 	bool troubled, over_told;
 	char path[300 + 2 * NAME_BYTES], body[TICKET_BODY_BYTES];
@@ -117,10 +118,10 @@ void keeper_close(struct keeper *k);
 /* Sets what the keeper does from now on.  It begins with KEEPER_REST. */
 void keeper_want(struct keeper *k, enum keeper_wish wish);
 
-/* Waits until the ticket is written, until_ms (boot time) is over, or the API
- * server refuses the ticket.  Returns -1 with *e set if the ticket is not
- * written.  The keeper goes on trying afterwards, unless the state is
- * KEEPER_TAKEN. */
+/* Waits until the ticket is written, but no longer than until until_ms (boot
+ * time), and not after a refusal by the API server.  Returns -1 with *e set if
+ * the ticket is not written.  The keeper goes on trying afterwards, unless the
+ * state is KEEPER_TAKEN. */
 int keeper_wait(struct keeper *k, int64_t until_ms, struct err *e);
 
 /* Returns for how many milliseconds the caller need not call session_turn for

@@ -19,7 +19,7 @@ struct leader_question {
 struct leader_answer {
 	int64_t until_ms; /* server_ms */
 	uint64_t nodepools;
-	/* which parts of the ticket do not count, and why, or "" */
+	/* Which parts of the ticket do not count, and why, or "". */
 	char problem[160];
 };
 

@@ -18,7 +18,7 @@ struct book {
 	struct fact **at; /* the facts that wait to be printed */
 	size_t n, room;
 	int64_t since_ms; /* Boot time at which the oldest fact in `at` came. */
-	/* ring of Events whose NodeClaims are not known yet */
+	/* Ring of Events whose NodeClaims are not known yet. */
 	struct fact **early;
 	uint32_t early_next;
 	bool begun; /* Whether the head of the record is printed. */

@@ -23,7 +23,7 @@ struct input {
 	 */
 	bool skips;
 	bool ended;
-	/* the error that input_begins met; reported by a later call */
+	/* The error that input_begins met; reported by a later call. */
 	struct err trouble;
 	uint64_t bytes;
 };

@@ -225,7 +225,7 @@ explain_happened(FILE *out, const struct history *h)
 }
 
 #define ODD_BYTES 200
-/* maximum number of bytes of a file's name that are shown */
+/* Maximum number of bytes of a file's name that are shown. */
 #define FILE_BYTES 120
 
 /* Writes the first line whose time was not accepted: its file and number. */

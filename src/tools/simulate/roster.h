@@ -17,7 +17,7 @@
 struct logged {
 	char *claim, *node; /* "" if the log has not named it */
 	char pool[NODEPOOL_BYTES];
-	/* a number that only this machine gets; part of its uids */
+	/* A number that only this machine gets; part of its uids. */
 	uint64_t serial;
 	int64_t created_ms;    /* whole seconds, as an object's stamps are */
 	int64_t ready_ms;      /* whole seconds; STAMP_NONE: it is not ready */

@@ -22,7 +22,7 @@
  * expected.  Progress and warnings go to stderr during the reading.
  */
 
-/* size of the buffer for a fact as a line */
+/* Size of the buffer for a fact as a line. */
 #define RECORD_BYTES (2u * ITEM_BYTES_MAX)
 
 struct run {

@@ -42,7 +42,7 @@ struct advice_setup {
 struct simulate_setup {
 	const char *const *files; /* "-": stdin */
 	size_t files_n;
-	/* fetches series from Prometheus; NULL if none is queried */
+	/* Fetches series from Prometheus; NULL if none is queried. */
 	matrix_ask_fn *ask;
 	void *ask_ctx;
 	const struct setting *settings;
@@ -54,7 +54,7 @@ struct simulate_setup {
 	struct advice_setup advice;
 	enum simulate_output output;
 	const char *svg, *html; /* files for pictures, or NULL if none */
-	/* name of the Node or NodeClaim to explain, or NULL */
+	/* Name of the Node or NodeClaim to explain, or NULL. */
 	const char *explain;
 	bool progress; /* Whether stderr gets the progress. */
 };

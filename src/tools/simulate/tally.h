@@ -28,7 +28,7 @@ struct tally {
 	 * answer of Prometheus. */
 	const char *odd_file;
 	uint64_t odd_line;
-	/* facts that were left out because another file has them, too */
+	/* Facts that were left out because another file has them, too. */
 	uint64_t duplicates;
 	uint64_t damaged; /* files that could not be read to the end */
 	uint64_t facts[FACT_COUNT]; /* facts that were taken, by kind */
@@ -37,7 +37,7 @@ struct tally {
 	uint64_t makers[MAKER_COUNT];
 	uint64_t disrupted; /* number of nodes in all decisions */
 	uint64_t pods;	    /* pods that all decisions had to move */
-	/* decisions for which the log does not tell the number of pods */
+	/* Decisions for which the log does not tell the number of pods. */
 	uint64_t podless;
 	/* Machines whose creation was not seen, because they are older than the
 	 * log or the log has gaps. */
@@ -55,7 +55,7 @@ struct tally {
 	/* Messages of Karpenter that contain no fact, with their number. */
 	struct tally_message messages[SIMULATE_MESSAGES_MAX];
 	size_t messages_n;
-	/* lines whose message had no room in `messages` */
+	/* Lines whose message had no room in `messages`. */
 	uint64_t messages_rest;
 };
 
@@ -63,7 +63,7 @@ void tally_init(struct tally *t);
 void tally_message(struct tally *t, const char *message);
 /* Sorts the messages, the most frequent one first. */
 void tally_sort(struct tally *t);
-/* number of created machines, by any maker */
+/* Number of created machines, by any maker. */
 uint64_t tally_created(const struct tally *t);
 
 #endif
