@@ -5,8 +5,8 @@
 #include "core/base/err.h"
 
 /*
- * Walks the flags of a command line: --name VALUE, --name=VALUE, -h, -o VALUE,
- * "--".
+ * Walks the flags of a command line.  The forms are --name VALUE, --name=VALUE,
+ * -h, -o VALUE, and a "--" at the end.
  */
 
 struct flags {

@@ -20,10 +20,10 @@
 #define OPTIONS_WARNINGS_MAX 12
 
 struct options {
-	/* The result of defaults, file, environment and flags, of which the
-	 * later ones take precedence.  The configuration is valid. */
+	/* The valid configuration: the defaults, overridden by the file, then
+	 * by the environment, then by the flags. */
 	struct config config;
-	/* Values of the flags with these names, or NULL. */
+	/* Values of --config, --kubeconfig and --context, or NULL. */
 	const char *config_file, *kubeconfig, *context;
 	char warnings[OPTIONS_WARNINGS_MAX][240]; /* Full sentences. */
 	size_t warnings_n;
@@ -39,9 +39,9 @@ struct options {
 int options_parse(int argc, char **argv, const char *usage, struct options *o,
 		  struct err *e);
 
-/* Like options_parse, for a command that has more flags of its own.  `own`
- * takes the flag that *f is at.  It returns 1 if the flag is the command's own,
- * 0 if it is not, and -1 on failure. */
+/* Like options_parse, for a command that also has flags of its own.  `own`
+ * takes the flag at which *f stands.  It returns 1 if that flag belongs to the
+ * command, 0 if it does not, and -1 on failure. */
 typedef int options_own(void *ctx, struct flags *f, struct err *e);
 int options_parse_with(int argc, char **argv, const char *usage,
 		       options_own *own, void *ctx, struct options *o,

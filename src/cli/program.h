@@ -7,10 +7,10 @@
 #include "edge/timing.h"
 
 /*
- * What karpenter-node-holder (cli/daemon) and holderctl (cli/tools) have in
- * common: a table of commands.  `run` executes a command and returns the exit
- * code (say.h).  argv[0] is the name of the command, and *t has the deadlines,
- * which are shorter in tests.  Every failure prints one line on stderr.
+ * karpenter-node-holder (cli/daemon) and holderctl (cli/tools) each have a
+ * table of commands.  `run` executes a command and returns the exit code
+ * (say.h).  argv[0] is the name of the command.  *t contains the deadlines,
+ * which are shorter in tests.  A command that fails prints one line on stderr.
  */
 struct command {
 	const char *name;

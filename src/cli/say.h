@@ -18,8 +18,8 @@ const char *say_program(void);
 int say_failure(const struct err *e);
 void say_warning(const char *sentence);
 
-/* Flushes stdout after the last output and returns the exit code, which is 1 if
- * the output could not be written. */
+/* Call this after the last output.  It flushes stdout and returns the exit
+ * code: CMD_OK, or CMD_FAILED if the output could not be written. */
 int say_flushed(void);
 
 #endif

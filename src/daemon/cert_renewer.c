@@ -16,15 +16,15 @@
  * The worker acts while this replica leads.  During a roll-out to selfSigned
  * the leader may still run the old configuration, which issues no certificates.
  * A new replica without a certificate is not ready, so the roll-out would never
- * get to replacing that leader.  A replica that does not lead therefore acts as
- * well when it has had no certificate for a while.  Every write carries the
- * resource version that was read, so replicas that write at once only cost each
+ * replace that leader.  A replica that does not lead therefore also acts when
+ * it has had no certificate for a while.  Every write carries the resource
+ * version that was read, so replicas that write at the same time only cost each
  * other a retry.
  */
 
-/* How long a replica without a certificate waits before it acts for the leader,
- * as a number of reads.  A leader that issues certificates would have acted by
- * then. */
+/* A replica that does not lead acts if it has had no certificate for this many
+ * intervals between reads.  A leader that issues certificates would have acted
+ * within that time. */
 #define PATIENCE_READS 3
 
 enum role { IDLE, LEADS, STANDS_IN };
@@ -34,8 +34,9 @@ struct cert_renewer {
 	struct state *shared;
 	const struct config *config;
 	struct serving_cert *pair;
-	bool unhooked; /* Whether the missing webhook has been logged. */
-	/* Boot time at which this replica last led, or had a certificate. */
+	bool unhooked; /* Whether a missing webhook configuration was logged. */
+	/* The latest boot time at which this replica led or had a
+	 * certificate. */
 	int64_t well_ms;
 	struct renewal renewal;
 	struct renewal_call call;
@@ -43,7 +44,8 @@ struct cert_renewer {
 
 /* --- the thread ----------------------------------------------------------- */
 
-/* Logs trouble when it begins.  The first conflict in a row is no trouble. */
+/* Logs a failed step and counts it as trouble.  The first conflict in a row is
+ * no trouble. */
 static void
 report(struct cert_renewer *r, enum renewal_step step,
        const struct renewal_call_result *c)
@@ -87,7 +89,8 @@ act(struct cert_renewer *r, const struct renewal_todo *todo)
 	renewal_done(&r->renewal, &c.outcome, clock_now(r->shared->clock));
 }
 
-/* Performs one step, or returns for how many milliseconds to wait. */
+/* Performs one step and returns 0.  If there is nothing to do, returns for how
+ * many milliseconds to wait. */
 static int64_t
 turn(struct cert_renewer *r)
 {
@@ -104,8 +107,8 @@ turn(struct cert_renewer *r)
 	return worker_nap_ms(todo.wait_ms);
 }
 
-/* Returns the role of this replica.  Waits for up to a second if it has
- * none. */
+/* Returns the role of this replica.  If the role is IDLE, waits for up to a
+ * second before that. */
 static enum role
 await_role(struct cert_renewer *r, int64_t patience_ms)
 {

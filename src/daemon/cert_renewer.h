@@ -8,11 +8,12 @@
 #include "wire/config/config.h"
 #include "worker.h"
 
-/* The certificate renewer is the worker behind selfSigned.  It keeps a CA and a
+/* The certificate renewer is the worker for selfSigned.  It keeps a CA and a
  * serving certificate in a Secret, and the CA in the webhook's caBundle.
  * core/protocol/renewal decides what to do.  The worker acts while this replica
- * leads or has had no valid certificate for a while.  Replicas serve the
- * certificate from the mounted Secret, never directly from here. */
+ * leads, or if this replica has had no valid certificate for a while.  Replicas
+ * read the certificate from the mounted Secret and never get it from this
+ * worker directly. */
 struct cert_renewer;
 
 /* Everything but namespace_name must outlive the renewer. */

@@ -15,8 +15,9 @@ struct disabled_nodepools {
 	unsigned generation;
 	struct {
 		char name[NODEPOOL_BYTES];
-		unsigned generation; /* The last list that showed the name. */
-		int64_t alone_ms;    /* From when it is left alone. */
+		/* Number of the last list that showed the name. */
+		unsigned generation;
+		int64_t alone_ms; /* time from which it is left alone */
 	} at[SCOPES_MAX];
 };
 

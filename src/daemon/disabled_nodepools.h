@@ -6,25 +6,27 @@
 #include <stdint.h>
 
 /*
- * The set of the names of the NodePools that are left alone at admission,
- * because people have disabled them or because a hold can do nothing for them
+ * The set of the names of the NodePools that the webhook leaves alone, because
+ * people have disabled them or because a hold can do nothing for them
  * (docs/rules.md#nodepools-left-alone).  Every replica keeps such a set for its
- * webhook.  Any thread may call any function: the set has a lock of its own,
- * under which nothing else is locked or called.  A lookup in an empty set, the
- * usual case, takes no lock.  The set holds at most SCOPES_MAX names.  Further
- * NodePools count as enabled.  Times are server_ms.
+ * webhook.  Any thread may call any function: the set has a leaf lock of its
+ * own.  A lookup in an empty set, which is the usual case, takes no lock.  The
+ * set holds at most SCOPES_MAX names.  Further NodePools count as enabled.
+ * Times are server_ms.
  */
 struct disabled_nodepools;
 
-/* Main calls these two.  _new returns NULL if memory is short. */
+/* Main calls both functions.  disabled_nodepools_new returns NULL if there is
+ * no memory. */
 struct disabled_nodepools *disabled_nodepools_new(void);
 void disabled_nodepools_free(struct disabled_nodepools *d);
 
-/* _listing begins a list of NodePools.  _set takes the name of a NodePool that
- * a list or a watch shows, and the time from which that NodePool is left alone
- * (nodepool_alone_ms).  INT64_MIN means always.  INT64_MAX means never, and
- * removes the name.  _listed ends a complete list: it drops the names that the
- * list did not show. */
+/* Call disabled_nodepools_listing when a list of NodePools begins,
+ * disabled_nodepools_set for each NodePool that a list or a watch shows, and
+ * disabled_nodepools_listed when a list is complete, which drops the names that
+ * the list did not show.  alone_ms is the time from which the NodePool is left
+ * alone (nodepool_alone_ms).  INT64_MIN means always.  INT64_MAX means never
+ * and removes the name. */
 void disabled_nodepools_listing(struct disabled_nodepools *d);
 void disabled_nodepools_listed(struct disabled_nodepools *d);
 void disabled_nodepools_set(struct disabled_nodepools *d, const char *nodepool,

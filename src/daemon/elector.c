@@ -9,10 +9,10 @@
 #include "edge/log.h"
 
 /*
- * This worker has a connection of its own because a renewal must not wait
- * behind patches.  It asks core/protocol/lease for the next step (under the
- * table's mutex), performs the step and reports the outcome.  It makes no
- * decisions.
+ * This worker has a connection of its own, because a renewal of the Lease must
+ * not wait behind patches.  It asks core/protocol/lease for the next step
+ * (under the table's mutex), performs the step and reports the outcome.  It
+ * makes no decisions.
  */
 
 struct elector {
@@ -81,8 +81,8 @@ log_notes(struct elector *el)
 		    LS("holder", n.name[0] != '\0' ? n.name : el->identity));
 }
 
-/* Restarts the watchers whose lists and watches began before the lead
- * changed. */
+/* Restarts each watcher whose list or watch began before the last change of the
+ * lead. */
 static void
 restart(struct elector *el)
 {

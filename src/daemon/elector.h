@@ -27,9 +27,9 @@ struct elector_setup {
 };
 
 /* Main calls this before any worker starts.  With leader election, this replica
- * does not lead from here on.  It returns NULL on failure, and *e says why.
- * Stopping the worker makes the elector give the Lease up and end.  Stop it
- * only when sweeper and renewer have ended. */
+ * does not lead until the elector has got the Lease.  It returns NULL on
+ * failure, and *e says why.  Stopping the worker makes the elector give up the
+ * Lease and end.  Stop it only when sweeper and renewer have ended. */
 struct elector *elector_new(const struct elector_setup *o,
 			    struct worker *worker, struct err *e);
 /* Main calls this after the join.  NULL is allowed. */

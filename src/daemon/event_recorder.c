@@ -17,9 +17,9 @@
 /*
  * This worker has a connection of its own, so that Events and other calls never
  * wait for each other.  It asks core/protocol/event_series what to write,
- * writes it and reports the outcome.  Its lock is a leaf lock and is held only
- * across calls of core/protocol/event_series.  A thread that records an Event
- * therefore never waits for the API server.
+ * writes it and reports the outcome.  Its leaf lock is held only across calls
+ * of core/protocol/event_series.  A thread that records an Event therefore
+ * never waits for the API server.
  */
 
 struct event_recorder {
@@ -28,11 +28,12 @@ struct event_recorder {
 	struct kube_stream *stream;
 	int64_t call_ms;
 	char instance[EVENT_INSTANCE_BYTES];
-	uint64_t dropped; /* series.dropped, as last logged */
+	uint64_t dropped; /* the value of series.dropped that was logged last */
 	char body[EVENT_BYTES];
 
 	pthread_mutex_t lock; /* guards the members below */
-	pthread_cond_t turn;  /* a new Event, or `stopping` or `ended` is set */
+	/* Signals a new Event, or that `stopping` or `ended` was set. */
+	pthread_cond_t turn;
 	bool stopping, ended;
 	struct event_series series;
 };

@@ -10,8 +10,8 @@
 #include "worker.h"
 
 /* The event recorder is the worker that writes our Events on NodePools.
- * core/protocol/event_series decides which Events to write and when.  A failure
- * to write them affects nothing else in the program. */
+ * core/protocol/event_series decides which Events to write and when.  If they
+ * cannot be written, nothing else in the program is affected. */
 struct event_recorder;
 
 struct event_recorder_setup {
@@ -22,10 +22,10 @@ struct event_recorder_setup {
 };
 
 /* Main calls this.  It returns NULL on failure, and *e says why.  Stop the
- * worker only when no thread records Events any more.  The stop first waits
- * until each write that is due was tried once, but no longer than
- * EVENT_SERIES_STOP_MS and call_ms.  Then it cuts the call.  Writes that wait
- * for a later try are dropped. */
+ * worker only when no thread records Events any more.  worker_stop first waits
+ * until the worker has tried each write that is due once, but no longer than
+ * EVENT_SERIES_STOP_MS and call_ms.  It then cuts the call in progress.  Writes
+ * that wait for a later try are dropped. */
 struct event_recorder *event_recorder_new(const struct event_recorder_setup *o,
 					  struct worker *worker, struct err *e);
 /* Main calls this after the join.  NULL is allowed. */

@@ -10,10 +10,10 @@
 #include "wire/metrics/metrics.h"
 
 /*
- * Answers on the metrics address: the probes, /metrics and, by status.c,
- * /status and the page.  The probes run ready_checks or live_checks.  A check
- * takes no lock of ours and does not read the table of machines, so probes are
- * answered while other requests wait for the table
+ * Answers the probes and /metrics on the metrics address.  status.c answers
+ * /status and writes the page.  The probes run ready_checks or live_checks.  A
+ * check takes no lock of ours and does not read the table of machines, so
+ * probes are answered while other requests wait for the table
  * (docs/architecture.md#probes).  If the worker has no room for a slow request,
  * the `busy` handler of its route refuses it at once.
  */
@@ -51,9 +51,10 @@ check_main(struct health *h, const char *name)
 	       h->timing->heart_ms;
 }
 
-/* Returns whether all workers of this name are well.  There are several
- * watchers.  The elector is checked by this alone until the process ends,
- * because it has to give the Lease up. */
+/* Returns whether all workers of this name are well.  Several watchers have one
+ * name.  The check of the elector is this function itself and not check_worker,
+ * because the elector still has to give up the Lease while the process is
+ * stopping. */
 static bool
 check_elector(struct health *h, const char *name)
 {
@@ -303,7 +304,7 @@ server_time(void *ctx, const struct server_request *q, struct server_reply *a)
 void
 health_beat(struct health *h)
 {
-	if (h->server != NULL) /* `certs --renew` has none */
+	if (h->server != NULL) /* NULL with `certs --renew` */
 		recent_look(&h->status.recent, &h->shared->counters,
 			    clock_boot_ms());
 	atomic_store(&h->main_beat_ms, clock_boot_ms());

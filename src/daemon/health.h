@@ -10,12 +10,12 @@
 #include "worker.h"
 
 /*
- * The server on the metrics address.  It serves /healthz, /livez, /readyz and
- * /metrics in the formats of the API server and of controller-runtime, and
- * /status.  Main fills in the fields up to lease_name, calls status_init for
- * `status`, and calls the functions below.  The server's worker writes the
- * pages of metrics and of /status.  Its serving thread answers the probes
- * itself, without the table, so no probe waits for another request.
+ * The server on the metrics address.  It serves /healthz, /livez and /readyz as
+ * the API server does, /metrics as controller-runtime does, and /status.  Main
+ * fills in the fields up to lease_name, calls status_init for `status`, and
+ * then calls the functions below.  The server's worker writes the pages of
+ * metrics and of /status.  Its serving thread answers the probes itself,
+ * without the table, so no probe waits for another request.
  */
 struct health {
 	struct state *shared;
@@ -36,8 +36,8 @@ struct health {
  * Everything that the fields point to must outlive health_stop. */
 int health_start(struct health *h, const char *address, struct err *e);
 void health_stop(struct health *h);
-/* Main calls this in each round.  A late beat fails the check "main" of
- * /livez. */
+/* Main calls this in each round of its loop.  If the last call is too long ago,
+ * the check "main" of /livez fails. */
 void health_beat(struct health *h);
 
 #endif

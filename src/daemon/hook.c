@@ -56,8 +56,8 @@ refuse_review(struct hook *h, const struct err *e, struct server_reply *a)
 	a->body_bytes = strlen(e->text);
 }
 
-/* Handles one review: decodes it, adds whether this replica leaves the NodePool
- * alone, decides, and encodes the reply. */
+/* Handles one review: decodes it, looks up whether the NodePool is left alone,
+ * decides, and encodes the reply. */
 static int
 answer(struct hook *h, const struct server_request *q, struct buf *reply,
        struct err *e)

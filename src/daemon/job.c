@@ -71,9 +71,9 @@ fresh_decode(const struct job *j, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-/* Takes an item of the fresh list.  An item that is too large or cannot be
- * decoded is left out.  If there is no memory for an item, the list ends.  A
- * watch does the same. */
+/* Takes an item of the fresh list.  As in a watch, an item that is too large or
+ * cannot be decoded is left out, and the list ends if there is no memory for an
+ * item. */
 static int
 fresh_item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
@@ -147,7 +147,8 @@ path_of(const struct rules *rules, const struct job *j, struct buf *path,
 	default:
 		buf_printf(path, "%s/%s?fieldManager=karpenter-node-holder",
 			   r->path, j->action.name);
-		q->accept = ACCEPT_METADATA; /* Only the version is needed. */
+		/* Only the resourceVersion is needed. */
+		q->accept = ACCEPT_METADATA;
 	}
 }
 
@@ -164,7 +165,7 @@ static void
 page_opened(void *ctx)
 {
 	struct job *j = ctx;
-	struct err e; /* not used: pager_feed then fails too */
+	struct err e; /* not used: if this fails, pager_feed fails, too */
 
 	(void)pager_begin(&j->pager, fresh_item, j, &e);
 }
@@ -197,7 +198,7 @@ job_start(const struct job_env *v, struct job *j, uint64_t tag,
 		q.opened = page_opened;
 		q.ctx = j;
 	}
-	/* In this mode the sweeper only logs writes (job_tell), so no write
+	/* In mode observe the sweeper only logs writes (job_tell), so no write
 	 * should come here.  This check is the last line of defence. */
 	if (act_writes(j->action.act) && v->rules->mode == MODE_OBSERVE)
 		return err_set(e, ERR_INPUT, "mode observe writes nothing");
@@ -272,7 +273,7 @@ refusal_text(struct job *j, const struct kube_reply *r)
 		    answer_text(r, text));
 }
 
-/* Returns whether the patch was applied although its answer was too large to be
+/* Returns whether the patch was applied but its answer was too large to be
  * kept. */
 static bool
 was_written(const struct job *j, const struct kube_reply *r,
@@ -314,15 +315,15 @@ patched(const struct job_env *v, const struct job *j,
 	struct err e;
 
 	log_written(v->rules, &j->action);
-	/* Without a readable version the controller waits for the watch, as
-	 * after a lost reply. */
+	/* If the resourceVersion cannot be read, the controller waits for the
+	 * watch, as after a lost reply. */
 	if (object_decode(r->body, r->body_bytes, j->action.kind,
 			  &v->rules->hold, &o, &e) == 0)
 		memcpy(out->rv, o.rv, sizeof(out->rv));
 }
 
-/* Takes the reply to a GET.  Returns false if the whole object cannot be
- * decoded, so that the job has to ask for its metadata. */
+/* Takes the reply to a GET.  Returns false if the object cannot be decoded and
+ * the job has to ask again, for the metadata only. */
 static bool
 was_read(const struct job_env *v, struct job *j, const struct kube_reply *r,
 	 struct controller_outcome *out)
@@ -336,8 +337,8 @@ was_read(const struct job_env *v, struct job *j, const struct kube_reply *r,
 		out->code = CONTROLLER_FAILED;
 		return !wants_metadata(j);
 	}
-	/* A NodeClaim with the same name but another UID is not the one we
-	 * meant. */
+	/* Another NodeClaim has got this name meanwhile, so the one that was
+	 * meant is gone. */
 	if (j->action.act == ACT_READ_CLAIM &&
 	    strcmp(o.uid, j->action.uid) != 0) {
 		out->code = CONTROLLER_GONE;
@@ -347,8 +348,8 @@ was_read(const struct job_env *v, struct job *j, const struct kube_reply *r,
 	return true;
 }
 
-/* Takes one page of the fresh list.  Returns true if it was the last page or
- * failed. */
+/* Takes one page of the fresh list.  Returns true if it was the last page or if
+ * the list has failed. */
 static bool
 fresh_page(struct job *j, const struct kube_reply *r,
 	   struct controller_outcome *out)

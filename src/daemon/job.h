@@ -8,18 +8,19 @@
 #include "wire/api/pager.h"
 
 /*
- * A job carries out one action of the controller as calls to the API server.
- * It builds each request and interprets the reply.  A list takes one call for
- * each page.  A read takes a second call if the whole NodeClaim is too large or
- * cannot be decoded.  Every other action takes one call.  The sweeper's thread
- * makes all calls.
+ * A job carries out one action of the controller by calls to the API server.
+ * The job makes each request and interprets the reply.  A list needs one call
+ * for each page.  A read needs a second call if the whole NodeClaim is too
+ * large or cannot be decoded.  Every other action needs one call.  Only the
+ * sweeper's thread calls these functions.
  */
 struct job {
 	bool used;
 	struct action action;
-	struct pager pager;	     /* the pages of a list */
-	const struct job_env *env;   /* for the items of a page */
-	bool metadata;		     /* the read asks for metadata only */
+	struct pager pager;	   /* the pages of a list */
+	const struct job_env *env; /* where the items of a page go */
+	/* Whether the read asks for metadata only. */
+	bool metadata;
 	char why[API_MESSAGE_BYTES]; /* outcome.why points to it */
 };
 
@@ -38,14 +39,15 @@ void job_init(struct job *j, const struct action *a);
 int job_start(const struct job_env *v, struct job *j, uint64_t tag,
 	      struct kube_lanes *lanes, struct err *e);
 
-/* With MODE_OBSERVE this takes the place of a job.  It logs the write that the
- * controller wants and that is not made, and sets *out, which points to *a. */
+/* With MODE_OBSERVE the sweeper calls this instead of running a job.  It logs
+ * the write that the controller would make, and sets *out, which points to
+ * *a. */
 void job_tell(const struct job_env *v, const struct action *a,
 	      struct controller_outcome *out);
 
-/* Takes the reply, or in *e the reason why there is none.  It returns true if
- * the action is over, and *out is the outcome, which points into *j.  It
- * returns false if the job needs another call: call job_start again. */
+/* Takes the reply.  If there is no reply, *e says why.  It returns true if the
+ * action is over, and *out is the outcome, which points into *j.  It returns
+ * false if the job needs another call: call job_start again. */
 bool job_answered(const struct job_env *v, struct job *j,
 		  const struct kube_reply *r, const struct err *e,
 		  struct controller_outcome *out);

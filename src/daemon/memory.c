@@ -6,9 +6,9 @@
 
 #define MIB ((int64_t)1 << 20)
 
-/* The anonymous memory of a process that does nothing takes 3 MiB.  The kernel
- * may drop the pages of the program and of its libraries, and read them again
- * from their files, but the busiest 4 MiB should stay. */
+/* An idle process takes 3 MiB of anonymous memory.  The kernel may drop pages
+ * of the program and of its libraries and read them from their files again, but
+ * there should be room for the busiest 4 MiB of these pages. */
 #define PROCESS_BYTES (7 * MIB)
 
 /* Memory of the server at the metrics address: the page or answer that is being
@@ -23,8 +23,8 @@
 
 /* One value of a JSON tree (wire/json/json.c). */
 #define VALUE_TREE_BYTES 32
-/* The memory of a JSON tree: the kept text, which contains the strings, cJSON's
- * copy of one string, and the values. */
+/* The memory of a JSON tree: the kept text, cJSON's copy of one string (at most
+ * as long as the text), and the values. */
 #define TREE_BYTES(text)                                                       \
 	(2 * (int64_t)(text) + (int64_t)JSON_KEPT_VALUES_MAX * VALUE_TREE_BYTES)
 
@@ -32,39 +32,42 @@
  * and the answer. */
 #define LANE_BYTES ((80 << 10) + WRITE_ANSWER_MAX)
 
-/* The Node stream and the NodeClaim stream keep all annotations.  The two
- * others keep little of an item. */
+/* The four watches.  Those of Nodes and of NodeClaims keep all annotations.
+ * Those of NodePools and of Events keep little of an item. */
 #define STREAMS_BYTES                                                          \
 	(4 * (int64_t)ITEM_BYTES_MAX + 2 * TREE_BYTES(JSON_KEPT_BYTES_MAX) +   \
 	 2 * 3 * (int64_t)JSON_SMALL_BYTES_MAX)
 
-/* The watch of tickets is another such stream.  Their table takes 3,320 bytes
- * for each (core/table/tickets.h), and what finds them by name 24. */
+/* The watch of tickets keeps little of an item, too.  A ticket takes 3,320
+ * bytes in the table of tickets (core/table/tickets.h), and 24 bytes in the
+ * index by name. */
 #define TICKETS_BYTES                                                          \
 	((int64_t)ITEM_BYTES_MAX + 3 * (int64_t)JSON_SMALL_BYTES_MAX +         \
 	 (int64_t)TICKETS_MAX * (3320 + 24))
 
-/* One thread handles a large review, and all others handle small ones. */
+/* REVIEWS_BIG_MAX threads handle a large review, and all others handle small
+ * ones. */
 #define REVIEWS_BYTES                                                          \
 	((int64_t)SERVER_BYTES_LEAST +                                         \
 	 REVIEWS_BIG_MAX * TREE_BYTES(JSON_KEPT_BYTES_MAX) +                   \
 	 (SERVER_THREADS - REVIEWS_BIG_MAX) * TREE_BYTES(REVIEW_BYTES_BIG))
 
-/* libmicrohttpd's memory, and the kernel's socket and buffers. */
+/* Memory of a connection without TLS: libmicrohttpd's, and the kernel's for the
+ * socket and its buffers. */
 #define PLAIN_CONNECTION_BYTES                                                 \
 	((4 << 10) + SERVER_CONNECTION_BYTES +                                 \
 	 2 * (SERVER_RECEIVE_BYTES + SERVER_SEND_BYTES))
 #define PLAIN_BYTES (HEALTH_CONNECTIONS_MAX * PLAIN_CONNECTION_BYTES)
 
-/* A connection with TLS takes 40 KiB more: for GnuTLS's session, for
- * SERVER_SILENT_BYTES that have brought HTTP nothing yet, and for the buffer of
- * one record.  RECORDS_BYTES are for the further records of all connections
- * together. */
+/* A connection with TLS takes 40 KiB more: for GnuTLS's session, for up to
+ * SERVER_SILENT_BYTES that were received but contain no HTTP yet, and for the
+ * buffer of one record.  RECORDS_BYTES is for the further records of all
+ * connections together. */
 #define CONNECTION_BYTES (PLAIN_CONNECTION_BYTES + (40 << 10))
 #define RECORDS_BYTES (SERVER_RECORDS_MAX * SERVER_RECORD_BYTES)
 
-/* A machine: a Node and a NodeClaim, the claim's place in the index by name,
- * and a write of the Node that fails. */
+/* The memory of a machine: a Node and a NodeClaim, the claim's place in the
+ * index by name, and a failed write of the Node that is pending. */
 #define MACHINE_BYTES (2 * 244 + 8 + 72)
 
 /* Connections and the table share the rest of the memory.  Connections get at

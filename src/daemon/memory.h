@@ -7,25 +7,27 @@
 #include <stdint.h>
 
 /*
- * How the memory limit is divided (docs/operations.md#memory).  Everything that
- * grows with what others send has a bound, and this is the one place where the
- * bounds are added up.  The process, the API client, one large review and the
- * pages take a fixed amount, and so do tickets if they are followed.  The table
- * of machines and the webhook share the rest.
+ * How the memory limit is divided (docs/operations.md#memory).  Memory for what
+ * others send is bounded, and only this file adds up the bounds.  The process,
+ * the API client, one large review and the pages for /metrics and /status take
+ * a fixed amount.  Tickets also take a fixed amount if they are followed.  The
+ * table of machines and the webhook share the rest.
  */
 struct memory {
-	uint32_t machines_max; /* of each kind, for controller_new */
+	/* Maximum of Nodes, and of NodeClaims, for controller_new. */
+	uint32_t machines_max;
 	/* Bounds of the webhook, which gets the memory that the table does not
 	 * use. */
 	unsigned connections_max;
 	size_t bodies_max; /* bytes */
 };
 
-/* Divides `limit` bytes.  A limit below MEMORY_MIN, or with tickets below
- * MEMORY_TICKETS_MIN, counts as that much.  `lanes` is how many patches may be
- * in flight, `tickets` whether tickets are followed, and `machines` how many
+/* Divides `limit` bytes.  A limit below MEMORY_MIN (with tickets: below
+ * MEMORY_TICKETS_MIN) counts as that minimum.  `lanes` is how many patches may
+ * be in flight, `tickets` whether tickets are followed, and `machines` how many
  * machines are in the table now.  machines_max does not depend on `machines`.
- * Call it again every second or so.  Pure; any thread. */
+ * Call this about once a second.  It is a pure function, so any thread may call
+ * it. */
 struct memory memory_divide(int64_t limit, unsigned lanes, bool tickets,
 			    uint32_t machines);
 

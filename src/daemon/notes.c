@@ -13,9 +13,9 @@
 /*
  * Each note of the controller becomes a line of the log.  A note about a scope,
  * about holds that cannot be released, or about a NodePool's annotations also
- * becomes Events on NodePools.  With MODE_OBSERVE the line and the Events tell
+ * becomes Events on NodePools.  With MODE_OBSERVE the line and the Events say
  * what would have been done.  Their texts then begin with words that say so,
- * and the Events have other reasons.
+ * and the reasons of the Events differ.
  */
 #define MOMENT_BYTES                                                           \
 	(DURATION_BYTES > STAMP_BYTES ? DURATION_BYTES : STAMP_BYTES)
@@ -52,8 +52,8 @@ scope_name(const struct note *n, const struct rules *r)
 	return r->scope == SCOPE_CLUSTER ? "cluster" : n->name;
 }
 
-/* Formats the time that the log and the Event name: for NOTE_SCOPE_QUIET how
- * long the scope was held, otherwise until when it is held or free. */
+/* Formats the time for the log and the Event: for NOTE_SCOPE_QUIET how long the
+ * scope was held, otherwise until when the scope is held or free. */
 static void
 moment_of(const struct note *n, char moment[MOMENT_BYTES])
 {
@@ -101,8 +101,8 @@ log_scope(const struct note *n, const struct rules *r, const char *name,
 	}
 }
 
-/* Writes until when the scope is held.  While machines boot, only the earliest
- * end of the quiet time is known. */
+/* Writes until when the scope is held.  While machines boot, the scope is held
+ * at least until this time. */
 static void
 put_until(struct buf *b, const struct note *n, const char *moment)
 {
@@ -214,7 +214,8 @@ report_blocked(struct state *s, const struct note *n, const struct rules *r,
 
 	LOG(LOG_WARN, PHRASE(r, "holds cannot be released"),
 	    LS("unseen", n->name), LI("objects", n->as.objects));
-	/* The text has no number, so that all these Events form one series. */
+	/* The text leaves out the number of objects, so that all these Events
+	 * form one series. */
 	begin(&b, r, text, sizeof(text));
 	buf_printf(&b,
 		   "Nothing %s released, whatever is due: %ss cannot be "

@@ -5,8 +5,8 @@
 #include "event_recorder.h"
 #include "state.h"
 
-/* Drains the controller's notes into the log and, as Events on NodePools, into
- * the event recorder.  The sweeper calls this.  rec may be NULL: no Events are
+/* Takes all notes of the controller, logs them, and records Events on NodePools
+ * for some of them.  The sweeper calls this.  If rec is NULL, no Events are
  * recorded. */
 void notes_report(struct state *s, const struct rules *r,
 		  struct event_recorder *rec);

@@ -4,8 +4,9 @@
 
 #include "core/rules/rules.h"
 
-/* The log's phrase for a decision, which is a string literal.  With
- * MODE_OBSERVE it begins with "observe: ", because nothing was done. */
+/* The message of a log line about a decision.  `phrase` is a string literal.
+ * With MODE_OBSERVE the message begins with "observe: ", because nothing was
+ * done. */
 #define PHRASE(rules, phrase)                                                  \
 	((rules)->mode == MODE_OBSERVE ? "observe: " phrase : phrase)
 

@@ -11,8 +11,8 @@ now_at(const struct counters *c, enum counter id)
 	return atomic_load_explicit(&c->at[id], memory_order_relaxed);
 }
 
-/* Sums up the counters into the members of struct status_admissions, in their
- * order. */
+/* Sums the counters up into n, which has the order of the members of struct
+ * status_admissions. */
 static void
 now_of(const struct counters *c, uint64_t n[RECENT_KINDS])
 {
@@ -50,7 +50,8 @@ recent_look(struct recent *r, const struct counters *c, int64_t boot_ms)
 	atomic_store(&r->next, (next + 1) % RECENT_LOOKS);
 }
 
-/* Returns the youngest look that is a minute old, or else the oldest. */
+/* Returns the index of the youngest copy that is at least a minute old, or of
+ * the oldest copy if there is none. */
 static unsigned
 look_of(struct recent *r, int64_t boot_ms)
 {

@@ -12,8 +12,8 @@
  * The steps of core/protocol/renewal as calls: one step reads the Secret and
  * the webhook configuration, the others write the CA or the pair into the
  * Secret, or CAs into caBundle.  A leader's call ends before its lead does, so
- * that it does not overlap with a call of the next leader.  A replica that
- * stands in for a leader has no lead, and its calls have the usual timeout.
+ * that it does not overlap with a call of the next leader.  A replica that acts
+ * without the lead uses the usual timeout.
  */
 #define MANAGER "?fieldManager=karpenter-node-holder"
 #define PATH_CAP (sizeof(WEBHOOKS_PATH) + 3 * NAME_BYTES)
@@ -26,7 +26,7 @@ static const struct renewal_call_result none = {
 
 /* --- calls ---------------------------------------------------------------- */
 
-/* Makes a call with a JSON body, which is in r->body, or without one (NULL). */
+/* Makes a call.  `body` is a JSON body in r->body, or NULL for no body. */
 static void
 call_json(struct renewal_call *r, struct kube_request *q,
 	  const struct buf *body, struct renewal_call_result *c)
@@ -202,8 +202,8 @@ write_pair(struct renewal_call *r, const struct renewal_todo *todo,
 	certs_own_done(&own);
 }
 
-/* Adds one certificate from whichever webhook's caBundle holds it.  Returns 1,
- * or 0 if it was not found or does not fit. */
+/* Looks for one certificate in the caBundles of all webhooks and adds it to
+ * *out.  Returns 1, or 0 if it was not found or does not fit. */
 static unsigned
 add_to_bundle(const struct webhooks *w, const struct renewal_cert *which,
 	      struct buf *out)

@@ -11,11 +11,10 @@
 #include "wire/config/config.h"
 
 /*
- * This unit performs one step of core/protocol/renewal as calls to the API
- * server and reports the outcome.  Every write carries the resource version
- * that was read.  A second leader or a person who writes at the same time
- * therefore costs a retry and nothing else.  Only the cert renewer's thread
- * calls it.
+ * Performs one step of core/protocol/renewal as calls to the API server and
+ * returns the outcome.  Every write carries the resource version that was read.
+ * If somebody else writes at the same time, this therefore costs a retry and
+ * nothing else.  Only the cert renewer's thread calls these functions.
  */
 #define RENEWAL_BODY_BYTES                                                     \
 	(WEBHOOKS_BODY_BYTES > SECRET_BODY_BYTES ? WEBHOOKS_BODY_BYTES         \
@@ -30,7 +29,7 @@ struct renewal_call {
 	char namespace_name[64]; /* of the Secret and the Service */
 	char names_text[2][2 * NAME_BYTES];
 	struct certs_names names;
-	bool stands_in; /* Whether we act although we do not lead. */
+	bool stands_in; /* whether this replica acts without the lead */
 
 	struct renewal_view view; /* the result of the last read */
 	struct secret secret;
@@ -40,7 +39,8 @@ struct renewal_call {
 };
 
 struct renewal_call_result {
-	struct renewal_outcome outcome; /* outcome.view is renewal_call's */
+	/* outcome.view points to `view` of struct renewal_call */
+	struct renewal_outcome outcome;
 	enum answer_class answer;
 	int status; /* the HTTP status; 0: there was no reply, see err */
 	struct kube_reply reply;

@@ -48,7 +48,7 @@ struct serve {
 	struct health health;
 	struct kube *kube;
 	struct worker workers[WORKER_COUNT];
-	/* NULL if the configuration needs no watcher of that kind. */
+	/* One watcher for each kind; NULL if the configuration needs none. */
 	struct watcher *watchers[VIEW_COUNT];
 	struct sweeper *sweeper;
 	struct elector *elector; /* NULL if no Lease is kept */
@@ -62,7 +62,8 @@ struct serve {
 	bool renews_only;
 	bool serves;	     /* Whether the servers have started. */
 	int64_t stopping_ms; /* Boot time at which the stop began. */
-	unsigned cut;	     /* Connections that were open at the end. */
+	/* Number of connections that were still open when the webhook ended. */
+	unsigned cut;
 };
 
 static void
@@ -86,8 +87,9 @@ block_signals(sigset_t *set)
 	(void)pthread_sigmask(SIG_BLOCK, set, NULL);
 }
 
-/* Returns the signal that came within `ms`, or 0.  On SIGHUP it returns 0 at
- * once, so that main looks at the certificate. */
+/* Waits `ms` for a signal.  Returns SIGTERM or SIGINT if one of them came, and
+ * 0 otherwise.  On SIGHUP it returns 0 at once, so that main checks the
+ * certificate's files. */
 static int
 wait_signal(const sigset_t *set, int64_t ms)
 {
@@ -151,8 +153,9 @@ start_kube(struct serve *v, struct kubeconfig *access, struct err *e)
 	return 0;
 }
 
-/* Our Lease is in our own namespace, unless the configuration says another,
- * with which config_validate has compared it. */
+/* Refuses a namespace of tickets that is the Lease's own.  If the configuration
+ * names the Lease's namespace, config_validate has checked this.  Otherwise the
+ * Lease is in the namespace of this pod. */
 static int
 check_tickets(const struct serve *v, struct err *e)
 {
@@ -338,8 +341,8 @@ elector_ended(const struct serve *v)
 	return worker_ended(&v->workers[WORKER_ELECTOR]);
 }
 
-/* Returns whether the webhook may end: drainTimeout is over, or it has been
- * without any open connection for quiet_ms.  It must not end earlier, for two
+/* Returns whether the webhook may end: drainTimeout is over, or the webhook has
+ * had no open connection for quiet_ms.  It must not end earlier, for two
  * reasons.  The API server keeps idle connections for 90 s, and does not retry
  * a review if we close its connection first.  And each kube-proxy sends new
  * connections here until it learns that this replica is going. */
@@ -366,8 +369,8 @@ await(struct serve *v, bool (*over)(const struct serve *v))
 	}
 }
 
-/* Stops the workers in order.  Reviews are answered until all workers have
- * ended. */
+/* Stops the workers one after the other.  Reviews are answered until all
+ * workers have ended. */
 static void
 stop(struct serve *v)
 {
@@ -413,7 +416,7 @@ free_all(struct serve *v)
 	state_free(v->shared);
 }
 
-/* Gives the webhook the memory that the table does not use. */
+/* Lets the webhook use the memory that the table does not use. */
 static void
 divide_memory(struct serve *v)
 {

@@ -11,9 +11,9 @@
  * pair that was refused as "not yet valid" may have become valid, and stat can
  * miss a change within one tick of the file system's clock. */
 #define PAIR_AGAIN_MS 10000
-/* A Date header is cut to whole seconds, so the API server's time may be up to
- * a second later than we know.  A pair issued at this moment has to count as
- * valid. */
+/* The Date header has whole seconds, so the API server's time may be up to a
+ * second later than our clock says.  This allowance makes a pair valid that was
+ * issued within this second. */
 #define DATE_MS 1000
 
 void
@@ -69,8 +69,8 @@ refuse_pair(struct serving_cert *p, const struct err *e)
 	(void)str_copy(p->refused, sizeof(p->refused), e->text);
 }
 
-/* FNV-1a over both files.  It shows a new pair even if its serial number is
- * that of the old one. */
+/* FNV-1a over both files.  It differs for a new pair even if that has the
+ * serial number of the old one. */
 static uint64_t
 digest_of(const struct certs_pair *c)
 {
@@ -109,9 +109,9 @@ commit(struct serving_cert *p, const struct certs_pair *c)
 		    LS("advice", "the certificate " CERTS_CA_ADVICE));
 }
 
-/* Reads the pair.  If the files are swapped between the two reads, certificate
- * and key do not match.  So after a failure it reads once more if stat shows a
- * change. */
+/* Reads the pair.  If the files were replaced after one of them had been read,
+ * certificate and key do not match.  After a failure it therefore reads again
+ * if stat shows a change. */
 static int
 load(struct serving_cert *p, int64_t now_ms, struct certs_pair *c,
      struct err *e)
@@ -123,7 +123,8 @@ load(struct serving_cert *p, int64_t now_ms, struct certs_pair *c,
 		       : rc;
 }
 
-/* Logs that the files contain the served pair again, after an unusable one. */
+/* Call this if the files contain the served pair.  If they contained an
+ * unusable pair before, logs that they are usable again. */
 static void
 back(struct serving_cert *p)
 {

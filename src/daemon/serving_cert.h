@@ -12,8 +12,8 @@
 #include "wire/config/config.h"
 
 /*
- * The certificate pair on disk and the pair that is served.  Main alone calls
- * serving_cert_init and serving_cert_look.  Any thread may call
+ * Reads the certificate pair from its files and gives it to the server.  Main
+ * alone calls serving_cert_init and serving_cert_look.  Any thread may call
  * serving_cert_valid and read the members that are atomic.  The arguments of
  * serving_cert_init must outlive the struct.
  */
@@ -22,13 +22,14 @@ struct serving_cert {
 	struct clock *clock;
 	struct counters *counters;
 	struct server *server;
-	struct stat cert_stat, key_stat; /* those of the last look */
-	int64_t read_ms;		 /* boot time of the last read */
+	/* Results of stat(2) at the last serving_cert_look. */
+	struct stat cert_stat, key_stat;
+	int64_t read_ms; /* boot time of the last read */
 	char serial[64];
-	uint64_t digest;   /* of the files of the pair that is served */
-	char refused[240]; /* the last error, logged once */
+	uint64_t digest;   /* digest of the pair that is served (digest_of) */
+	char refused[240]; /* the last error, "" if the files are usable */
 	_Atomic int64_t not_before_ms,
-		not_after_ms;	    /* 0 while none is served */
+		not_after_ms;	    /* validity of the served pair; 0 if none */
 	_Atomic uint64_t authority; /* as in struct certs_pair */
 };
 
@@ -38,8 +39,8 @@ void serving_cert_init(struct serving_cert *p, const struct config *c,
 
 /* Reads the files if stat(2) shows a change, such as when the kubelet swaps the
  * ..data symlink, and otherwise every 10 s.  It checks a new pair and then
- * serves it.  If the pair is not usable, the old one stays, and the log says
- * why, once for each reason. */
+ * serves it.  If the new pair is not usable, the server keeps the old one, and
+ * the log says why.  The same reason is logged only once. */
 void serving_cert_look(struct serving_cert *p);
 
 /* Returns whether a pair is served that is valid now, by the API server's

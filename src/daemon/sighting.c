@@ -7,8 +7,8 @@
 #include "wire/api/resource.h"
 #include "wire/api/ticket.h"
 
-/* Logs why an object is left out, if rc is not 0.  It logs nothing if there was
- * no memory, because the caller then asks for the object again.  Returns 0 or
+/* If rc is not 0, logs why the object is left out.  It logs nothing if there
+ * was no memory, because the caller then lists or watches again.  Returns 0 or
  * -1. */
 static int
 left_out(enum kind kind, int rc, const struct err *e)

@@ -8,12 +8,12 @@
 #include "state_parts.h"
 
 /*
- * The functions of state.h that are about the table.  Each function takes the
- * time, locks the mutex, calls the function of core/controller with the same
- * name, unlocks, and wakes the sweeper if there may be something to do.  News
- * of NodePools go to disabled_nodepools as well, which has a lock of its own.
- * state_lease.c has the functions for the Lease, and state_status.c those for
- * /status.
+ * The functions of state.h that are about the table.  Each function reads the
+ * clock, locks the mutex, calls the function of core/controller with the same
+ * name, unlocks, and wakes the sweeper if there may be something to do.
+ * Functions about NodePools also update disabled_nodepools, which has a lock of
+ * its own.  state_lease.c has the functions for the Lease, and state_status.c
+ * those for /status.
  */
 
 static void
@@ -214,15 +214,15 @@ state_next(struct state *s)
 	struct now now = clock_now(s->clock);
 	struct controller_todo todo;
 
-	/* The flag is cleared before the look at the table, so that any later
-	 * change wakes the sweeper again. */
+	/* `awake` is cleared before the table is read, so that any later change
+	 * wakes the sweeper again. */
 	atomic_store(&s->table->awake, false);
 	(void)lock(s);
 	state_follow(s, now);
 	state_soft(s, now);
 	todo = controller_next(s->table->controller, now);
-	/* A read may end after another replica has taken the lead, so it has no
-	 * fence. */
+	/* Only writes have a fence.  A read may end after another replica has
+	 * begun to lead. */
 	if (todo.step == CONTROLLER_ACT && act_writes(todo.action.act) &&
 	    s->table->lease != NULL)
 		todo.action.fence_ms = lease_fence_ms(s->table->lease);

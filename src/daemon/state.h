@@ -47,28 +47,30 @@ struct state *state_new(const struct rules *rules, uint32_t machines_max,
 			struct err *e);
 void state_free(struct state *s); /* accepts NULL */
 
-/* Turns the Lease on.  Main calls this before any thread starts; it takes no
- * lock.  If c->enabled is false, this replica always leads, and its soft state
- * (controller_soft) is written again every soft_ms.  If state_elect is not
- * called, this replica always leads and keeps no Lease.  Returns -1 if memory
- * is short. */
+/* Makes this replica keep a Lease.  Main calls this before any thread starts.
+ * It takes no lock.  If c->enabled is false, this replica always leads, and
+ * writes its soft state (controller_soft) into the Lease every soft_ms.  If
+ * state_elect is not called, this replica always leads and keeps no Lease.
+ * Returns -1 if memory is short. */
 int state_elect(struct state *s, const struct lease_config *c, int64_t soft_ms,
 		struct err *e);
 
-/* Sets the lanes to wake when there may be something to do; NULL: none.  Main
- * calls this before the watchers start and after they have ended.  It takes no
- * lock. */
+/* Sets the lanes of the sweeper, which are woken when there may be something to
+ * do.  Main calls this before the watchers start, and with NULL after they have
+ * ended.  It takes no lock. */
 void state_sweeper(struct state *s, struct kube_lanes *lanes);
 
 /* Begins the stop.  All sleepers wake, and state_sleep returns true from now
  * on. */
 void state_stop(struct state *s);
-/* Gives the Lease up.  Main calls this when sweeper and renewer have ended. */
+/* Makes the elector give up the Lease.  Main calls this when sweeper and
+ * renewer have ended. */
 void state_lease_stop(struct state *s);
 
 /* --- watchers ------------------------------------------------------------- */
 
-/* These functions pass news of NodePools to disabled_nodepools as well. */
+/* If they are about NodePools, these functions also update
+ * disabled_nodepools. */
 void state_listing(struct state *s, enum kind kind);
 void state_listed(struct state *s, enum kind kind, bool served);
 void state_watch(struct state *s, enum kind kind, bool up);
@@ -84,8 +86,8 @@ void state_disruption_event(struct state *s, const char *claim_uid,
 
 /* --- sweeper -------------------------------------------------------------- */
 
-/* state_next also hands the soft state over to the Lease's step machine, and
- * lowers fence_ms of a write to the end of the lead. */
+/* state_next also passes the soft state to the Lease's step machine.  If the
+ * action is a write, state_next sets its fence_ms to the end of the lead. */
 struct controller_todo state_next(struct state *s);
 void state_done(struct state *s, const struct controller_outcome *o);
 void state_found(struct state *s, const struct action *a,
@@ -99,17 +101,17 @@ bool state_note(struct state *s, struct note *out);
 
 /* --- elector -------------------------------------------------------------- */
 
-/* These are lease_next, lease_done and lease_note.  If todo.record is set, it
- * points to *copy.  *copy belongs to the caller, and no other thread changes
- * it. */
+/* These call lease_next, lease_done and lease_note.  If `record` of the todo is
+ * not NULL, it points to *copy, which belongs to the caller and is changed by
+ * no other thread. */
 struct lease_todo state_lease_next(struct state *s, struct lease_record *copy);
 void state_lease_done(struct state *s, const struct lease_outcome *o);
 bool state_lease_note(struct state *s, struct lease_note *out);
-/* Sleeps for `ms` at most, or until the lead changes or the Lease is to be
- * given up. */
+/* Sleeps until `ms` have passed, the lead changes, or the Lease has to be given
+ * up. */
 void state_lease_wait(struct state *s, int64_t ms);
-/* Returns true, once after each change of the lead, if this kind was listed or
- * watched before the change.  The caller then restarts its watcher. */
+/* Returns whether this kind's watcher has to restart because its list or watch
+ * began before the lead changed.  Returns true only once for each change. */
 bool state_lead_turned(struct state *s, enum kind kind);
 
 /* --- any: the lead, reports, sleep ---------------------------------------- */
@@ -123,21 +125,21 @@ int64_t state_lead_ms(struct state *s);
  * Returns whether this replica leads. */
 bool state_await_lead(struct state *s);
 
-/* state_scope and state_nodepool_at get one item after another.  *i is the
- * cursor and starts at 0.  After the last item they return false.  The mutex is
- * taken for each item separately, so an item that is added or removed during
- * the iteration may be missed. */
+/* Each call of state_scope or state_nodepool_at gets the next item.  *i is the
+ * cursor, which starts at 0.  After the last item they return false.  Each call
+ * takes the mutex anew, so if items are added or removed between two calls, the
+ * caller may miss an item. */
 void state_report(struct state *s, struct controller_report *out);
 bool state_scope(struct state *s, const struct figures *f, uint32_t *i,
 		 struct scope_report *out);
 bool state_nodepool_at(struct state *s, uint32_t *i,
 		       struct nodepool_report *out);
 
-/* Who leads, for /status.  `identity` is that of this replica, and `holder`
- * that in the Lease ("" if nobody leads, or if the leader is not known).
- * since_ms is the server time since when the leader leads (STAMP_NONE:
- * unknown).  Without a Lease the two texts are "", and since_ms is
- * STAMP_NONE. */
+/* Who leads, for /status.  `identity` is the identity of this replica.
+ * `holder` is the identity in the Lease, or "" if nobody leads or the leader is
+ * not known.  since_ms is the server time at which the leader's lead began, or
+ * STAMP_NONE if that is unknown.  Without a Lease the two texts are "", and
+ * since_ms is STAMP_NONE. */
 struct state_lead {
 	bool electing, here;
 	char identity[LEASE_HOLDER_BYTES], holder[LEASE_HOLDER_BYTES];
@@ -148,10 +150,10 @@ struct state_lead {
 };
 void state_lead(struct state *s, struct state_lead *out);
 
-/* The reports of core/controller/status.h, with the time.  state_count counts
- * all machines.  It takes the mutex for one slice at a time, and sleeps for a
- * moment after some slices, so that other threads get the mutex.  state_machine
- * returns whether there is such a machine. */
+/* These functions make the reports of core/controller/status.h.  state_count
+ * counts all machines.  It takes the mutex for one slice of them at a time, and
+ * after some slices it sleeps for a moment, so that other threads get the
+ * mutex.  state_machine returns false if there is no machine with this name. */
 void state_status(struct state *s, struct status_report *out);
 void state_count(struct state *s, struct figures *f);
 bool state_turn(struct state *s, uint64_t *before, struct turn *out);

@@ -5,12 +5,13 @@
 #include "moment.h"
 #include "state_parts.h"
 
-/* Leader election shares the table's mutex: whether we lead and what we do as
- * the leader must change together. */
+/* The Lease's step machine is behind the table's mutex, so that the lead and
+ * the leader's work change together. */
 
-/* Takes over the history, before this leader sees any object.  Without leader
- * election the Lease may not have been read yet; then a later call takes the
- * history over. */
+/* Passes the history in the Lease to the controller, once in each lead.  With
+ * leader election this happens before the leader sees any object.  Without
+ * leader election the Lease may not have been read yet, and a later call does
+ * it. */
 static void
 recall(struct state_table *t, struct now now)
 {
@@ -41,8 +42,8 @@ state_follow(struct state *s, struct now now)
 	(void)pthread_cond_broadcast(&t->turn);
 }
 
-/* Restores what the previous leader knew, and then stores what the next leader
- * needs to know. */
+/* Restores the soft state of the previous leader, and stores that for the next
+ * leader. */
 void
 state_soft(struct state *s, struct now now)
 {

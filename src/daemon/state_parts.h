@@ -10,13 +10,15 @@
  * The part of the state behind the one mutex.  Only state.c, state_lease.c and
  * state_status.c include this header.  Watchers track objects under the mutex,
  * and the sweeper asks for the next action under it.  The webhook never takes
- * the mutex.  `awake` keeps a list of 10,000 objects from waking the sweeper
- * 10,000 times.
+ * the mutex.  `awake` says that the sweeper was woken and has not yet asked for
+ * its next action.  Without this flag a list of 10,000 objects would wake the
+ * sweeper 10,000 times.
  */
 struct state_table {
 	pthread_mutex_t lock;
-	pthread_cond_t stop, turn; /* turn: the lead has changed, or the Lease
-				      is to be given up */
+	/* `turn` signals that the lead has changed or that the Lease has to be
+	 * given up */
+	pthread_cond_t stop, turn;
 	struct controller *controller;
 	struct lease *lease; /* NULL if no Lease is kept */
 	/* Whether this lead has restored the soft state and has recalled the

@@ -184,7 +184,8 @@ status_busy(const struct server_request *q, struct server_reply *a)
 
 /* --- /status -------------------------------------------------------------- */
 
-/* Counts the machines anew if a second has passed, or a scope has turned. */
+/* Counts the machines again if the figures are a second old or a scope has
+ * turned. */
 static void
 count_anew(struct status *t, const struct status_report *r)
 {
@@ -226,7 +227,8 @@ fill_head(struct status *t, struct status_head *h)
 	recent_read(&t->recent, &t->shared->counters, clock_boot_ms(),
 		    &h->admissions);
 	state_status(t->shared, &h->report);
-	/* The clock may have been ahead when the history began. */
+	/* The history may begin in the future if our clock was ahead when it
+	 * began. */
 	h->known_ms = h->report.history_ms != STAMP_NONE &&
 				      h->report.history_ms < h->now_ms
 			      ? h->report.history_ms
@@ -379,8 +381,8 @@ scope_of(struct status *t, const struct machine_status *m,
 {
 	uint32_t i = m->scope;
 
-	/* The scope may have gone since *m was read, and i may name another
-	 * one. */
+	/* If the scope has gone since *m was read, i may be the index of
+	 * another scope. */
 	return i != NO_ID &&
 	       state_scope_status(t->shared, t->figures, &i, out) &&
 	       i == m->scope + 1;
@@ -517,9 +519,9 @@ status_time(struct status *t, const struct server_request *q,
 		{"until", until, sizeof(until), false},
 	};
 	int64_t now_ms = clock_now(t->shared->clock).server_ms, ms = 0;
-	/* The format is for errors only, because a time is always plain text.
-	 * kubectl shows the message of an error only if the answer is a
-	 * Status. */
+	/* The format is used for errors only, because a time is always plain
+	 * text.  kubectl shows an error's message only if the answer is a
+	 * Status object. */
 	enum status_format f = query_accept(q->accept);
 	struct err e = {0};
 

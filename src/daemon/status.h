@@ -21,9 +21,11 @@ struct status {
 	struct serving_cert *pair;
 	const struct rules *rules;
 	struct recent recent; /* admission reviews */
-	char host[65];	      /* the identity if there is no Lease */
-	/* The figures, whether and when they were counted, and how many turns
-	 * there had been at that time. */
+	/* The name that /status shows for this replica if there is no Lease. */
+	char host[65];
+	/* The figures about all machines.  `counted` says whether they were
+	 * counted, counted_boot_ms when, and counted_turns how many times
+	 * scopes had turned by then. */
 	struct figures *figures;
 	bool counted;
 	int64_t counted_boot_ms;
@@ -35,15 +37,15 @@ int status_init(struct status *t, struct state *s, struct serving_cert *pair,
 		const struct rules *rules, struct err *e);
 void status_done(struct status *t);
 
-/* Counts the machines anew if the figures are a second old, or a scope has
- * turned.  The server's worker calls this. */
+/* Counts the machines again if the figures are a second old or if a scope has
+ * turned since.  The server's worker calls this. */
 void status_count(struct status *t);
-/* Makes `text`, which malloc has returned, the body of a reply, and shrinks it
- * to the len bytes that it needs. */
+/* Makes `text` the body of the reply, which takes ownership.  `text` comes from
+ * malloc and is shrunk to its first len bytes. */
 void status_send(struct server_reply *a, char *text, size_t len);
 
-/* The handlers.  status_busy answers instead of the next four if the worker has
- * no room. */
+/* The handlers.  If the worker has no room for a request, status_busy answers
+ * instead of the four handlers after it. */
 void status_busy(const struct server_request *q, struct server_reply *a);
 void status_browse(struct status *t, const struct server_request *q,
 		   struct server_reply *a);

@@ -22,7 +22,9 @@ struct sweeper {
 	struct watcher *const *watchers;
 	struct event_recorder *recorder;
 	unsigned concurrency, in_flight;
-	struct job *jobs; /* `concurrency` jobs; the tag is the index */
+	/* `concurrency` of them; the tag of a request is the index of its
+	 * job */
+	struct job *jobs;
 };
 
 static void
@@ -33,8 +35,7 @@ finish(struct sweeper *w, struct job *j, const struct controller_outcome *o)
 	w->in_flight--;
 }
 
-/* Reports that the action was not performed, or that we do not know whether it
- * was. */
+/* Reports that the action failed.  It may have been performed all the same. */
 static void
 finish_failed(struct sweeper *w, struct job *j)
 {
@@ -56,8 +57,8 @@ job_begin(struct sweeper *w, struct job *j)
 	finish_failed(w, j);
 }
 
-/* Logs the writes that MODE_OBSERVE does not make, and returns the next action
- * after them. */
+/* Gets the next todo.  Writes that MODE_OBSERVE does not make are logged and
+ * skipped. */
 static struct controller_todo
 next(struct sweeper *w)
 {
@@ -73,8 +74,8 @@ next(struct sweeper *w)
 	return todo;
 }
 
-/* Takes actions while the lanes are ready for them.  Returns how long to wait
- * before it should be called again. */
+/* Begins actions until there is nothing to do or no free job.  Returns after
+ * how many milliseconds to call this again. */
 static int64_t
 take_actions(struct sweeper *w)
 {
@@ -135,7 +136,8 @@ sweeper_run(void *ctx)
 	struct sweeper *w = ctx;
 	bool stopping = false;
 
-	/* After the stop it takes no new action but waits for every reply. */
+	/* When the process is stopping, the sweeper takes no new action but
+	 * waits for every reply. */
 	while (!stopping || w->in_flight > 0) {
 		int64_t wait_ms = WORKER_BEAT_MS;
 

@@ -21,11 +21,10 @@ struct watcher {
 	struct follow *follow;
 	enum kind kind;
 	const struct hold_key *hold;
-	/* The level of routine lines.  A watch of Events expires often because
-	 * it has no bookmarks, so its routine lines are logged at debug
-	 * level. */
+	/* The level of routine log lines: debug for the watch of Events, which
+	 * expires often because it has no bookmarks. */
 	enum log_level usual;
-	unsigned items; /* of the current list */
+	unsigned items; /* number of items in the current list */
 };
 
 /* Leaves out an object that is too large or cannot be decoded.  If there was no

@@ -15,7 +15,7 @@ body(void *ctx)
 {
 	struct worker *w = ctx;
 
-	/* top -H and perf show the name. */
+	/* The commands top -H and perf show this name. */
 	(void)pthread_setname_np(pthread_self(), w->kind->name);
 	w->kind->run(w->ctx);
 	atomic_store(&w->state, WORKER_ENDED);

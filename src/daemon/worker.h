@@ -28,8 +28,8 @@
 
 /* What all workers of one kind share. */
 struct worker_kind {
-	/* Name of the threads and of their check in /livez, at most 15
-	 * bytes. */
+	/* Name of each thread, and of the check of these workers in /livez.  At
+	 * most 15 bytes. */
 	const char *name;
 	void (*run)(void *ctx); /* the body of the thread */
 	/* Asks the body to return.  Main calls it once at most, and it may wait
@@ -48,14 +48,15 @@ struct worker {
 	/* NULL if the configuration does not need this worker. */
 	const struct worker_kind *kind;
 	void *ctx;
-	const struct kube_stream
-		*stream; /* the stream it calls with, or NULL */
+	/* The stream with which the worker makes its calls, or NULL. */
+	const struct kube_stream *stream;
 	pthread_t thread;
 	_Atomic enum worker_state state;
 	_Atomic int64_t beat_ms; /* boot time of the last beat */
-	/* Whether worker_stop was called.  For main only. */
+	/* Whether worker_stop was called.  Only main uses this. */
 	bool asked;
-	/* Whether present trouble has been logged.  For the thread only. */
+	/* Whether there is trouble, which was logged when it began.  Only the
+	 * thread uses this. */
 	bool troubled;
 };
 
@@ -66,8 +67,8 @@ void worker_init(struct worker *w, const struct worker_kind *kind, void *ctx,
 /* Main calls this.  It returns -1 if the thread cannot be created, and the
  * worker stays NEW. */
 int worker_start(struct worker *w, struct err *e);
-/* Main calls this.  Only the first call counts, and only if the worker was
- * started. */
+/* Main calls this.  It has an effect only on a worker that was started, and
+ * only once. */
 void worker_stop(struct worker *w);
 /* Main calls this.  It waits until the thread has ended. */
 void worker_join(struct worker *w);

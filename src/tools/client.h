@@ -6,8 +6,9 @@
 #include "edge/timing.h"
 
 /* Calls kube_new for a command: with credential plugins, the deadlines of *t,
- * and holderctl as the user agent.  On success it takes *access over and zeroes
- * it.  *c gets the server's time; c may be NULL. */
+ * and holderctl as the user agent.  On success it takes ownership of *access
+ * and zeroes it.  If c is not NULL, the clock learns the server's time from the
+ * replies. */
 struct kube *client_new(struct kubeconfig *access, struct clock *c,
 			const struct timing *t, struct err *e);
 

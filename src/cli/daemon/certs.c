@@ -16,9 +16,9 @@
  * pair (--inspect), or renews the pair in the cluster (--renew, which is
  * serve_renew in src/daemon).
  *
- * read_request collects the flags and checks their combination, so that nothing
- * is written if the input is wrong.  mint reads the new pair back as serve
- * would read it.  edge/certs does the work.
+ * edge/certs makes and reads the certificates.  read_request collects the flags
+ * and checks their combination before anything is written.  mint reads the new
+ * pair back as serve would read it.
  */
 
 #define SERVICE "karpenter-node-holder.karpenter-node-holder.svc"
@@ -46,8 +46,9 @@ static const char usage[] =
 	"exit 1 if serve would\n        refuse it\n"
 	"    -h, --help:\n        this text\n";
 
-/* What the command line asks for.  The names point into `lists`, which owns the
- * copies of the flag values that add_names has split at commas. */
+/* What the command line asks for.  `lists` owns copies of the flag values,
+ * which add_names has split at commas.  The strings in `names` point into these
+ * copies. */
 struct certs_request {
 	const char *out, *cert, *key;
 	struct certs_names names;
@@ -217,10 +218,9 @@ mint(const struct certs_request *r, struct err *e)
 	return 0;
 }
 
-/* Describes the pair, and returns the exit code.  The code is 1 if serve would
- * refuse the pair: the input was right, and the refusal is the answer.  The
- * code is 2 if no certificate could be read from the file: the input was
- * wrong. */
+/* Describes the pair and returns the exit code: 1 if serve would refuse the
+ * pair, and 2 if no certificate could be read from the file, which is an error
+ * of the input. */
 static int
 inspect(const struct certs_request *r)
 {

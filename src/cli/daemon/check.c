@@ -16,9 +16,9 @@ static const char usage[] =
 	"and prints\nwhat counts, as a file that --config reads.  Nothing is "
 	"started.\n'holderctl check' looks at a cluster.\n";
 
-/* Prints what the certificate pair is good for, or warns that the pair cannot
- * be used.  A missing pair is no error, because serve starts without a pair and
- * loads one as soon as it is there. */
+/* Describes the certificate pair, or warns that the pair cannot be used.  A
+ * missing pair is no error, because serve starts without a pair and loads the
+ * pair as soon as its files exist. */
 static void
 report_pair(const struct config *c)
 {
@@ -45,8 +45,8 @@ report_pair(const struct config *c)
 	certs_pair_done(&pair);
 }
 
-/* Prints how many machines and connections the memory limit has room for.  The
- * number of connections is the one for an empty table of machines. */
+/* Prints for how many machines and connections the memory limit has room.  The
+ * connections are counted for an empty table of machines. */
 static void
 report_room(const struct config *c)
 {

@@ -13,17 +13,20 @@
 #include "edge/output.h"
 
 /*
- * The command line of `hold`.  Each flag has a row in the table, which says
- * where its value goes and with which of the three ways to hold it may stand.
- * What follows "--" is cut off before the flags are read.
+ * The command line of `hold`.  There are three ways to hold: --for, --while and
+ * --while-query.  Each flag has a row in the table `hold_flags`.  The row says
+ * where the value of the flag is stored, and with which of the three ways the
+ * flag may be given.  The words after "--" are the command for --while.  They
+ * are cut off before the flags are read.
  */
 
 #define NAMESPACE "karpenter-node-holder-tickets"
 #define HOLDER "karpenter-node-holder"
 #define LEASE_MS 60000
 #define EVERY_MS 15000
-#define LEAST_MS 1000 /* of a ticket, and between two questions */
-/* Without --lease, the ticket outlives that many questions. */
+#define LEAST_MS 1000 /* minimum of --for, --lease and --every */
+/* With a query and without --lease, the ticket lives for at least this many
+ * intervals of --every. */
 #define EVERY_PER_LEASE 4
 
 static const char usage[] =
@@ -79,7 +82,7 @@ struct hold_request {
 #define AT(member) offsetof(struct hold_request, member)
 static const struct {
 	const char *name;
-	size_t at; /* a const char *, or a bool if it takes no value */
+	size_t at; /* offset of a const char *, or of a bool if is_switch */
 	bool is_switch;
 	int ways;
 } hold_flags[] = {
@@ -105,7 +108,8 @@ static const struct {
 
 /* --- flags ---------------------------------------------------------------- */
 
-/* Adds a pattern, or several with commas or blanks between them. */
+/* Adds one pattern, or several patterns that are separated by commas or
+ * blanks. */
 static int
 take_nodepool(struct hold_request *q, const char *value, struct err *e)
 {
@@ -145,7 +149,7 @@ take_nodepool(struct hold_request *q, const char *value, struct err *e)
 	return 0;
 }
 
-/* Stores the flag at *f. */
+/* Stores the value of the flag at which *f stands. */
 static int
 take_flag(struct hold_request *q, struct flags *f, struct err *e)
 {
@@ -168,7 +172,8 @@ take_flag(struct hold_request *q, struct flags *f, struct err *e)
 	return flags_unknown(f, e);
 }
 
-/* Cuts the command off at "--". */
+/* Stores the command that follows "--".  Returns the number of arguments before
+ * "--". */
 static int
 cut_command(int argc, char **argv, struct hold_request *q)
 {

@@ -25,9 +25,9 @@
  * make_settings makes one setting of each combination.  The label of a setting
  * shows how it differs from the others.
  *
- * Everything is checked before any log is read.  wire/config checks the values,
- * and check_places compares the files to write with the files to read.
- * src/tools/simulate does the work.
+ * All input is checked before any log is read.  wire/config checks the values.
+ * check_places refuses to overwrite a file that is an input.
+ * src/tools/simulate reads the logs and compares the settings.
  */
 
 static const char usage[] =
@@ -42,8 +42,8 @@ static const char usage[] =
 	"the next eight\ntakes several values (5m,10m,20m). All combinations "
 	"are compared:\n";
 
-/* The keys of the configuration that can be compared: their flags, and their
- * names in labels. */
+/* The keys of the configuration that can be compared: the flag of each key, and
+ * the word that stands for the key in labels. */
 static const struct {
 	const char *flag, *label;
 } keys[] = {
@@ -57,8 +57,9 @@ static const struct {
 	{"drift", "drift "},
 };
 #define KEYS_N (sizeof(keys) / sizeof(keys[0]))
-#define VALUE_ROOM 64 /* Size of a value as text. */
-#define FILE_SHOWN 60 /* Bytes of a file's name that a label shows. */
+#define VALUE_ROOM 64 /* Size of a buffer for a value as text. */
+/* Maximum number of bytes of a file's name that a label shows. */
+#define FILE_SHOWN 60
 
 struct values {
 	char at[SIMULATE_SETTINGS_MAX][VALUE_ROOM];
@@ -149,7 +150,8 @@ take_price(struct request *q, const char *text, struct err *e)
 		text);
 }
 
-/* Takes a flag whose value needs no check. */
+/* Stores the value of a flag that needs no check.  Returns false if `name` is
+ * not such a flag. */
 static bool
 take_name_of(struct request *q, const char *name, const char *value)
 {
@@ -372,8 +374,8 @@ add_setting(struct request *q, const char *file, const size_t chosen[KEYS_N],
 			return -1;
 	if (config_validate(&c, &places, e))
 		return -1;
-	/* The replay acts as if the holder wrote, whatever the mode in the file
-	 * is. */
+	/* Simulate as if the holder wrote, even if the file says mode
+	 * observe. */
 	c.rules.mode = MODE_ENFORCE;
 	describe(&q->settings[q->setup.settings_n++], q, &c, file, chosen);
 	return 0;
@@ -415,7 +417,7 @@ make_settings(struct request *q, struct err *e)
 	return 0;
 }
 
-/* Finds out what is read: files, a Prometheus, or both. */
+/* Finds out where the input comes from: files, a Prometheus, or both. */
 static int
 find_input(struct request *q, const struct timing *t, struct err *e)
 {

@@ -32,8 +32,8 @@ struct uninstall_request {
 	struct uninstall_setup setup;
 };
 
-/* Returns 1 if the flag belongs to this command and was taken, and 0 if it is
- * for options_parse. */
+/* Stores a flag of this command, as options_own says: returns 1 if it is one,
+ * and 0 if options_parse has to read it. */
 static int
 own_flag(void *ctx, struct flags *f, struct err *e)
 {

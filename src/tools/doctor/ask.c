@@ -82,7 +82,8 @@ list_begin_again(void *ctx)
 	l->list->begin(l->d);
 }
 
-/* Passes an item on.  An item that cannot be decoded does not end the list. */
+/* Calls `item` of the list.  An item that cannot be decoded does not end the
+ * list. */
 static int
 list_item(void *ctx, const char *bytes, size_t n, struct err *e)
 {

@@ -59,8 +59,8 @@ doctor_look(struct doctor *d)
 static bool
 is_settled(const struct findings *f)
 {
-	/* DOCTOR_ADMISSION is one of them, because the webhook may be
-	 * registered between the look at admission and the dry run. */
+	/* DOCTOR_ADMISSION is in the list, because the webhook may be
+	 * registered after look_admission and before the dry run. */
 	static const enum doctor_check at[] = {DOCTOR_API, DOCTOR_ADMISSION,
 					       DOCTOR_BUNDLE, DOCTOR_DRY_RUN,
 					       DOCTOR_HOLDER};
@@ -104,8 +104,8 @@ doctor_run(const struct doctor_setup *setup, struct kubeconfig *access,
 			clock_boot_ms() < d.begin_ms + setup->wait_ms &&
 			session_sleep(&calls, DOCTOR_AGAIN_MS, &over) == 0;
 	}
-	/* If the session's time is over, a finding says so already.  A signal
-	 * ends the command. */
+	/* If a signal has come, the command fails.  If the session's time is
+	 * over, a finding says so already. */
 	if (rc == 0 && session_sleep(&calls, 0, e))
 		rc = e->code == ERR_CANCELLED ? -1 : 0;
 	if (empty.session != NULL)

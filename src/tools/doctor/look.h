@@ -9,7 +9,7 @@
 
 #define DOCTOR_NAME "karpenter-node-holder"
 
-/* A namespace in which a holder is installed, or was once. */
+/* A namespace in which a holder is or was installed. */
 struct doctor_site {
 	char namespace_[NODEPOOL_BYTES];
 	bool deployed, renews, has_lease;
@@ -20,11 +20,11 @@ struct doctor_site {
 };
 
 /*
- * One look of `holderctl check`.  The functions look_… ask the API server, have
- * the answers decoded, and hand the facts to the judges.  doctor_look
- * (doctor.c) calls them in an order in which later looks can use what earlier
- * looks have found.  With --wait this is repeated, each time from the
- * beginning.
+ * The state of `holderctl check`.  The functions look_… ask the API server,
+ * have the answers decoded, and pass the facts to the judges (core/doctor).  A
+ * look_… function may use what an earlier one has found, so doctor_look
+ * (doctor.c) calls them in a fixed order.  With --wait all of them are
+ * repeated.
  */
 struct doctor {
 	const struct doctor_setup *setup;
@@ -33,7 +33,7 @@ struct doctor {
 	struct kube *kube;
 	struct session *session;
 	struct findings *f;
-	int64_t begin_ms; /* boot time of the first look */
+	int64_t begin_ms; /* boot time at which the command began */
 	struct doctor_place place;
 	/* The configuration from the command line, until look_leader has read
 	 * that of the leader. */
@@ -49,7 +49,7 @@ struct doctor {
 
 	struct doctor_site sites[DOCTOR_SITES_MAX];
 	unsigned sites_n;
-	/* The site that is meant, or NULL if no holder was found. */
+	/* The site to check, or NULL if no holder was found. */
 	const struct doctor_site *here;
 	bool sites_known, leases_known;
 
@@ -84,9 +84,9 @@ struct doctor {
 	enum kind listing;
 };
 
-/* Each of these sends one request and returns 0 for the status 200 or 201, 1
- * for 404, and -1 with *e set for any other status or if there is no answer.
- * Only ask_get sends the request again while the API server is busy or
+/* Each of these functions sends one request.  It returns 0 for the status 200
+ * or 201, 1 for 404, and -1 with *e set for any other status or if there is no
+ * answer.  Only ask_get repeats the request while the API server is busy or
  * unreachable. */
 int ask_get(struct doctor *d, const char *path, struct kube_reply *r,
 	    struct err *e);
@@ -108,7 +108,7 @@ struct ask_list {
 };
 int ask_list(struct doctor *d, const struct ask_list *list);
 
-/* look_cluster.c.  Returns -1 if no other look can be taken. */
+/* look_cluster.c.  Returns -1 if nothing else can be checked. */
 int look_api(struct doctor *d);
 /* look_admission.c */
 void look_admission(struct doctor *d);

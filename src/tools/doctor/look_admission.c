@@ -40,8 +40,8 @@ begin_nodepools(struct doctor *d)
 	memset(d->by_row, 0, sizeof(d->by_row));
 }
 
-/* Returns the advice of docs/study.md for the kind that most of the NodePools
- * are of, or "". */
+/* Returns the advice of docs/study.md for the most frequent kind of NodePool
+ * (enum study_row), or "". */
 static const char *
 advice(const struct doctor *d)
 {
@@ -112,9 +112,9 @@ dry_run_once(struct doctor *d, enum kind kind, const struct nodepool_facts *p,
 	return held ? DRY_RUN_HELD : DRY_RUN_UNHELD;
 }
 
-/* Tries to create an object of this kind, as a dry run.  The configuration of
- * the holder may exclude one of the NodePools, so the next one is tried if the
- * object is not held. */
+/* Creates an object of this kind in dry runs, one for each NodePool until an
+ * object is held.  The configuration of the holder may exclude some of the
+ * NodePools. */
 static void
 dry_run_kind(struct doctor *d, enum kind kind, struct dry_run_facts *out)
 {

@@ -42,8 +42,8 @@ served_refused(const char *why)
 	return SERVED_CUT;
 }
 
-/* Connects to the webhook and returns how it was served.  Any HTTP answer, even
- * an error, means that the certificate was verified. */
+/* Connects to the webhook and returns what came of it (enum served).  Any HTTP
+ * answer, even an error, means that the certificate was verified. */
 static enum served
 connect_once(struct doctor *d, struct kubeconfig *access, const char *path,
 	     struct err *e)
@@ -88,8 +88,8 @@ look_served(struct doctor *d, const struct webhook_facts *w, const char *pem)
 	if (served == SERVED_UNREACHED && d->authority != 0 &&
 	    !certs_own_signed_by(pem, d->authority))
 		served = SERVED_UNSIGNED;
-	/* The text after the semicolon gives advice about a kubeconfig, which
-	 * this connection does not use. */
+	/* After the semicolon the error gives advice about a kubeconfig, but
+	 * this connection uses none. */
 	e.text[strcspn(e.text, ";")] = '\0';
 	judge_served(w, served, e.text, d->setup->in_cluster, &d->place, d->f);
 }

@@ -18,7 +18,7 @@ place_pods(struct doctor *d, const struct carried *node)
 		if (strcmp(p->node, node->name) != 0)
 			continue;
 		memcpy(p->nodepool, node->nodepool, sizeof(p->nodepool));
-		p->grace = true; /* unless the NodePool is known and has none */
+		p->grace = true; /* assumed if the NodePool is not known */
 		for (unsigned k = 0; k < d->pools_n; k++)
 			if (strcmp(d->pool_names[k], p->nodepool) == 0)
 				p->grace = d->pools[k].grace;

@@ -9,24 +9,25 @@
 /*
  * Finds out where the holder runs and what it reports.  look_place lists
  * Deployments and Leases in all namespaces, makes a site for each namespace
- * that has, or had, a holder, and chooses the site that is meant.  look_pods,
+ * that has or had a holder, and chooses the site to check.  look_pods,
  * look_lease and look_leader then ask for the pods, the Lease and the leader's
  * /status of that site.
  *
  * The answers are decoded by wire/doctor and judged by core/doctor.  The
- * leader's configuration goes into d->config, which later looks use.  An object
- * that cannot be read becomes a finding, and the look goes on.
+ * leader's configuration is copied into d->config, which later checks use.  An
+ * object that cannot be read becomes a finding, and the check goes on.
  */
 
 #define DEPLOYMENTS "/apis/apps/v1/deployments"
 #define LEASES "/apis/coordination.k8s.io/v1/leases"
-/* A Lease that was not renewed for this long was left behind. */
+/* A Lease that was not renewed for this time was left behind by a former
+ * installation. */
 #define LEASE_LEFT_MS (24 * 3600 * INT64_C(1000))
 
 /* --- where holders are ---------------------------------------------------- */
 
-/* Returns the site of this namespace, and adds the site if it is new.  When all
- * places are taken, it returns the last site. */
+/* Returns the site of this namespace, and adds the site if it is new.  If there
+ * is no room for another site, returns the last one. */
 static struct doctor_site *
 site_of(struct doctor *d, const char *namespace_name)
 {
@@ -133,7 +134,7 @@ take_karpenter_lease(struct doctor *d, const char *bytes, size_t n,
 static void
 begin_leases(struct doctor *d)
 {
-	(void)d; /* take_lease finds the sites again */
+	(void)d; /* nothing to reset: take_lease finds existing sites */
 }
 
 static bool
@@ -182,9 +183,9 @@ is_site(const struct doctor_site *s)
 	return s->deployed || s->lease_live;
 }
 
-/* Chooses the namespace: that of --namespace, else that of the configuration,
- * else that of the webhook's Service.  If that namespace is not known or has no
- * holder, it chooses the first one that has a holder. */
+/* Chooses the site in the namespace of --namespace, else of the configuration,
+ * else of the webhook's Service.  If none of these is known, or the namespace
+ * has no holder, chooses the first site that has a holder. */
 static void
 choose_site(struct doctor *d)
 {
@@ -339,9 +340,10 @@ look_lease(struct doctor *d)
 
 /* --- what the leader says ------------------------------------------------- */
 
-/* Returns the pod of the leader, whose identity begins with the name of its pod
- * or, in the host's network, of its node.  If there is no leader, any replica
- * can tell most of the status; a ready one is preferred. */
+/* Returns the pod of the leader.  The leader's identity begins with the name of
+ * its pod or, in the host's network, of its node.  Without a leader, returns
+ * any replica, because every replica knows most of the status.  A ready one is
+ * preferred. */
 static const struct pod_facts *
 pod_to_ask(const struct doctor *d)
 {
@@ -385,9 +387,9 @@ take_configuration(struct doctor *d, const struct leader_facts *l)
 	d->place.observes = r->mode == MODE_OBSERVE;
 }
 
-/* Asks the leader, or another replica, for its /status.  The request goes
- * through the API server's pod proxy.  edge/kube does not follow redirects,
- * because a hostile pod could use a redirect to get our token. */
+/* Asks the leader or another replica for its /status, through the API server's
+ * pod proxy.  edge/kube follows no redirect, because a hostile pod could use
+ * one to get our token. */
 void
 look_leader(struct doctor *d)
 {

@@ -58,7 +58,8 @@ hold_identity(char out[TICKET_HOLDER_BYTES])
 	}
 	read_host(host);
 	(void)snprintf(text, sizeof(text), "%.440s@%s", user, host);
-	/* So the holder reads it, and so it compares with what is read. */
+	/* Cut and clean the identity as the holder does when it reads a ticket,
+	 * so that the two compare equal. */
 	str_cut(out, TICKET_HOLDER_BYTES, text);
 	utf8_make_shown(out);
 }

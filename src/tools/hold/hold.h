@@ -14,17 +14,19 @@
 /* Holds NodePools by a ticket (docs/rules.md#tickets): for a time, while a
  * command runs, or while a query of Prometheus finds something. */
 struct hold_setup {
-	/* All but renewed_us. */
+	/* The ticket to write.  renewed_us is not set. */
 	struct ticket_draft ticket;
 
-	/* --while: the command with its arguments, which end with NULL, or
-	 * NULL.  Where the holder is that has to confirm the ticket, and
-	 * whether the command starts only then. */
+	/* --while: `command` is the command and its arguments, ended by NULL,
+	 * or NULL without --while.  The next two are the namespace and the
+	 * Lease of the holder that has to confirm the ticket.  With `strict`
+	 * the command starts only if it does. */
 	char *const *command;
 	const char *holder_namespace, *holder_lease;
 	bool strict;
 
-	/* --while-query: the expression, or NULL, and how often to ask. */
+	/* --while-query: `query` is the expression, or NULL without this flag.
+	 * Prometheus is asked every every_ms. */
 	const char *query;
 	struct prometheus_setup prometheus;
 	int64_t every_ms;
@@ -33,9 +35,11 @@ struct hold_setup {
 /* The exit code if --strict keeps the command from starting. */
 #define HOLD_UNHELD 3
 
-/* Returns the exit code of the command, or -1 with *e set.  Without a command
- * and a query it writes the ticket and returns 0.  It takes *access over and
- * zeroes it.  Only the main thread calls it, and before anything is opened. */
+/* Without a command and a query, writes the ticket and returns 0.  With a
+ * command, returns the command's exit code, or HOLD_UNHELD.  With a query, runs
+ * until a signal comes and returns 0.  Returns -1 with *e set on failure.  It
+ * takes ownership of *access and zeroes it.  Main calls it before any file or
+ * connection is opened. */
 int hold_run(const struct hold_setup *s, struct kubeconfig *access,
 	     const struct timing *t, struct err *e);
 

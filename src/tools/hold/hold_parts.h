@@ -6,7 +6,7 @@
 #include "hold.h"
 #include "keeper.h"
 
-/* What the ways to hold have in common. */
+/* The state that all ways to hold share. */
 struct holding {
 	const struct hold_setup *setup;
 	const struct timing *timing;
@@ -16,7 +16,8 @@ struct holding {
 	struct child child;
 };
 
-/* Each returns the exit code, or -1 with *e set.  The keeper is open. */
+/* Call these after keeper_open.  Each returns the exit code, or -1 with *e
+ * set. */
 int hold_while(struct holding *h, struct err *e);
 int hold_query(struct holding *h, struct err *e);
 

@@ -7,9 +7,11 @@
 #include "hold_parts.h"
 #include "tools/prometheus/prometheus_query.h"
 
-#define LOOK_MS 50 /* how often a wait for Prometheus looks for other news */
+/* How long one wait lasts before ask_query checks for signals and renews the
+ * ticket. */
+#define LOOK_MS 50
 
-/* What was told last. */
+/* What the last message on stderr was about. */
 enum told {
 	TOLD_NOTHING,
 	TOLD_FOUND,
@@ -17,8 +19,8 @@ enum told {
 	TOLD_FAILED,
 };
 
-/* Asks once.  The ticket is renewed meanwhile.  Returns -1 with *e set when a
- * signal has come. */
+/* Sends the query once and renews the ticket while it waits.  Returns -1 with
+ * *e set if a signal has come. */
 static int
 ask_query(struct holding *h, struct prometheus_query *p,
 	  struct prometheus_found *out, struct err *e)
@@ -61,7 +63,7 @@ tell_found(const struct holding *h, const struct prometheus_found *f)
 	keeper_tell(&h->keeper, text, "");
 }
 
-/* Does what the answer asks for. */
+/* Holds or lets go as the answer says, and reports a change. */
 static void
 act(struct holding *h, const struct prometheus_found *f, enum told *told)
 {
@@ -88,7 +90,8 @@ act(struct holding *h, const struct prometheus_found *f, enum told *told)
 	*told = now;
 }
 
-/* Returns when a signal has come, or when the name is taken. */
+/* Sends the query again and again until a signal comes or another session takes
+ * the ticket's name. */
 static void
 watch(struct holding *h, struct prometheus_query *p, struct err *e)
 {

@@ -7,7 +7,7 @@
 #include "hold_parts.h"
 #include "leader.h"
 
-#define LOOK_MS 20 /* how long a turn of the session waits */
+#define LOOK_MS 20 /* how long one turn of the session waits for an answer */
 
 static void
 tell_held(const struct holding *h, const struct leader_answer *a)
@@ -23,8 +23,8 @@ tell_held(const struct holding *h, const struct leader_answer *a)
 		keeper_tell(&h->keeper, "the leader says: ", a->problem);
 }
 
-/* Writes the ticket, and waits until the leader holds.  Returns -1 with *e set
- * if that is not known. */
+/* Writes the ticket, and waits until the leader confirms that the ticket holds.
+ * Returns -1 with *e set if there is no confirmation. */
 static int
 begin_held(struct holding *h, struct err *e)
 {
@@ -67,8 +67,8 @@ run_command(struct holding *h)
 	return child_code(&h->child);
 }
 
-/* Tells why it is not known that the ticket holds.  Returns whether the command
- * is started all the same. */
+/* Reports why there is no confirmation that the ticket holds.  Returns whether
+ * to start the command all the same. */
 static bool
 goes_on(const struct holding *h, const char *why)
 {

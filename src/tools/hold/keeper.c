@@ -10,22 +10,26 @@
 #include "edge/kube/answer.h"
 
 /*
- * The keeper has no thread.  It makes its calls when the session turns, one at
- * a time, and takes the answers from there.  keeper.h draws the states.
+ * The keeper has no thread.  The session calls keeper_turn, which starts one
+ * call at a time, and keeper_answered, which takes the answer.  keeper.h draws
+ * the states.
  *
- * A write whose answer is lost may have been done.  Then the next write has the
- * wrong resourceVersion and gets a 409, so that the Lease is read again.  A
- * failure is told once, and once more when a write succeeds again.
+ * If the answer to a write is lost, the write may have succeeded all the same.
+ * The next write then has an old resourceVersion and gets a 409, after which
+ * the keeper reads the Lease again.  A failure is reported once, and its end
+ * once.
  */
 
 #define PROGRAM "holderctl"
-#define RENEWALS 3 /* in the duration of a ticket */
-/* Random digits of a time.  Less than the shortest time between two
+#define RENEWALS 3 /* how often a ticket is renewed in its duration */
+/* Each renewTime is later than the clock by a random number of microseconds
+ * below this.  The number is less than the shortest time between two
  * renewals. */
 #define RANDOM_US 100000
-#define LOOK_MS 20 /* how often keeper_wait looks */
+/* How often keeper_wait checks whether the ticket is written. */
+#define LOOK_MS 20
 #define IDLE_MS 1000
-/* A call has at least this long, however short the ticket is. */
+/* Minimum timeout of a call, however short the ticket is. */
 #define CALL_LEAST_MS 1000
 /* After more conflicts in a row, the keeper pauses as after a failure. */
 #define CONFLICTS_AT_ONCE 3
@@ -73,7 +77,7 @@ due_ms(const struct keeper *k)
 
 /* --- calls ---------------------------------------------------------------- */
 
-/* Decides what the next call does. */
+/* Returns what the next call does, as `call` of struct keeper says. */
 static enum keeper_state
 next_call(const struct keeper *k)
 {
@@ -99,7 +103,7 @@ make_write(struct keeper *k, struct buf *b, struct kube_request *q)
 	}
 	q->method = "PATCH";
 	q->content_type = LEASE_UPDATE_TYPE;
-	/* What a person has changed on it since it was written stays. */
+	/* ticket_renew keeps what a person has changed in our ticket. */
 	if (k->mine)
 		ticket_renew(b, &k->draft, k->rv);
 	else
@@ -142,7 +146,7 @@ start_call(struct keeper *k, struct err *e)
 
 /* --- answers -------------------------------------------------------------- */
 
-/* Plans the next try, and tells the trouble once. */
+/* Sets the time of the next try, and reports the trouble once. */
 static void
 keeper_failed(struct keeper *k, int64_t retry_after_ms)
 {
@@ -168,7 +172,7 @@ keeper_failed(struct keeper *k, int64_t retry_after_ms)
 	}
 }
 
-/* Returns whether this run has written the ticket as it is now. */
+/* Returns whether this run has written the renewTime. */
 static bool
 is_own_write(const struct keeper *k, int64_t renewed_us)
 {
@@ -178,8 +182,8 @@ is_own_write(const struct keeper *k, int64_t renewed_us)
 	return false;
 }
 
-/* Takes a ticket that was read.  *t is as the API server has it now, and
- * renewed_us is its renewTime in full. */
+/* Takes a ticket that was read.  renewed_us is its renewTime with microseconds,
+ * which *t does not have. */
 static void
 take_read(struct keeper *k, const struct ticket *t, int64_t renewed_us)
 {
@@ -261,7 +265,7 @@ take_answer(struct keeper *k, enum answer_class class,
 		return k->conflicts++ < CONFLICTS_AT_ONCE;
 	}
 	if (class != ANSWER_OK) {
-		/* It may have been created all the same. */
+		/* The Lease may have been created all the same. */
 		if (created && class == ANSWER_FAILED)
 			k->state = KEEPER_UNKNOWN;
 		return false;
@@ -281,7 +285,7 @@ take_answer(struct keeper *k, enum answer_class class,
 	return true;
 }
 
-/* Returns whether such an answer would hardly be another one the next time. */
+/* Returns whether another try would hardly get another answer. */
 static bool is_refusal(enum answer_class class)
 {
 	return class == ANSWER_REFUSED || class == ANSWER_UNSERVED ||

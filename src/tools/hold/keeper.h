@@ -12,11 +12,12 @@
 #include "wire/api/ticket.h"
 
 /*
- * Writes one ticket, renews it each third of its duration, and deletes it, all
- * on one thread, while a session waits (edge/kube/session.h).  Whoever waits
- * lets it work: session_turn, session_sleep, keeper_wait and keeper_end.
+ * Writes one ticket, renews it after each third of its duration, and deletes
+ * it.  The keeper has no thread of its own: it works whenever the caller waits
+ * in session_turn, session_sleep (edge/kube/session.h), keeper_wait or
+ * keeper_end.
  *
- * The state is what is known of the Lease:
+ * A ticket is a Lease.  The state says what the keeper knows of that Lease:
  *
  *	         404              201
  *	UNKNOWN -----> ABSENT ----------> WRITTEN -+
@@ -29,15 +30,16 @@
  *	LEFT: it was to be deleted, but somebody else has written it since
  *
  * Every write carries the resourceVersion that was read.  A Lease of this name
- * is ours if its holder is; it is taken over also if it is not in force any
- * more.  Two runs of the same name and holder renew the same Lease.  Each of
- * them notices times that it has not written, and does not delete it unless it
- * has then been the only one to renew it for a whole duration.
+ * is ours if it names our holder.  The keeper also takes over a Lease that is
+ * not ours but is no longer in force.  Two runs with the same name and holder
+ * renew the same Lease.  Each run notices a renewTime that it has not written
+ * itself.  It then does not delete the Lease, unless it was afterwards the only
+ * run that renewed the Lease for a whole duration.
  *
- * Each write has the time of the API server's clock.  Before the first write
- * the Lease is read, so that this clock is known.  Its Date has whole seconds,
- * so that two runs could write the same time.  Some random digits of each time
- * tell which run has written it.
+ * Each write has a renewTime by the API server's clock.  The keeper reads the
+ * Lease before the first write, so that it knows this clock.  The clock has
+ * whole seconds, so two runs could write the same time.  Random microseconds in
+ * each renewTime therefore show which run has written it.
  */
 enum keeper_state {
 	KEEPER_UNKNOWN,
@@ -49,7 +51,7 @@ enum keeper_state {
 };
 
 enum keeper_wish {
-	KEEPER_REST, /* write nothing; what is there ends by itself */
+	KEEPER_REST, /* write nothing: an existing ticket ends by itself */
 	KEEPER_KEEP,
 	KEEPER_DROP,
 };
@@ -60,68 +62,78 @@ struct keeper_setup {
 	struct kube *kube;
 	struct clock *clock;
 	const struct timing *timing;
-	/* What to write; renewed_us does not count.  Borrowed. */
+	/* The ticket to write.  Its renewed_us is ignored.  Borrowed. */
 	const struct ticket_draft *draft;
 };
 
 struct keeper {
 	struct keeper_setup s;
-	struct ticket_draft draft; /* of the write that was made last */
+	struct ticket_draft draft; /* as the last write sent it */
 	struct session calls;
 	struct pace pace;
 	enum keeper_state state;
 	enum keeper_wish wish;
-	/* What the call in flight does: a state to which it leads, or
-	 * KEEPER_UNKNOWN for a read. */
+	/* The kind of the call in flight: KEEPER_UNKNOWN for a read,
+	 * KEEPER_ABSENT for a deletion, KEEPER_WRITTEN for any other write. */
 	enum keeper_state call;
 	bool calling;
 	char uid[UID_BYTES], rv[RV_BYTES];
 	bool mine;   /* this run has written the object with this uid */
 	bool shared; /* another run may renew it, too */
-	/* How many writes in a row have found what the one before has left. */
+	/* How many of our writes in a row succeeded without a change by anybody
+	 * else in between. */
 	unsigned alone;
-	/* The renewTimes of the last writes, done or not. */
+	/* A ring of the renewTimes that the last writes sent, even if these
+	 * writes have failed. */
 	int64_t tried[KEEPER_TRIED];
 	unsigned tried_n;
-	/* When the write in flight, or else the last one, was sent (boot_ms),
-	 * and when the last one that was done has to be renewed. */
+	/* Boot times.  sent_ms: when the latest write was sent, or 0 if there
+	 * was none.  renew_ms: when to renew the ticket that the latest
+	 * successful write left. */
 	int64_t sent_ms, renew_ms;
-	int64_t until_ms; /* until when it holds (server_ms), or STAMP_NONE */
+	/* When the written ticket ends (server_ms), or STAMP_NONE if none is
+	 * written. */
+	int64_t until_ms;
 	unsigned failures, conflicts;
-	int64_t retry_ms; /* boot_ms */
+	int64_t retry_ms; /* boot time of the next try after a failure */
 	struct err why;	  /* of the last failure */
-	bool refused;	  /* the API server will hardly accept the next try */
-	/* Whether failures are told from now on that waiting cannot mend.
-	 * Before that, keeper_wait returns them. */
+	/* The last failure was a refusal, which another try will hardly
+	 * change. */
+	bool refused;
+	/* The caller sets this when it will not call keeper_wait any more.
+	 * From then on refusals are printed on stderr.  Before, keeper_wait
+	 * returns them. */
 	bool begun;
 	bool troubled, over_told;
 	char path[300 + 2 * NAME_BYTES], body[TICKET_BODY_BYTES];
 };
 
-/* Opens the session and makes no call yet.  The session has room for one more
- * call of the caller's.  It blocks SIGINT, SIGTERM and SIGHUP until
- * keeper_close, which is to be called even after a failure. */
+/* Opens the session and makes no call yet.  The session has room for one call
+ * of the caller's beside those of the keeper.  keeper_open blocks SIGINT,
+ * SIGTERM and SIGHUP until keeper_close.  Call keeper_close even after a
+ * failure. */
 int keeper_open(struct keeper *k, const struct keeper_setup *s, struct err *e);
 void keeper_close(struct keeper *k);
 
-/* Says what is wanted from now on.  The first wish is KEEPER_REST. */
+/* Sets what the keeper does from now on.  It begins with KEEPER_REST. */
 void keeper_want(struct keeper *k, enum keeper_wish wish);
 
-/* Waits until the ticket is written, but only until until_ms (boot_ms).
- * Returns -1 with *e set if it is not written, also after a refusal that
- * waiting will not mend.  The keeper goes on trying, unless the state is
- * KEEPER_TAKEN. */
+/* Waits until the ticket is written, but no longer than until until_ms (boot
+ * time), and not after a refusal by the API server.  Returns -1 with *e set if
+ * the ticket is not written.  The keeper goes on trying afterwards, unless the
+ * state is KEEPER_TAKEN. */
 int keeper_wait(struct keeper *k, int64_t until_ms, struct err *e);
 
-/* Returns for how many milliseconds the keeper needs no turn of the session: 0
- * while a call is in flight, and at most a second. */
+/* Returns for how many milliseconds the caller need not call session_turn for
+ * the keeper: 0 while a call is in flight, otherwise at most 1000. */
 int64_t keeper_idle_ms(const struct keeper *k);
 
 /* Prints a line about the ticket on stderr. */
 void keeper_tell(const struct keeper *k, const char *what, const char *more);
 
-/* Deletes the ticket.  It waits for HOLD_END_MS at most, or until a signal is
- * pending, and says on stderr if the ticket is still there. */
+/* Deletes the ticket.  It waits until the ticket is deleted, HOLD_END_MS are
+ * over, or a signal is pending.  If the ticket is not deleted, it says so on
+ * stderr. */
 void keeper_end(struct keeper *k);
 
 #endif

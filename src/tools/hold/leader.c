@@ -10,7 +10,7 @@
 #include "wire/config/config.h"
 #include "wire/doctor/facts.h"
 
-/* How often the leader is asked, and how long it has for an answer at least. */
+/* The pause between two tries, and the minimum timeout of a request. */
 #define AGAIN_MS 300
 #define ANSWER_LEAST_MS 500
 
@@ -49,8 +49,8 @@ get(const struct leader_question *q, const char *path, int64_t until_ms,
 	return answer_class(r) == ANSWER_REFUSED ? USELESS : NOT_YET;
 }
 
-/* Finds the name of the leader's Pod.  Whoever wrote the Lease must not be able
- * to lead the next request elsewhere. */
+/* Finds the name of the leader's Pod.  Checks the name, so that nobody who can
+ * write the Lease can direct the next request to another path. */
 static enum verdict
 find_pod(const struct leader_question *q, int64_t until_ms,
 	 char pod[NAME_BYTES], struct err *e)
@@ -113,7 +113,7 @@ find_port(const struct leader_question *q, int64_t until_ms, const char *pod,
 	return HOLDS;
 }
 
-/* Decides what an answer of /status means. */
+/* Decides what the leader's answer means for the ticket. */
 static enum verdict
 judge_ticket(const struct leader_question *q, const struct ticket_facts *t,
 	     int64_t now_ms, struct err *e)

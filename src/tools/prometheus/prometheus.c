@@ -25,8 +25,8 @@
  * the flag to check.
  *
  * An answer is cut into series while it arrives (wire/api/split), so only one
- * series is in memory at a time.  After a failure the next answer has the same
- * series again; wire/karpenter/matrix takes each of them once.
+ * series is in memory at a time.  The answer after a failure contains the same
+ * series again, and wire/karpenter/matrix counts each of them only once.
  */
 
 /* Each metric has a query of its own, because some servers with Prometheus' API

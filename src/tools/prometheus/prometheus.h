@@ -13,8 +13,8 @@
  * over a range of time (docs/what-if.md#prometheus), with the API client of
  * edge/kube.  Prometheus returns at most 11,000 samples of a series in one
  * answer, so each query asks for one metric and a part of the range.  A part
- * that is still too large is halved.  This unit makes no thread and serves one
- * caller at a time.
+ * that is still too large is halved.  There is no thread here.  Not
+ * thread-safe.
  */
 struct prometheus_setup {
 	const char *url;	/* http(s)://HOST[:PORT][/PREFIX] */

@@ -15,7 +15,7 @@ struct prometheus_query {
 	struct split *split;
 	int64_t ms;
 	uint64_t series, bytes;
-	struct err unsent; /* the question could not be sent */
+	struct err unsent; /* why the query could not be sent, or ERR_NONE */
 	char path[3 * HOLD_QUERY_MAX + 64];
 };
 
@@ -31,7 +31,7 @@ prometheus_query_new(const struct prometheus_setup *s, const char *expression,
 		return NULL;
 	}
 	buf_init(&b, p->path, sizeof(p->path));
-	/* Without a time Prometheus takes its own clock. */
+	/* The query names no time, so Prometheus uses its own clock. */
 	buf_puts(&b, "/api/v1/query?query=");
 	resource_query_text(&b, expression);
 	p->ms = ms < s->timing->query_ms ? ms : s->timing->query_ms;
@@ -70,7 +70,8 @@ count_series(void *ctx, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-/* An answer begins, perhaps once more because the first one was a 401. */
+/* Called when an answer begins.  A query may have a second answer if the first
+ * one was a 401. */
 static void
 query_opened(void *ctx)
 {
@@ -95,7 +96,7 @@ query_bytes(void *ctx, const char *bytes, size_t n, struct err *e)
 	return split_feed(p->split, bytes, n, e);
 }
 
-/* Judges a whole answer that is no refusal. */
+/* Checks a complete answer with status 2xx. */
 static int
 judge_found(struct prometheus_query *p, struct err *e)
 {

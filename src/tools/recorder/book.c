@@ -8,7 +8,7 @@
 #include "edge/clock.h"
 #include "wire/karpenter/record.h"
 
-/* Bytes of the longest line that a fact of a NodeClaim or Event makes. */
+/* Maximum length of the line for a fact of a NodeClaim or Event. */
 #define FACT_BYTES 8192
 
 int
@@ -35,7 +35,8 @@ book_done(struct book *b)
 	told_done(&b->told);
 }
 
-/* Takes ownership of the fact.  f is NULL if there was no memory to copy it. */
+/* Adds the fact and takes ownership of it.  Fails if f is NULL, because the
+ * caller then had no memory for a copy. */
 static int
 keep(struct book *b, struct fact *f, struct err *e)
 {

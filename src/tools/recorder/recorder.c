@@ -17,11 +17,11 @@
 #include "wire/karpenter/snapshot.h"
 
 /*
- * Three threads: one for each watch (a `side`), and main.  The sides bring
- * facts into the book, and main prints the book's facts in the order of their
+ * There are three threads: one for each watch (a `side`), and main.  The sides
+ * add facts to the book.  Main prints the book's facts in the order of their
  * times, waits for signals, and ends the record.  `lock` guards the book, the
- * output and what the sides tell main.  `turn` wakes the sides when the
- * NodeClaims are listed and when the recorder stops.
+ * output, and the state that the sides share with main.  `turn` wakes the sides
+ * when the NodeClaims are listed and when the recorder stops.
  *
  * The Events are listed only after the NodeClaims, because they are about
  * NodeClaims.  main prints while both watches are open.  If a watch was cut,
@@ -29,8 +29,8 @@
  * watch may still deliver an earlier fact.
  */
 
-/* When the watch leaves out a line, which is too large or unreadable, the
- * NodeClaims are listed again.  This is the shortest time between two such
+/* If the watch has to leave out a line because it is too large or unreadable,
+ * the NodeClaims are listed again.  This is the shortest time between two such
  * lists. */
 #define RELIST_MS 60000
 
@@ -38,15 +38,16 @@
 struct side {
 	struct recorder *recorder;
 	enum kind kind;
-	const char *items; /* the kind of its objects */
+	const char *items; /* kind of the listed objects, for the decoder */
 	struct follow *follow;
 	pthread_t thread;
-	bool running; /* Whether the thread runs.  For main only. */
-	/* These are for the thread only.  troubled: stderr has told that the
-	 * watch is in trouble.  left_out: stderr has told that an object was
-	 * left out.  partial: the current list has left out an object.
-	 * relist_ms: the boot time from which a line that is left out leads to
-	 * a new list. */
+	/* Whether the thread was started.  Only main uses this. */
+	bool running;
+	/* Only the thread uses these four.  troubled: the trouble of the watch
+	 * was printed.  left_out: it was printed that an object was left out.
+	 * partial: an object of the current list was left out.  relist_ms:
+	 * earliest boot time at which a line that is left out causes a new
+	 * list. */
 	bool troubled, left_out, partial;
 	int64_t relist_ms;
 	/* Under the lock: whether the first list is complete, and whether the
@@ -69,7 +70,7 @@ struct recorder {
 	/* The members below are guarded by `lock`. */
 	struct book book;
 	struct output out;
-	bool warned_full; /* Whether stderr has told that the book is full. */
+	bool warned_full; /* Whether it was printed that the book is full. */
 	bool stopping;
 	struct err failed; /* Why the recorder cannot go on, or ERR_NONE. */
 };
@@ -108,7 +109,8 @@ take_fact(void *ctx, const struct fact *f, struct err *e)
 	return rc;
 }
 
-/* Warns of an object that is too large or cannot be read. */
+/* Warns once that objects which are too large or cannot be read are left
+ * out. */
 static void
 leave_out(struct side *s, const char *why)
 {
@@ -195,9 +197,9 @@ ended(void *ctx, enum follow_end why)
 	(void)why;
 }
 
-/* Takes the failure of a list or watch.  Until both first lists are complete,
- * it ends the command.  Later stderr tells it, and the call is made again.  An
- * expired page never ends the command. */
+/* Takes the failure of a list or watch.  Before both first lists are complete,
+ * a failure ends the command, unless only a page of a list has expired.  Later
+ * it is reported on stderr, and the call is repeated. */
 static void
 watch_trouble(void *ctx, const char *what, int status, const char *why)
 {
@@ -257,8 +259,9 @@ take_gone(struct side *s, const char *claim, struct err *e)
 	return rc;
 }
 
-/* Handles a line that is left out.  It may have been a deletion, so the
- * NodeClaims are listed again, at most once in RELIST_MS. */
+/* Handles a line that is left out.  The line may have been the deletion of a
+ * NodeClaim, so the NodeClaims are listed again, but at most once in
+ * RELIST_MS. */
 static int
 line_left_out(struct side *s, const char *why)
 {
@@ -305,10 +308,10 @@ static const struct follow_calls calls = {
 
 /* --- the thread of a side ------------------------------------------------- */
 
-#define PAUSE_MS 60000 /* longest pause of a watch with nothing to do */
+#define PAUSE_MS 60000 /* longest pause of a side that has nothing to do */
 
-/* Sleeps for `ms`, or until there is news.  Returns false when the recorder
- * stops. */
+/* Sleeps for `ms`, or until `turn` is signalled.  Returns false when the
+ * recorder stops. */
 static bool
 pause_for(struct recorder *r, int64_t ms)
 {
@@ -386,9 +389,10 @@ stop_sides(struct recorder *r)
 
 /* --- main ----------------------------------------------------------------- */
 
-/* Prints the facts that wait, unless a watch may still deliver an earlier one.
- * While nobody reads stdout, this function and the watches wait.  A signal ends
- * the wait.  Returns whether both first lists are complete. */
+/* Prints the facts that wait, unless a watch may still deliver an earlier fact.
+ * Returns whether both first lists are complete.  While nobody reads stdout,
+ * this function waits under the lock, and so do the watches.  A signal ends the
+ * wait. */
 static bool
 look(struct recorder *r, struct err *e)
 {
@@ -406,7 +410,8 @@ look(struct recorder *r, struct err *e)
 		  clock_boot_ms() >= r->book.since_ms + RECORD_PATIENCE_MS))
 		(void)book_print(&r->book, &r->out, INT64_MAX, e);
 	(void)pthread_mutex_unlock(&r->lock);
-	if (e->code == ERR_CANCELLED) /* The caller takes the signal next. */
+	/* The caller will find the signal itself. */
+	if (e->code == ERR_CANCELLED)
 		*e = (struct err){0};
 	return listed;
 }

@@ -10,9 +10,9 @@
 
 /*
  * The command `record` (docs/what-if.md#record): watches NodeClaims and
- * Karpenter's Events, and prints what is new as a record.  The times are those
- * of the objects.  Only the time at which a NodeClaim went is the one at which
- * the recorder saw it.
+ * Karpenter's Events, and prints what is new as a record.  The times in the
+ * record come from the objects.  There is one exception: the end of a NodeClaim
+ * has the time at which the recorder saw it.
  *
  * Each of the two watches has a thread that collects facts, and the caller's
  * thread prints the facts in order.  While nobody reads stdout, all three
@@ -20,15 +20,15 @@
  * the process at once.
  */
 struct recorder_setup {
-	/* How long to record, counted from the moment at which both first lists
-	 * are complete.  0: until a signal comes. */
+	/* How long to record after both first lists are complete.  0: until a
+	 * signal comes. */
 	int64_t for_ms;
 };
 
 /* Records until for_ms is over or a signal comes.  It takes ownership of what
  * *access contains.  Returns -1 with *e set if a first list fails, or if a fact
- * cannot be printed.  Later failures are retried; stderr tells when they begin.
- */
+ * cannot be printed.  Later failures are retried, and stderr reports when
+ * trouble begins. */
 int recorder_run(const struct recorder_setup *s, struct kubeconfig *access,
 		 const struct timing *t, struct err *e);
 

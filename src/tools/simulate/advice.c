@@ -5,7 +5,8 @@
 
 #define DOLLAR 1000000.0
 
-/* Which of the two limits (regret and price) a setting keeps. */
+/* FAILS: exceeds the limit of regret.  FITS: keeps it, but not the limit of
+ * price.  FITS_AND_IS_CHEAP: keeps both. */
 enum rank { FAILS, FITS, FITS_AND_IS_CHEAP };
 
 struct candidate {
@@ -17,9 +18,9 @@ struct candidate {
 	bool unpriced;
 };
 
-/* Returns whether the regret is within the limit.  For a half of the log, a
- * limit that is a number of decisions is scaled to the half's share of all
- * decisions. */
+/* Returns whether `regret` of `decisions` is within the limit.  If the limit is
+ * a number, it is for `all` decisions and is scaled to the share that
+ * `decisions` are of them. */
 static bool
 is_little(const struct advice_setup *asked, uint64_t regret, uint64_t decisions,
 	  uint64_t all)
@@ -28,9 +29,9 @@ is_little(const struct advice_setup *asked, uint64_t regret, uint64_t decisions,
 			      : regret * all <= asked->regret * decisions;
 }
 
-/* Returns whether a is the better candidate.  Among settings that do not keep
- * the limits, the one that comes nearest is better.  Of two settings with the
- * same number of node-seconds, the one with the shorter hold is better. */
+/* Returns whether a is better than b.  Of two settings that exceed the limit of
+ * regret, the one with less regret is better.  Of two settings with the same
+ * number of node-seconds, the one with the shorter hold is better. */
 static bool
 is_better(const struct candidate *a, const struct candidate *b)
 {
@@ -108,8 +109,9 @@ same(const struct advice_pick *a, const struct advice_pick *b)
 	       (a->verdict != ADVICE_SETTING || a->setting == b->setting);
 }
 
-/* Returns the number of the decision at which the second half begins, rounded
- * to a whole span. */
+/* Returns the number of the decision at which the second half begins: the
+ * boundary of spans (spans.h) that is nearest to the middle of the
+ * decisions. */
 static uint64_t
 middle(const struct history *h, uint64_t decisions)
 {

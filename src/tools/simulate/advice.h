@@ -6,10 +6,10 @@
 #include "simulate.h"
 
 /*
- * Which of the settings to take (docs/what-if.md#which-setting-to-take): the
- * setting with the fewest node-hours among those that leave no more regret than
- * asked for, and cost no more.  It reads what the replays have counted, and
- * replays nothing.
+ * Chooses a setting (docs/what-if.md#which-setting-to-take) from what the
+ * replays have counted: the one with the fewest node-hours among the settings
+ * that keep the limits of regret and price (struct advice_setup).  Regret is a
+ * decision that a scale-up followed (spans.h).
  */
 
 /* Fewer decisions than this are too few for a verdict. */
@@ -22,7 +22,7 @@ enum advice_verdict {
 	ADVICE_NONE,	/* no setting keeps the limits */
 };
 
-/* The verdict for a range of decisions: for the whole log, or for a half. */
+/* The verdict for the decisions of the whole log, or of one half of it. */
 struct advice_pick {
 	enum advice_verdict verdict;
 	/* The setting to take or, with ADVICE_NONE, the one that comes nearest
@@ -33,20 +33,21 @@ struct advice_pick {
 	/* Decisions with regret that remain with the setting.  With
 	 * ADVICE_ALONE it equals `regret`. */
 	uint64_t left;
-	/* How many settings keep the limit of regret, and how many of these
-	 * keep the limit of price as well. */
+	/* fit: number of settings that keep the limit of regret.  cheap: number
+	 * of settings that keep both limits. */
 	size_t fit, cheap;
-	/* The highest cost of the setting.  For a half it is scaled to the
-	 * decisions of the whole log. */
+	/* The cost of the setting under the dearest assumption (waits.h).  For
+	 * a half of the log it is scaled up to the whole log. */
 	double dollars;
-	/* Whether some decisions that wait with the setting have no price. */
+	/* Whether some of the decisions that wait in this setting have no
+	 * price. */
 	bool unpriced;
 };
 
 struct advice {
 	struct advice_pick all, half[2];
-	/* Decisions so near to the end of the log that the log does not show
-	 * whether there was regret. */
+	/* Number of decisions so near to the end of the log that the log cannot
+	 * show whether they were regretted. */
 	uint64_t early;
 	/* Whether the log lacks the reasons for which machines were created. */
 	bool no_makers;

@@ -9,19 +9,21 @@
 #include "core/base/stamp.h"
 
 /*
- * Takes the facts in order and tells them to the roster, which has the machines
- * as the log shows them, and to each replay, which has them as they would be in
- * one setting.  Before each fact every replay is brought up to the time of the
- * fact (replay_pass), so that the controllers act when they would have acted.
+ * Enters the facts, in order of time, into the roster and into each replay.
+ * The roster has the machines as the log shows them.  A replay has them as they
+ * would be in one setting.  Before each fact every replay advances to the time
+ * of the fact (replay_pass), so that its controller acts when it would have
+ * acted.
  *
- * The log may begin in the middle.  A machine whose creation the log does not
- * show was there before if the log shows its disruption or deletion (add_old).
- * If the log shows how it boots, it is taken as new (add_new).  Facts about
- * what a holder did go into `happened` only.
+ * The log may not show the creation of a machine, because it begins later.  If
+ * the first fact about the machine is its disruption or deletion, the machine
+ * counts as older than the log (add_old).  If the first fact is a step of its
+ * boot, the machine counts as new (add_new).  Facts about what a holder did go
+ * into `happened` only.
  */
 
-/* A machine that was there before the log counts as created this long before
- * its first fact.  No hold lasts as long. */
+/* A machine that is older than the log counts as created this long before its
+ * first fact.  No hold lasts so long. */
 #define BEFORE_MS DURATION_MS_MAX
 
 static int64_t
@@ -63,8 +65,8 @@ int
 history_setting(struct history *h, const struct rules *rules,
 		const struct waits_setup *waits, int64_t start_ms)
 {
-	/* Stamps have whole seconds, so a stamp may lie up to a second before
-	 * the first fact. */
+	/* Stamps are cut to whole seconds, so a stamp may be up to a second
+	 * earlier than the first fact. */
 	struct replay *r =
 		replay_new(rules, &h->roster, waits, stamp_of(start_ms) - 1000);
 
@@ -84,7 +86,7 @@ history_setting(struct history *h, const struct rules *rules,
 
 /* --- machines that the log has not shown being created -------------------- */
 
-/* Adds a machine that was there before the log. */
+/* Adds a machine that is older than the log. */
 static uint32_t
 add_old(struct history *h, const char *claim, const char *node,
 	const char *pool, int64_t now_ms)
@@ -145,12 +147,12 @@ created(struct history *h, const struct fact *f)
 	if (h->roster.at[id].maker != MAKER_UNKNOWN ||
 	    f->maker == MAKER_UNKNOWN)
 		return;
-	/* A machine that was thought to be older than the log has not been
-	 * counted yet. */
+	/* A machine that counted as older than the log is not in makers[]
+	 * yet. */
 	h->tally->makers[MAKER_UNKNOWN] -= h->roster.at[id].counted;
 	h->tally->makers[f->maker]++;
 	h->roster.at[id].counted = true;
-	/* The Event tells who made the machine, which its object does not. */
+	/* Only the Event says who made the machine.  Its object does not. */
 	h->roster.at[id].maker = f->maker;
 	EACH(h, replay_changed(r, id));
 }
@@ -196,8 +198,8 @@ registered(struct history *h, const struct fact *f)
 	return 0;
 }
 
-/* Takes the fact that a machine is ready.  After a reboot the fact comes
- * again. */
+/* Takes the fact that a machine is ready.  The fact comes again after a
+ * reboot. */
 static void
 ready(struct history *h, const struct fact *f)
 {
@@ -243,8 +245,8 @@ node_gone(struct history *h, const struct fact *f)
 		return;
 	h->roster.at[id].node_gone = true;
 	EACH(h, replay_node_gone(r, id));
-	/* If the log has never named the NodeClaim, it will not show the
-	 * NodeClaim's end.  Such a machine ends with its Node. */
+	/* If the log has not named the NodeClaim, it cannot show the end of the
+	 * NodeClaim.  The machine then ends with its Node. */
 	if (h->roster.at[id].claim[0] != '\0')
 		return;
 	go(h, f, id);
@@ -320,10 +322,10 @@ decided(struct history *h, const struct fact *f)
 
 /* --- what a holder did ---------------------------------------------------- */
 
-/* Call this before a fact of a holder is taken.  An answer of /status reaches
- * back a day at most, so the time between two answers that are further apart is
- * unknown.  A hold that was open in the earlier answer is taken to end with
- * that answer. */
+/* Call this before you take a fact of a holder.  An answer of /status covers
+ * the day before it at most.  If two answers are further apart, the time
+ * between them is unknown, and a hold that is open in the first answer counts
+ * as ended at that answer. */
 static void
 end_known(struct history *h, int64_t at_ms)
 {

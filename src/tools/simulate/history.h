@@ -8,23 +8,23 @@
 #include "turns.h"
 
 /*
- * Takes facts in order into the roster of machines and into every replay.  Call
- * history_init first.  Not thread-safe.
+ * Enters the facts, in order of time, into the roster of machines and into
+ * every replay.  Call history_init first.  Not thread-safe.
  */
 struct history {
 	struct roster roster;
 	struct replay **replays;
 	size_t replays_n;
-	/* Karpenter's decisions without a holder: none of them waits.  NULL if
-	 * there is no setting. */
+	/* Karpenter's decisions as they were without a holder, so that none of
+	 * them waits.  NULL if there is no setting. */
 	struct waits *alone;
 	struct story story;
 	struct tally *tally;
-	/* The turns that a holder reported. */
+	/* The holds that a holder's /status reported. */
 	struct turns happened;
 	/* The period in which a holder watched, or STAMP_NONE if none did. */
 	int64_t watched_from_ms, watched_to_ms;
-	/* How much of this period no holder watched. */
+	/* How much of this period no report of a holder covers. */
 	int64_t unwatched_ms;
 	uint64_t decisions;
 	uint32_t *ids; /* machines of the latest decision, each once */

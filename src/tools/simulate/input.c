@@ -16,14 +16,15 @@ struct input {
 	const char *name;
 	gzFile file;
 	char *data;
-	/* The bytes in [from, to) are read and not given out yet.  There is no
-	 * newline in [from, looked). */
+	/* data[from] to data[to - 1] are bytes that were read but not returned
+	 * yet.  There is no newline before data[looked]. */
 	size_t room, from, to, looked;
 	/* Whether the rest of a line is skipped because the line is too long.
 	 */
 	bool skips;
 	bool ended;
-	struct err trouble; /* of input_begins; reported later */
+	/* The error that input_begins met; reported by a later call. */
+	struct err trouble;
 	uint64_t bytes;
 };
 
@@ -92,8 +93,8 @@ input_bytes(const struct input *in)
 	return in->bytes;
 }
 
-/* Makes room behind the bytes that are kept.  If one line fills a buffer of
- * ITEM_BYTES_MAX, the line is dropped. */
+/* Makes room for more bytes after those that were not returned yet.  If one
+ * line fills a buffer of ITEM_BYTES_MAX, the line is dropped. */
 static int
 make_room(struct input *in)
 {
@@ -139,7 +140,7 @@ skip_mark(struct input *in, struct err *e)
 }
 
 /* Reads more bytes, and sets in->ended if there are none.  Returns -1 if the
- * file cannot be read any further. */
+ * rest of the file cannot be read. */
 static int
 read_more(struct input *in, struct err *e)
 {
@@ -169,7 +170,8 @@ read_more(struct input *in, struct err *e)
 		       (unsigned long long)in->bytes);
 }
 
-/* Gives out the line up to `end`.  The next one begins at `next`. */
+/* Returns the line that ends before data[end].  The next line begins at
+ * data[next]. */
 static enum input_got
 give(struct input *in, size_t end, size_t next, const char **line, size_t *n)
 {
@@ -182,7 +184,7 @@ give(struct input *in, size_t end, size_t next, const char **line, size_t *n)
 	return skipped ? INPUT_LONG : INPUT_LINE;
 }
 
-/* Returns how the file has ended. */
+/* Returns whether the file ended normally or because of an error. */
 static enum input_got
 end_of(const struct input *in, struct err *e)
 {

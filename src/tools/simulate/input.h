@@ -21,8 +21,8 @@ void input_close(struct input *in); /* accepts NULL */
 enum input_got {
 	INPUT_END,
 	INPUT_LINE,
-	INPUT_LONG,    /* a line was left out because it was too long */
-	INPUT_DAMAGED, /* the file cannot be read any further; *e says why */
+	INPUT_LONG,    /* a line was skipped because it is too long */
+	INPUT_DAMAGED, /* the rest of the file cannot be read; *e says why */
 };
 /* Gets the next line, without its newline.  It is valid until the next call. */
 enum input_got input_line(struct input *in, const char **line, size_t *n,
@@ -30,9 +30,9 @@ enum input_got input_line(struct input *in, const char **line, size_t *n,
 
 #define INPUT_PEEK 512
 /* Returns whether the file begins with '{' and has the text in its first
- * INPUT_PEEK bytes.  Call this before anything is read. */
+ * INPUT_PEEK bytes.  Call this before you get a line or piece. */
 bool input_begins(struct input *in, const char *text);
-/* Gets the next bytes, however many there are, instead of a line. */
+/* Gets the next bytes, with or without newlines, instead of a line. */
 enum input_got input_piece(struct input *in, const char **bytes, size_t *n,
 			   struct err *e);
 

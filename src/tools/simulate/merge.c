@@ -9,12 +9,12 @@
 struct merge {
 	struct source **sources;
 	size_t n;
-	struct fact *out; /* the fact that was given out last */
+	struct fact *out; /* the fact that merge_next returned last */
 	struct merging all;
 };
 
-/* Returns the source that has been read up to the earliest time, or NULL if all
- * have ended. */
+/* Returns the source to read next: of those that have not ended, the one whose
+ * newest time is the earliest.  Returns NULL if all have ended. */
 static struct source *
 slowest(const struct merge *m)
 {
@@ -65,7 +65,7 @@ count_period(struct tally *t, int64_t at_ms)
 		t->to_ms = at_ms;
 }
 
-/* Gives out the fact, unless the same fact was given out before. */
+/* Returns the fact.  Returns NULL if the fact equals the one before it. */
 static const struct fact *
 give_out(struct merge *m, struct fact *next)
 {

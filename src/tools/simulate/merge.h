@@ -8,16 +8,16 @@
 #include "wire/karpenter/matrix.h"
 
 /*
- * Reads several sources side by side and gives out their facts in order of
- * time.  A fact is left out and counted if a later fact was given out already,
- * or if the same fact was, from another file.  Content that cannot be used is
- * mostly counted, or becomes a warning.  It is an error only in a few cases,
- * such as a record of another version, or text in UTF-16.  Not thread-safe.
+ * Reads several sources side by side and returns their facts in order of time.
+ * A fact is left out and counted if a later fact, or the same fact from another
+ * file, was returned before.  Content that cannot be used is usually counted or
+ * becomes a warning.  It is an error only in a few cases, such as a record of
+ * another version, or text in UTF-16.  Not thread-safe.
  */
 struct merge;
 
-/* Opens n files, of which "-" is stdin.  The names are borrowed.  *t must
- * outlive the merge; it counts what is read.  Returns NULL with *e set on
+/* Opens n files.  The name "-" stands for stdin.  The names are borrowed.  *t
+ * counts what is read and must outlive the merge.  Returns NULL with *e set on
  * failure. */
 struct merge *merge_open(const char *const *names, size_t n, struct tally *t,
 			 struct err *e);
@@ -27,10 +27,10 @@ struct merge *merge_open(const char *const *names, size_t n, struct tally *t,
 int merge_ask(struct merge *m, matrix_ask_fn *ask, void *ctx, struct err *e);
 void merge_close(struct merge *m); /* accepts NULL */
 
-/* Returns 1 with the next fact in *f, which is valid until the next call.
- * After much input without a fact it returns 1 with *f NULL, so that the caller
- * can show its progress.  Returns 0 at the end, and -1 with *e set on failure.
- */
+/* Returns 1 and sets *f to the next fact, which is valid until the next call.
+ * After much input without a fact it returns 1 and sets *f to NULL, so that the
+ * caller can show the progress.  Returns 0 at the end, and -1 with *e set on
+ * failure. */
 int merge_next(struct merge *m, const struct fact **f, struct err *e);
 
 /* Returns the next warning (a file is damaged, or Prometheus has sent a

@@ -19,8 +19,7 @@
  *
  * All text from a log is escaped.  The file is written under a temporary name
  * and renamed when it is complete (edge/file), so nobody sees half a picture,
- * and a failure leaves the old file.  The x coordinate of a moment is
- * proportional to its place in the period.
+ * and a failure leaves the old file.  The x axis is linear in time.
  */
 
 /* All sizes are in pixels. */
@@ -32,7 +31,7 @@
 #define BAND 56	 /* height of one setting, with its label */
 #define BAR 16
 
-/* The colours are those of the picture of make demo. */
+/* The same colours as in the picture that `make demo` draws. */
 static const char style[] =
 	"text{font:13px sans-serif;fill:#24292f}.s{font-size:11px}"
 	".h{font-weight:bold;font-size:14px}.r{text-anchor:end}"
@@ -110,8 +109,9 @@ draw_machines(const struct picture *p)
 	draw_text(p, LEFT - 6, TOP + LINE, "s r", "0");
 }
 
-/* Draws a stroke for each decision: amber if it would have waited in this
- * setting, else red.  If setting is SIZE_MAX, all are red. */
+/* Draws a stroke for each decision.  The stroke is amber if the decision would
+ * have waited in this setting, else red.  If setting is SIZE_MAX, all are
+ * red. */
 static void
 draw_marks(const struct picture *p, size_t setting, int y, int height)
 {

@@ -9,16 +9,16 @@
 #include "core/rules/admit.h"
 
 /*
- * One setting: a controller that works in virtual time on a copy of the
- * machines.  replay_pass moves the time on from one moment at which the
- * controller has something to do to the next.  The other functions take what
- * the log shows, change the copy accordingly, show it to the controller as the
- * watch would, and let the controller act (step).
+ * Runs one setting: a controller that works in virtual time on a copy of the
+ * machines.  replay_pass advances the time, and stops at each moment at which
+ * the controller has something to do.  The other functions change the copy as
+ * the log shows, show the change to the controller as the watch would, and let
+ * the controller act (step).
  *
- * Where the log says that Karpenter disrupted a machine that is held in this
- * setting, the machine waits: the copy ignores what the log goes on to say of
- * it, until the hold ends (replay_api.c).  After each step look() compares what
- * is held with what was held before.
+ * If the log says that Karpenter disrupted a machine that is held in this
+ * setting, the machine waits: until its hold ends, the copy ignores what the
+ * log says about it (replay_api.c).  After each step look() records which
+ * scopes have become held or free.
  */
 
 #define POOLS_KNOWN SCOPES_MAX
@@ -39,7 +39,7 @@ take_notes(struct replay *r)
 	}
 }
 
-/* Compares what is held now with what was held before. */
+/* Tells `turns` which scopes are held now (turns.h). */
 static void
 look(struct replay *r)
 {
@@ -91,8 +91,8 @@ replay_pass(struct replay *r, int64_t to_ms)
 
 /* --- what the log shows --------------------------------------------------- */
 
-/* Shows the NodePool to the controller if it is seen for the first time or has
- * become inert. */
+/* Shows the NodePool to the controller if it is new or has become inert
+ * (docs/rules.md). */
 static void
 know_pool(struct replay *r, const char *name, bool inert)
 {
@@ -127,7 +127,7 @@ is_inert(const struct replay *r, const char *name)
 	return false;
 }
 
-/* Does what the webhook does when this object of the machine is created. */
+/* Decides as the webhook does when this object of the machine is created. */
 static void
 admit(struct replay *r, uint32_t id, enum kind kind)
 {
@@ -173,8 +173,8 @@ replay_changed(struct replay *r, uint32_t id)
 	step(r);
 }
 
-/* The Node gets a hold from the webhook.  It also gets that of its NodeClaim,
- * because Karpenter copies the annotations. */
+/* The Node may get a hold from the webhook.  It also gets the hold of its
+ * NodeClaim, because Karpenter copies the annotations. */
 void
 replay_registered(struct replay *r, uint32_t id)
 {
@@ -235,8 +235,8 @@ replay_static(struct replay *r, const char *pool)
 	step(r);
 }
 
-/* Notes that Karpenter disrupts the machine, because no hold stops it.  Three
- * cases are not noted.  A machine that Karpenter reboots stays.  If Karpenter
+/* Marks the machine as disrupted, because no hold stops Karpenter.  Three cases
+ * are not marked.  A machine that Karpenter reboots stays.  If Karpenter
  * terminates the machine first, or if its boot has failed, the successor may be
  * an ordinary new machine (struct object). */
 static void
@@ -256,8 +256,8 @@ disrupt(struct replay *r, uint32_t id, const struct fact *f)
 	replay_copy_track(r, id, KIND_NODECLAIM);
 }
 
-/* Shows to the controller that the machines have drifted.  The log tells of
- * drift only when Karpenter decides to replace the machines. */
+/* Shows to the controller that the machines have drifted.  The log does not say
+ * so before Karpenter decides to replace them. */
 static void
 drift(struct replay *r, const uint32_t *ids, size_t n)
 {

@@ -12,19 +12,19 @@
 
 /*
  * The replay of one setting.  It runs the daemon's own controller
- * (core/controller) with these rules, in virtual time, against an API server
- * that answers every call at once and that has the machines of the log.  So all
- * holds and releases are those that the daemon would make.  The replay shows
- * the cluster to the controller and keeps what the controller writes.
+ * (core/controller) with the setting's rules, in virtual time.  The replay
+ * plays the API server: it shows the machines of the log to the controller,
+ * answers every call at once, and keeps what the controller writes.  All holds
+ * and releases are therefore those that the daemon would make.
  *
  * If Karpenter decides to disrupt a machine that is held in the replay, the
- * decision would have waited.  The machine then stays until its release,
- * whatever the log says about it (waits.h).  Not thread-safe.
+ * decision would have waited.  The machine then stays until its release, even
+ * if the log says otherwise (waits.h).  Not thread-safe.
  */
 struct replay;
 
-/* A period in which a scope was held.  With scope `node` it is a period in
- * which any machine was held. */
+/* A period in which a scope was held.  With scope `node`: a period in which at
+ * least one machine was held. */
 struct turn {
 	char scope[NODEPOOL_BYTES];
 	/* The last machine that kept the scope busy, or "" if it is unknown. */
@@ -41,25 +41,25 @@ struct replay_sums {
 	int64_t held_ms;    /* how long any scope was held */
 	int64_t longest_ms; /* length of the longest turn */
 	uint64_t no_room;   /* objects for which the table had no room */
-	/* The first SIMULATE_TURNS_MAX turns, by their beginning. */
+	/* The first SIMULATE_TURNS_MAX turns, in the order in which they
+	 * began. */
 	const struct turn *turns;
 	size_t turns_n;
 };
 
-/* The roster must outlive the replay.  start_ms is no later than the first
- * fact.  Returns NULL if there is no memory. */
+/* The roster must outlive the replay.  start_ms must not be later than the
+ * first fact.  Returns NULL if there is no memory. */
 struct replay *replay_new(const struct rules *rules, struct roster *roster,
 			  const struct waits_setup *setup, int64_t start_ms);
 void replay_free(struct replay *r); /* accepts NULL */
 
-/* Lets time pass until to_ms. */
+/* Lets virtual time pass until to_ms. */
 void replay_pass(struct replay *r, int64_t to_ms);
 
-/* The next functions tell the replay what the log shows.  Before each call,
+/*  The next functions tell the replay what the log shows.  Before each call,
  * enter the fact into the roster and call replay_pass with the fact's time.
  *
- * Call replay_created also for a machine that was there before the log
- * began. */
+ * Call replay_created also for a machine that is older than the log. */
 void replay_created(struct replay *r, uint32_t id);
 /* Call this when the claim is launched or ready. */
 void replay_changed(struct replay *r, uint32_t id);
@@ -69,17 +69,17 @@ void replay_node_gone(struct replay *r, uint32_t id);
 void replay_gone(struct replay *r, uint32_t id);
 /* Call this when the log shows that the NodePool has spec.replicas. */
 void replay_static(struct replay *r, const char *pool);
-/* Tells that Karpenter decides to disrupt the machines ids[0] to ids[n - 1].
- * Returns whether some of them are held, so that the decision would have
+/* Call this when Karpenter decides to disrupt the machines ids[0] to ids[n -
+ * 1].  Returns true if some of them are held, so that the decision would have
  * waited. */
 bool replay_decided(struct replay *r, const struct fact *f, const uint32_t *ids,
 		    size_t n);
 
-/* Returns why the machine is held, in the words that the daemon logs for its
- * last write, and sets *since_ms.  Returns NULL if it is not held. */
+/* Returns why the machine is held, in the words that the daemon logs when it
+ * writes the hold, and sets *since_ms.  Returns NULL if it is not held. */
 const char *replay_why(const struct replay *r, uint32_t id, int64_t *since_ms);
-/* Returns the machine that keeps this machine's scope busy, or "" if none
- * does. */
+/* Returns the name of the machine that keeps the scope of machine `id` busy, or
+ * "" if none does. */
 const char *replay_because(const struct replay *r, uint32_t id);
 
 /* Call this when the log ends.  Decisions that still wait are counted as if

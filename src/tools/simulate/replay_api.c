@@ -9,15 +9,15 @@
 
 /*
  * Plays the API server for the controller of a replay.  The objects that it
- * shows to the controller are made of two parts: the roster has what the log
+ * shows to the controller come from two places: the roster has what the log
  * shows, and the copy has the holds, marks and classes that this setting has
  * added.
  *
  * Every action succeeds at once, and its result is shown to the controller as a
- * watch would show it.  An object's uid is made of the machine's id and serial
- * number, so an action finds its machine, and an action on a machine that is
- * gone finds nothing.  When the last hold of a machine that waits ends,
- * resume() catches up on what the log has said of it.
+ * watch would show it.  An object's uid contains the machine's id and serial
+ * number, so an action finds its machine, and finds nothing if the machine is
+ * gone.  When the last hold of a waiting machine ends, resume() applies what
+ * the log has said about it meanwhile.
  */
 
 #define BOOT_MS 1000000000 /* An arbitrary start for CLOCK_BOOTTIME. */
@@ -41,9 +41,9 @@ show_class(const struct copy *c, const struct logged *m, struct object *o)
 {
 	const char *class = c->class;
 
-	/* The log says that Karpenter made the NodeClaim to replace another.
-	 * An earlier leader would have read that in an Event and written this
-	 * class. */
+	/* The log says that Karpenter made the NodeClaim to replace another
+	 * one.  In a cluster the leader would have read this in an Event and
+	 * written this class. */
 	if (class == NULL && m->maker == MAKER_DISRUPTION)
 		class = "disrupted";
 	if (class == NULL)
@@ -204,7 +204,8 @@ replay_copy_forget(struct replay *r, uint32_t id, enum kind kind)
 
 /* --- decisions that wait -------------------------------------------------- */
 
-/* Ends the wait of the machine.  From now on the copy follows the log again. */
+/* Ends the wait of the machine.  Applies what the log has said about it
+ * meanwhile, and lets the copy follow the log again. */
 static void
 resume(struct replay *r, uint32_t id)
 {
@@ -276,7 +277,8 @@ replay_serve(struct replay *r, const struct action *a)
 	struct object o;
 
 	if (a->act == ACT_LIST_CLAIMS || a->act == ACT_LIST_NODEPOOLS) {
-		/* A list would show nothing that the watch has not shown. */
+		/* Nothing to do: a list would only show what the watch has
+		 * shown. */
 	} else if ((id = find(r, a)) == NO_ID) {
 		out.code = CONTROLLER_GONE;
 	} else if (act_writes(a->act)) {

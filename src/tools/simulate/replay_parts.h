@@ -6,8 +6,8 @@
 #include "replay.h"
 #include "turns.h"
 
-/* Shared by the two files of a replay: replay.c takes the facts of the log, and
- * replay_api.c plays the API server for the controller. */
+/* Declarations that the two files of a replay share.  replay.c takes the facts
+ * of the log, and replay_api.c plays the API server for the controller. */
 
 /* The state of a machine in this setting, beyond what the log shows. */
 struct copy {
@@ -17,8 +17,8 @@ struct copy {
 		uint64_t rv;
 		const char *why; /* reason of the object's last hold */
 	} half[KIND_COUNT];
-	/* The class that the controller has written on the NodeClaim, or
-	 * NULL. */
+	/* The class that the controller has written on the NodeClaim (which
+	 * NodeClaim it replaces, and why), or NULL. */
 	char *class;
 	bool deleting;
 	bool disrupted, drifted;
@@ -44,22 +44,23 @@ struct replay {
 };
 
 struct now replay_now(const struct replay *r);
-/* Returns the time cut to whole seconds, as objects have it. */
+/* Returns the time cut to whole seconds, as in an object's stamps. */
 int64_t replay_stamp(int64_t ms);
 
 bool replay_copy_held(const struct copy *c);
-/* Corrects the number of held machines after the holds of a machine have
- * changed.  `before` says whether the machine was held before. */
+/* Updates the number of held machines after the holds of a machine have
+ * changed.  `before` says whether the machine was held before the change. */
 void replay_copy_recount(struct replay *r, const struct copy *c, bool before);
-/* Show one object, or both objects, of a changed machine to the controller, as
- * the watch would. */
+/* replay_copy_track shows one object of a changed machine to the controller, as
+ * the watch would.  replay_copy_track_both shows both of its objects. */
 void replay_copy_track(struct replay *r, uint32_t id, enum kind kind);
 void replay_copy_track_both(struct replay *r, uint32_t id);
-/* Removes the object, and shows that to the controller as the watch would. */
+/* Removes the object, and shows the deletion to the controller as the watch
+ * would. */
 void replay_copy_forget(struct replay *r, uint32_t id, enum kind kind);
 
-/* Performs an action of the controller.  The outcome is reported at once, and a
- * write is then shown as the watch would show it. */
+/* Performs an action of the controller and reports the outcome at once.  After
+ * a write it shows the changed object as the watch would. */
 void replay_serve(struct replay *r, const struct action *a);
 
 #endif

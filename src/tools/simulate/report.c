@@ -18,10 +18,9 @@
  * FILE of the caller, because the HTML page contains it too.  All other formats
  * go to stdout.  Write errors show when the caller flushes.
  *
- * All formats have the same figures: those of tally (what was read),
- * replay_report (one setting) and history_happened (what a holder did).  Names
- * from the log are escaped by utf8_shown or by JSON, so they cannot control the
- * terminal.
+ * All formats take their figures from tally (what was read), replay_report (one
+ * setting) and history_happened (what a holder did).  Names from the log are
+ * escaped by utf8_shown or by JSON, so they cannot control the terminal.
  */
 
 /* --- figures as text ------------------------------------------------------ */
@@ -84,7 +83,8 @@ share_of(const struct tally *t, const struct replay_sums *r)
 	return percent(r->held_ms, period_ms(t));
 }
 
-/* Returns for which share of the watched time a holder held. */
+/* Returns during how many percent of the time that reports of a holder cover
+ * the holder held anything. */
 static double
 happened_share(const struct history *h, const struct replay_sums *r)
 {
@@ -191,7 +191,8 @@ print_row(FILE *out, const struct setting *setting, int width,
 		      (unsigned long long)w->regret, hours, dollars);
 }
 
-/* Prints the row of what a holder did, below those of the settings. */
+/* Prints the row that shows what a holder did, below the rows of the
+ * settings. */
 static void
 print_happened(FILE *out, const struct history *h, int width)
 {
@@ -224,9 +225,10 @@ explain_happened(FILE *out, const struct history *h)
 }
 
 #define ODD_BYTES 200
-#define FILE_BYTES 120 /* bytes of a file's name that are shown */
+/* Maximum number of bytes of a file's name that are shown. */
+#define FILE_BYTES 120
 
-/* Tells which line was the first whose time was not accepted. */
+/* Writes the first line whose time was not accepted: its file and number. */
 static void
 tell_odd(const struct tally *t, char out[ODD_BYTES])
 {
@@ -394,8 +396,8 @@ time_text(int64_t ms, char out[STAMP_US_BYTES])
 	return out;
 }
 
-/* Prints everything but the last byte.  That byte stays, because it decides
- * whether the next member needs a comma. */
+/* Prints everything except the last byte, which stays in the buffer.  It
+ * decides whether the next member needs a comma. */
 static void
 flush(struct buf *b)
 {

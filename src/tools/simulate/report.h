@@ -7,8 +7,8 @@
 #include "history.h"
 #include "simulate.h"
 
-/* Print the report: as a table for people, and as CSV or JSON on stdout for
- * programs. */
+/* These functions print the report: as a table for people, or on stdout as JSON
+ * or CSV for programs. */
 void report_table(FILE *out, const struct simulate_setup *s,
 		  const struct history *h);
 void report_json(const struct simulate_setup *s, const struct history *h);

@@ -9,9 +9,9 @@
 
 /*
  * Prints the recommendation of advice.c: the setting, the reason, and how
- * certain the verdict is.  All verdicts use the same sentences, which are put
- * together from pieces (put_…) in a buffer.  Lines are broken afterwards,
- * because a label of a setting may have any length.
+ * certain the verdict is.  The functions put_… write pieces of sentences into a
+ * buffer, and all verdicts share these pieces.  Lines are broken afterwards,
+ * because the label of a setting may be short or long.
  *
  * In JSON the verdict is a word, and each figure is a member.
  */
@@ -29,7 +29,8 @@ most(const struct simulate_setup *s, const struct advice_pick *p)
 				 : s->advice.regret;
 }
 
-/* Puts the label of the setting or, for a verdict without one, other words. */
+/* Writes the label of the setting.  If the verdict names no setting, writes
+ * what to do instead. */
 static void
 put_pick(struct buf *b, const struct simulate_setup *s,
 	 const struct advice_pick *p)

@@ -8,8 +8,9 @@
 #include "history.h"
 #include "simulate.h"
 
-/* Print the recommendation (advice.h) as text, and as a member of the JSON,
- * which is null if no recommendation was asked for. */
+/* report_advice prints the recommendation (advice.h) as text.
+ * report_advice_json writes it as a member of the JSON output, which is null if
+ * no recommendation was asked for. */
 void report_advice(FILE *out, const struct simulate_setup *s,
 		   const struct history *h);
 void report_advice_json(struct buf *b, const struct simulate_setup *s,

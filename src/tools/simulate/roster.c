@@ -81,8 +81,8 @@ roster_find(const struct roster *c, const char *claim, const char *node)
 	return id;
 }
 
-/* Guesses the NodePool from the claim's name: "general-x8d5x" is of NodePool
- * "general". */
+/* Guesses the NodePool from the claim's name: "general-x8d5x" belongs to
+ * NodePool "general". */
 static void
 guess_pool(const char *claim, char pool[NODEPOOL_BYTES])
 {

@@ -10,14 +10,15 @@
 #include "wire/karpenter/fact.h"
 
 /*
- * The machines as the log shows them.  All replays share the roster; what
+ * The machines as the log shows them.  All replays share the roster.  What
  * differs between settings (holds, and decisions that wait) is in the replays.
  * A machine keeps its id until roster_drop.  Not thread-safe.
  */
 struct logged {
 	char *claim, *node; /* "" if the log has not named it */
 	char pool[NODEPOOL_BYTES];
-	uint64_t serial;       /* number that no other machine gets, for uids */
+	/* A number that only this machine gets; part of its uids. */
+	uint64_t serial;
 	int64_t created_ms;    /* whole seconds, as an object's stamps are */
 	int64_t ready_ms;      /* whole seconds; STAMP_NONE: it is not ready */
 	int64_t registered_ms; /* whole seconds; STAMP_NONE: not registered */
@@ -25,19 +26,21 @@ struct logged {
 	int64_t deleted_ms;
 	enum fact_maker maker;
 	bool used, launched;
-	bool rebooted; /* Whether it was ready before ready_ms, too. */
-	bool counted;  /* Whether the tally counts it as created. */
+	/* Whether it was also ready before a reboot; ready_ms is the time after
+	 * it. */
+	bool rebooted;
+	bool counted; /* Whether the tally counts it as created. */
 	/* Whether the log says that its Node, or the whole machine, is gone.  A
 	 * replay may still keep it. */
 	bool node_gone, gone;
 	uint64_t decision; /* Latest decision that names it, or 0. */
-	/* Number of replays that keep it because a decision waits for it. */
+	/* Number of replays that keep it because its disruption waits there. */
 	uint32_t waits;
 };
 
 struct roster {
 	struct logged *at;
-	uint32_t max, top; /* No id from top on has been used. */
+	uint32_t max, top; /* all ids that were used are below top */
 	uint32_t free_n, *free;
 	uint64_t serials;
 	struct index by_claim, by_node;
@@ -56,10 +59,10 @@ uint32_t roster_find(const struct roster *c, const char *claim,
  * room. */
 uint32_t roster_add(struct roster *c, const char *claim, const char *node,
 		    const char *pool, int64_t created_ms);
-/* Tells which Node the machine has.  Returns -1 if there is no memory. */
+/* Sets the name of the machine's Node.  Returns -1 if there is no memory. */
 int roster_name_node(struct roster *c, uint32_t id, const char *node);
-/* Call this when the machine is gone, but a replay still keeps it.  roster_find
- * no longer finds it, because another machine may get the name of its Node. */
+/* Call this when the machine is gone but a replay still keeps it.  roster_find
+ * then no longer finds it, because a new machine may get the same Node name. */
 void roster_gone(struct roster *c, uint32_t id);
 void roster_drop(struct roster *c, uint32_t id);
 

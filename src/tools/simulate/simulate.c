@@ -12,17 +12,18 @@
 #include "wire/karpenter/record.h"
 
 /*
- * The command: it opens the sources, takes fact after fact from the merge and
- * gives each to the history, or prints it as a line of a record.  The replays
- * are made when the first fact about machines comes, because they begin at the
- * time of that fact.
+ * The command opens the sources and takes one fact after the other from the
+ * merge.  It passes each fact to the history, or prints it as a line of a
+ * record.  The replays are made when the first fact about machines comes,
+ * because they begin at the time of that fact.
  *
  * At the end it prints the report and draws the pictures.  If nothing of use
  * was read, refuse_nothing says what the input seems to be and what was
  * expected.  Progress and warnings go to stderr during the reading.
  */
 
-#define RECORD_BYTES (2u * ITEM_BYTES_MAX) /* bytes of a fact as a line */
+/* Size of the buffer for a fact as a line. */
+#define RECORD_BYTES (2u * ITEM_BYTES_MAX)
 
 struct run {
 	const struct simulate_setup *setup;
@@ -32,7 +33,8 @@ struct run {
 	char *record; /* RECORD_BYTES */
 	time_t told;
 	uint64_t explained; /* number of decisions that were explained */
-	bool known;	    /* Whether a fact names the machine to explain. */
+	/* Whether any fact has named the machine to explain. */
+	bool known;
 };
 
 /* --- reading -------------------------------------------------------------- */
@@ -68,7 +70,7 @@ tell_warning(struct run *r)
 		warn(warning);
 }
 
-/* Writes a line of a record: the fact, or the head, or the end. */
+/* Writes a line of a record: the fact, or if f is NULL the head or the end. */
 static void
 write_line(struct run *r, const struct fact *f, bool head)
 {

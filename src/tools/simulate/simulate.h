@@ -42,17 +42,21 @@ struct advice_setup {
 struct simulate_setup {
 	const char *const *files; /* "-": stdin */
 	size_t files_n;
-	matrix_ask_fn *ask; /* fetches Prometheus' series, or NULL */
+	/* Fetches series from Prometheus; NULL if none is queried. */
+	matrix_ask_fn *ask;
 	void *ask_ctx;
 	const struct setting *settings;
 	size_t settings_n;
-	bool compares; /* Whether the settings were given by a flag. */
+	/* Whether flags chose the settings.  If not, there is one default
+	 * setting. */
+	bool compares;
 	struct waits_setup waits;
 	struct advice_setup advice;
 	enum simulate_output output;
 	const char *svg, *html; /* files for pictures, or NULL if none */
-	const char *explain;	/* a Node or NodeClaim, or NULL if none */
-	bool progress;		/* Whether stderr gets the progress. */
+	/* Name of the Node or NodeClaim to explain, or NULL. */
+	const char *explain;
+	bool progress; /* Whether stderr gets the progress. */
 };
 
 /* Prints the report on stdout.  Returns -1 with *e set on failure.  The code is

@@ -10,22 +10,23 @@
 #include "wire/karpenter/snapshot.h"
 
 /*
- * `read` is the function that reads the source.  For a file it is read_first,
- * which looks at the first bytes and then chooses read_lines, read_list or
- * read_matrix.  For a query to Prometheus it is read_asked.  Facts wait in the
- * array `facts`, in order of time, from `first` on.
+ * `read` is the function that reads the source.  For a file it is read_first at
+ * first, which looks at the first bytes and replaces itself by read_lines,
+ * read_list or read_matrix.  For a query to Prometheus it is read_asked.  Facts
+ * wait in the array `facts`, in order of time, from index `first` on.
  *
  * The lines of a log are nearly in order, but a single line may have a wrong
- * time, even years ahead.  Therefore a fact that is far ahead of the lines
- * before it (SIMULATE_JUMP_MS) is put aside.  It counts only if the next line
- * confirms its time.  Lists of objects and answers of Prometheus are in no
- * order, so none of their facts is given out before the source has ended.
+ * time, even years ahead.  Therefore a fact whose time is more than
+ * SIMULATE_JUMP_MS after the lines before it is put aside.  It counts only if
+ * the next line confirms its time.  Lists of objects and answers of Prometheus
+ * are in no order, so none of their facts may be taken before the source has
+ * ended.
  */
 
-/* Room for the facts that may wait, for the facts of one line, and for a fact
- * that was put aside. */
+/* Size of the array: the facts that may wait, the facts of one more line, and
+ * one fact that was put aside. */
 #define FACTS_ROOM (SIMULATE_FACTS_MAX + LINE_FACTS_MAX + 1)
-#define PIECE 1024 /* This many places are freed at a time. */
+#define PIECE 1024 /* minimum number of places that are freed at a time */
 
 struct source {
 	struct merging *of;
@@ -34,8 +35,9 @@ struct source {
 	matrix_ask_fn *ask;
 	void *ask_ctx;
 	struct line *line;
-	/* Whether a line is put aside until the next line confirms its time;
-	 * and that line's time, number, and fact, or NULL if it has no fact. */
+	/* Whether a line is put aside until the next line confirms its time.
+	 * The next members are the time, the number and the fact of that line.
+	 * `aside` is NULL if the line has no fact. */
 	bool is_aside;
 	int64_t aside_ms;
 	uint64_t aside_line;
@@ -48,7 +50,8 @@ struct source {
 	uint64_t lines;
 	bool ended;
 
-	struct fact **facts; /* n facts wait, from `first` on, in order */
+	/* facts[first] to facts[first + n - 1] wait, in order of time */
+	struct fact **facts;
 	size_t first, n;
 };
 
@@ -60,8 +63,8 @@ name_of(const struct source *s)
 
 /* --- facts that wait ------------------------------------------------------ */
 
-/* Returns how many of the waiting facts come before f or compare equal to f.
- * The last fact is compared first, because most facts come in order. */
+/* Returns how many of the waiting facts do not come after f.  The last fact is
+ * compared first, because most facts come in order. */
 static size_t
 place_of(const struct source *s, const struct fact *f)
 {
@@ -81,9 +84,9 @@ place_of(const struct source *s, const struct fact *f)
 	return low;
 }
 
-/* Takes ownership of f.  There is always room for a fact.  The places of facts
- * that were given out are freed many at a time, because freeing them moves all
- * facts that wait. */
+/* Adds f to the facts that wait and takes ownership of it.  There is always
+ * room for a fact.  The places of facts that were taken are freed many at a
+ * time, because freeing them moves all facts that wait. */
 static void
 keep(struct source *s, struct fact *f)
 {
@@ -149,7 +152,7 @@ is_ahead(const struct source *s, int64_t at_ms)
 	       at_ms > s->newest_ms + SIMULATE_JUMP_MS;
 }
 
-/* Notes that the file has been read up to this time. */
+/* Records that the file has been read up to this time. */
 static void
 come_to(struct source *s, int64_t at_ms)
 {
@@ -159,8 +162,9 @@ come_to(struct source *s, int64_t at_ms)
 		s->of->ticked_ms = at_ms;
 }
 
-/* Returns whether the time that is aside can be believed although no later time
- * confirms it: a log may be quiet for up to SIMULATE_GAP_MS. */
+/* Returns whether the time that was put aside is accepted without a later line
+ * that confirms it: it is no more than SIMULATE_GAP_MS after the lines before
+ * it.  A log may be quiet for so long. */
 static bool
 is_near(const struct source *s)
 {
@@ -168,7 +172,7 @@ is_near(const struct source *s)
 	       s->aside_ms <= s->newest_ms + SIMULATE_GAP_MS;
 }
 
-/* Returns whether this time is earlier than the one that is aside by more than
+/* Returns whether this time is before the one that was put aside, by more than
  * the lines of a file may be out of order. */
 static bool
 goes_back(const struct source *s, int64_t at_ms)
@@ -192,17 +196,16 @@ refuse_time(struct tally *t, const struct source *s, uint64_t line)
 	t->odd_line = line;
 }
 
-/* Returns whether the time can only come from a clock that was never set, or
- * that has overflowed.  There may be many such lines, which would confirm each
- * other. */
+/* Returns whether the time must come from a clock that was never set or has
+ * overflowed.  Many lines may have such a time and would confirm each other. */
 static bool
 is_odd(int64_t at_ms)
 {
 	return at_ms < SIMULATE_EARLIEST_MS || at_ms >= SIMULATE_LATEST_MS;
 }
 
-/* Returns whether a fact with this time does not count, and notes it in the
- * tally. */
+/* Returns whether a fact with this time is left out.  Counts it in the tally if
+ * so. */
 static bool
 refuses(const struct source *s, int64_t at_ms)
 {
@@ -251,8 +254,8 @@ take(struct source *s, const struct fact *read, struct err *e)
 	return 0;
 }
 
-/* Takes the time of a line without a fact.  The line may confirm a fact that is
- * aside, but an earlier time does not refute that fact.  `sure` is set for the
+/* Takes the time of a line without a fact.  The time may confirm a fact that
+ * was put aside, but cannot refute it by being earlier.  `sure` is set for the
  * end of a record, whose time needs no confirmation: a record may have been
  * quiet for days. */
 static void
@@ -311,8 +314,8 @@ static void
 end(struct source *s)
 {
 	s->ended = true;
-	/* An unconfirmed time without a fact would only make the period longer.
-	 * It counts only if the file has no other time. */
+	/* An unconfirmed time without a fact could only make the period of the
+	 * log longer.  It counts only if the file has no other time. */
 	if (s->aside != NULL || s->newest_ms == STAMP_NONE)
 		judge_aside(s, is_near(s) || s->newest_ms == STAMP_NONE);
 }
@@ -361,7 +364,8 @@ take_snapshot(void *ctx, const struct fact *read, struct err *e)
 	return 0;
 }
 
-/* Counts an item without a fact.  Returns -1 if the command cannot go on. */
+/* Counts an item of a list that contains no fact.  Returns -1 if the command
+ * cannot go on. */
 static int
 count_item(struct source *s, enum snapshot_what what, const char *other)
 {
@@ -387,8 +391,8 @@ take_item(void *ctx, const char *bytes, size_t n, struct err *e)
 			  "(an object that says nothing of machines)");
 }
 
-/* Returns whether these bytes begin a list of objects.  kubectl writes the
- * first brace of a list on a line of its own. */
+/* Returns whether this line begins a list of objects.  kubectl writes the first
+ * brace of a list on a line of its own. */
 static bool
 begins_list(struct source *s, const char *bytes, size_t n)
 {
@@ -426,7 +430,7 @@ is_status(const struct source *s)
 	return strstr(envelope, "\"HolderStatus\"") != NULL;
 }
 
-/* Ends a file that has no more lines. */
+/* Call this when a file has no more lines. */
 static int
 end_lines(struct source *s, enum input_got got, struct err *damage,
 	  struct err *e)
@@ -518,7 +522,8 @@ begin_matrix(struct source *s, struct err *e)
 		       : 0;
 }
 
-/* Takes the warnings of Prometheus that come with its answer. */
+/* Takes the warnings that came with an answer of Prometheus: n, of which `text`
+ * is the first. */
 static void
 take_warnings(struct source *s, uint64_t n, const char *text)
 {

@@ -7,27 +7,28 @@
 #include "core/base/limits.h"
 
 /*
- * The results of Karpenter's decisions, summed up in spans of equally many
- * decisions.  Spans double in length as the log gets longer, so the size of the
- * struct is fixed, and parts of a log can still be compared.  spans_init makes
- * an empty struct spans.  Not thread-safe.
+ * The results of Karpenter's decisions, summed up in spans.  Each span has the
+ * same number of decisions.  When all spans are used, their length doubles, so
+ * the struct has a fixed size, and parts of a log can still be compared.
+ * spans_init makes an empty struct spans.  Not thread-safe.
  */
 struct span {
 	/* Decisions for which the log shows whether there was regret. */
 	uint64_t decisions;
-	/* Decisions for which the log ends too early to show that. */
+	/* Decisions for which the log ends too early to show it. */
 	uint64_t early;
-	/* Of `decisions`: those that a scale-up followed, which is regret. */
+	/* Regret: those of `decisions` that a scale-up followed. */
 	uint64_t regret;
-	/* Of `regret`: decisions that still waited when the scale-up came. */
+	/* Those of `regret` that still waited when the scale-up came, so that
+	 * the hold has spared them. */
 	uint64_t spared;
-	/* Of all decisions: those without a price. */
+	/* Those of all decisions that have no price. */
 	uint64_t unpriced;
 	double hours_high, dollars_high; /* as in waits_sums */
 };
 
 struct spans {
-	uint64_t length; /* a power of two */
+	uint64_t length; /* number of decisions in a span, a power of two */
 	struct span at[SIMULATE_SPANS_MAX];
 };
 

@@ -28,8 +28,8 @@ lengthen(struct story *s)
 	s->step_ms *= 2;
 }
 
-/* Fills the steps up to at_ms with the number of machines that there were until
- * then, and returns the step of at_ms. */
+/* Fills the steps up to at_ms with the present number of machines, and returns
+ * the step of at_ms. */
 static uint32_t
 advance(struct story *s, int64_t at_ms)
 {

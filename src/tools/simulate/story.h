@@ -8,9 +8,9 @@
 #include "core/base/stamp.h"
 
 /*
- * What a picture shows besides the turns: the number of machines over time, and
- * Karpenter's decisions.  Steps of time double in length as the log gets
- * longer, so the size of the struct is fixed.  story_init makes an empty struct
+ * What a picture shows besides the turns: the number of machines in each step
+ * of time, and Karpenter's decisions.  When all steps are used, their length
+ * doubles, so the struct has a fixed size.  story_init makes an empty struct
  * story.  Not thread-safe.
  */
 struct story_mark {
@@ -20,10 +20,11 @@ struct story_mark {
 };
 
 struct story {
-	int64_t from_ms, step_ms; /* from_ms is STAMP_NONE before a fact. */
+	/* from_ms is STAMP_NONE until the first fact */
+	int64_t from_ms, step_ms;
 	uint32_t steps_n;
-	/* Largest number of machines in each step.  Machines that were there
-	 * before the log are missing in the steps before the log names them. */
+	/* Largest number of machines in each step.  A machine that is older
+	 * than the log is missing in the steps before the log names it. */
 	int32_t steps[SIMULATE_STEPS_MAX];
 	int32_t now;	/* number of machines now */
 	int32_t before; /* number of named machines older than the log */
@@ -33,8 +34,8 @@ struct story {
 };
 
 void story_init(struct story *s);
-/* Tells that, at at_ms, `born` machines were created, `found` machines turned
- * out to have been there before the log, and `gone` machines went. */
+/* Records that, at at_ms, `born` machines were created, `found` machines that
+ * are older than the log were named first, and `gone` machines were deleted. */
 void story_count(struct story *s, int64_t at_ms, int born, int found, int gone);
 void story_mark(struct story *s, int64_t at_ms, uint32_t nodes, uint32_t waits);
 /* Returns the largest number of machines in step i of s->steps_n. */

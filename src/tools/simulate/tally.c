@@ -13,8 +13,8 @@ tally_init(struct tally *t)
 	t->from_ms = t->to_ms = STAMP_NONE;
 }
 
-/* Counts a message.  The list is searched from the front.  It is short, and
- * frequent messages move towards its front. */
+/* Counts a message.  The list is searched from the front: it is short, and
+ * frequent messages move towards the front. */
 void
 tally_message(struct tally *t, const char *message)
 {

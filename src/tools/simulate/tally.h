@@ -20,29 +20,31 @@ struct tally {
 	uint64_t lines, bytes;
 	uint64_t what[LINE_WHATS]; /* lines by kind */
 	uint64_t too_long;	   /* lines over ITEM_BYTES_MAX */
-	/* Facts that were left out because a later fact had been given out
-	 * already. */
+	/* Facts that were left out because the merge had already returned a
+	 * later fact. */
 	uint64_t late;
 	uint64_t odd_times; /* facts whose time was not accepted */
 	/* File (borrowed) and line of the first odd time.  Line 0 stands for an
 	 * answer of Prometheus. */
 	const char *odd_file;
 	uint64_t odd_line;
-	uint64_t duplicates; /* facts that stood in several files */
-	uint64_t damaged;    /* files that could not be read to the end */
+	/* Facts that were left out because another file has them, too. */
+	uint64_t duplicates;
+	uint64_t damaged; /* files that could not be read to the end */
 	uint64_t facts[FACT_COUNT]; /* facts that were taken, by kind */
 	/* Number of machines that were created, or first seen while they
 	 * booted, by who created them (enum fact_maker). */
 	uint64_t makers[MAKER_COUNT];
-	uint64_t disrupted; /* nodes of all decisions */
+	uint64_t disrupted; /* number of nodes in all decisions */
 	uint64_t pods;	    /* pods that all decisions had to move */
-	uint64_t podless;   /* decisions that do not tell their pods */
+	/* Decisions for which the log does not tell the number of pods. */
+	uint64_t podless;
 	/* Machines whose creation was not seen, because they are older than the
 	 * log or the log has gaps. */
 	uint64_t unknown;
 	uint64_t answers;  /* answers of Prometheus */
 	uint64_t warnings; /* warnings that came with these answers */
-	/* Disruptions of Nodes that Prometheus does not show. */
+	/* Disruptions that Prometheus counts but that fit no Node. */
 	uint64_t lost;
 	/* Resolution of Prometheus' times, or 0 without Prometheus. */
 	int64_t step_ms;
@@ -53,13 +55,15 @@ struct tally {
 	/* Messages of Karpenter that contain no fact, with their number. */
 	struct tally_message messages[SIMULATE_MESSAGES_MAX];
 	size_t messages_n;
-	uint64_t messages_rest; /* lines whose message had no room */
+	/* Lines whose message had no room in `messages`. */
+	uint64_t messages_rest;
 };
 
 void tally_init(struct tally *t);
 void tally_message(struct tally *t, const char *message);
 /* Sorts the messages, the most frequent one first. */
 void tally_sort(struct tally *t);
-uint64_t tally_created(const struct tally *t); /* machines of all makers */
+/* Number of created machines, by any maker. */
+uint64_t tally_created(const struct tally *t);
 
 #endif

@@ -51,8 +51,8 @@ grow(void *array, size_t n, size_t *room, size_t size)
 	return more;
 }
 
-/* Reserves the next place in the list, which has the turns in the order in
- * which they begin.  Returns SIZE_MAX if there is no room. */
+/* Reserves the next place in the list, in which the turns are in the order of
+ * their beginnings.  Returns SIZE_MAX if there is no room. */
 static size_t
 list_place(struct turns *t)
 {
@@ -67,8 +67,9 @@ list_place(struct turns *t)
 	return t->n++;
 }
 
-/* Moves the open turn o to its place in the current look.  The next look names
- * the scopes in the same order, so it finds each turn at once. */
+/* Moves the open turn o behind the other turns that were named since
+ * turns_look.  The scopes are named in the same order the next time, so
+ * turns_held then finds each turn at once. */
 static void
 see(struct turns *t, struct open_turn *o)
 {

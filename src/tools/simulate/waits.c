@@ -16,9 +16,9 @@
  *
  * All decisions are in one array.  `next` links the free places.  It also links
  * the decisions of one NodePool that a scale-up may still follow (`hope`).
- * When the array is full, decisions that are over are settled first, so the
- * memory grows with the number of decisions that wait at once, and not with the
- * log.
+ * When the array is full, decisions that are over are settled first.  The
+ * memory therefore grows with the number of decisions that wait at the same
+ * time, and not with the log.
  */
 
 #define HOUR 3600000.0
@@ -26,11 +26,14 @@
 
 struct wait {
 	bool used, followed, spared, replaces;
-	bool drift; /* Karpenter would decide again, whatever the load does. */
+	/* drift: Karpenter would decide the same again under any load */
+	bool drift;
 	uint64_t nth;
-	int64_t at_ms, waited_ms; /* waited_ms is the sum over all machines. */
+	/* waited_ms is the sum of the waits of all machines */
+	int64_t at_ms, waited_ms;
 	int64_t savings, price;
-	/* Number of machines that have waited, and that still wait. */
+	/* nodes: number of machines that have waited.  open: number of them
+	 * that still wait. */
 	uint32_t nodes, open;
 	size_t total;
 	/* The next free place, or the next decision that a scale-up of the
@@ -124,8 +127,8 @@ settle(struct waits *w, uint32_t number, bool known)
 	w->used_n--;
 }
 
-/* Drops from the list the decisions that a scale-up follows now (scales_up),
- * and those that no scale-up can follow in time any more. */
+/* Drops decisions from the list: those whose regret_ms is over and, if
+ * scales_up is set, those that a scale-up follows now. */
 static void
 drop_followed(struct waits *w, struct hope *h, int64_t now_ms, bool scales_up)
 {
@@ -154,8 +157,8 @@ is_over(const struct waits *w, const struct wait *d, int64_t now_ms)
 }
 
 /* Makes room in a full array.  It settles the decisions that are over, and
- * doubles the array if fewer than half are over.  So the average time for a
- * decision does not depend on how many others wait. */
+ * doubles the array if fewer than half were over.  The average cost of this for
+ * a decision is therefore constant, however many decisions wait. */
 static int
 make_room(struct waits *w, int64_t now_ms)
 {

@@ -69,7 +69,7 @@ cleanup_call_list(struct cleanup_call *c, enum kind kind, struct err *e)
 	rc = session_list(lease_session_calls(c->session), &list, e);
 	if (rc != 0)
 		o.code = rc < 0 ? CLEANUP_FAILED : CLEANUP_UNSERVED;
-	if (rc > 0) /* the reason, if the command ends here */
+	if (rc > 0) /* the text of the error if the command ends here */
 		(void)err_set(e, ERR_SYSTEM, "404");
 	if (rc != 0)
 		(void)err_wrap(e, "list %s", r->name);

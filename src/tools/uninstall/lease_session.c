@@ -10,8 +10,9 @@
 #include "edge/kube/lease_call.h"
 
 /*
- * The Lease has no thread of its own.  One lane is reserved for its requests,
- * and every wait drives them together with all other requests.
+ * The Lease has no thread of its own.  One lane (connection) is reserved for
+ * its requests, and every wait of the session drives them together with the
+ * command's requests.
  */
 
 #define GIVE_UP_MS 2000 /* how long giving up the Lease may take */
@@ -20,10 +21,10 @@ struct lease_session {
 	struct lease_session_setup s;
 	struct session calls;
 	char namespace_name[64];
-	bool elects;   /* there is a Lease to take */
+	bool elects;   /* there is a Lease to take and keep */
 	bool calling;  /* a call for the Lease is in flight */
 	bool ended;    /* the Lease has been given up */
-	bool troubled; /* the trouble has been printed */
+	bool troubled; /* trouble with the Lease has been printed */
 	struct lease lease;
 	struct lease_record want, answer;
 	struct lease_call call;
@@ -88,8 +89,8 @@ lease_answered(void *ctx, const struct kube_reply *r,
 	session_tell(l);
 }
 
-/* Does what the Lease needs now.  Returns for how many milliseconds the Lease
- * then needs nothing. */
+/* Starts the request that the Lease needs now, if any.  Returns after how many
+ * milliseconds to call this again. */
 static int64_t
 lease_turn(void *ctx)
 {

@@ -8,9 +8,9 @@
 
 /*
  * A lease_session lets a command do work that only the leader may do.  It takes
- * the Lease and keeps it while the command makes its calls
- * (edge/kube/session.h), all on one thread.  Every function that waits renews
- * the Lease.  Changes of the Lease are reported on stderr.
+ * the Lease, and renews it while the command waits for its calls
+ * (edge/kube/session.h).  There is only one thread.  Changes of the Lease are
+ * reported on stderr.
  */
 struct lease_session;
 
@@ -18,7 +18,8 @@ struct lease_session_setup {
 	struct kube *kube;
 	const char *program; /* prefix of the lines on stderr */
 	struct clock *clock;
-	const struct config *config; /* for leader and patch_concurrency */
+	/* `leader` and patch_concurrency are used */
+	const struct config *config;
 	const struct timing *timing;
 	struct output *out; /* the command's output, or NULL if none */
 	/* Boot time at which the session ends; INT64_MAX: never. */
@@ -35,16 +36,16 @@ void lease_session_free(struct lease_session *l);
  * (patience_ms in core/protocol/lease.h), so we get the Lease only if no holder
  * runs.  This matters because a running holder would restore the holds that we
  * remove.  If the Lease does not exist, no holder has ever led there, and the
- * command goes on without it.  namespace_name is that of the Lease.  NULL
- * stands for the Lease of an earlier call, or for none. */
+ * command goes on without a Lease.  namespace_name is the namespace of the
+ * Lease.  NULL stands for the Lease of an earlier call or, if there was none,
+ * for no Lease. */
 int lease_session_take(struct lease_session *l, const char *namespace_name,
 		       struct err *e);
-/* Returns whether the session may write: it has the Lease, or there is none.
- * If it returns false, call lease_session_take again. */
+/* Returns whether the session may write: it has the Lease, or there is no
+ * Lease.  If this returns false, call lease_session_take again. */
 bool lease_session_holds(const struct lease_session *l);
-/* Gives up the Lease at the end, and waits for the reply for a short time.  If
- * `clean`, nothing is held any more, and the state stored in the Lease is
- * cleared. */
+/* Gives up the Lease at the end, and waits a short time for the reply.  Set
+ * `clean` if nothing is held any more: this clears the state in the Lease. */
 void lease_session_give_up(struct lease_session *l, bool clean);
 
 /* Returns the session for reads.  Writes are made with lease_session_start. */

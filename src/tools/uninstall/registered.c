@@ -14,7 +14,8 @@ add(struct registered *r, enum registered_kind kind, const char *base,
 {
 	unsigned i = r->n;
 
-	if (i >= REGISTERED_MAX) /* The next look will show the others. */
+	/* The next call of registered_look will find the others. */
+	if (i >= REGISTERED_MAX)
 		return;
 	r->at[i].kind = kind;
 	r->at[i].shared = shared;
@@ -46,8 +47,9 @@ registered_begin(void *ctx)
 	((struct registered *)ctx)->n = 0;
 }
 
-/* Looks for a policy or binding in the version that the API server serves.  A
- * binding without its policy has no effect, but it may be left over. */
+/* Looks for the policy or the binding, in the version that the API server
+ * serves.  They are looked up separately, because a binding without its policy
+ * may be left over. */
 static int
 look_policy(struct session *l, enum registered_kind kind, const char *resource,
 	    struct registered *out, struct err *e)

@@ -24,7 +24,8 @@ struct registered {
 		enum registered_kind kind;
 		char path[300 + NAME_BYTES];
 		char name[NAME_BYTES];
-		bool shared; /* Whether it has webhooks of others, too. */
+		/* Whether the object also contains webhooks of others. */
+		bool shared;
 	} at[REGISTERED_MAX];
 };
 
@@ -32,8 +33,8 @@ struct registered {
  * GET failed, for example because of a missing right. */
 int registered_look(struct session *l, struct registered *out, struct err *e);
 
-/* Writes "mutatingwebhookconfiguration/NAME", as kubectl takes it.  Returns
- * text. */
+/* Writes the registration's type and name as kubectl takes them, such as
+ * "mutatingwebhookconfiguration/NAME".  Returns `text`. */
 const char *registered_text(const struct registered *r, unsigned i,
 			    char text[64 + NAME_BYTES]);
 

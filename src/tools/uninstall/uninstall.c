@@ -18,12 +18,12 @@
 /*
  * Carries out the steps of core/protocol/cleanup one after another, on one
  * thread.  The writes of one round are in flight together.  cleanup_call makes
- * the lists and writes, registered finds what is registered at admission, and
- * lease_session renews the Lease during every wait.
+ * the lists and writes.  registered finds the webhook or policy that adds holds
+ * to new objects.  lease_session renews the Lease during every wait.
  *
- * The namespace is determined before anything is changed.  At the end, whether
- * the command has succeeded or failed, it gives up the Lease, say() prints what
- * was done and what is left, and finish() waits for the reader of stdout.  The
+ * The namespace of the Lease is found before anything is changed.  At the end,
+ * even after a failure, the command gives up the Lease, say() prints what was
+ * done and what is left, and finish() waits for the reader of stdout.  The
  * result follows from the verdict of the last step.
  */
 
@@ -112,7 +112,7 @@ lease_item(void *ctx, const char *bytes, size_t n, struct err *e)
 	static struct lease_record r; /* too large for a stack */
 	char name[LEASE_NAMESPACE_BYTES];
 
-	if (bytes == NULL) /* A holder's Lease is not so large. */
+	if (bytes == NULL) /* too large to be a holder's Lease */
 		return 0;
 	if (lease_item_decode(bytes, n, name, &r, e))
 		return -1;
@@ -120,8 +120,8 @@ lease_item(void *ctx, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-/* Looks for the Lease in all namespaces.  If a namespace is given, a failure to
- * list the Leases of other namespaces is no error. */
+/* Looks for the Lease in all namespaces.  If the user has named a namespace, it
+ * is no error if Leases cannot be listed in all namespaces. */
 static int
 look_for_lease(struct uninstall *u, const char *given, struct err *e)
 {
@@ -144,16 +144,15 @@ look_for_lease(struct uninstall *u, const char *given, struct err *e)
 		       e->code == ERR_CANCELLED))
 		return err_wrap(e, "lease %s", name);
 	*e = (struct err){0};
-	if (rc != 0) /* An incomplete list proves nothing. */
+	if (rc != 0) /* An incomplete list does not count. */
 		lease_where_begin(&w);
 	if (lease_where_choose(&w, u->namespace_name, e))
 		return err_wrap(e, "lease %s", name);
 	return 0;
 }
 
-/* Finds the holder's namespace.  The namespace of a kubeconfig is not used,
- * because a Lease in another namespace than the holder's would stop no
- * holder. */
+/* Finds the holder's namespace.  The namespace of a kubeconfig is not used: if
+ * it is not the holder's, a Lease there would stop no holder. */
 static int
 find_namespace(struct uninstall *u, struct err *e)
 {
@@ -303,7 +302,7 @@ work(struct uninstall *u, struct err *e)
 
 /* --- the report ----------------------------------------------------------- */
 
-/* Prints the names, on stderr if out is NULL. */
+/* Prints the names to *out, or on stderr if out is NULL. */
 static void
 say_names(struct output *out, const char names[CLEANUP_NAMED][NAME_BYTES + 16],
 	  unsigned n)
@@ -341,8 +340,9 @@ say_left(const struct cleanup_report *r)
 	say_names(NULL, l->named, l->left[KIND_NODE] + l->left[KIND_NODECLAIM]);
 }
 
-/* Prints how many holds without our mark are left.  Such a hold counts as a
- * person's, so it stays, but the mark may have been removed by mistake. */
+/* Prints how many holds without our mark are left, and returns the number.
+ * Such a hold counts as set by a person, so it stays, but somebody may have
+ * removed the mark by mistake. */
 static unsigned
 say_unowned(struct output *out, const struct cleanup_list *l, const char *key)
 {
@@ -384,9 +384,9 @@ say(struct uninstall *u, bool clean)
 		say_left(r);
 }
 
-/* Waits until the output is written.  The Lease has been given up, so the next
- * signal ends the process.  If a signal has come already, or the time is over,
- * the reader of stdout has OUTPUT_END_MS left. */
+/* Waits until the output is written.  Returns the result of the command.  The
+ * Lease has been given up, so the next signal ends the process.  If a signal
+ * has come already, or the time is over, it waits for OUTPUT_END_MS at most. */
 static int
 finish(struct uninstall *u, int rc, struct err *e)
 {

@@ -10,7 +10,8 @@
 #include "wire/config/config.h"
 #include "wire/kubeconfig/kubeconfig.h"
 
-/* What the command line asks for.  It is borrowed while uninstall_run runs. */
+/* What the command line asks for.  It must outlive the call of
+ * uninstall_run. */
 struct uninstall_setup {
 	const struct config *config;
 	/* Namespace of the Lease, or NULL if the flag is not given. */
@@ -25,8 +26,8 @@ struct uninstall_setup {
  * Removes every hold and mark of the holder and prints on stdout what it does.
  * If nobody reads stdout, the command still keeps the Lease and ends in time.
  * It takes ownership of what *access contains.  It returns 0 if two lists in a
- * row have shown no mark, or if a dry run is complete; else -1, and *e says
- * why.
+ * row have shown no mark, or if a dry run is complete.  Otherwise it returns -1
+ * with *e set.
  */
 int uninstall_run(const struct uninstall_setup *setup,
 		  struct kubeconfig *access, const struct timing *t,
