@@ -335,11 +335,6 @@ MUTANTS = [
      ".created_ms = machines_entry_tried_ms(e),\n\t\t.first_ms"),
     ("what was released is tried again", "controller/retries.c",
      "timers_at(t->timers, timer_of(t, r))->used;", "1;"),
-    ("a clock is not looked at before a lead begins", "controller/controller.c",
-     "now = controller_steady(s, now);\n"
-     "\tif (controller_begins(s, now, &t.wait_ms))\n\t\treturn t;",
-     "if (controller_begins(s, now, &t.wait_ms))\n\t\treturn t;\n"
-     "\tnow = controller_steady(s, now);"),
     ("minScaleUp is ignored", "table/timers.c",
      "return ts->min_scale_up > 1 || ts->min_scale_up_percent > 0;",
      "return 0;"),

@@ -174,6 +174,47 @@ START_TEST(a_young_claim_stops_the_release)
 END_TEST
 
 /* What was known of it still holds: it was ready. */
+static bool overloaded, blind;
+
+static enum reply_fault
+clears_or_lists(struct world *world, const struct action *a)
+{
+	(void)world;
+	if (a->act == ACT_CLEAR && overloaded)
+		return REPLY_BUSY;
+	return a->act == ACT_LIST_CLAIMS && blind ? REPLY_ERROR : REPLY_WHOLE;
+}
+
+/* The fresh lists were made, and the releases have to be tried again.  A list
+ * that leaves out a claim comes in between, and no fresh list shows the
+ * claim. */
+START_TEST(a_list_stops_a_release_that_is_tried_again)
+{
+	unsigned clears;
+	int64_t ends;
+
+	add_old(2);
+	world_open(w);
+	ends = become_ready(claim_boot(9));
+	w->fault = clears_or_lists;
+	w->retry_after_ms = 2000;
+	overloaded = true;
+	blind = false;
+	world_run_until(w, ends + 1000);
+	clears = w->acts[ACT_CLEAR];
+	ck_assert_uint_gt(clears, 0);
+	overloaded = false;
+	blind = true;
+	claim_at(w, 1)->large = true;
+	world_list(w, KIND_NODECLAIM);
+	world_run(w, 5000);
+	ck_assert_uint_eq(w->acts[ACT_CLEAR], clears);
+	blind = false;
+	world_run(w, 20 * 1000);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
 START_TEST(a_known_claim_stays_as_it_was)
 {
 	int64_t quiet;
@@ -458,6 +499,7 @@ main(void)
 	tcase_add_test(c, a_claim_counts_by_its_metadata);
 	tcase_add_test(c, a_claim_that_a_watch_leaves_out_starts_a_hold);
 	tcase_add_test(c, a_young_claim_stops_the_release);
+	tcase_add_test(c, a_list_stops_a_release_that_is_tried_again);
 	tcase_add_test(c, a_known_claim_stays_as_it_was);
 	tcase_add_test(c, a_claim_stays_exposed);
 	tcase_add_test(c, a_claim_stays_drifted);
