@@ -60,6 +60,14 @@ case " $* " in
 esac
 case " $* " in
 *" ${FAILS-none} "* | *"${FAILS-none}"[?=]*) printf '%s\n' "$ERROR" >&2; exit 1 ;;
+*" auth whoami "*) printf '%s' "${WHO-ann@example.com}" ;;
+*" leases.v1."*)
+	[ -n "${TICKET-}" ] || {
+		echo 'Error from server (NotFound): leases "x" not found' >&2
+		exit 1
+	}
+	printf '%s' "$TICKET" ;;
+*" -f "*) while [ "$1" != -f ]; do shift; done; cat "$2" >>"$CALLS.ticket" ;;
 */leases/*)
 	case ${NEXT-}$(grep -c '^proxy$' "$CALLS") in
 	yes2) HOLDER=pod-b_1 ;;
@@ -196,17 +204,22 @@ def changed(call, tested=True):
                    for o in patch[len(tests):]}, [o["value"] for o in tests]
 
 
+def patched(calls):
+    return next(c for c in calls if c[0] == "patch")
+
+
 def test_what_is_annotated(run):
     reason = "a=b; 'c' \"d\" $(e) `f` \\ * <&>"
     pools = "\n".join(map(row, ("web", "b", "c", "web")))
     out, said, calls = run("hold", "--until", "1 +&#%", "--nodepool", "web",
                            "b", "--reason", reason, "--nodepool=c", POOLS=pools)
     assert calls[3][-1] == (PROXY + "/time?until=%31%20%2b%26%23%25")
-    assert calls[4][:6] == ["get", "nodepools.v1.karpenter.sh", "web", "b", "c",
-                            "-o"]
-    assert changed(calls[5]) == (["b", "c", "web"], {
+    read = next(c for c in calls if "nodepools.v1.karpenter.sh" in c)
+    assert read[:6] == ["get", "nodepools.v1.karpenter.sh", "web", "b", "c",
+                        "-o"]
+    assert changed(patched(calls)) == (["b", "c", "web"], {
         "hold-until": UNTIL, "reason": reason}, [None] * 3)
-    assert calls[5][-1] == "--dry-run=none"
+    assert patched(calls)[-1] == "--dry-run=none"
     assert out == "".join(f"nodepool.karpenter.sh/{n} annotated\n" for n in
                           ("b", "c", "web")) + f"held until {UNTIL}\n"
     assert not said
@@ -215,13 +228,13 @@ def test_what_is_annotated(run):
     assert calls[3][-1] == PROXY + "/time?for=%32%68%3b%78%0a%c2%b5"
     calls = run("hold", "--for=2h", "--all", "--reason=" + "ä" * 128)[2]
     assert calls[3][-1].endswith("/time?for=2h")
-    assert changed(calls[5])[1]["reason"] == "ä" * 128
+    assert changed(patched(calls))[1]["reason"] == "ä" * 128
     out, said, calls = run("release", "--all", "--dry-run=server",
                            POOLS=row(hold_until=UNTIL))
     assert calls[3][-1] == PROXY + "/time"
-    assert changed(calls[5]) == (["web"], {
+    assert changed(patched(calls)) == (["web"], {
         "released-at": UNTIL, "hold-until": None}, [UNTIL, None, None])
-    assert calls[5][-1] == "--dry-run=server"
+    assert patched(calls)[-1] == "--dry-run=server"
     assert out == (
         "nodepool.karpenter.sh/web annotated (server dry run)\n"
         f"taken off: NodePool web: hold-until {UNTIL} (server dry run)\n"
@@ -234,21 +247,73 @@ def test_what_is_annotated(run):
             **({"hold-until": None} if "hold_until" in there else {})}]
     out, _, calls = run("resume", "--nodepool", "web", POOLS="\n".join((
         row(hold_until=UNTIL, released_at="1"), row("b"))))
-    assert changed(calls[1]) == (["web"], {
+    assert changed(patched(calls)) == (["web"], {
         "hold-until": None, "released-at": None}, [UNTIL, None, "1"])
     assert out.endswith(
         f"taken off: NodePool web: hold-until {UNTIL}, released-at 1\n")
     out, _, calls = run("resume", "--all", POOLS=row(reason="x", enabled="1"))
-    assert (out, len(calls)) == ("nothing to take off\n", 1)
+    assert (out, len(calls)) == ("nothing to take off\n", 3)
     # Where there is no annotation, there is no place for one.
-    _, patch, _ = changed(run("hold", "--for=2h", "--nodepool=web",
-                              POOLS="web 7 ")[2][5], False)
+    _, patch, _ = changed(patched(run("hold", "--for=2h", "--nodepool=web",
+                                      POOLS="web 7 ")[2]), False)
     assert patch == {"/metadata/annotations": {}, "hold-until": UNTIL}
     # YAML has no such character, and an argument is no larger.
     for reason in "\x80", "x" * 1001:
         calls = run("resume", "--all", "--force", POOLS=row(
             hold_until="1", reason=reason))[2]
-        assert changed(calls[1], False)[2] == ["7"]
+        assert changed(patched(calls), False)[2] == ["7"]
+
+
+def test_a_hold_writes_a_ticket(run, tmp_path):
+    """Where the holder reads tickets: one for each person and choice."""
+    on = {"SHOWN": "watching     nodes 2, nodeclaims 2, tickets 0"}
+    file = tmp_path / "calls.ticket"
+
+    def written(*args, **env):
+        file.unlink(missing_ok=True)
+        out, _, calls = run("hold", "--until=2026-01-02T17:04:05Z", *args,
+                            ENDS="2026-01-02T17:04:05Z", **on, **env)
+        assert not any("patch" in c for c in calls)
+        assert out.endswith("held until 2026-01-02T17:04:05Z\n")
+        return json.loads(file.read_text()), calls
+    one, calls = written("--nodepool", "web", "batch", "--reason=a \"b\"")
+    assert [c for c in calls if "create" in c]
+    assert one["spec"] == {
+        "holderIdentity": "ann@example.com", "leaseDurationSeconds": 7200,
+        "renewTime": "2026-01-02T15:04:05.000000Z"}
+    assert one["metadata"]["annotations"] == {
+        OWN + "nodepools": "batch,web", OWN + "reason": 'a "b"'}
+    again, calls = written("--nodepool", "batch", "web",
+                           TICKET="7 ann@example.com")
+    assert again["metadata"]["name"] == one["metadata"]["name"]
+    assert again["metadata"]["resourceVersion"] == "7"
+    assert [c for c in calls if "replace" in c]
+    everything, _ = written("--all")
+    other, _ = written("--all", WHO="bob")
+    names = [t["metadata"]["name"] for t in (one, everything, other)]
+    assert len(set(names)) == 3 and not everything["metadata"]["annotations"]
+
+    long = dict(on, ENDS="2026-01-09T15:04:06Z")
+    until = "--until=2026-01-09T15:04:06Z"
+    assert "7 days at most" in run("hold", until, "--all", code=1, **long)[1]
+    _, _, calls = run("hold", until, "--all", "--annotate", **long)
+    assert any("patch" in c for c in calls)
+    _, said, calls = run(
+        "hold", until, "--all", code=1, FAILS="leases.v1.coordination.k8s.io",
+        ERROR='Error from server (Forbidden): leases is forbidden: User "a" '
+        "cannot get it", **dict(on, ENDS=UNTIL.replace("15:", "16:")))
+    assert "karpenter-node-holder-ticket-writer" in said and "--annotate" in said
+    assert not any("patch" in c for c in calls), "it falls back to nothing"
+    _, said, _ = run("hold", until, "--all", code=1, TICKET="7 bob",
+                     **dict(on, ENDS=UNTIL.replace("15:", "16:")))
+    assert "is not yours" in said
+
+
+@pytest.mark.parametrize("command", ["release", "resume"])
+def test_only_ones_own_ticket_is_ended(run, command):
+    for owner, ended in (("ann@example.com", True), ("bob", False)):
+        _, _, calls = run(command, "--all", TICKET=f"7 {owner}")
+        assert any("delete" in c for c in calls) == ended, owner
 
 
 def test_what_a_hold_warns_of(run):
