@@ -60,6 +60,14 @@ case " $* " in
 esac
 case " $* " in
 *" ${FAILS-none} "* | *"${FAILS-none}"[?=]*) printf '%s\n' "$ERROR" >&2; exit 1 ;;
+*" auth whoami "*) printf '{"groups":["a"],"username":%s}' "${WHO-\"ann\"}" ;;
+*" leases.v1."*)
+	[ -n "${TICKET-}" ] || {
+		echo 'Error from server (NotFound): leases "x" not found' >&2
+		exit 1
+	}
+	printf '%s' "$TICKET" ;;
+*" -f "*) while [ "$1" != -f ]; do shift; done; cat "$2" >"$CALLS.file" ;;
 */leases/*)
 	case ${NEXT-}$(grep -c '^proxy$' "$CALLS") in
 	yes2) HOLDER=pod-b_1 ;;
@@ -133,10 +141,12 @@ def run(request, tmp_path):
             env={**base, **env, **(variables or {})})
         assert code is None or done.returncode == code, done
         assert not list((tmp_path / "tmp").iterdir())
+        said = calls.read_text(errors="surrogateescape")
+        said = re.sub(f"{tmp_path}/tmp/[^/\n]*", "TMP", said)
         return done.stdout, done.stderr, [
-            c.split("\n") for c in calls.read_text(
-                errors="surrogateescape").split("\n.\n") if c]
+            c.split("\n") for c in said.split("\n.\n") if c]
     run.bin, run.shell, run.env = tmp_path / "bin", shell, base
+    run.file = tmp_path / "calls.file"      # what -f named
     # Each row of a long table is for one of the shells.
     run.rows = lambda table: table[list(SHELLS).index(request.param)::len(SHELLS)]
     return run
@@ -196,17 +206,22 @@ def changed(call, tested=True):
                    for o in patch[len(tests):]}, [o["value"] for o in tests]
 
 
+def patched(calls):
+    return next(c for c in calls if c[0] == "patch")
+
+
 def test_what_is_annotated(run):
     reason = "a=b; 'c' \"d\" $(e) `f` \\ * <&>"
     pools = "\n".join(map(row, ("web", "b", "c", "web")))
     out, said, calls = run("hold", "--until", "1 +&#%", "--nodepool", "web",
                            "b", "--reason", reason, "--nodepool=c", POOLS=pools)
     assert calls[3][-1] == (PROXY + "/time?until=%31%20%2b%26%23%25")
-    assert calls[4][:6] == ["get", "nodepools.v1.karpenter.sh", "web", "b", "c",
-                            "-o"]
-    assert changed(calls[5]) == (["b", "c", "web"], {
+    read = next(c for c in calls if "nodepools.v1.karpenter.sh" in c)
+    assert read[:6] == ["get", "nodepools.v1.karpenter.sh", "web", "b", "c",
+                        "-o"]
+    assert changed(patched(calls)) == (["b", "c", "web"], {
         "hold-until": UNTIL, "reason": reason}, [None] * 3)
-    assert calls[5][-1] == "--dry-run=none"
+    assert patched(calls)[-1] == "--dry-run=none"
     assert out == "".join(f"nodepool.karpenter.sh/{n} annotated\n" for n in
                           ("b", "c", "web")) + f"held until {UNTIL}\n"
     assert not said
@@ -215,13 +230,13 @@ def test_what_is_annotated(run):
     assert calls[3][-1] == PROXY + "/time?for=%32%68%3b%78%0a%c2%b5"
     calls = run("hold", "--for=2h", "--all", "--reason=" + "ä" * 128)[2]
     assert calls[3][-1].endswith("/time?for=2h")
-    assert changed(calls[5])[1]["reason"] == "ä" * 128
+    assert changed(patched(calls))[1]["reason"] == "ä" * 128
     out, said, calls = run("release", "--all", "--dry-run=server",
                            POOLS=row(hold_until=UNTIL))
     assert calls[3][-1] == PROXY + "/time"
-    assert changed(calls[5]) == (["web"], {
+    assert changed(patched(calls)) == (["web"], {
         "released-at": UNTIL, "hold-until": None}, [UNTIL, None, None])
-    assert calls[5][-1] == "--dry-run=server"
+    assert patched(calls)[-1] == "--dry-run=server"
     assert out == (
         "nodepool.karpenter.sh/web annotated (server dry run)\n"
         f"taken off: NodePool web: hold-until {UNTIL} (server dry run)\n"
@@ -234,21 +249,185 @@ def test_what_is_annotated(run):
             **({"hold-until": None} if "hold_until" in there else {})}]
     out, _, calls = run("resume", "--nodepool", "web", POOLS="\n".join((
         row(hold_until=UNTIL, released_at="1"), row("b"))))
-    assert changed(calls[1]) == (["web"], {
+    assert changed(patched(calls)) == (["web"], {
         "hold-until": None, "released-at": None}, [UNTIL, None, "1"])
     assert out.endswith(
         f"taken off: NodePool web: hold-until {UNTIL}, released-at 1\n")
     out, _, calls = run("resume", "--all", POOLS=row(reason="x", enabled="1"))
-    assert (out, len(calls)) == ("nothing to take off\n", 1)
+    assert (out, len(calls)) == ("nothing to take off\n", 3)
     # Where there is no annotation, there is no place for one.
-    _, patch, _ = changed(run("hold", "--for=2h", "--nodepool=web",
-                              POOLS="web 7 ")[2][5], False)
+    _, patch, _ = changed(patched(run("hold", "--for=2h", "--nodepool=web",
+                                      POOLS="web 7 ")[2]), False)
     assert patch == {"/metadata/annotations": {}, "hold-until": UNTIL}
     # YAML has no such character, and an argument is no larger.
     for reason in "\x80", "x" * 1001:
         calls = run("resume", "--all", "--force", POOLS=row(
             hold_until="1", reason=reason))[2]
-        assert changed(calls[1], False)[2] == ["7"]
+        assert changed(patched(calls), False)[2] == ["7"]
+
+
+EARLIER, LATER = "2026-01-02T15:04:04Z", "2026-01-02T15:04:06Z"
+OVER = "until: expected a time that lies ahead"
+READS = {"SHOWN": "watching     nodes 2, nodeclaims 2, tickets 0"}
+LEASES = "leases.v1.coordination.k8s.io"
+TO_EVENING = "--until=2026-01-02T17:04:05Z"
+EVENING = READS | {"ENDS": "2026-01-02T17:04:05Z"}
+NO_RIGHT = ("Error from server (Forbidden): leases is forbidden: User "
+            '"a" cannot get it')
+# What a user may be called, as far as JSON goes.
+ODD = ' a\t"b\\n\u001f<\u00e9>, "username":"ann" '
+
+
+def as_kubectl(text):
+    text = json.dumps(text, ensure_ascii=False)
+    return re.sub("[<>&]", lambda c: f"\\u{ord(c[0]):04x}", text)
+
+
+def ticket_of(name):
+    return ('7 {"holderIdentity":' + as_kubectl(name) +
+            ',"leaseDurationSeconds":9}')
+
+
+def did(calls, verb):
+    return [c for c in calls if c[0] == verb]
+
+
+@pytest.fixture
+def hold(run):
+    """hold(ARGS) returns the ticket that it writes, and how."""
+    def hold(*args, **env):
+        run.file.unlink(missing_ok=True)
+        out, said, calls = run("hold", TO_EVENING, *args, **EVENING | env)
+        assert not said and not did(calls, "patch")
+        assert out.endswith("held until 2026-01-02T17:04:05Z\n")
+        call, = [c for c in calls if "-f" in c]
+        return json.loads(run.file.read_text()), call[0], out
+    return hold
+
+
+def test_a_hold_writes_a_ticket(hold):
+    """Where the holder reads tickets: one for each person and choice, by the
+    leader's clock."""
+    one, verb, _ = hold("--nodepool", "web", "batch", "--reason=a \"b\"")
+    assert verb == "create"
+    assert one["spec"] == {
+        "holderIdentity": "ann", "leaseDurationSeconds": 7200,
+        "renewTime": "2026-01-02T15:04:05.000000Z"}
+    assert one["metadata"]["annotations"] == {
+        OWN + "nodepools": "batch,web", OWN + "reason": 'a "b"'}
+    again, verb, _ = hold("--nodepool", "batch", "web", "web",
+                          TICKET=ticket_of("ann"))
+    assert (again["metadata"]["name"], verb) == (
+        one["metadata"]["name"], "replace")
+    assert again["metadata"]["resourceVersion"] == "7"
+    everything = hold("--all")[0]
+    names = [t["metadata"]["name"] for t in (
+        one, everything, hold("--all", WHO='"bob"')[0])]
+    assert len(set(names)) == 3 and not everything["metadata"]["annotations"]
+
+
+def test_every_name_of_a_user_is_written_as_it_is(run, hold):
+    who = {"WHO": as_kubectl(ODD)}
+    ticket, _, out = hold("--all", **who)
+    assert ticket["spec"]["holderIdentity"] == ODD
+    assert out.startswith(f"ticket {ticket['metadata']['name']} of  a\\t")
+    assert hold("--all", TICKET=ticket_of(ODD), **who)[1] == "replace"
+    for other in ODD.strip(), "ann":
+        assert "is not yours" in run("hold", TO_EVENING, "--all", code=1,
+                                     TICKET=ticket_of(other), **who | EVENING)[1]
+
+
+def test_the_bounds_of_a_ticket(run, hold):
+    """They are said before anything is written."""
+    for args, env, want in (
+            (["--all"], READS | {"ENDS": "2026-01-09T15:04:06Z"}, "7 days"),
+            (["--nodepool", *(f"p{n}" for n in range(65))], EVENING, "64"),
+            (["--nodepool", *("x" * 250 + str(n) for n in range(9))], EVENING,
+             "2048")):
+        _, said, calls = run("hold", TO_EVENING, *args, code=1, **env)
+        assert re.fullmatch(f"error: .*{want}.* --annotate\n", said), said
+        assert not did(calls, "create") and not did(calls, "patch")
+        assert did(run("hold", TO_EVENING, *args, "--annotate", **env)[2],
+                   "patch")
+    hold("--nodepool", "p0", *(f"p{n}" for n in range(64)))
+    week = READS | {"ENDS": "2026-01-09T15:04:05Z"}
+    assert did(run("hold", TO_EVENING, "--all", **week)[2], "create")
+
+
+def test_a_hold_that_may_not_write_a_ticket_fails(run):
+    for failing in LEASES, "create", "auth":
+        _, said, calls = run("hold", TO_EVENING, "--all", code=1, FAILS=failing,
+                             ERROR=NO_RIGHT, **EVENING)
+        assert "karpenter-node-holder-ticket-writer" in said
+        assert "--annotate" in said and not did(calls, "patch")
+    assert "is not yours" in run("hold", TO_EVENING, "--all", code=1,
+                                 TICKET=ticket_of("bob"), **EVENING)[1]
+
+
+def test_a_ticket_leaves_a_hold_until(hold):
+    until = {"hold_until": LATER, "released_at": EARLIER, "reason": "ML"}
+    out = hold("--all", POOLS=row(**until) + "\n" + row("b"))[2]
+    assert (f"\nstays: NodePool web: hold-until {LATER}, released-at {EARLIER}, "
+            "reason: ML\nheld until") in out
+
+
+def test_a_hold_needs_no_holder(run):
+    """Its next leader reads hold-until.  Without the status nobody knows
+    whether a ticket would be read."""
+    failing = {"FAILS": PROXY + "?format=text", "ERROR": "error: it is busy"}
+    gone = {"HOLDER": ""}
+    refused = {"FAILS": PROXY + "/time", "ERROR":
+               f"Error from server (BadRequest): {OVER}"}
+    for flag, env, until in (
+            ("--for=2h", failing, UNTIL), (TO_EVENING, failing, LATER),
+            (TO_EVENING, gone, EVENING["ENDS"])):
+        out, said, calls = run("hold", flag, "--all", **READS | env, ENDS=LATER)
+        assert re.fullmatch("warning: .* so hold-until is written: .*\n", said)
+        assert changed(patched(calls))[1] == {"hold-until": until}, (flag, env)
+        assert out.endswith(f"held until {until}\n")
+    for flag, env in (("--for=2h", gone), ("--until=18:00Z", gone),
+                      (TO_EVENING, refused),
+                      (TO_EVENING, refused | {"ERROR": NO_RIGHT})):
+        _, said, calls = run("hold", flag, "--all", code=1, **EVENING | env)
+        assert re.fullmatch("error: .*\n", said) and not did(calls, "patch")
+
+
+@pytest.mark.parametrize("command", ["release", "resume"])
+def test_only_ones_own_ticket_is_ended(run, command):
+    """And that only as it was read."""
+    def deleted(*args, owner="ann", **env):
+        out, said, calls = run(command, "--all", *args,
+                               TICKET=ticket_of(owner), **env)
+        assert not said and (" deleted in " in out) == (owner == "ann")
+        return did(calls, "delete")
+    call, = deleted()
+    assert call[-1].startswith("/apis/coordination.k8s.io/v1/namespaces/"
+                               "karpenter-node-holder-tickets/leases/hold-")
+    assert json.loads(run.file.read_text()) == {
+        "preconditions": {"resourceVersion": "7"}, "dryRun": []}
+    assert deleted("--dry-run=server")
+    assert json.loads(run.file.read_text())["dryRun"] == ["All"]
+    assert not deleted("--dry-run=client")
+    assert not deleted(owner="bob") and not deleted("--force", owner="bob")
+    assert deleted(FAILS="delete", ERROR=GONE)
+
+
+@pytest.mark.parametrize("command", ["release", "resume"])
+def test_a_ticket_that_cannot_be_ended_is_said(run, command):
+    """... after all else is done.  Who may not read it has none."""
+    not_served = "error: the selfsubjectreviews API is not enabled in the cluster"
+    env = {"TICKET": ticket_of("ann"), "POOLS": row(hold_until=LATER)}
+    for failing, error, known in (
+            ("auth", not_served, True), ("auth", "error: EOF", False),
+            (LEASES, NO_RIGHT, True), (LEASES, GONE, True),
+            (LEASES, "Error from server (Timeout): no", False),
+            ("delete", NO_RIGHT, False),
+            ("delete", "Error from server (Conflict): modified", False)):
+        _, said, calls = run(command, "--all", code=0 if known else 1,
+                             FAILS=failing, ERROR=error, **env)
+        assert changed(patched(calls))[1]["hold-until"] is None
+        assert known and not said or re.fullmatch(
+            "error: your ticket may still hold: .+\n", said), (error, said)
 
 
 def test_what_a_hold_warns_of(run):
@@ -273,8 +452,6 @@ web              2     0          0          0
     assert not run("hold", "--for=2h", "--nodepool=web", SHOWN=page)[1]
 
 
-EARLIER, LATER = "2026-01-02T15:04:04Z", "2026-01-02T15:04:06Z"
-OVER = "until: expected a time that lies ahead"
 STEERED = [     # command, what is there, until when by the leader, what is done
     ("hold", {"hold_until": EARLIER}, EARLIER, True),
     ("hold", {"hold_until": UNTIL}, UNTIL, True),
@@ -612,6 +789,9 @@ LEADERS = {     # who says it: arguments, what it says, what else kubectl does
         "POOLS": '{} 7 {"' + OWN + 'hold-until":"x"}'}, {}),
     "one that is replaced": (["resume", "--all", "--force"], {
         "POOLS": 'web 7 {"' + OWN + 'hold-until":"{}"}'}, {}),
+    "a user": (["hold", "--all", TO_EVENING], {"WHO": '"{}"'}, EVENING),
+    "a hold beside a ticket": (["hold", "--all", "--for=2h"], {
+        "POOLS": 'web 7 {"' + OWN + 'hold-until":"{}"}'}, READS),
     "one to complete": (["__complete", "hold", "--nodepool", ""],
                         {"ROWS": "{}"}, {}),
     "a Lease": (["status"], {"HOLDER": "pod-a_{}"},
@@ -672,6 +852,10 @@ def test_variables_are_its_own(run):
             (["status"], {}), (["why", "a", "-ojson"], {}),
             (["hold", "--for=2d", "--nodepool", "web"], {
                 "POOLS": row(hold_until=UNTIL)}),
+            (["hold", "--for=2h", "--nodepool", "web"], READS | {
+                "ENDS": UNTIL, "TICKET": ticket_of("ann")}),
+            (["hold", TO_EVENING, "--all"], {"HOLDER": ""}),
+            (["release", "--all"], {"TICKET": ticket_of("ann")}),
             (["hold", "--until=18:00", "--all"], {"TZ": BERLIN, "RACE": "yes",
                                                   "LATER": row(released_at="x")}),
             (["release", "--all"], {}),
@@ -799,6 +983,11 @@ def test_completion(run):
     assert complete("hold", "--nodepool", "", ROWS="/*\n*") == ["/*", "*"]
     assert complete("hold", "--for", "") == []
     assert complete("hold", "--for", "2h", "--no") == ["--nodepool"]
+    assert complete("hold", "--ann") == ["--annotate"]
+    for command in "hold", "release", "resume":
+        assert complete(command, "--tick") == ["--tickets-namespace"]
+    assert not complete("status", "--tick") and not complete("release", "--ann")
+    assert complete("hold", "--tickets-namespace", "t", ROWS="t-1\nn") == ["t-1"]
     assert complete("status", "-o", "") == ["text", "json"]
     assert complete("status", "--node") == ["--nodes", "--nodepool"]
     assert complete("why", "n", ROWS="node-1\nclaim") == ["node-1"]

@@ -12,6 +12,7 @@ READ_TICKET = "src/wire/doctor/facts_ticket.c"
 FLAGS = "src/cli/tools/hold.c"
 PLUGIN = "plugin/kubectl-karpenter_holder"
 TEST = "tests/edge/test_hold.py -k test_"
+PLUGINS = "tests/edge/test_plugin.py -k test_"
 UNHELD = f"{TEST}a_leader_that_does_not_hold"
 
 FAULTS = [
@@ -136,7 +137,19 @@ FAULTS = [
      "ms < 2 * s->every_ms)", "0)"),
     ("half a second is none", f"{TEST}bounds", FLAGS,
      "(ms + 999) / 1000 * 1000", "ms / 1000 * 1000"),
-    ("a ticket is not told after a release",
-     "tests/edge/test_plugin.py -k still_held", PLUGIN,
-     "print \"NodePool \" name \" until \" ticket[name]", ";"),
+    ("who may not write a ticket annotates", f"{PLUGINS}a_hold_that_may_not",
+     PLUGIN, 'find_ticket || writer || fail "$why; --annotate writes hold-until '
+     'instead"', "find_ticket || { steer hold replaced; return; }"),
+    ("a ticket of somebody else is deleted", f"{PLUGINS}only_ones_own", PLUGIN,
+     '[ -z "$version" ] || [ "$owner" != "$user" ]; then',
+     '[ -z "$version" ]; then'),
+    ("every choice of NodePools has one ticket", f"{PLUGINS}a_hold_writes",
+     PLUGIN, '"$user" "$patterns" | cksum', '"$user" "" | cksum'),
+    ("a ticket is renewed by this computer's clock", f"{PLUGINS}a_hold_writes",
+     PLUGIN, "renewed=$time time=$ends",
+     "renewed=$(date -u +%Y-%m-%dT%H:%M:%SZ) time=$ends"),
+    ("a ticket lasts 8 days", f"{PLUGINS}the_bounds", PLUGIN,
+     '"$lasts" -le 604800', '"$lasts" -le 691200'),
+    ("a ticket is not told after a release", f"{PLUGINS}what_is_still_held",
+     PLUGIN, "print \"NodePool \" name \" until \" ticket[name]", ";"),
 ]

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kubectl karpenter-holder where the holder reads tickets
+(docs/plugin.md#tickets)."""
+import subprocess
+
+import pytest
+import yaml
+
+from controlplane import REPO, ControlPlane
+from egress import Egress
+from hold import View, nodes, seconds
+from lead import NAME
+from test_plugin import (PLUGIN, Installation, annotate,  # noqa: F401
+                         machines, pools)
+from test_tickets import TICKETS, leases
+
+LEASES = leases(TICKETS)
+WRITER = NAME + "-ticket-writer"
+# Renews every ticket before one is deleted.
+MEANWHILE = """#!/bin/sh
+case " $* " in
+*" delete "*) ADMIN -n TICKETS annotate leases --all meanwhile=yes >&2 ;;
+esac
+exec REAL "$@"
+"""
+# Its quotes, backslash and signs need care in JSON.
+ODD = ["--as=O\"N \\<a@b>", "--as-group=system:masters"]
+
+
+@pytest.fixture(scope="module")
+def plane(plane_programs):
+    plane = ControlPlane(name="plugin-tickets", flags=Egress.FLAGS)
+    plane.egress = Egress(plane)
+    try:
+        with plane:
+            plane.install_crds()
+            yield plane
+    finally:
+        plane.egress.stop()
+
+
+@pytest.fixture(scope="module")
+def installed(plane, machines, tmp_path_factory):  # noqa: F811
+    patch, = yaml.safe_load(
+        (REPO / "deploy/components/tickets/items.yaml").read_text())
+    for o in patch["value"]:
+        plane.apply(o)
+    folder = tmp_path_factory.mktemp("plugin")
+    (folder / "tmp").mkdir()
+    installed = Installation(plane, folder, tickets={"namespace": TICKETS})
+    plane.write_kubeconfig(installed.kubeconfig("admin"))
+    try:
+        yield installed
+        assert not list((folder / "tmp").iterdir()), "it leaves nothing behind"
+    finally:
+        installed.stop()
+
+
+def tickets(plane):
+    return plane.get(LEASES)["items"]
+
+
+def ends(ticket):
+    """When it ends, by its own fields."""
+    renewed, _ = ticket["spec"]["renewTime"].split(".")
+    return seconds(renewed + "Z") + ticket["spec"]["leaseDurationSeconds"]
+
+
+def said_until(out):
+    return seconds(out.splitlines()[-1].removeprefix("held until "))
+
+
+def test_a_ticket_from_hold_to_release(plane, installed, machines,  # noqa: F811
+                                       pools):  # noqa: F811
+    """Who lacks the right is told so, and nothing is written."""
+    run, view = installed.run, View(plane)
+    said = run("hold", "--for=2h", "--nodepool=web", code=1)
+    assert WRITER in said and "--annotate" in said
+    assert not any(pools().values())
+    run("resume", "--all")  # who may not read tickets has none
+
+    plane.apply({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": "writers", "namespace": TICKETS},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role",
+                    "name": WRITER},
+        "subjects": [{"kind": "ServiceAccount", "name": "operator",
+                      "namespace": NAME}]})
+    hold = "hold", "--nodepool=web", "--reason=release 9"
+    run(*hold, "--for=2h", "--dry-run=server")
+    assert not tickets(plane)
+    run(*hold, "--for=2h")
+    view.wait_held(nodes(machines))
+    until = said_until(run(*hold, "--for=3h"))
+    ticket, = tickets(plane)
+    assert ends(ticket) == until
+    assert ticket["spec"]["holderIdentity"].endswith(":operator")
+    assert not any(pools().values())
+    assert "release 9" in run("status")
+    # Another choice of NodePools, and somebody else's.
+    assert ticket["metadata"]["name"] in run("release", "--all")
+    run("release", "--nodepool=web", "--force", *ODD, who="admin")
+    run("release", "--nodepool=web", "--dry-run=server")
+    assert len(tickets(plane)) == 1
+    out = run("release", "--nodepool=web")
+    assert out.endswith("still held: nothing\n")
+    view.wait_clear(nodes(machines))
+    assert not tickets(plane)
+
+
+def test_any_name_of_a_user(plane, installed):
+    run = installed.run
+    for verb in "created", "replaced":
+        out = run("hold", "--for=7d", "--all", *ODD, who="admin")
+        assert f" of O\"N \\<a@b> {verb} in " in out
+    ticket, = tickets(plane)
+    assert ticket["spec"]["holderIdentity"] == ODD[0].removeprefix("--as=")
+    assert " deleted in " in run("resume", "--all", *ODD, who="admin")
+    assert not tickets(plane)
+
+
+def test_a_ticket_that_is_renewed_in_between_stays(plane, installed, pools,  # noqa: F811
+                                                   tmp_path):
+    """All else that was asked for is done.  A hold-until stays beside a new
+    ticket."""
+    annotate(plane, "web", {"hold-until": "2040-01-01T00:00:00Z"})
+    out = installed.run("hold", "--for=2h", "--all", who="admin")
+    assert "\nstays: NodePool web: hold-until 2040-01-01T00:00:00Z\n" in out
+    kubectl = installed.plane.bin / "kubectl"
+    (tmp_path / "kubectl").write_text(MEANWHILE.replace(
+        "ADMIN", f"{kubectl} --kubeconfig={installed.kubeconfig('admin')}").replace(
+        "TICKETS", TICKETS).replace("REAL", str(kubectl)))
+    (tmp_path / "kubectl").chmod(0o755)
+    environment = installed.environment("admin")
+    environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
+    done = subprocess.run(
+        [PLUGIN, "resume", "--all"], stdin=subprocess.DEVNULL, text=True,
+        capture_output=True, timeout=180, env=environment)
+    assert done.returncode == 1, done
+    assert "error: your ticket may still hold: " in done.stderr, done
+    assert "hold-until" not in pools()["web"]
+    assert len(tickets(plane)) == 1
+    installed.run("resume", "--all", who="admin")
+    assert not tickets(plane)
