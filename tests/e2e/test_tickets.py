@@ -17,7 +17,7 @@ import yaml
 
 from cluster import node_pool
 from controlplane import (ADMISSION, CLAIMS, NAMESPACES, NODES, POOLS, RBAC,
-                          ApiError, ControlPlane, spawn, until)
+                          REPO, ApiError, ControlPlane, spawn, until)
 from hold import clear, claims, held, nodes, stamp
 from holder import HOLDERCTL
 from lead import LEASES, NAME, NAMESPACE, SHORT, leader
@@ -199,6 +199,8 @@ BAD = {
     "no renewal": ({"renewTime": None}, "spec.renewTime when it was written"),
     "NodePools": ({"nodepools": "a" * 2049}, LONG.format(2048)),
     "NodePools, in bytes": ({"nodepools": "\u00e9" * 1025}, LONG.format(2048)),
+    "no pattern": ({"nodepools": ""}, "has a pattern"),
+    "separators": ({"nodepools": " ,\t"}, "has a pattern"),
     "patterns": ({"nodepools": ",".join(["p"] * 65)}, MANY),
     "patterns in lines": ({"nodepools": " ,\n\t\r ".join(["p"] * 65)}, MANY),
     "reason": ({"reason": "a" * 257}, LONG.format(256)),
@@ -213,7 +215,6 @@ GOOD = {
     "long ago": {"renewTime": "2001-01-01T00:00:00.000000Z"},
     "NodePools": {"nodepools": "a" * 2048},
     "patterns": {"nodepools": ", ".join(["p-*"] * 64) + " ,\n"},
-    "no pattern": {"nodepools": " , "},
     "reason": {"reason": "\u00e9" * 128},
     "an owner": {"meta": {"ownerReferences": [{
         "apiVersion": "batch/v1", "kind": "Job", "name": "a", "uid": "b"}]}},

@@ -411,7 +411,7 @@ def test_a_reader_that_goes_away_ends_the_command(w):
      "the leader says: it is over"),
     (lambda n: {"tickets": [{"name": "t", "until": "2199-01-01T00:00:00Z",
                              "nodePools": 0, "problem": None}]},
-     "no NodePool matches"),
+     "it matches no NodePool that may be held"),
     (lambda n: {"kind": "Status"}, "/status of Pod pod-1: no HolderStatus"),
 ], ids=lambda x: x[:20] if isinstance(x, str) else "")
 def test_a_leader_that_does_not_hold(w, answer, words):

@@ -282,9 +282,12 @@ controller_ticket_status(const struct controller *s, uint32_t *i,
 	memcpy(out->holder, e->ticket.holder, sizeof(out->holder));
 	memcpy(out->reason, e->ticket.reason, sizeof(out->reason));
 	for (uint32_t k = 0; k < s->nodepools.top; k++)
-		out->nodepools += out->until_ms != STAMP_NONE &&
-				  s->nodepools.at[k].name[0] != '\0' &&
-				  tickets_holds(e, k);
+		out->nodepools +=
+			out->until_ms != STAMP_NONE &&
+			s->nodepools.at[k].name[0] != '\0' &&
+			tickets_holds(e, k) &&
+			!nodepools_terms_at(&s->nodepools, k, now.server_ms)
+				 .out;
 	return true;
 }
 

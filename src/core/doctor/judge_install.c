@@ -135,7 +135,8 @@ static const struct finding_kind
 		      "not judged. The API server has to reach the pod's port "
 		      "metrics, also through a NetworkPolicy."},
 	blind = {DOCTOR_HOLDER, FINDING_WARNING, "leader-blind",
-		 "While it cannot list or watch this, it releases nothing."};
+		 "While it cannot list or watch this, it releases nothing. "
+		 "Without tickets it does, and new tickets hold nothing."};
 /* A pair that nobody renews is reported this long before it expires. */
 #define ENDS_MS (14 * INT64_C(86400000))
 

@@ -145,7 +145,8 @@ judge_ticket(const struct leader_question *q, const struct ticket_facts *t,
 			      t->problem[0] != '\0' ? t->problem
 						    : "it is over");
 	else if (t->nodepools == 0)
-		(void)err_set(e, ERR_SYSTEM, "no NodePool matches");
+		(void)err_set(e, ERR_SYSTEM,
+			      "it matches no NodePool that may be held");
 	else
 		return HOLDS;
 	return NOT_YET;

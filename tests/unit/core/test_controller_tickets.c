@@ -799,6 +799,37 @@ START_TEST(a_thousand_others)
 }
 END_TEST
 
+static uint32_t
+nodepools_of_first(void)
+{
+	struct ticket_status t;
+	uint32_t i = 0;
+
+	ck_assert(controller_ticket_status(w->s, &i, world_now(w), &t));
+	return t.nodepools;
+}
+
+/* A NodePool that is disabled or excluded is not held, and not counted.  A
+ * static one is held. */
+START_TEST(its_nodepools_are_those_that_may_be_held)
+{
+	struct nodepool p = pool_of("web");
+
+	open_pools();
+	pool("excluded");
+	(void)ticket("ci", NULL, 10 * MINUTE);
+	ck_assert_uint_eq(nodepools_of_first(), 2);
+	p.inert = true;
+	world_pool(w, &p);
+	ck_assert_uint_eq(nodepools_of_first(), 2);
+	p.disabled = true;
+	world_pool(w, &p);
+	ck_assert_uint_eq(nodepools_of_first(), 1);
+	world_run(w, 10 * MINUTE);
+	ck_assert_uint_eq(nodepools_of_first(), 0);
+}
+END_TEST
+
 /* --- the history ---------------------------------------------------------- */
 
 #define CI "ticket ci of tester: a sale"
@@ -1037,6 +1068,7 @@ add_bounds(TCase *c)
 	tcase_add_test(c, more_than_a_thousand);
 	tcase_add_test(c, a_thousand_others);
 	tcase_add_test(c, tickets_in_force);
+	tcase_add_test(c, its_nodepools_are_those_that_may_be_held);
 }
 
 static void
