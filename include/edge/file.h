@@ -19,7 +19,8 @@ int file_read(const char *path, size_t bytes_max, char **out, size_t *n,
  * all.  The file is written under another name in the same folder, and then
  * renamed.  The rename replaces an existing file or symbolic link.
  *
- * dir: the folder of `name`, or AT_FDCWD.  Both are borrowed.
+ * dir: a descriptor of the folder of `name`, or AT_FDCWD.  dir and name are
+ * borrowed.
  */
 struct file_draft {
 	int dir;

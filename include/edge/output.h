@@ -16,7 +16,7 @@
  * thread-safe.
  */
 struct output {
-	int fd, given; /* given: the descriptor that the caller passed */
+	int fd, given; /* fd is written to; `given` was passed in */
 	char *bytes;
 	size_t first, n, room; /* n bytes wait, from bytes[first] on */
 	int error;	       /* errno of a failed write, ENOMEM, or 0 */

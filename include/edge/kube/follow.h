@@ -79,7 +79,7 @@ struct follow_setup {
 	const struct clock *clock;
 	const struct timing *timing;
 	enum kind kind;
-	const char *namespace_name; /* of tickets */
+	const char *namespace_name; /* the namespace of tickets; else ignored */
 	const struct follow_calls *calls;
 	void *ctx;
 };

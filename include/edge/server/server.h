@@ -167,10 +167,10 @@ unsigned server_connections(const struct server *s);
  * is open. */
 int64_t server_unused_ms(const struct server *s);
 
-/* Returns a time in milliseconds that grows while a thread is stuck: the
- * longest since the last round of the reaper, since the call of a handler that
- * has not returned, and since the shutdown of a connection that has not been
- * closed.  For liveness checks. */
+/* For liveness checks.  Returns a time in milliseconds that grows while a
+ * thread is stuck.  It is the longest of three: the time since the last round
+ * of the reaper, the time since the call of a handler that has not returned,
+ * and the time since the shutdown of a connection that has not been closed. */
 int64_t server_heartbeat_age_ms(const struct server *s);
 
 #endif

@@ -32,9 +32,8 @@
 #define LEASE_UPDATE_TYPE PATCH_MERGE_TYPE
 #define LEASE_STATE_KEY OWN_PREFIX "state"
 #define LEASE_OBSERVED_KEY OWN_PREFIX "observed-state"
-#define LEASE_HISTORY_KEY                                                      \
-	OWN_PREFIX "history" /* of both modes; the text says
-						   which mode wrote it */
+/* Both modes share this annotation.  Its text says which mode wrote it. */
+#define LEASE_HISTORY_KEY OWN_PREFIX "history"
 
 /* Enough for the body of lease_create or lease_update, even if every byte is
  * escaped as \u00XX. */

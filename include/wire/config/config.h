@@ -61,8 +61,11 @@ void config_defaults(struct config *c);
 struct config_places {
 	const char *file; /* NULL if none */
 	struct {
-		struct yaml_place at; /* in the file; line 0: not there */
-		const char *flag;     /* a flag counts more than the file */
+		/* The key's place in the file; line 0: not there. */
+		struct yaml_place at;
+		/* The flag that set the key and so overrides the file, or
+		 * NULL. */
+		const char *flag;
 	} key[CONFIG_KEY_ROOM];
 };
 

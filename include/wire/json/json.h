@@ -25,18 +25,18 @@
 struct json;
 
 struct json_bounds {
-	unsigned depth_max;  /* nesting of arrays and objects */
-	unsigned values_max; /* of any kind; keys do not count */
+	unsigned depth_max;  /* maximum nesting of arrays and objects */
+	unsigned values_max; /* maximum number of values; keys do not count */
 	bool nul_ok; /* \u0000 is allowed, and the string ends before it */
-	unsigned kept_values_max; /* values that json_pick keeps */
-	size_t kept_bytes_max;	  /* bytes of text that json_pick keeps */
+	unsigned kept_values_max; /* maximum number that json_pick keeps */
+	size_t kept_bytes_max;	  /* maximum bytes of text that it keeps */
 };
 extern const struct json_bounds json_bounds_default; /* those of limits.h */
 /* For objects that the API server stores.  Any annotation or message may
  * contain \u0000, and we have to read such objects, too. */
 extern const struct json_bounds json_bounds_stored;
-/* The same, but less is kept: at most JSON_SMALL_VALUES_MAX values and
- * JSON_SMALL_BYTES_MAX of text. */
+/* Like json_bounds_stored, but json_pick keeps at most JSON_SMALL_VALUES_MAX
+ * values and JSON_SMALL_BYTES_MAX of text. */
 extern const struct json_bounds json_bounds_small;
 
 /* Returns the root, which the caller frees with json_free, or NULL with *e set.

@@ -38,10 +38,10 @@ struct matrix_sums {
 	/* The first and the last time of a sample of ages or counters, or
 	 * STAMP_NONE if there is none. */
 	int64_t from_ms, to_ms;
-	int64_t step_ms; /* the time between two samples, which limits
-				   how exact all times are; 0: no series has
-				   two */
-	uint64_t lost;	 /* number of disruptions that fit no Node */
+	/* The time between two samples, which limits how exact all times are;
+	 * 0: no series has two samples. */
+	int64_t step_ms;
+	uint64_t lost; /* number of disruptions that fit no Node */
 };
 /* Call this when all series have come.  It calls fn for each fact, in any
  * order; the fact is valid during the call.  Returns -1 if fn fails, or if
@@ -53,8 +53,9 @@ int matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
  * answer, or from the envelope that split_envelope returns. */
 #define MATRIX_TEXT_BYTES 160
 struct matrix_answer {
-	/* The answer is no error, and that of a range query, or of a query for
-	 * one moment whose expression is a vector. */
+	/* Whether the answer is that of a range query, and whether it is that
+	 * of a query for one moment whose result is a vector.  Both are false
+	 * for an error. */
 	bool matrix, vector;
 	uint64_t warnings; /* how many warnings came; with one, the answer may
 			      be partial */
