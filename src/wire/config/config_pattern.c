@@ -62,7 +62,8 @@ bracket_bytes(const char *p)
 	size_t i = p[1] == '!' || p[1] == '^' ? 2 : 1, class;
 
 	if (p[i] == ']' && p[1] == '^')
-		return 0; /* Where '^' does not mean "not", ']' ends it. */
+		/* Where '^' does not mean "not", this ']' is the end. */
+		return 0;
 	i += p[i] == ']';
 	for (; p[i] != '\0' && p[i] != ']'; i++) {
 		if (p[i] == '\\')
@@ -86,8 +87,8 @@ element_bytes(const char *p)
 	return *p == '\\' && p[1] != '\0' ? 2 : 1;
 }
 
-/* Returns the states in which a name may be after this element if it was in one
- * of the states `from`. */
+/* Returns the set of states in which a name may be after this element, if it
+ * was in one of the states `from` before. */
 static unsigned
 pass(unsigned from, const char *element)
 {

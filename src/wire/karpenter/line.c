@@ -155,7 +155,8 @@ find_text(const char *bytes, size_t n, const char *text)
 	return NULL;
 }
 
-/* Is it zap's text format, "TIME\tINFO\tcontroller\tmessage\t{…}"? */
+/* Returns whether the line is in zap's text format,
+ * "TIME\tINFO\tcontroller\tmessage\t{…}". */
 static bool
 is_zap_text(const char *bytes, size_t n)
 {
@@ -180,7 +181,8 @@ static const char *
 cri_rest(const char *bytes, size_t n, int *stream, bool *more)
 {
 	static const char *const streams[] = {" stdout ", " stderr "};
-	size_t head = n < 48 ? n : 48; /* RFC 3339 with nanoseconds: 35 */
+	/* An RFC 3339 time with nanoseconds has 35 bytes. */
+	size_t head = n < 48 ? n : 48;
 
 	for (int i = 0; i < 2; i++) {
 		const char *p = find_text(bytes, head, streams[i]);
@@ -244,9 +246,9 @@ join(struct line *l, const char **bytes, size_t *n, enum line_what *what)
 
 /* --- objects around the line ---------------------------------------------- */
 
-#define WRAPPERS                                                               \
-	3 /* Docker's, Fluent Bit's around that, and one
-			   more */
+/* Maximum number of objects around a line: Docker's, Fluent Bit's around that,
+ * and one more. */
+#define WRAPPERS 3
 
 /* Returns the line in an object that a log shipper made of it, or NULL. */
 static const char *

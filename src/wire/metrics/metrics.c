@@ -233,9 +233,9 @@ write_scopes(struct buf *b, const struct metrics_gauges *g,
 	}
 }
 
-/* Writes until when NodePools are held by hand, and how many objects are.  Only
- * the leader tells until when.  Other replicas know the NodePools as well, but
- * hold nothing. */
+/* Writes until when NodePools are held by hand, and how many objects are held
+ * by hand.  Only the leader writes until when: the other replicas know the
+ * NodePools, too, but hold nothing. */
 static void
 write_by_hand(struct buf *b, const struct metrics_gauges *g,
 	      metrics_nodepool_fn *nodepools, void *ctx)

@@ -20,13 +20,13 @@
  */
 
 #define ROWS_SHOWN 30	/* maximum number of rows */
-#define FULL 10000	/* the width, in hundredths of a percent */
-#define SEEN 30		/* width of the narrowest box, to be seen */
+#define FULL 10000	/* width of a row, in hundredths of a percent */
+#define SEEN 30		/* least width of a box, so that it can be seen */
 #define WORDS_WIDE 2200 /* the share that "held 03:04" takes on a phone */
 #define TICKS 8		/* maximum number of ticks on the axis */
 
-/* A hold that is over, as the turn that ended it says, or a hold by a
- * hold-until. */
+/* A hold that the history tells: one that is over, read from the turn that
+ * ended it, or one by a hold-until, which may end in the future. */
 struct past {
 	int64_t from_ms, to_ms;
 	bool capped, by_hand;
@@ -345,7 +345,7 @@ read_past(struct past *past, const struct status_head *h,
 		struct past *p = &past[n];
 
 		turns++;
-		/* The clock may have been set back a little since. */
+		/* The clock may have been set back a little since the turn. */
 		if (t.at_ms > h->now_ms)
 			t.at_ms = h->now_ms;
 		*oldest_ms = t.at_ms;

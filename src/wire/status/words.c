@@ -182,7 +182,7 @@ words_half_held(const struct half_status *h)
 	return h->tenure == TENURE_OURS ? "holder" : NULL;
 }
 
-/* Karpenter looks at the Node's hold, so the Node comes first. */
+/* Karpenter obeys the hold of the Node, so the Node comes first. */
 const char *
 words_held_by(const struct machine_status *m)
 {
