@@ -46,8 +46,8 @@ deadline(const struct conn *c)
 	return atomic_load_explicit(&c->deadline_ms, memory_order_relaxed);
 }
 
-/* Notes that HTTP has made progress.  The TLS library passes on data only
- * between TLS messages, so it no longer keeps any byte that came earlier. */
+/* Notes that HTTP has made progress.  The TLS library passes on data only when
+ * it has no incomplete TLS message, so it keeps no byte that came before. */
 static void
 progress(struct conn *c)
 {
@@ -296,7 +296,8 @@ conns_add(struct conns *t, int fd)
 	conn_expect(c, CONN_HEAD);
 	pthread_mutex_lock(&t->lock);
 	/* In a burst, even the oldest connection may be too young to have been
-	 * served.  It is spared while places are free. */
+	 * served.  So while places are free, it is shut down only if it has
+	 * waited for SERVER_FRESH_MS. */
 	if (is_crowded(t))
 		shut_oldest(t, taken(t) < atomic_load(&t->max) ? SERVER_FRESH_MS
 							       : 0);
@@ -463,8 +464,9 @@ tell_late(const struct conns *t, const unsigned late[CONN_WAITS])
 		t->reaped(t->ctx, sum);
 }
 
-/* Returns memory to the kernel when SERVER_TRIM connections fewer are open than
- * at the peak since the last time.  This takes about 15 ms. */
+/* Returns memory to the kernel when the number of open connections has fallen
+ * by SERVER_TRIM from its maximum since memory was last returned.  This takes
+ * about 15 ms. */
 static void
 give_back(struct conns *t)
 {
