@@ -27,7 +27,7 @@ struct json;
 struct json_bounds {
 	unsigned depth_max;  /* maximum nesting of arrays and objects */
 	unsigned values_max; /* maximum number of values; keys do not count */
-	bool nul_ok; /* \u0000 is allowed, and the string ends before it */
+	bool nul_ok;	     /* whether \u0000 is allowed; it ends its string */
 	unsigned kept_values_max; /* maximum number that json_pick keeps */
 	size_t kept_bytes_max;	  /* maximum bytes of text that it keeps */
 };

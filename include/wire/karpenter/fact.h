@@ -21,8 +21,8 @@
  */
 enum fact_kind {
 	FACT_CREATED,	 /* a NodeClaim was created: claim, pool, maker */
-	FACT_LAUNCHED,	 /* claim */
-	FACT_REGISTERED, /* claim, node */
+	FACT_LAUNCHED,	 /* the NodeClaim was launched: claim */
+	FACT_REGISTERED, /* its Node has registered: claim, node */
 	FACT_READY,	 /* the NodeClaim is Initialized: claim */
 	FACT_DECIDED,	 /* Karpenter disrupts machines: nodes, reason, … */
 	FACT_DELETING,	 /* the Node is being deleted: node, perhaps claim */
@@ -68,9 +68,12 @@ struct fact {
 	const char *reason; /* "drifted", "empty", "underutilized",
 				   "unhealthy", …: lower case */
 	long long pods;	    /* how many pods have to move, or -1 if unknown */
-	int64_t savings;    /* millionths of a dollar an hour; -1: unknown */
-	int64_t price;	    /* the price of one of the machines, in the same
-			       unit, or -1 if unknown */
+	/* What the decision saves, in millionths of a dollar an hour, or -1 if
+	 * unknown. */
+	int64_t savings;
+	/* The price of one of the machines, in millionths of a dollar an hour,
+	 * or -1 if unknown. */
+	int64_t price;
 	const struct fact_node *nodes;
 	size_t nodes_n;
 };

@@ -34,8 +34,8 @@ enum snapshot_what snapshot_item(const char *bytes, size_t n, const char *kind,
 				 snapshot_fn *fn, void *ctx, struct err *e);
 
 /* Like snapshot_item, for an item that is parsed already.  snapshot_keep names
- * the members that it reads, and those that a line of a watch needs besides
- * (wire/api/watch). */
+ * the members that it reads, and those that wire/api/watch needs to read a line
+ * of a watch. */
 extern const struct json_keep snapshot_keep[];
 enum snapshot_what snapshot_object(const struct json *object, const char *kind,
 				   snapshot_fn *fn, void *ctx, struct err *e);

@@ -27,7 +27,7 @@ struct told_claim {
 	 * is free. */
 	uint32_t list;
 	uint32_t next;	    /* in a free place: the next free place, or NO_ID */
-	int64_t created_ms; /* STAMP_NONE if not told */
+	int64_t created_ms; /* when it was created; STAMP_NONE: not told */
 	int64_t last_ms;    /* the time of the latest fact about the claim */
 };
 

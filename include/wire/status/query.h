@@ -16,7 +16,7 @@
 /* A parameter that the path accepts. */
 struct query_param {
 	const char *key;
-	char *out; /* its value, decoded; the caller's storage */
+	char *out; /* where its decoded value goes; the caller's memory */
 	size_t cap;
 	bool found;
 };

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_BYTES                                                            \
-	((size_t)4096) /* least memory of a body that may be longer */
+/* Least memory of a body, unless its whole length is known and smaller. */
+#define FIRST_BYTES ((size_t)4096)
 
 static bool
 share_take(_Atomic size_t *held, size_t n, size_t max)

@@ -67,7 +67,7 @@ struct conn {
 struct conns {
 	pthread_mutex_t lock;
 	pthread_t reaper;
-	int stop_fd;	  /* eventfd */
+	int stop_fd;	  /* an eventfd that makes the reaper stop */
 	struct conn **at; /* Indexed by descriptor. */
 	int slots;
 	struct tls_credentials *current;

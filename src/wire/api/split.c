@@ -50,7 +50,9 @@ struct split {
 	struct bytes envelope;
 	enum place place;
 	bool in_string, escaped;
-	unsigned depth; /* in the envelope, or in the item */
+	/* How deep the brackets are in the envelope or, while in an item, in
+	 * the item. */
+	unsigned depth;
 
 	/* The next three are used in the envelope at depth `level`. */
 	bool wants_key; /* Whether the next string is a key. */

@@ -8,7 +8,9 @@
 
 #include "wire/config/config.h"
 
-/* The table of keys, shared by the files that make up wire/config. */
+/* The table of keys, shared by the files that make up wire/config.  The
+ * comments on the types name the C type of the field or, for strings, what is
+ * allowed. */
 
 enum config_type {
 	TYPE_DURATION, /* int64_t, ms */

@@ -11,8 +11,8 @@
  * a-z and 0-9 and, between these, '-'.
  *
  * We read the pattern one element at a time (a character, '?', '*' or a bracket
- * expression).  After each element we keep the set of states in which a name
- * may be that matches so far.  fnmatch decides which characters an element
+ * expression).  After each element we keep the set of states in which the
+ * names that match so far may be.  fnmatch decides which characters an element
  * matches; the code here decides only where an element ends.  If C libraries
  * disagree about that, the answer is yes, because refusing a good pattern is
  * worse than accepting a useless one.

@@ -10,8 +10,8 @@
 /*
  * Reads the section `exec` of a kubeconfig's user: the program that prints a
  * token.  The number and the length of its arguments and variables are bounded.
- * What we do not support is an error: a plugin that has to ask a person, and an
- * extension that it would get as spec.cluster.config.
+ * Two things are not supported, and are errors: a plugin that has to ask a
+ * person, and an extension that the plugin would get as spec.cluster.config.
  *
  * Values of arguments and variables may be secret, so no error shows one.  *out
  * is set only when everything was good.  Nothing is run here: edge/exec runs

@@ -153,8 +153,8 @@ query_format(const char *name, enum status_format *f, struct err *e)
 }
 
 /* Returns how exactly a media range of n bytes names the media type.  0: not at
- * all.  1: the range is for all media types.  2: it is for all of one kind, such
- * as text.  3: it names just this media type. */
+ * all.  1: the range is for all media types.  2: it is for all media types of
+ * one kind, such as text.  3: it names just this media type. */
 static int
 names(const char *range, size_t n, const char *type)
 {

@@ -15,7 +15,7 @@
  * terminal.
  *
  * Tables are laid out in two passes over the items: the first finds the width
- * of each column.  An item that has no room is taken back and counted
+ * of each column.  An item that does not fit is removed and counted
  * (words_settle), so the text always ends with a whole line.  The sentences
  * that other formats use as well are in words.c.
  */

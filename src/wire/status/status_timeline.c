@@ -9,14 +9,14 @@
 
 /*
  * Writes the timeline of the page: a row for each scope, and for each NodePool
- * that a person holds, in the look of the pictures of docs/rules.md.  A row is
+ * that a person holds, drawn like the pictures in docs/rules.md.  A row is
  * as wide as the reader's window allows, so each x is a share of that width.
  *
  * The turns of the history (holds and releases) are read once, the newest
  * first, into an array at the end of the page's buffer (read_past).  The rows
  * are then written in front of that array: first the scopes that are held or
  * have turned, then the NodePools that people hold, then all other scopes.  A
- * row that has no room is taken back and counted.
+ * row that does not fit is removed and counted.
  */
 
 #define ROWS_SHOWN 30	/* maximum number of rows */
@@ -154,7 +154,7 @@ legend(struct buf *b)
 
 /* A box in a row, from one moment to another. */
 struct stretch {
-	const char *class; /* NULL if none */
+	const char *class; /* of its style; NULL: there is no box */
 	int64_t from_ms, to_ms;
 	int high;
 };
