@@ -45,8 +45,8 @@ void file_draft_done(struct file_draft *d);
  * recognized even by another name.  A path that does not exist is allowed. */
 int file_place(const char *path, const char *const *others, size_t n,
 	       struct err *e);
-/* Returns whether a and b name the same place, so that a file written to one
- * would replace a file at the other.  Neither file has to exist. */
+/* Returns whether a and b name the same place, so that writing a file to a
+ * would replace a file at b.  Neither file has to exist. */
 bool file_same_place(const char *a, const char *b);
 
 #endif

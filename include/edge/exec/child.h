@@ -38,9 +38,9 @@ struct child {
 void child_prepare(struct child *c);
 
 /* Starts the command.  argv ends with NULL, and argv[0] is searched for on the
- * PATH.  The caller has blocked the signals of edge/signals.h.  Returns 0, or
- * the exit code that shells have for such a failure, with *e set: 127 if there
- * is no such program, and otherwise 126. */
+ * PATH.  The caller has blocked the signals of edge/signals.h.  Returns 0 on
+ * success.  On failure it sets *e and returns the exit code that a shell would
+ * return: 127 if there is no such program, and otherwise 126. */
 int child_start(struct child *c, char *const *argv, struct err *e);
 
 /* Waits for `ms` milliseconds at most.  Returns whether the command has ended.

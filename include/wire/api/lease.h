@@ -66,8 +66,8 @@ void lease_create(struct buf *b, const char *namespace_name, const char *name,
 /* Appends a merge patch (RFC 7396) at resourceVersion r->rv.  with_spec: the
  * patch contains the spec.  with_state: the patch sets the annotations of
  * r->state and r->history, or removes the annotation of the one that is "".  If
- * r->state_other is set, such a patch also removes the state of the other
- * mode. */
+ * r->state_other is set, a patch with with_state also removes the state
+ * annotation of the other mode. */
 void lease_update(struct buf *b, const struct lease_record *r, bool with_spec,
 		  bool with_state);
 

@@ -43,9 +43,9 @@ int object_watch_decode(const char *bytes, size_t n, enum kind kind,
 			struct object *out, int *status_code, struct err *e);
 
 /* Reads metadata.resourceVersion and metadata.continue of a list's envelope
- * (metav1.ListMeta).  If the latter is missing, cont becomes "".  ERR_INPUT:
- * there is no resourceVersion, or "items" is neither a list nor null.  (Go
- * writes an empty list as null.) */
+ * (metav1.ListMeta).  If metadata.continue is missing, cont becomes "".
+ * ERR_INPUT: there is no resourceVersion, or "items" is neither a list nor
+ * null.  (Go writes an empty list as null.) */
 int object_list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 			    char cont[CONTINUE_BYTES], struct err *e);
 

@@ -58,7 +58,8 @@ int pager_end(struct pager *p, struct err *e);
  * was no list.  ERR_LIMIT: the list has more than LIST_PAGES_MAX pages. */
 int pager_turn(struct pager *p, struct err *e);
 
-/* Takes an answer that was kept whole.  It fails as the four functions do. */
+/* Takes an answer that was kept whole.  It fails if one of the four functions
+ * would. */
 int pager_page(struct pager *p, const char *bytes, size_t n,
 	       split_item_fn *item, void *ctx, struct err *e);
 

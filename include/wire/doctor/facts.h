@@ -11,9 +11,9 @@
 
 /*
  * Decodes what `holderctl check` reads into the facts of core/doctor/judge.h,
- * and encodes what it sends.  Each decoder takes one item of a list or one
- * answer, and fails with ERR_INPUT or ERR_LIMIT.  The functions keep no state;
- * any thread may call them.
+ * and encodes what it sends.  Each decoder reads one item of a list or one
+ * answer.  On failure the code is ERR_INPUT or ERR_LIMIT.  The functions keep
+ * no state; any thread may call them.
  */
 
 /* Decodes a MutatingWebhookConfiguration.  Returns 1 if it has our webhook, 0

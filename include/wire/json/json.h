@@ -55,8 +55,8 @@ struct json_keep {
 };
 
 /* Like json_parse, but the tree has only the members that `keep` names.  All of
- * the text is checked.  A member whose key is written with an escape is kept as
- * well, because it may be one of those members. */
+ * the text is checked.  A member whose key is written with an escape is kept,
+ * too, because it may be one that `keep` names. */
 struct json *json_pick(const char *bytes, size_t n,
 		       const struct json_keep *keep,
 		       const struct json_bounds *bounds, struct err *e);

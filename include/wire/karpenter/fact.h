@@ -87,9 +87,9 @@ struct fact *fact_copy(const struct fact *f);
 /* Returns the size of that memory. */
 size_t fact_bytes(const struct fact *f);
 
-/* Compares facts for sorting: by time, then by kind, in the order in which the
- * kinds happen to one machine, then by what they say.  Returns 0 only for two
- * facts that say the same. */
+/* Compares facts for sorting: first by time, then by kind (in the order in
+ * which these things happen to one machine), then by all other members.
+ * Returns 0 only if all members are equal. */
 int fact_compare(const struct fact *a, const struct fact *b);
 
 /* Returns the name of the kind in the record: "created", "launched", ….

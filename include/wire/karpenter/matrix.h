@@ -15,10 +15,10 @@
  * known when all series have come.  A gauge with the age of each Node tells
  * which Nodes existed, and when each of them came and went.  Counters tell how
  * many NodeClaims of a NodePool were created and disrupted, and why, but not
- * which.  So each of these counts is assigned to the Nodes that came or went
- * next.  No metric names a NodeClaim, so each gets the name of its Node.  The
- * price of a Node is the cost of its NodePool divided by the number of Nodes in
- * it.
+ * which NodeClaims they were.  So each step of a counter is assigned to the
+ * Nodes that came or went next.  No metric names a NodeClaim, so each gets the
+ * name of its Node.  The price of a Node is the cost of its NodePool divided by
+ * the number of Nodes in it.
  *
  * One answer may not cover the whole time.  Pass several answers in order of
  * time; they count as one, and a sample that comes twice counts once.  Not
@@ -71,9 +71,9 @@ struct matrix_asked {
 	char warning[MATRIX_TEXT_BYTES]; /* the first warning, or "" if none */
 };
 /* A matrix_ask_fn asks a Prometheus for the series (src/tools/prometheus).  It
- * calls fn for each, in the order in which matrix_series takes them; bytes are
- * NULL for a series that is too large.  It returns -1 with *e set if fn fails,
- * or if it cannot get an answer. */
+ * calls fn for each series, in the order in which matrix_series needs them;
+ * bytes are NULL for a series that is too large.  It returns -1 with *e set if
+ * fn fails, or if it cannot get an answer. */
 typedef int matrix_item_fn(void *to, const char *bytes, size_t n,
 			   struct err *e);
 typedef int matrix_ask_fn(void *ctx, matrix_item_fn *fn, void *to,

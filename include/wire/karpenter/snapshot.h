@@ -14,9 +14,9 @@
  * NodeClaim tells when it was created, launched, registered and ready, and
  * whether it is being deleted.  Karpenter's Events on NodeClaims tell which
  * claims were disrupted (DisruptionTerminating), and which replace others
- * (DisruptionLaunching).  The latter becomes a second FACT_CREATED of the
- * claim, which says who made it.  The functions keep no state; any thread may
- * call them.
+ * (DisruptionLaunching).  Of the latter Event we make a second FACT_CREATED,
+ * which says who created the claim.  The functions keep no state; any thread
+ * may call them.
  */
 typedef int snapshot_fn(void *ctx, const struct fact *f, struct err *e);
 

@@ -10,8 +10,8 @@
 
 /*
  * Remembers which facts about which NodeClaims have been told, so that each is
- * told only once.  This is needed because lists, watches and audit logs show
- * the same objects again and again.
+ * told only once.  Lists, watches and audit logs show the same objects again
+ * and again.
  *
  * The command `record` lists all NodeClaims, and those that a list does not
  * show are gone.  The last RECORD_GONE_MAX claims that are gone are remembered,

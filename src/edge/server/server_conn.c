@@ -6,9 +6,10 @@
  * extend it.
  *
  * The serving threads set the deadline with an atomic store, so a request takes
- * no lock for it.  The reaper thread looks at all connections every tick and
- * shuts down the sockets that are late.  The thread that serves such a socket
- * then reads the end of the stream and closes the socket.
+ * no lock for it.  At every tick the reaper thread checks all connections, and
+ * shuts down the sockets of those that are past their deadline.  The serving
+ * thread of such a socket then reads the end of the stream and closes the
+ * socket.
  */
 #include "server_conn.h"
 
@@ -437,8 +438,8 @@ reap(struct conns *t, int64_t now_ms, unsigned late[CONN_WAITS])
 }
 
 /* Shuts down connections if the bound on them has been lowered.  Each tick
- * takes at most SHED_A_TICK of them, because the lock is held meanwhile, and
- * must not be held for long. */
+ * takes at most SHED_A_TICK of them, because it holds the lock while it does
+ * so, and the lock must not be held for long. */
 static void
 shed(struct conns *t)
 {

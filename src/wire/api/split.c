@@ -9,7 +9,7 @@
 #include "wire/json/json_text.h"
 
 /*
- * The splitter looks at each byte once, in whatever pieces the stream comes.
+ * The splitter reads each byte once, however the stream is divided into pieces.
  * Lines are found by memchr.  In a list the splitter is at one of three places:
  * in the envelope, between two items, or in an item.  In an item it follows
  * only strings and the depth of brackets, because the decoder of the item

@@ -174,9 +174,10 @@ is_zap_text(const char *bytes, size_t n)
 
 /* --- lines that a container runtime has cut ------------------------------- */
 
-/* Returns the text after "… stdout P " or "… stdout F ", or the same for stderr
- * (CRI's log format).  Sets *stream, and *more if the line goes on in the next
- * one of that stream.  Returns NULL if the line is not in that format. */
+/* Returns the text after "… stdout P " or "… stdout F ", or after these texts
+ * with "stderr" (CRI's log format).  Sets *stream, and *more if the line goes
+ * on in the next one of that stream.  Returns NULL if the line is not in that
+ * format. */
 static const char *
 cri_rest(const char *bytes, size_t n, int *stream, bool *more)
 {

@@ -109,9 +109,8 @@ prices_at(const struct prices *p, const char *pool, int64_t at_ms)
 	double cost = level_at(&p->costs, pool, at_ms);
 	double nodes = level_at(&p->nodes, pool, at_ms);
 
-	/* A Karpenter that has just started does not know its Nodes yet, and
-	 * one that has lost count may even say that they cost less than
-	 * nothing. */
+	/* Karpenter does not know all Nodes yet when it has just started.  If
+	 * it has miscounted, the cost that it reports may even be negative. */
 	if (cost <= 0 || nodes < 1 || cost / nodes > DOLLARS_TOP)
 		return -1;
 	return (int64_t)(cost / nodes * DOLLAR + .5);

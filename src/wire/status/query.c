@@ -132,8 +132,8 @@ static const struct {
 	const char *name, *type; /* the name in a query, and the media type */
 	enum status_format f;
 } formats[] = {
-	/* Of formats that are named with the same weight and equally exactly,
-	 * the first one is taken. */
+	/* If formats have the same weight and are named equally exactly, the
+	 * first of them in this table is used. */
 	{"text", "text/plain", STATUS_TEXT},
 	{"json", "application/json", STATUS_JSON},
 	{"html", "text/html", STATUS_HTML},

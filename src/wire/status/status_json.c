@@ -11,8 +11,8 @@
  * programs rely on it: a member keeps its name and its type, and is null if it
  * is not known.
  *
- * The items (scopes, NodePools, turns) are asked for one after the other while
- * they are written, so that the caller's lock is held for one at a time.  If an
+ * Each item (scope, NodePool, ticket or turn) is fetched just before it is
+ * written, so that the caller's lock is held for one item at a time.  If an
  * item does not fit, it is removed and counted in `left` (words_settle), so the
  * answer is always a complete document.
  */

@@ -14,7 +14,7 @@
  * may be behind the API server's proxy.  The page has no script, and its style
  * is that of status_html.c, which also has the functions that escape.
  *
- * People read a page, so each list has a maximum length as well, and the most
+ * People read a page, so each list also has a maximum length, and its most
  * important items come first.  An item that does not fit is removed and
  * counted, so the page is always complete HTML.
  */
