@@ -150,8 +150,8 @@ void kube_stream_free(struct kube_stream *s);
  * Returns 0 if a complete HTTP answer came; reply->status is its status.
  * Returns -1 with ERR_TIMEOUT (also after silent_ms), ERR_CUT, ERR_TLS,
  * ERR_SYSTEM, ERR_LIMIT, ERR_CANCELLED, ERR_INPUT (such as for a bad token
- * file), or the error of the sink.  reply->status is set even then if the head
- * of an answer came.
+ * file), or the error of the sink.  Even on failure reply->status is set if the
+ * head of an answer came.
  *
  * `opened` (may be NULL) is called once, when the head of a 2xx answer has
  * come.  After a 401 the token is read again.  If the token has changed, the

@@ -197,8 +197,9 @@ text_or(const struct json *object, const char *key, const char *otherwise)
 	return s != NULL ? s : otherwise;
 }
 
-/* Appends the last line of the text.  The text may be the end of a log, as the
- * kubelet quotes it, whose last line gives the reason. */
+/* Appends the last line of the text.  The text may be the end of the
+ * container's log, which the kubelet quotes.  The last line of a log gives the
+ * reason. */
 static void
 put_last_line(struct buf *b, const char *text)
 {

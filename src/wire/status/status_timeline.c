@@ -330,7 +330,7 @@ nodepool_rows(struct buf *b, struct chart *c, const struct status_items *items)
 
 /* --- the whole timeline --------------------------------------------------- */
 
-/* Reads the history into `past`, and returns how many holds it tells.  If the
+/* Reads the holds in the history into `past`, and returns their number.  If the
  * history is full, *oldest_ms is the time of its oldest turn, and otherwise
  * STAMP_NONE. */
 static unsigned
