@@ -19,7 +19,8 @@ int file_read(const char *path, size_t bytes_max, char **out, size_t *n,
  * all.  The file is written under another name in the same folder, and then
  * renamed.  The rename replaces an existing file or symbolic link.
  *
- * dir: the folder of `name`, or AT_FDCWD.  Both are borrowed.
+ * dir: a descriptor of the folder of `name`, or AT_FDCWD.  dir and name are
+ * borrowed.
  */
 struct file_draft {
 	int dir;
@@ -44,8 +45,8 @@ void file_draft_done(struct file_draft *d);
  * recognized even by another name.  A path that does not exist is allowed. */
 int file_place(const char *path, const char *const *others, size_t n,
 	       struct err *e);
-/* Returns whether a and b name the same place, so that a file written to one
- * would replace a file at the other.  Neither file has to exist. */
+/* Returns whether a and b name the same place, so that writing a file to a
+ * would replace a file at b.  Neither file has to exist. */
 bool file_same_place(const char *a, const char *b);
 
 #endif

@@ -11,9 +11,9 @@
  * src/daemon, src/cli/daemon/serve.c and src/edge/server log; all other code
  * returns a struct err.
  *
- * Logging never blocks.  Bytes that the reader of stderr does not take at once
- * wait in a buffer, and the next line or log_flush writes them.  A line for
- * which there is no room is dropped and counted.
+ * Logging never blocks.  If the reader of stderr is slow, bytes wait in a
+ * buffer until the next line or log_flush writes them.  A line for which there
+ * is no room is dropped and counted.
  *
  *   text  2026-01-02T03:04:05.678Z INFO held kind="Node" name="n0" …
  *   json  {"ts":"…","level":"info","msg":"held","kind":"Node","name":"n0",…}

@@ -9,14 +9,14 @@
 #include "core/base/err.h"
 
 /*
- * The output of a command.  A reader that takes nothing (a pager, a terminal
- * that ^S has stopped, a full pipe) must delay neither the command's work nor
- * its end.  Bytes that the reader does not take at once wait in memory and go
- * out later, in order.  After a write has failed, nothing more is written.  Not
+ * The output of a command.  A reader that reads nothing (a pager, a terminal
+ * that ^S has stopped, a full pipe) must not delay the work or the end of the
+ * command.  Bytes that cannot be written at once wait in memory and are written
+ * later, in order.  After a write has failed, nothing more is written.  Not
  * thread-safe.
  */
 struct output {
-	int fd, given; /* given: the descriptor that the caller passed */
+	int fd, given; /* fd is written to; `given` was passed in */
 	char *bytes;
 	size_t first, n, room; /* n bytes wait, from bytes[first] on */
 	int error;	       /* errno of a failed write, ENOMEM, or 0 */

@@ -14,8 +14,8 @@ void process_read(struct metrics_process *out);
  * (mallopt(3)).  Call it before anything is allocated.  Otherwise glibc raises
  * the thresholds when memory is freed, and the heap then keeps a MiB more. */
 void process_spare_memory(void);
-/* Takes back what a program that this process starts would inherit of
- * process_spare_memory. */
+/* Undoes that part of process_spare_memory which a program started by this
+ * process would inherit. */
 void process_restore_memory(void);
 
 #endif

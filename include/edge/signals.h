@@ -8,8 +8,8 @@
 
 /*
  * The signals that ask a command to end: SIGTERM, SIGINT and SIGHUP.  SIGHUP is
- * none of them if the process ignores it, as under nohup.  While these signals
- * are blocked, they wait until the command takes one:
+ * not one of them if the process ignores it, as under nohup.  While these
+ * signals are blocked, they wait until the command takes one:
  *
  *	signals_block -> signals_take, again and again -> signals_restore
  *

@@ -12,8 +12,7 @@ int base64_decode(const char *s, char **out);
 
 /* Appends the base64 of n bytes, with padding and without line breaks. */
 void base64_encode(struct buf *b, const char *bytes, size_t n);
-#define BASE64_BYTES(n)                                                        \
-	(((n) + 2) / 3 * 4) /* bytes of the result, without
-						   NUL */
+/* Length of the base64 of n bytes, without a NUL. */
+#define BASE64_BYTES(n) (((n) + 2) / 3 * 4)
 
 #endif

@@ -25,7 +25,8 @@
 #include "core/base/limits.h"
 
 #define SAMPLES 8 /* the anchor is the median of this many samples */
-/* A reply that took longer counts as slow.  Also the resolution of a Date. */
+/* A reply that took longer than this counts as slow.  This is also the
+ * resolution of a Date. */
 #define SLOW_MS 1000
 
 struct clock {

@@ -131,10 +131,10 @@ log_sink_flush(void)
 	bool taken = true;
 
 	(void)pthread_once(&once, open_out);
-	/* Another thread may have added a line while `writing` was set, and
-	 * left it to this thread.  Each round therefore looks again.  Without a
-	 * bound on the rounds, one thread might write the lines of all others
-	 * for ever. */
+	/* Another thread may have added a line while this thread had set
+	 * `writing`, and left it to this thread.  Each round therefore checks
+	 * again whether bytes wait.  The number of rounds is bounded, because
+	 * otherwise one thread might write the lines of all others for ever. */
 	for (unsigned i = 0; i < PIECES && taken && waiting_any(); i++) {
 		if (atomic_flag_test_and_set(&writing))
 			return false;

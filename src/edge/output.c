@@ -16,7 +16,7 @@
 #include "log_sink.h"
 #include "unblocked.h"
 
-#define LOOK_MS 50 /* how often a wait looks for signals */
+#define LOOK_MS 50 /* how often a wait checks for signals */
 
 void
 output_init(struct output *o, int fd)
@@ -34,8 +34,8 @@ output_done(struct output *o)
 }
 
 /* Makes room for n more bytes.  Waiting bytes are moved to the front only if at
- * least as many bytes before them are free, so each byte is moved at most once
- * on average. */
+ * least as many bytes are free before them.  So on average each byte is moved
+ * at most once. */
 static bool
 has_room(struct output *o, size_t n)
 {

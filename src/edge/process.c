@@ -73,7 +73,8 @@ process_read(struct metrics_process *out)
 			(double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-static int thp_before; /* The attribute before process_spare_memory. */
+/* What PR_GET_THP_DISABLE returned before process_spare_memory. */
+static int thp_before;
 
 void
 process_spare_memory(void)

@@ -3,8 +3,8 @@
 
 #include "core/base/limits.h"
 
-/* Without leader election the soft state is written this often.  A crash loses
- * at most what it gained in this time. */
+/* How often the soft state is written without leader election.  A crash loses
+ * at most the changes of this time. */
 #define SOFT_EVERY_MS 60000
 
 const struct timing timing_default = {

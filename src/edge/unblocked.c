@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * If poll(2) reports a pipe as writable, the pipe has room for PIPE_BUF bytes,
- * so that write(2) does not block unless another writer is faster.  A write to
- * a terminal may block at any time.  Where possible, pipes and terminals are
- * therefore opened again with O_NONBLOCK.
+ * so that write(2) does not block unless another process fills the pipe first.
+ * A write to a terminal may block at any time.  Where possible, pipes and
+ * terminals are therefore opened again with O_NONBLOCK.
  */
 #include "unblocked.h"
 

@@ -15,10 +15,10 @@
  * if fd is neither a pipe nor a terminal.  A file needs no such descriptor. */
 int unblocked_open(int fd);
 
-/* Writes one piece of at most PIPE_BUF bytes and returns its length.  If these
- * bytes contain ends of lines, the piece ends at the last of them.  Returns 0
- * if the reader takes nothing now, and -1 with errno set if the write has
- * failed. */
+/* Writes the beginning of the bytes, at most PIPE_BUF of them, and returns how
+ * many it has written.  If this piece contains ends of lines, it is cut after
+ * the last of them.  Returns 0 if the reader takes nothing now, and -1 with
+ * errno set if the write has failed. */
 ssize_t unblocked_write(int fd, const char *bytes, size_t n);
 
 #endif

@@ -17,7 +17,7 @@
  */
 
 #define CERTS_DAYS_MAX 3650
-#define CERTS_NAMES_MAX 16 /* of DNS names, and of addresses */
+#define CERTS_NAMES_MAX 16 /* maximum number of DNS names, and of addresses */
 
 /* The names that a certificate is valid for.  The strings are borrowed. */
 struct certs_names {

@@ -25,8 +25,8 @@
 
 struct child {
 	sigset_t mask;	 /* the signal mask at child_prepare */
-	bool pipe_kills; /* SIGPIPE was not ignored then */
-	/* Which descriptors were open then, a bit for each. */
+	bool pipe_kills; /* SIGPIPE was not ignored at child_prepare */
+	/* Which descriptors were open at child_prepare, a bit for each. */
 	uint64_t inherited[CHILD_DESCRIPTORS / 64];
 	pid_t pid;  /* 0 before child_start */
 	int status; /* as of waitpid(2), once the command has ended */
@@ -38,14 +38,15 @@ struct child {
 void child_prepare(struct child *c);
 
 /* Starts the command.  argv ends with NULL, and argv[0] is searched for on the
- * PATH.  The caller has blocked the signals of edge/signals.h.  Returns 0, or
- * the exit code that shells have for such a failure, with *e set: 127 if there
- * is no such program, and otherwise 126. */
+ * PATH.  The caller has blocked the signals of edge/signals.h.  Returns 0 on
+ * success.  On failure it sets *e and returns the exit code that a shell would
+ * return: 127 if there is no such program, and otherwise 126. */
 int child_start(struct child *c, char *const *argv, struct err *e);
 
 /* Waits for `ms` milliseconds at most.  Returns whether the command has ended.
- * SIGTERM, SIGINT and SIGHUP are passed on to the command, unless it got them,
- * too, because a terminal sent them to the whole process group. */
+ * Passes SIGTERM, SIGINT and SIGHUP on to the command, unless a terminal has
+ * sent the signal to the whole process group, so that the command got it
+ * already. */
 bool child_wait(struct child *c, int64_t ms);
 
 /* Returns the exit code of the command that has ended or, if a signal has ended

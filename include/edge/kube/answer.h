@@ -34,9 +34,9 @@ enum answer_class {
 	ANSWER_REFUSED, /* any other 4xx */
 };
 
-/* Returns the class of an answer.  A 404 that a proxy has sent is
- * ANSWER_FAILED, because it does not tell whether the object exists.  If there
- * is no answer (r->status 0), the class is ANSWER_FAILED, too. */
+/* Returns the class of an answer.  A 404 from a proxy is ANSWER_FAILED, because
+ * the object may exist all the same.  If there is no answer (r->status 0), the
+ * class is ANSWER_FAILED, too. */
 enum answer_class answer_class(const struct kube_reply *r);
 
 /* Writes the reason of a refusal to text, for people: the message of the Status

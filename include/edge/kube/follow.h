@@ -45,8 +45,8 @@ struct follow_calls {
 	/* A list begins.  After a failure it begins again from the start. */
 	void (*listing)(void *ctx);
 	/* Takes an item of the list.  `bytes` is NULL if the item is too large
-	 * (split_new).  Returns 0, also for an item that is left out, or -1
-	 * with *e set, and then the list fails. */
+	 * (split_new).  Returns 0 if it has used the item or left it out.  If
+	 * it returns -1 with *e set, the list fails. */
 	split_item_fn *item;
 	/* The list is complete.  served is false if the API server does not
 	 * serve the resource. */
@@ -57,8 +57,8 @@ struct follow_calls {
 	void (*watching)(void *ctx, bool sure);
 	/* Takes a line of the watch.  `bytes` is NULL if the line is too large.
 	 * Returns 0 if it has filled in *out (and *e with the message of a
-	 * WATCH_ERROR), 1 if the line is left out, or -1 with *e set, and then
-	 * the watch fails. */
+	 * WATCH_ERROR), or 1 if it has left the line out.  If it returns -1
+	 * with *e set, the watch fails. */
 	int (*line)(void *ctx, const char *bytes, size_t n,
 		    struct follow_line *out, struct err *e);
 	/* The call of the watch has ended.  The watch may never have been
@@ -79,7 +79,7 @@ struct follow_setup {
 	const struct clock *clock;
 	const struct timing *timing;
 	enum kind kind;
-	const char *namespace_name; /* of tickets */
+	const char *namespace_name; /* the namespace of tickets; else ignored */
 	const struct follow_calls *calls;
 	void *ctx;
 };

@@ -150,12 +150,12 @@ void kube_stream_free(struct kube_stream *s);
  * Returns 0 if a complete HTTP answer came; reply->status is its status.
  * Returns -1 with ERR_TIMEOUT (also after silent_ms), ERR_CUT, ERR_TLS,
  * ERR_SYSTEM, ERR_LIMIT, ERR_CANCELLED, ERR_INPUT (such as for a bad token
- * file), or the error of the sink.  reply->status is set even then if the head
- * of an answer came.
+ * file), or the error of the sink.  Even on failure reply->status is set if the
+ * head of an answer came.
  *
  * `opened` (may be NULL) is called once, when the head of a 2xx answer has
- * come.  After a 401 the token is read again.  If it is another token, the call
- * is made once more.  Lanes do the same.  Redirects are not followed. */
+ * come.  After a 401 the token is read again.  If the token has changed, the
+ * call is made once more, here as in lanes.  Redirects are not followed. */
 int kube_stream_run(struct kube_stream *s, const struct kube_request *q,
 		    kube_sink *sink, void (*opened)(void *ctx), void *ctx,
 		    struct kube_reply *reply, struct err *e);
@@ -199,7 +199,7 @@ void kube_lanes_wake(struct kube_lanes *p); /* any thread */
 
 /* Gets the reply and the tag of the next call that has ended.  Returns false if
  * there is none.  err_out->code is ERR_NONE if a complete HTTP answer came;
- * otherwise *err_out says why not.  reply->body is valid until the next
+ * otherwise *err_out has the reason.  reply->body is valid until the next
  * kube_lanes_finished. */
 bool kube_lanes_finished(struct kube_lanes *p, uint64_t *tag,
 			 struct kube_reply *reply, struct err *err_out);

@@ -21,11 +21,11 @@ void lease_call_make(struct lease_call *c, const char *namespace_name,
 		     struct kube_request *q);
 
 /* Turns an answer into an outcome.  *no_answer says why there is no answer; its
- * code is ERR_NONE if there is one.  If `observes` is true, the state is read
- * that a leader in mode observe has written, otherwise that of a leader in mode
- * enforce.  *record is the caller's memory; if o->code is LEASE_OK, *o points
- * to it.  If o->code is LEASE_FAILED, *why says why; otherwise why->code is
- * ERR_NONE. */
+ * code is ERR_NONE if there is one.  If `observes` is true, it reads the state
+ * that leaders in mode observe write, and otherwise the state that leaders in
+ * mode enforce write.  *record is the caller's memory; if o->code is LEASE_OK,
+ * *o points to it.  If o->code is LEASE_FAILED, *why says why; otherwise
+ * why->code is ERR_NONE. */
 void lease_call_answered(const struct kube_reply *r,
 			 const struct err *no_answer, bool observes,
 			 struct lease_record *record, struct lease_outcome *o,
@@ -34,8 +34,9 @@ void lease_call_answered(const struct kube_reply *r,
 /* Makes an identity as controller-runtime does: the name of the Pod ($POD_NAME)
  * or else of the host, an underscore, 16 random hex digits, and `suffix` (at
  * most 32 bytes).  A name that is too long is cut.  `kubectl karpenter-holder`
- * finds the leading Pod by its name in the identity.  In the host's network,
- * the name of the host would not be that of the Pod. */
+ * finds the leading Pod by its name in the identity.  $POD_NAME comes first
+ * because the host's name is not the Pod's if the Pod uses the host's
+ * network. */
 void lease_call_identity(const char *suffix, char out[LEASE_HOLDER_BYTES]);
 
 #endif

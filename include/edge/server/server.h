@@ -23,8 +23,9 @@
  * below), and 500 (a handler that set no status).  In most cases the server
  * first reads and discards the refused body, up to SERVER_DISCARD_MAX, because
  * a reset of the connection would otherwise destroy the answer.  It does not
- * for a 400, or if the client waits for "100 Continue".  libmicrohttpd answers
- * requests that are not HTTP/1.1 at all, in its own words.
+ * read the body for a 400, or if the client waits for "100 Continue".
+ * libmicrohttpd answers requests that are not HTTP/1.1 at all, in its own
+ * words.
  */
 
 /* A request, as a handler gets it.  All pointers are valid until the handler
@@ -149,9 +150,10 @@ uint16_t server_port(const struct server *s);
 int server_rotate(struct server *s, const char *cert_pem, size_t cert_bytes,
 		  const char *key_pem, size_t key_bytes, struct err *e);
 
-/* Changes two of the options.  connections_max must not exceed that of
- * server_new.  If more connections are open, those that have waited longest for
- * their client are closed.  Bodies that are in memory stay.  Any thread. */
+/* Changes these two options of server_new.  connections_max must not exceed the
+ * value that server_new got.  If more connections are open, those that have
+ * waited longest for their client are closed.  Bodies that are in memory stay.
+ * Any thread. */
 void server_bound(struct server *s, unsigned connections_max, size_t bytes_max);
 
 /* From now on every answer has "Connection: close".  Idle connections stay open
@@ -167,10 +169,10 @@ unsigned server_connections(const struct server *s);
  * is open. */
 int64_t server_unused_ms(const struct server *s);
 
-/* Returns a time in milliseconds that grows while a thread is stuck: the
- * longest since the last round of the reaper, since the call of a handler that
- * has not returned, and since the shutdown of a connection that has not been
- * closed.  For liveness checks. */
+/* For liveness checks.  Returns a time in milliseconds that grows while a
+ * thread is stuck.  It is the longest of three: the time since the last round
+ * of the reaper, the time since the call of a handler that has not returned,
+ * and the time since the shutdown of a connection that has not been closed. */
 int64_t server_heartbeat_age_ms(const struct server *s);
 
 #endif

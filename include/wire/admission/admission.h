@@ -33,22 +33,22 @@ struct admission_request {
 	char name[NAME_BYTES]; /* request.name or object.metadata.name; "" for
 				   generateName */
 	bool dry_run;
-	/* What the patch depends on: whether metadata.annotations is a map
-	 * (neither missing nor null), and whether the held-key is in that
-	 * map. */
+	/* The patch depends on these two.  has_annotations:
+	 * metadata.annotations is a map, neither missing nor null.
+	 * has_held_key: that map has the held-key annotation (HELD_KEY_KEY). */
 	bool has_annotations, has_held_key;
-	struct review review; /* `disabled` is false: the caller sets it */
+	struct review review; /* the caller sets review.disabled */
 };
 
 /*
  * Reads one review.  `today` is the hold in the configuration; out->review.hold
  * says whether the object has this hold.
  *
- * Returns 0 with *out filled in, even if the object is malformed or one that we
- * do not hold, because such a review needs an answer as well.  Returns -1 with
- * *out untouched on failure.  ERR_INPUT or ERR_LIMIT: the body is no review;
- * send 400 with e->text (one line).  Any other code is an error of ours; send
- * 500.
+ * Returns 0 with *out filled in.  It does so even if the object is malformed,
+ * or is not one that we hold, because the API server needs an answer to every
+ * review.  Returns -1 with *out untouched on failure.  ERR_INPUT or ERR_LIMIT:
+ * the body is no review; send 400 with e->text (one line).  Any other code is
+ * an error of ours; send 500.
  */
 int admission_decode(const char *body, size_t n, const struct hold_key *today,
 		     struct admission_request *out, struct err *e);
@@ -56,8 +56,8 @@ int admission_decode(const char *body, size_t n, const struct hold_key *today,
 /*
  * Appends to b the AdmissionReview to send with 200.  If v->patch is set, the
  * answer has a patch that adds `hold` and a mark with the time mark_ms (server
- * time).  If b is too small, returns -1 with ERR_SYSTEM.  b then has its
- * earlier text, and b->full is set.
+ * time).  If b is too small, returns -1 with ERR_SYSTEM.  b then keeps the text
+ * that it had before the call, and b->full is set.
  */
 int admission_encode(struct buf *b, const struct admission_request *q,
 		     const struct verdict *v, const struct hold_key *hold,

@@ -13,8 +13,8 @@
  * Decodes the core/v1 Events by which Karpenter says that a NodeClaim replaces
  * another (docs/rules.md#consolidation-and-drift).  Each Event is about the new
  * claim.  Karpenter checks a disruption again and again until the new claim is
- * Initialized.  At each check it writes both of these Events, but each at most
- * every 2 min (sigs.k8s.io/karpenter v1.14.1,
+ * Initialized.  At each check it writes the two Events below, but each of them
+ * at most once in 2 minutes (sigs.k8s.io/karpenter v1.14.1,
  * pkg/controllers/disruption/{queue.go,events/events.go}, pkg/events):
  *
  *   DisruptionLaunching         "Launching NodeClaim: Underutilized"
@@ -28,11 +28,12 @@ struct disruption_event {
 	char claim_uid[UID_BYTES];
 	char claim_name[NAME_BYTES]; /* for people; "" if it has none */
 	char rv[RV_BYTES];	     /* the resourceVersion of the Event */
-	/* Why the other claim is disrupted, in one word of lower case such as
-	 * "underutilized", "drifted" or "empty".  "unknown" if the message does
-	 * not say it. */
+	/* Why Karpenter disrupts the claim that is replaced: one lower-case
+	 * word such as "underutilized", "drifted" or "empty".  "unknown" if the
+	 * message does not say why. */
 	char reason[32];
-	/* Whether this is one of the two Events.  If not, only rv is set. */
+	/* Whether this is one of the two Events above.  If not, only rv is
+	 * set. */
 	bool replacement;
 };
 
@@ -40,14 +41,15 @@ struct disruption_event {
  * Where to list and watch Karpenter's Events.  The API server keeps no watch
  * cache of Events (DefaultWatchCacheSizes).  Each watch therefore reads them
  * from etcd, and decodes every Event under its path before it applies the
- * selector.  So a narrow path saves the most.  client-go writes Events about
- * objects without a namespace to `default`.  Only accounts that may write
- * Events there can forge one.
+ * selector.  A narrow path thus saves the API server the most work.  client-go
+ * writes Events about objects without a namespace to `default`.  Only accounts
+ * that may write Events in `default` can forge one.
  *
- * A selector has no "or", so selecting both reasons would take two watches and
- * make the API server do this work twice.  We use one watch of all Events on
- * NodeClaims, without the reasons that repeat often.  The API server sends no
- * bookmarks on this watch, because bookmarks come from the watch cache.
+ * A selector has no "or", so selecting the reasons of both Events would take
+ * two watches, and the API server would do this work twice.  We use one watch
+ * of all Events on NodeClaims, without the reasons that repeat often.  The API
+ * server sends no bookmarks on this watch, because bookmarks come from the
+ * watch cache.
  */
 #define DISRUPTION_EVENTS_PATH "/api/v1/namespaces/default/events"
 #define DISRUPTION_EVENTS_SELECTOR                                             \
@@ -56,9 +58,9 @@ struct disruption_event {
 	"%2Creason%21%3DConsolidationCandidate"                                \
 	"%2Creason%21%3DConsolidationRejected"
 
-/* A selector of fewer Events.  It is enough to recognize replacements, because
- * Karpenter writes DisruptionWaitingReadiness only right after
- * DisruptionLaunching, at the same check. */
+/* A narrower selector, which is enough to recognize replacements: at each check
+ * Karpenter writes DisruptionLaunching just before
+ * DisruptionWaitingReadiness. */
 #define DISRUPTION_EVENTS_SELECTOR_LAUNCHING                                   \
 	"fieldSelector=involvedObject.kind%3DNodeClaim"                        \
 	"%2Creason%3DDisruptionLaunching"

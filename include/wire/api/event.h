@@ -9,14 +9,15 @@
 
 /*
  * Encodes the Events that we write, as events.k8s.io/v1 (k8s.io/api/events/v1
- * types.go; the bounds are those of Kubernetes
- * pkg/apis/core/validation/events.go).  They are in the namespace `default`,
- * because a NodePool has no namespace.  The deprecated fields are left out.
- * The functions append to b, keep no state, and may be called by any thread.
+ * types.go).  The bounds are those of Kubernetes
+ * pkg/apis/core/validation/events.go.  The Events are in the namespace
+ * `default`, because a NodePool has no namespace.  The deprecated fields are
+ * left out.  The functions append to b, keep no state, and may be called by any
+ * thread.
  */
 #define EVENT_BYTES 16384 /* any body fits, even with every byte escaped */
 #define EVENT_PATH "/apis/events.k8s.io/v1/namespaces/default/events"
-#define EVENT_PATH_BYTES 384 /* EVENT_PATH, '/', and a name of 253 */
+#define EVENT_PATH_BYTES 384 /* for EVENT_PATH, '/' and 253 bytes of name */
 #define EVENT_CONTROLLER "karpenter-node-holder.io/karpenter-node-holder"
 #define EVENT_INSTANCE_BYTES 129 /* Kubernetes allows 128 bytes */
 

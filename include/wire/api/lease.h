@@ -32,9 +32,8 @@
 #define LEASE_UPDATE_TYPE PATCH_MERGE_TYPE
 #define LEASE_STATE_KEY OWN_PREFIX "state"
 #define LEASE_OBSERVED_KEY OWN_PREFIX "observed-state"
-#define LEASE_HISTORY_KEY                                                      \
-	OWN_PREFIX "history" /* of both modes; the text says
-						   which mode wrote it */
+/* Both modes share this annotation.  Its text says which mode wrote it. */
+#define LEASE_HISTORY_KEY OWN_PREFIX "history"
 
 /* Enough for the body of lease_create or lease_update, even if every byte is
  * escaped as \u00XX. */
@@ -67,8 +66,8 @@ void lease_create(struct buf *b, const char *namespace_name, const char *name,
 /* Appends a merge patch (RFC 7396) at resourceVersion r->rv.  with_spec: the
  * patch contains the spec.  with_state: the patch sets the annotations of
  * r->state and r->history, or removes the annotation of the one that is "".  If
- * r->state_other is set, such a patch also removes the state of the other
- * mode. */
+ * r->state_other is set, a patch with with_state also removes the state
+ * annotation of the other mode. */
 void lease_update(struct buf *b, const struct lease_record *r, bool with_spec,
 		  bool with_state);
 

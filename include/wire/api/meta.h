@@ -10,9 +10,9 @@
 #include "wire/json/json.h"
 
 /*
- * The decoders of API objects read strings and maps, mostly of the metadata
- * (metav1.ObjectMeta), by these functions.  They keep no state; any thread may
- * call them.
+ * With these functions the decoders of API objects read strings and maps,
+ * mostly those of the metadata (metav1.ObjectMeta).  The functions keep no
+ * state; any thread may call them.
  */
 
 /* Copy the string under `key` in map to dst[cap].  If it is missing, null or
@@ -25,8 +25,8 @@ int meta_text_need(const struct json *map, const char *key, char *dst,
 		   size_t cap, const char *what, struct err *e);
 
 /* Gets the member `key`, which has to be an object, null or missing.  If it is
- * missing, *out is NULL; if it is null, *out is a value of type null.  The json
- * functions accept both.  Any other value is ERR_INPUT. */
+ * missing, *out is NULL; if it is null, *out is a value of type null.  The
+ * functions of wire/json accept both.  Any other value is ERR_INPUT. */
 int meta_map_read(const struct json *object, const char *key, const char *what,
 		  const struct json **out, struct err *e);
 

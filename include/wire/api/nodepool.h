@@ -9,10 +9,10 @@
 #include "wire/api/watch.h"
 
 /*
- * Decodes NodePools and their watch lines to struct nodepool.  NodePools come
- * whole (karpenter.sh/v1) or, in the fresh list before a release, as
- * PartialObjectMetadata.  The functions keep no state; any thread may call
- * them.
+ * Decodes NodePools and their watch lines to struct nodepool.  The API server
+ * sends whole NodePools (karpenter.sh/v1), or PartialObjectMetadata in the
+ * fresh list that is made before a release.  The functions keep no state; any
+ * thread may call them.
  */
 #define NODEPOOLS_PATH "/apis/karpenter.sh/v1/nodepools"
 

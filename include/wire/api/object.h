@@ -10,10 +10,10 @@
 #include "wire/json/json.h"
 
 /*
- * Decodes Nodes and NodeClaims and their watch lines to struct object.  Nodes
- * come as PartialObjectMetadata.  NodeClaims come whole (karpenter.sh/v1) or,
- * in the fresh list before a release, as PartialObjectMetadata too.  The
- * functions keep no state; any thread may call them.
+ * Decodes Nodes and NodeClaims and their watch lines to struct object.  The API
+ * server sends Nodes as PartialObjectMetadata.  It sends whole NodeClaims
+ * (karpenter.sh/v1), or PartialObjectMetadata in the fresh list that is made
+ * before a release.  The functions keep no state; any thread may call them.
  */
 
 /*
@@ -21,8 +21,8 @@
  * the one in the configuration.  ERR_INPUT names what is wrong, such as a
  * missing uid or a name over its bound.
  *
- * If the deletionTimestamp is no time, out->deleted_ms is STAMP_NONE, but
- * out->deleting is true all the same.
+ * If the deletionTimestamp cannot be read as a time, out->deleted_ms is
+ * STAMP_NONE, but out->deleting is true all the same.
  *
  * If the mark belongs to another hold than today's, out->previous_key is that
  * hold.  The held-key names it; a mark without a held-key belongs to the
@@ -43,9 +43,9 @@ int object_watch_decode(const char *bytes, size_t n, enum kind kind,
 			struct object *out, int *status_code, struct err *e);
 
 /* Reads metadata.resourceVersion and metadata.continue of a list's envelope
- * (metav1.ListMeta).  If the latter is missing, cont becomes "".  ERR_INPUT:
- * there is no resourceVersion, or "items" is neither a list nor null.  (Go
- * writes an empty list as null.) */
+ * (metav1.ListMeta).  If metadata.continue is missing, cont becomes "".
+ * ERR_INPUT: there is no resourceVersion, or "items" is neither a list nor
+ * null.  (Go writes an empty list as null.) */
 int object_list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 			    char cont[CONTINUE_BYTES], struct err *e);
 
@@ -57,9 +57,9 @@ int object_list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 bool object_hold_is_unowned(const char *bytes, size_t n,
 			    const struct hold_key *k);
 
-/* wire/admission uses these two as well.  object_annotation_read gets one
- * string of a map of labels or annotations.  *out belongs to the map, and is
- * NULL if there is no such key.  object_hold_read finds out whether the
+/* wire/admission uses these two functions, too.  object_annotation_read gets
+ * one string of a map of labels or annotations.  *out belongs to the map, and
+ * is NULL if the map has no such key.  object_hold_read finds out whether the
  * annotations have hold k with its value, with another value, or not at all.
  * Both return -1 with ERR_INPUT if the value is no string.  The map may be
  * NULL. */

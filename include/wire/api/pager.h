@@ -17,14 +17,16 @@
  *	       p->cont is not ""?  again
  *
  * For an answer that was kept whole, pager_page does the work of the four
- * functions from pager_begin to pager_turn.  If a call fails, the caller may
- * ask for the same page again.  If the answer was too large to be kept,
- * pager_streams says how.  If one of the four functions fails, the list begins
- * again with pager_init or pager_restart.  A pager is used by one thread.
+ * functions from pager_begin to pager_turn.  If a call to the API server fails,
+ * the caller may ask for the same page again.  If it failed because the answer
+ * was too large to be kept, the caller calls pager_streams first.  If one of
+ * the four functions fails, the list begins again with pager_init or
+ * pager_restart.  A pager is used by one thread.
  */
 struct pager {
 	unsigned limit; /* maximum number of objects in a page */
-	/* Whether pages have to be fed while they arrive (pager_streams). */
+	/* Whether pages have to be fed to pager_feed while they arrive, because
+	 * they may be too large to be kept (pager_streams). */
 	bool streams;
 	/* Number of pages before the current one.  A restart counts as one. */
 	unsigned pages;
@@ -56,7 +58,8 @@ int pager_end(struct pager *p, struct err *e);
  * was no list.  ERR_LIMIT: the list has more than LIST_PAGES_MAX pages. */
 int pager_turn(struct pager *p, struct err *e);
 
-/* Takes an answer that was kept whole.  It fails as the four functions do. */
+/* Takes an answer that was kept whole.  It fails if one of the four functions
+ * would. */
 int pager_page(struct pager *p, const char *bytes, size_t n,
 	       split_item_fn *item, void *ctx, struct err *e);
 

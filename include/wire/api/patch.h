@@ -19,15 +19,16 @@
 #define PATCH_MERGE_TYPE "application/merge-patch+json" /* RFC 7396 */
 #define PATCH_JSON_TYPE "application/json-patch+json"	/* RFC 6902 */
 
-/* Writes a merge patch that adds hold and mark at metadata.resourceVersion rv.
- * It adds the held-key if the hold is not the default one, and otherwise
- * removes a stale held-key.  mark_ms is server time.  The API server answers
- * 409 if the object has changed. */
+/* Writes a merge patch that adds the hold and a mark with the time mark_ms
+ * (server time).  It adds the held-key if the hold is not the default one, and
+ * otherwise removes a stale held-key.  It contains the resourceVersion rv, so
+ * the API server answers 409 if the object has changed. */
 void patch_hold(struct buf *b, const struct hold_key *hold, const char *rv,
 		int64_t mark_ms);
 
-/* Writes a merge patch at metadata.resourceVersion rv that sets CLASS_KEY to
- * `replaces` and CLASS_UID_KEY to uid, the claim's own. */
+/* Writes a merge patch that sets CLASS_KEY to `replaces` and CLASS_UID_KEY to
+ * the uid of the NodeClaim itself.  It contains the resourceVersion rv, as that
+ * of patch_hold does. */
 void patch_classify(struct buf *b, const char *replaces, const char *uid,
 		    const char *rv);
 
@@ -39,14 +40,16 @@ void patch_declassify(struct buf *b, const char *uid);
 /* What patch_clear tests, and what it removes besides the mark. */
 struct patch_clear {
 	const char *uid;
-	const char *rv; /* Tested unless mark_exact is set. */
-	/* Test the mark's own text (machines_entry_mark_exact). */
+	/* The resourceVersion; tested unless mark_exact is set. */
+	const char *rv;
+	/* Whether the text of the mark is tested instead of rv
+	 * (machines_entry_mark_exact). */
 	bool mark_exact;
 	int64_t mark_ms; /* the mark's time, if mark_exact */
-	/* The hold that the mark stands for, or NULL to leave all holds on the
-	 * object. */
+	/* The hold to remove: the one that the mark stands for.  NULL: no hold
+	 * is removed. */
 	const struct hold_key *hold;
-	bool has_held_key; /* remove the held-key annotation, too */
+	bool has_held_key; /* whether to remove the held-key, too */
 };
 
 /* Writes a JSON Patch that tests the uid, the hold (if given), and either the

@@ -10,21 +10,22 @@
  * ask for them.  All of this is constant or pure; any thread may use it. */
 struct resource {
 	const char *name; /* for logs and metrics */
-	/* The path of all objects.  Tickets are in one namespace: its name
-	 * follows the path, and then `rest`, which is NULL for other kinds. */
+	/* The path of the list of all objects.  For tickets, which are in one
+	 * namespace, the name of the namespace and `rest` follow the path.  For
+	 * other kinds `rest` is NULL. */
 	const char *path, *rest;
-	/* The Accept field for a list, and that for a watch or a single object.
-	 * NULL: whole objects as JSON. */
+	/* The Accept field for a list, and the Accept field for a watch or a
+	 * single object.  NULL: we ask for whole objects as JSON. */
 	const char *list_accept, *item_accept;
-	/* The first of the four counters of watch_restarts_total:
-	 * COUNTER_WATCH_…_END. */
+	/* Each kind has four counters of watch_restarts_total.  This is the
+	 * first of them, COUNTER_WATCH_…_END. */
 	enum counter restarts;
 	const char *selector; /* such as "fieldSelector=…", or NULL for all */
 };
 
 /* Writes the path of one page of a list.  `cont` is the continue token, or ""
- * for the first page.  namespace_name is that of tickets, and is not used for
- * other kinds.  PATH_BYTES are enough. */
+ * for the first page.  namespace_name is the namespace of tickets, and is
+ * ignored for other kinds.  PATH_BYTES are enough. */
 void resource_list_path(struct buf *b, enum kind kind,
 			const char *namespace_name, unsigned limit,
 			const char *cont);

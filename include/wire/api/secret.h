@@ -36,8 +36,9 @@ void secret_done(struct secret *s);
 int secret_decode(const char *bytes, size_t n, struct secret *out,
 		  struct err *e);
 
-/* One of the two pairs in a Secret, and its keys in the Secret's data: "ca.crt"
- * and "ca.key", or "tls.crt" and "tls.key". */
+/* One of the two pairs of certificate and key in a Secret.  cert_name and
+ * key_name are their keys in the Secret's data: "ca.crt" and "ca.key", or
+ * "tls.crt" and "tls.key". */
 struct secret_pair {
 	const char *cert_name, *key_name;
 	const char *cert, *key; /* PEM */

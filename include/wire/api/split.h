@@ -19,9 +19,9 @@
  *                the items are the elements of "result" in "data"
  *
  * A body that is no list (a Status, plain text) ends up whole in the envelope,
- * and so does an "items" that is no array.  The splitter does not parse.  Items
- * and envelope may therefore be no JSON, and whoever decodes them has to expect
- * that.  A struct split is used by one thread at a time.
+ * and so does the value of an "items" that is no array.  The splitter does not
+ * parse.  Items and envelope may therefore be no JSON, and their decoders have
+ * to expect that.  A struct split is used by one thread at a time.
  */
 enum split_mode {
 	SPLIT_LIST,
@@ -49,7 +49,7 @@ void split_free(struct split *s);
 /* Takes the next bytes.  The items do not depend on how the stream is divided
  * into calls.  ERR_LIMIT: the envelope is larger than ENVELOPE_BYTES_MAX.
  * ERR_INPUT: a comma of the list has no item before or after it, or a '}' comes
- * where the list should end.  After an error only split_free may follow. */
+ * where the list should end.  After an error only split_free may be called. */
 int split_feed(struct split *s, const char *bytes, size_t n, struct err *e);
 
 /* Call this when the stream has ended.  It fails with ERR_CUT if the stream

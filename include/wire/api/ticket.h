@@ -21,9 +21,9 @@
 int ticket_decode(const char *bytes, size_t n, struct ticket *out,
 		  struct err *e);
 
-/* Decodes one watch line, like object_watch_decode.  Returns 0 also for
- * WATCH_ERROR, where *status_code and e are set and out is untouched.  Of a
- * BOOKMARK only out->rv is set. */
+/* Decodes one watch line, as object_watch_decode does.  For WATCH_BOOKMARK only
+ * out->rv is set.  For WATCH_ERROR it also returns 0; it sets *status_code and
+ * *e, and leaves *out untouched. */
 int ticket_watch_decode(const char *bytes, size_t n, enum watch_type *type,
 			struct ticket *out, int *status_code, struct err *e);
 
@@ -34,7 +34,8 @@ int ticket_watch_decode(const char *bytes, size_t n, enum watch_type *type,
  *	PATCH LEASE_ITEM_PATH	ticket_renew or ticket_replace, PATCH_MERGE_TYPE
  *	DELETE LEASE_ITEM_PATH	ticket_delete, application/json
  *
- * The last two fail with 409 if the object is not the one that was read.
+ * The PATCH and the DELETE fail with 409 if the object is not the one that was
+ * read.
  */
 struct ticket_draft {
 	const char *namespace_name, *name;
@@ -42,8 +43,8 @@ struct ticket_draft {
 	/* The patterns, separated by commas, or "" for all NodePools. */
 	const char *nodepools;
 	const char *reason; /* "" for none */
-	int64_t renewed_us; /* server_ms in microseconds */
-	int64_t lasts_ms;   /* whole seconds, at least one */
+	int64_t renewed_us; /* renewTime, as server time in microseconds */
+	int64_t lasts_ms;   /* in whole seconds, at least one second */
 };
 
 /* Enough for the body of each of these functions. */
@@ -54,8 +55,8 @@ struct ticket_draft {
 
 /* Appends the whole object as JSON. */
 void ticket_create(struct buf *b, const struct ticket_draft *d);
-/* Append a merge patch at resourceVersion rv.  ticket_renew changes the times
- * alone, and ticket_replace all that the draft has. */
+/* Append a merge patch at resourceVersion rv.  ticket_renew changes only the
+ * times, and ticket_replace changes everything that the draft has. */
 void ticket_renew(struct buf *b, const struct ticket_draft *d, const char *rv);
 void ticket_replace(struct buf *b, const struct ticket_draft *d,
 		    const char *rv);

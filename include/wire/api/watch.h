@@ -19,14 +19,14 @@ enum watch_type {
 	WATCH_MODIFIED,
 	WATCH_DELETED,
 	WATCH_BOOKMARK, /* only its resourceVersion is set */
-	/* status_code is the Status' code (0: none), and e has its message.
-	 * `decode` is not called. */
+	/* The line reports an error.  status_code is the code of its Status (0:
+	 * none), and e has the message.  `decode` is not called. */
 	WATCH_ERROR,
 };
 
 /* The members of a line that are read, for `keep` of watch_line_decode.
- * `object` is the table of the members of the line's object.  It has
- * WATCH_STATUS_KEEP, metadata with its resourceVersion, and whatever else
+ * `object` is the table of the members of the line's object.  That table must
+ * have WATCH_STATUS_KEEP, metadata with its resourceVersion, and whatever else
  * `decode` needs. */
 #define WATCH_LINE_KEEP(object)                                                \
 	{"type", NULL},                                                        \

@@ -61,8 +61,11 @@ void config_defaults(struct config *c);
 struct config_places {
 	const char *file; /* NULL if none */
 	struct {
-		struct yaml_place at; /* in the file; line 0: not there */
-		const char *flag;     /* a flag counts more than the file */
+		/* The key's place in the file; line 0: not there. */
+		struct yaml_place at;
+		/* The flag that set the key and so overrides the file, or
+		 * NULL. */
+		const char *flag;
 	} key[CONFIG_KEY_ROOM];
 };
 
@@ -102,10 +105,11 @@ bool syntax_subdomain(const char *s);
  * name of a NodePool, which is a DNS subdomain.  In doubt it returns true. */
 bool config_pattern_can_match(const char *s);
 
-/* config_validate checks what must hold between keys, and fails with ERR_INPUT.
- * If `places` (which may be NULL) has the place of one of the keys, the error
- * begins with it: "FILE:LINE:COL: KEY: …" or "--FLAG: KEY: …".  config_advise
- * warns of settings that are allowed, but have no effect or an unwanted one. */
+/* config_validate checks the rules between keys, and fails with ERR_INPUT if
+ * one is broken.  If `places` (which may be NULL) has the place of one of the
+ * keys, the error begins with it: "FILE:LINE:COL: KEY: …" or "--FLAG: KEY: …".
+ * config_advise warns of settings that are allowed, but have no effect or an
+ * unwanted one. */
 int config_validate(const struct config *c, const struct config_places *places,
 		    struct err *e);
 void config_advise(const struct config *c, config_warn *warn, void *ctx);

@@ -11,9 +11,9 @@
 
 /*
  * Decodes what `holderctl check` reads into the facts of core/doctor/judge.h,
- * and encodes what it sends.  Each decoder takes one item of a list or one
- * answer, and fails with ERR_INPUT or ERR_LIMIT.  The functions keep no state;
- * any thread may call them.
+ * and encodes what it sends.  Each decoder reads one item of a list or one
+ * answer.  On failure the code is ERR_INPUT or ERR_LIMIT.  The functions keep
+ * no state; any thread may call them.
  */
 
 /* Decodes a MutatingWebhookConfiguration.  Returns 1 if it has our webhook, 0
@@ -32,12 +32,12 @@ int facts_deployment_decode(const char *bytes, size_t n,
 			    struct deployment_facts *out, struct err *e);
 
 /* Sets all members of *out but nodepool and grace.  Returns 1 if the pod has
- * ended or is being deleted. */
+ * ended or is being deleted, 0 if not, and -1 on failure. */
 int facts_pod_decode(const char *bytes, size_t n, struct pod_facts *out,
 		     struct err *e);
 
-/* out->told[i] of facts_leader_decode is the value of this flag of
- * wire/config. */
+/* facts_leader_decode sets out->told[i] to the value that the leader has for
+ * the flag told_flags[i] (wire/config). */
 extern const char *const told_flags[TOLD_N];
 /* Decodes an answer of /status in JSON. */
 int facts_leader_decode(const char *bytes, size_t n, struct leader_facts *out,
@@ -46,13 +46,14 @@ int facts_leader_decode(const char *bytes, size_t n, struct leader_facts *out,
 /* What an answer of /status says of one ticket (docs/rules.md#tickets).  It is
  * for `holderctl hold`. */
 struct ticket_facts {
-	bool leads;	    /* the replica that answers is the leader */
-	bool observes;	    /* mode: observe, so nothing is held */
-	bool reads;	    /* the holder has tickets.namespace */
-	bool listed;	    /* it lists the ticket */
-	int64_t until_ms;   /* STAMP_NONE: the ticket does not hold */
+	bool leads;    /* the replica that answers is the leader */
+	bool observes; /* mode: observe, so nothing is held */
+	bool reads;    /* whether the holder has tickets.namespace */
+	bool listed;   /* whether its list of tickets has this one */
+	/* End of the ticket's hold; STAMP_NONE: it holds nothing. */
+	int64_t until_ms;
 	uint64_t nodepools; /* how many NodePools it holds */
-	char problem[160];  /* "" if there is none */
+	char problem[160];  /* why the ticket does not hold, or "" */
 };
 int facts_ticket_decode(const char *bytes, size_t n, const char *ticket,
 			struct ticket_facts *out, struct err *e);
@@ -66,9 +67,9 @@ int facts_service_decode(const char *bytes, size_t n,
 int facts_slice_decode(const char *bytes, size_t n, unsigned *ready,
 		       struct err *e);
 
-/* Decode a ValidatingAdmissionPolicy and its binding.  Each sets only those
- * members of *out that its object tells.  namespace_name is the namespace of
- * the holder, and hold_key is the key of its hold annotation. */
+/* Decode a ValidatingAdmissionPolicy and its binding.  Each function sets only
+ * the members of *out that its own object determines.  namespace_name is the
+ * namespace of the holder, and hold_key is the key of its hold annotation. */
 int facts_policy_decode(const char *bytes, size_t n, const char *namespace_name,
 			const char *hold_key, struct policy_facts *out,
 			struct err *e);
@@ -79,7 +80,8 @@ int facts_policy_binding_decode(const char *bytes, size_t n,
  * holder's pods. */
 int facts_budget_decode(const char *bytes, size_t n, bool *ours, struct err *e);
 
-/* What a Node or NodeClaim carries.  left[] has a meaning for Nodes only. */
+/* What `check` reads of a Node or NodeClaim.  left[] has a meaning for Nodes
+ * only. */
 struct carried {
 	char name[NAME_BYTES], nodepool[NODEPOOL_BYTES];
 	bool marked;
@@ -109,9 +111,9 @@ void facts_access_body(struct buf *b, const struct right *r,
 int facts_access_decode(const char *bytes, size_t n, bool *allowed,
 			struct err *e);
 
-/* Writes a Node or NodeClaim of NodePool n.  It is the body of a dry run: of a
- * POST to dry_run_paths[kind], which creates nothing.  DRY_RUN_BYTES are
- * enough. */
+/* Writes a Node or NodeClaim of NodePool n, as the body of a POST to
+ * dry_run_paths[kind].  The POST is a dry run, so it creates nothing.
+ * DRY_RUN_BYTES are enough. */
 extern const char *const dry_run_paths[KIND_COUNT];
 #define DRY_RUN_BYTES 4096
 void facts_dry_run_body(struct buf *b, enum kind kind,

@@ -25,18 +25,18 @@
 struct json;
 
 struct json_bounds {
-	unsigned depth_max;  /* nesting of arrays and objects */
-	unsigned values_max; /* of any kind; keys do not count */
-	bool nul_ok; /* \u0000 is allowed, and the string ends before it */
-	unsigned kept_values_max; /* values that json_pick keeps */
-	size_t kept_bytes_max;	  /* bytes of text that json_pick keeps */
+	unsigned depth_max;  /* maximum nesting of arrays and objects */
+	unsigned values_max; /* maximum number of values; keys do not count */
+	bool nul_ok;	     /* whether \u0000 is allowed; it ends its string */
+	unsigned kept_values_max; /* maximum number that json_pick keeps */
+	size_t kept_bytes_max;	  /* maximum bytes of text that it keeps */
 };
 extern const struct json_bounds json_bounds_default; /* those of limits.h */
 /* For objects that the API server stores.  Any annotation or message may
  * contain \u0000, and we have to read such objects, too. */
 extern const struct json_bounds json_bounds_stored;
-/* The same, but less is kept: at most JSON_SMALL_VALUES_MAX values and
- * JSON_SMALL_BYTES_MAX of text. */
+/* Like json_bounds_stored, but json_pick keeps at most JSON_SMALL_VALUES_MAX
+ * values and JSON_SMALL_BYTES_MAX of text. */
 extern const struct json_bounds json_bounds_small;
 
 /* Returns the root, which the caller frees with json_free, or NULL with *e set.
@@ -55,8 +55,8 @@ struct json_keep {
 };
 
 /* Like json_parse, but the tree has only the members that `keep` names.  All of
- * the text is checked.  A member whose key is written with an escape is kept as
- * well, because it may be one of those members. */
+ * the text is checked.  A member whose key is written with an escape is kept,
+ * too, because it may be one that `keep` names. */
 struct json *json_pick(const char *bytes, size_t n,
 		       const struct json_keep *keep,
 		       const struct json_bounds *bounds, struct err *e);

@@ -19,8 +19,8 @@ struct json_tally {
 	size_t bytes;  /* how many bytes were written to `out` */
 };
 
-/* Writes to `out` what `keep` names, or everything if `keep` is NULL.  That
- * takes at most n bytes, and at most bounds->kept_bytes_max.  Returns 0 with
+/* Writes to `out` what `keep` names, or everything if `keep` is NULL.  It
+ * writes at most n bytes, and at most bounds->kept_bytes_max.  Returns 0 with
  * *kept filled in, or -1: ERR_INPUT "not JSON: … at byte N", or ERR_LIMIT if
  * the text is beyond the bounds. */
 int json_scan(const char *bytes, size_t n, const struct json_bounds *bounds,

@@ -21,8 +21,8 @@
  */
 enum fact_kind {
 	FACT_CREATED,	 /* a NodeClaim was created: claim, pool, maker */
-	FACT_LAUNCHED,	 /* claim */
-	FACT_REGISTERED, /* claim, node */
+	FACT_LAUNCHED,	 /* the NodeClaim was launched: claim */
+	FACT_REGISTERED, /* its Node has registered: claim, node */
 	FACT_READY,	 /* the NodeClaim is Initialized: claim */
 	FACT_DECIDED,	 /* Karpenter disrupts machines: nodes, reason, … */
 	FACT_DELETING,	 /* the Node is being deleted: node, perhaps claim */
@@ -68,9 +68,12 @@ struct fact {
 	const char *reason; /* "drifted", "empty", "underutilized",
 				   "unhealthy", …: lower case */
 	long long pods;	    /* how many pods have to move, or -1 if unknown */
-	int64_t savings;    /* millionths of a dollar an hour; -1: unknown */
-	int64_t price;	    /* the price of one of the machines, in the same
-			       unit, or -1 if unknown */
+	/* What the decision saves, in millionths of a dollar an hour, or -1 if
+	 * unknown. */
+	int64_t savings;
+	/* The price of one of the machines, in millionths of a dollar an hour,
+	 * or -1 if unknown. */
+	int64_t price;
 	const struct fact_node *nodes;
 	size_t nodes_n;
 };
@@ -84,9 +87,9 @@ struct fact *fact_copy(const struct fact *f);
 /* Returns the size of that memory. */
 size_t fact_bytes(const struct fact *f);
 
-/* Compares facts for sorting: by time, then by kind, in the order in which the
- * kinds happen to one machine, then by what they say.  Returns 0 only for two
- * facts that say the same. */
+/* Compares facts for sorting: first by time, then by kind (in the order in
+ * which these things happen to one machine), then by all other members.
+ * Returns 0 only if all members are equal. */
 int fact_compare(const struct fact *a, const struct fact *b);
 
 /* Returns the name of the kind in the record: "created", "launched", ….

@@ -32,7 +32,7 @@ enum line_what {
 	/* An audit event without its object: at its level objects are not
 	 * logged, or the object was too large. */
 	LINE_BARE,
-	LINE_TEXT, /* zap's text format */
+	LINE_TEXT, /* a line in zap's text format, which we do not read */
 	/* Not JSON, or beyond the bounds of limits.h, or memory is short. */
 	LINE_BROKEN,
 	LINE_UNTIL,   /* the end of a record */

@@ -15,10 +15,10 @@
  * known when all series have come.  A gauge with the age of each Node tells
  * which Nodes existed, and when each of them came and went.  Counters tell how
  * many NodeClaims of a NodePool were created and disrupted, and why, but not
- * which.  So each of these counts is assigned to the Nodes that came or went
- * next.  No metric names a NodeClaim, so each gets the name of its Node.  The
- * price of a Node is the cost of its NodePool divided by the number of Nodes in
- * it.
+ * which NodeClaims they were.  So each step of a counter is assigned to the
+ * Nodes that came or went next.  No metric names a NodeClaim, so each gets the
+ * name of its Node.  The price of a Node is the cost of its NodePool divided by
+ * the number of Nodes in it.
  *
  * One answer may not cover the whole time.  Pass several answers in order of
  * time; they count as one, and a sample that comes twice counts once.  Not
@@ -38,10 +38,10 @@ struct matrix_sums {
 	/* The first and the last time of a sample of ages or counters, or
 	 * STAMP_NONE if there is none. */
 	int64_t from_ms, to_ms;
-	int64_t step_ms; /* the time between two samples, which limits
-				   how exact all times are; 0: no series has
-				   two */
-	uint64_t lost;	 /* number of disruptions that fit no Node */
+	/* The time between two samples, which limits how exact all times are;
+	 * 0: no series has two samples. */
+	int64_t step_ms;
+	uint64_t lost; /* number of disruptions that fit no Node */
 };
 /* Call this when all series have come.  It calls fn for each fact, in any
  * order; the fact is valid during the call.  Returns -1 if fn fails, or if
@@ -53,8 +53,9 @@ int matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
  * answer, or from the envelope that split_envelope returns. */
 #define MATRIX_TEXT_BYTES 160
 struct matrix_answer {
-	/* The answer is no error, and that of a range query, or of a query for
-	 * one moment whose expression is a vector. */
+	/* Whether the answer is that of a range query, and whether it is that
+	 * of a query for one moment whose result is a vector.  Both are false
+	 * for an error. */
 	bool matrix, vector;
 	uint64_t warnings; /* how many warnings came; with one, the answer may
 			      be partial */
@@ -70,9 +71,9 @@ struct matrix_asked {
 	char warning[MATRIX_TEXT_BYTES]; /* the first warning, or "" if none */
 };
 /* A matrix_ask_fn asks a Prometheus for the series (src/tools/prometheus).  It
- * calls fn for each, in the order in which matrix_series takes them; bytes are
- * NULL for a series that is too large.  It returns -1 with *e set if fn fails,
- * or if it cannot get an answer. */
+ * calls fn for each series, in the order in which matrix_series needs them;
+ * bytes are NULL for a series that is too large.  It returns -1 with *e set if
+ * fn fails, or if it cannot get an answer. */
 typedef int matrix_item_fn(void *to, const char *bytes, size_t n,
 			   struct err *e);
 typedef int matrix_ask_fn(void *ctx, matrix_item_fn *fn, void *to,

@@ -14,7 +14,8 @@
 #define RECORD_VERSION "karpenter-node-holder.io/record/v1"
 
 void record_head(struct buf *b);
-/* Writes the end line, which says that nothing else happened until until_ms. */
+/* Writes the end line, which says that the record has everything that happened
+ * before until_ms. */
 void record_end(struct buf *b, int64_t until_ms);
 void record_write(struct buf *b, const struct fact *f);
 

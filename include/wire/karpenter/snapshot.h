@@ -14,9 +14,9 @@
  * NodeClaim tells when it was created, launched, registered and ready, and
  * whether it is being deleted.  Karpenter's Events on NodeClaims tell which
  * claims were disrupted (DisruptionTerminating), and which replace others
- * (DisruptionLaunching).  The latter becomes a second FACT_CREATED of the
- * claim, which says who made it.  The functions keep no state; any thread may
- * call them.
+ * (DisruptionLaunching).  Of the latter Event we make a second FACT_CREATED,
+ * which says who created the claim.  The functions keep no state; any thread
+ * may call them.
  */
 typedef int snapshot_fn(void *ctx, const struct fact *f, struct err *e);
 
@@ -34,8 +34,8 @@ enum snapshot_what snapshot_item(const char *bytes, size_t n, const char *kind,
 				 snapshot_fn *fn, void *ctx, struct err *e);
 
 /* Like snapshot_item, for an item that is parsed already.  snapshot_keep names
- * the members that it reads, and those that a line of a watch needs besides
- * (wire/api/watch). */
+ * the members that it reads, and those that wire/api/watch needs to read a line
+ * of a watch. */
 extern const struct json_keep snapshot_keep[];
 enum snapshot_what snapshot_object(const struct json *object, const char *kind,
 				   snapshot_fn *fn, void *ctx, struct err *e);

@@ -10,8 +10,8 @@
 
 /*
  * Remembers which facts about which NodeClaims have been told, so that each is
- * told only once.  This is needed because lists, watches and audit logs show
- * the same objects again and again.
+ * told only once.  Lists, watches and audit logs show the same objects again
+ * and again.
  *
  * The command `record` lists all NodeClaims, and those that a list does not
  * show are gone.  The last RECORD_GONE_MAX claims that are gone are remembered,
@@ -20,21 +20,21 @@
  */
 struct told_claim {
 	char *name, *node;
-	uint32_t facts;	  /* a bit for each kind of fact */
+	uint32_t facts;	  /* which kinds of facts were told; a bit for each */
 	bool replacement; /* Whether the claim's maker has been told. */
 	bool gone;
-	/* The number (told.list) of the list that had begun last when the claim
-	 * was shown.  0: the place is free. */
+	/* The value of told.list when the claim was last shown.  0: the place
+	 * is free. */
 	uint32_t list;
 	uint32_t next;	    /* in a free place: the next free place, or NO_ID */
-	int64_t created_ms; /* STAMP_NONE if not told */
+	int64_t created_ms; /* when it was created; STAMP_NONE: not told */
 	int64_t last_ms;    /* the time of the latest fact about the claim */
 };
 
 struct told {
 	struct told_claim *at;
-	/* The number of places, how many of them were ever used, and how many
-	 * lists have begun. */
+	/* max: the number of places.  top: how many of them were ever used.
+	 * list: how many lists have begun. */
 	uint32_t max, top, list;
 	uint32_t free; /* the first free place below top, or NO_ID if none */
 	/* A ring of the latest claims that are gone.  NO_ID: the place is free.

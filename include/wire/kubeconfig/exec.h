@@ -54,8 +54,9 @@ void exec_info(struct buf *b, const struct exec *x,
 bool exec_token_is_printable(const char *s);
 
 struct exec_credential {
-	char *token;	    /* owned */
-	int64_t expires_ms; /* since 1970, or STAMP_NONE if not said */
+	char *token; /* owned */
+	/* When the token expires, in ms since 1970; STAMP_NONE: not said. */
+	int64_t expires_ms;
 };
 /* Wipes the token and frees it. */
 void exec_credential_done(struct exec_credential *c);

@@ -25,11 +25,11 @@ struct metrics_gauges {
 	/* Number of objects that are held because of a hold-until.  With
 	 * MODE_OBSERVE, the number that would be held. */
 	uint32_t by_hand[KIND_COUNT];
-	int64_t cert_not_after_ms; /* 0 if no certificate */
+	int64_t cert_not_after_ms; /* its expiry; 0: no certificate */
 	bool leads;
 	const char *lease_name;
 	const char *version;
-	const char *cluster_scope; /* label of the scope with the name "" */
+	const char *cluster_scope; /* label of the scope whose name is "" */
 	uint64_t log_dropped;	   /* how many log lines were dropped */
 	struct metrics_process process;
 };

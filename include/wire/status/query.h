@@ -16,7 +16,7 @@
 /* A parameter that the path accepts. */
 struct query_param {
 	const char *key;
-	char *out; /* its value, decoded; the caller's storage */
+	char *out; /* where its decoded value goes; the caller's memory */
 	size_t cap;
 	bool found;
 };
@@ -24,8 +24,8 @@ struct query_param {
 /* Reads a query such as "a=1&b=2", without its '?', into the n parameters.  %XX
  * is decoded, and '+' stands for itself.  The parameter `timeout`, which
  * kubectl may add, is ignored.  Returns -1 with a sentence that says what was
- * expected if the query has another parameter, a parameter twice, one without a
- * value, one whose value is too long, or a bad %XX. */
+ * expected if the query has an unknown parameter, has a parameter twice, or has
+ * one without a value, or if a value is too long or has a bad %XX. */
 int query_read(const char *query, struct query_param *params, size_t n,
 	       struct err *e);
 

@@ -72,7 +72,8 @@ struct status_head {
 	int64_t cert_not_after_ms; /* when the certificate expires; 0: none is
 				      served */
 	bool cert_valid;
-	/* Beginning of the key identifier of the certificate's signer, or 0. */
+	/* First 8 bytes of the key identifier of the CA that signed the
+	 * certificate; 0: unknown. */
 	uint64_t cert_authority;
 	struct status_admissions admissions;
 	const struct rules *rules;

@@ -38,8 +38,8 @@ bool yaml_is_null(const struct yaml *v); /* null, ~ or no text at all */
 const struct yaml *yaml_member(const struct yaml *map, const char *key);
 const struct yaml *yaml_first(const struct yaml *map_or_list);
 const struct yaml *yaml_next(const struct yaml *value);
-const char *yaml_key(const struct yaml *member); /* of a map's member;
-							   otherwise NULL */
+/* Returns the key of a member of a map, or NULL for any other value. */
+const char *yaml_key(const struct yaml *member);
 
 /* Returns the text of a scalar, without quotes and escapes, or NULL if v is no
  * scalar.  The text contains no NUL. */
@@ -57,7 +57,7 @@ const char *yaml_string(const struct yaml *v);
 
 /* The place of a value. */
 struct yaml_place {
-	size_t line, col; /* from 1 */
+	size_t line, col; /* counted from 1 */
 };
 struct yaml_place yaml_at(const struct yaml *v);
 

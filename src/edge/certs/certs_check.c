@@ -266,8 +266,8 @@ write_serial(X509 *x, char *out, size_t cap)
 }
 
 /* Returns the key identifier of the CA that has signed x, or 0 if it is not
- * known.  A self-signed certificate may lack the authority key identifier; its
- * own subject key identifier is then taken. */
+ * known.  A self-signed certificate may lack the authority key identifier.  In
+ * this case its own subject key identifier is returned. */
 static uint64_t
 authority_of(X509 *x)
 {

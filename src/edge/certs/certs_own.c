@@ -236,8 +236,8 @@ certs_own_leaf(const char *ca_cert, const char *ca_key,
 
 #define BEGIN "-----BEGIN CERTIFICATE-----"
 
-/* Returns where the next PEM certificate begins, from `at` on, or the end of
- * the text. */
+/* Returns where the first PEM certificate at or after `at` begins, or the end
+ * of the text. */
 static const char *
 block(const char *pem, const char *at)
 {
@@ -269,8 +269,8 @@ known(const struct renewal_cert *at, unsigned n, const struct renewal_cert *c)
 	return false;
 }
 
-/* Adds a certificate.  If the array is full, the oldest of all certificates is
- * left out, and the function returns false. */
+/* Adds a certificate.  If the array is full, it leaves out the oldest of all
+ * certificates, which may be the new one, and returns false. */
 static bool
 add(struct renewal_cert *at, unsigned *n, const struct renewal_cert *c)
 {

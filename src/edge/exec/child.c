@@ -91,9 +91,10 @@ next_signal(const sigset_t *set, int64_t ms, siginfo_t *info)
 	return sig > 0 ? sig : 0;
 }
 
-/* The kernel sends the signals of a terminal to the whole process group, so the
- * command got such a signal as well.  A second one would make many programs end
- * at once, without cleaning up. */
+/* Passes a signal on to the command, unless the kernel or the command has sent
+ * it.  The kernel sends the signals of a terminal to the whole process group,
+ * so the command got such a signal already.  A second one would make many
+ * programs end at once, without cleaning up. */
 static void
 pass_on(const struct child *c, int sig, const siginfo_t *info)
 {
@@ -110,8 +111,8 @@ is_over(struct child *c)
 	if (c->ended || waitpid(c->pid, &c->status, WNOHANG) != c->pid)
 		return c->ended;
 	c->ended = true;
-	/* What came for the command must not end what the caller has still to
-	 * do. */
+	/* Discard the signals that came for the command.  They must not end
+	 * this process, whose caller still has work to do. */
 	signals_fill(&set);
 	while (next_signal(&set, 0, &info) != 0)
 		;

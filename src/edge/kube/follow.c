@@ -15,7 +15,8 @@
  * of a list, or a watch until its end.  A reply is split into items or lines
  * (wire/api/split), which go to the caller's functions.  Only an item or line
  * that is not complete yet is kept.  Each end of a page or of a watch is
- * reported to reflect once, unless we have cut the call ourselves.
+ * reported to reflect once, unless follow_restart or follow_cancel has cut the
+ * call.
  *
  * One thread calls follow_step.  Other threads may call follow_restart and
  * follow_cancel, which set a flag and wake the stream.  A watch is `in_doubt`
@@ -220,7 +221,8 @@ watch_done(struct follow *f, int rc, const struct kube_reply *r,
 					    rc == 0 ? r->retry_after_ms : -1};
 	char text[ANSWER_TEXT];
 
-	/* We have cut the call, so there is no failure to back off from. */
+	/* follow_restart or follow_cancel has cut the call, so there is no
+	 * failure to back off from. */
 	if (e->code == ERR_CANCELLED)
 		return;
 	f->in_doubt = r->status == 200 && !f->brought &&

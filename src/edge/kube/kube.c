@@ -246,7 +246,7 @@ verify_fault(const struct kube_call *c)
 {
 	if (strstr(c->detail, "subject name") != NULL)
 		return FAULT_NAME;
-	/* libcurl uses exactly this text for the server's alert that our
+	/* libcurl has exactly this text if the server's alert says that our
 	 * certificate has expired.  In all other cases its text has the word
 	 * "problem". */
 	if (strcmp(c->detail, "SSL certificate verification failed") == 0)
@@ -324,9 +324,10 @@ ended(struct kube_call *c, CURLcode code)
 
 /* --- a lane --------------------------------------------------------------- */
 
-/* libcurl tells us which sockets it waits for, and until when.  The work of a
- * lane thus depends on the number of events.  curl_multi_perform and
- * curl_multi_poll would look at every call in flight each time. */
+/* libcurl tells us which sockets it waits for, and until when.  A lane's work
+ * thus grows with the number of events.  With curl_multi_perform and
+ * curl_multi_poll it would grow with the number of calls in flight, because
+ * these functions look at every call each time. */
 
 /* Adds the socket to the epoll, or changes its events if it is there already.
  * The kernel removes a socket from the epoll when it is closed. */

@@ -41,7 +41,7 @@ struct kube_call {
 	char *lines[KUBE_LINES]; /* Lines of the request's head. */
 	unsigned lines_n, lines_fixed;
 	enum rest_method method;
-	uint64_t tag; /* The caller's mark. */
+	uint64_t tag; /* the caller's number for the call (kube_lanes_start) */
 
 	int64_t timeout_ms, silent_ms, gather_ms, fence_ms;
 	/* Boot time in ms of the start and of the last byte. */
@@ -102,7 +102,8 @@ struct kube_lane {
 	int poll_fd, wake_fd;
 	/* Boot time of libcurl's next timer, or INT64_MAX. */
 	int64_t due_ms;
-	/* The maximum number of connections, and the calls in flight. */
+	/* The maximum number of connections, and the number of calls in
+	 * flight. */
 	unsigned connections, active;
 	/* Whether a call got a 401 since the connections were opened. */
 	bool refused;

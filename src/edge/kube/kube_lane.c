@@ -75,8 +75,8 @@ kube_lane_start(struct kube_lane *l, struct kube_call *c, struct kube_token *t,
 	return 0;
 }
 
-/* Waits until fd is readable, for wait_ms at most.  Takes a wake-up if there
- * was one, and returns whether there was. */
+/* Waits until fd is readable, for wait_ms at most.  Returns whether there was a
+ * wake-up, and clears it. */
 static bool
 await(const struct kube_lane *l, int fd, int64_t wait_ms)
 {

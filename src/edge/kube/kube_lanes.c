@@ -128,8 +128,8 @@ next_ms(const struct kube_lanes *p, int64_t at_ms)
 	return at_ms;
 }
 
-/* Closes idle connections and returns memory to the kernel.  64 TLS connections
- * take 4 MB of heap, and hours may pass between bursts. */
+/* Closes idle connections and returns memory to the kernel.  This pays because
+ * 64 TLS connections need 4 MB of heap, and hours may pass between bursts. */
 static void
 rest(struct kube_lanes *p)
 {

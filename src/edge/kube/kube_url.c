@@ -95,7 +95,7 @@ is_loopback(const struct pieces *p)
 		(int)strspn(h, "0123456789.") >= n);
 }
 
-/* Returns host:port as it stands in a URL. */
+/* Returns HOST:PORT, with an IPv6 address in brackets. */
 static char *
 authority(const char *host, int host_len, bool bracketed,
 	  const struct pieces *p)

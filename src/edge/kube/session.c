@@ -12,7 +12,7 @@
 /*
  * The calls that a command makes on one thread.  Whenever a command waits, it
  * calls session_turn, which lets the caller do what is due (such as renewing
- * the Lease), writes waiting output, and takes the next reply.  session_turn
+ * the Lease), writes waiting output, and gets the next reply.  session_turn
  * never sleeps longer than SESSION_LOOK_MS, so that a signal, or the end of the
  * session's time, is noticed soon.
  *

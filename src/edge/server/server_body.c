@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_BYTES ((size_t)4096) /* first room of a body */
+/* Least memory of a body, unless its whole length is known and smaller. */
+#define FIRST_BYTES ((size_t)4096)
 
 static bool
 share_take(_Atomic size_t *held, size_t n, size_t max)
@@ -17,8 +18,8 @@ share_take(_Atomic size_t *held, size_t n, size_t max)
 	return false;
 }
 
-/* Returns how many bytes of the big bodies' share a body with this room
- * uses. */
+/* Returns how many bytes a body with this room takes from the share of the big
+ * bodies. */
 static size_t
 big_share(const struct budget *g, size_t cap)
 {

@@ -6,9 +6,10 @@
  * extend it.
  *
  * The serving threads set the deadline with an atomic store, so a request takes
- * no lock for it.  The reaper thread looks at all connections every tick and
- * shuts down the sockets that are late.  The thread that serves such a socket
- * then reads the end of the stream and closes the socket.
+ * no lock for it.  At every tick the reaper thread checks all connections, and
+ * shuts down the sockets of those that are past their deadline.  The serving
+ * thread of such a socket then reads the end of the stream and closes the
+ * socket.
  */
 #include "server_conn.h"
 
@@ -46,8 +47,8 @@ deadline(const struct conn *c)
 	return atomic_load_explicit(&c->deadline_ms, memory_order_relaxed);
 }
 
-/* Notes that HTTP has made progress.  The TLS library passes on data only
- * between TLS messages, so it no longer keeps any byte that came earlier. */
+/* Notes that HTTP has made progress.  The TLS library passes on data only when
+ * it has no incomplete TLS message, so it keeps no byte that came before. */
 static void
 progress(struct conn *c)
 {
@@ -296,7 +297,8 @@ conns_add(struct conns *t, int fd)
 	conn_expect(c, CONN_HEAD);
 	pthread_mutex_lock(&t->lock);
 	/* In a burst, even the oldest connection may be too young to have been
-	 * served.  It is spared while places are free. */
+	 * served.  So while places are free, it is shut down only if it has
+	 * waited for SERVER_FRESH_MS. */
 	if (is_crowded(t))
 		shut_oldest(t, taken(t) < atomic_load(&t->max) ? SERVER_FRESH_MS
 							       : 0);
@@ -436,8 +438,8 @@ reap(struct conns *t, int64_t now_ms, unsigned late[CONN_WAITS])
 }
 
 /* Shuts down connections if the bound on them has been lowered.  Each tick
- * takes at most SHED_A_TICK of them, because the lock is held meanwhile, and
- * must not be held for long. */
+ * takes at most SHED_A_TICK of them, because it holds the lock while it does
+ * so, and the lock must not be held for long. */
 static void
 shed(struct conns *t)
 {
@@ -463,8 +465,9 @@ tell_late(const struct conns *t, const unsigned late[CONN_WAITS])
 		t->reaped(t->ctx, sum);
 }
 
-/* Returns memory to the kernel when SERVER_TRIM connections fewer are open than
- * at the peak since the last time.  This takes about 15 ms. */
+/* Returns memory to the kernel when the number of open connections has fallen
+ * by SERVER_TRIM from its maximum since memory was last returned.  This takes
+ * about 15 ms. */
 static void
 give_back(struct conns *t)
 {

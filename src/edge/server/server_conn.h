@@ -57,7 +57,7 @@ struct conn {
 	 * they are counted from the beginning of the handshake. */
 	size_t silent;
 	unsigned records;
-	_Atomic size_t room; /* Room of the arriving body, or 0. */
+	_Atomic size_t room; /* memory that the arriving body has, or 0 */
 	/* Whether a reply is being sent that conns_cut_unread may cut. */
 	_Atomic bool unread;
 	struct tls_credentials *pair; /* NULL before the handshake */
@@ -67,7 +67,7 @@ struct conn {
 struct conns {
 	pthread_mutex_t lock;
 	pthread_t reaper;
-	int stop_fd;	  /* eventfd */
+	int stop_fd;	  /* an eventfd that makes the reaper stop */
 	struct conn **at; /* Indexed by descriptor. */
 	int slots;
 	struct tls_credentials *current;
@@ -113,7 +113,7 @@ struct conn *conns_add(struct conns *t, int fd);
 void conn_drop(struct conn *c);
 
 /* Sets what c waits for from now on, and its deadline.  Only the thread that
- * serves c calls these four functions. */
+ * serves c calls this function and the next three. */
 void conn_expect(struct conn *c, enum conn_wait wait);
 /* Call this when the handshake is done.  From then on c has the time of an idle
  * connection until its first request line comes.  An API server opens more
@@ -125,21 +125,22 @@ void conn_greeted(struct conn *c);
  * TLS library may keep for c.  The count starts at the handshake, and again
  * whenever HTTP makes progress (conn_expect, conn_head_begun, conn_body). */
 bool conn_pulled(struct conn *c, size_t n, bool begins);
-/* Call this when the request line has come.  The head then gets the time of a
- * head instead of an idle connection's.  A deadline that is earlier stays. */
+/* Call this when the request line has come.  c then gets the deadline of
+ * CONN_HEAD, unless its present deadline is earlier. */
 void conn_head_begun(struct conn *c);
 
-/* Call this when a piece of a body has come on c.  `room` is the room of the
- * body.  If other bodies have more room than `above`, it shuts down the
- * connection of the body that has kept the most room for the longest time (the
- * largest product of the two).  If `above` is SIZE_MAX, it shuts down none. */
+/* Call this when a piece of a body has come on c.  `room` is the memory that
+ * this body has.  If other bodies have more than `above`, the function shuts
+ * down the connection of one of them: the one whose product of memory and time
+ * is largest.  If `above` is SIZE_MAX, it shuts down none. */
 void conn_body(struct conn *c, size_t room, size_t above);
 
 /* Sets whether c is being sent a reply that conns_cut_unread may cut.  Only the
  * thread that serves c calls it. */
 void conn_unread(struct conn *c, bool unread);
-/* Shuts down the connection that has left such a reply unread for longest.  It
- * does nothing if a connection with such a reply is shut down already. */
+/* Shuts down the connection whose reply, marked by conn_unread, has been unread
+ * for longest.  It does nothing if a connection with such a reply is shut down
+ * already. */
 void conns_cut_unread(struct conns *t);
 
 /* Takes ownership of p as the pair for new handshakes. */

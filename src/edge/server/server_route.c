@@ -10,8 +10,8 @@
 
 #define HOST_BYTES 256
 
-/* Returns whether s is a token (RFC 9110 §5.6.2).  libmicrohttpd keeps blanks
- * before the colon as a part of the name, so we would not recognize
+/* Returns whether s is a token (RFC 9110 §5.6.2).  libmicrohttpd takes blanks
+ * before the colon as a part of the name.  So we would not recognize
  * "Transfer-Encoding :", but a proxy might. */
 static bool
 is_token(const char *s)
@@ -64,8 +64,9 @@ route_head_fault(const struct head *h)
 	return NULL;
 }
 
-/* The last label decides.  In an IPv4 address it is a number, which it never is
- * in a domain.  A name with only one label has no dot and is safe. */
+/* The last label of the host's name decides.  In an IPv4 address it is a
+ * number, and in a domain name it never is.  A name with only one label has no
+ * dot and is safe. */
 bool
 route_head_is_rebound(const struct head *h)
 {

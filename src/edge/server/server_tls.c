@@ -164,9 +164,9 @@ tls_certificate_callback(void)
 /* A pull function of GnuTLS.  GnuTLS asks for the five bytes that begin a
  * record, and then for the rest of the record.  It keeps the parts of a message
  * until the message is whole: up to 180 KiB for a ClientHello, and up to 16 MiB
- * for a message after the handshake of TLS 1.3.  Each empty part takes a buffer
- * for a whole record.  GnuTLS bounds only whole messages, so this function
- * bounds the bytes. */
+ * for a message after the handshake of TLS 1.3.  Even for an empty part it
+ * allocates a buffer for a whole record.  GnuTLS bounds only whole messages, so
+ * this function bounds the bytes. */
 static ssize_t
 pull(gnutls_transport_ptr_t ptr, void *bytes, size_t n)
 {

@@ -130,7 +130,7 @@ has_unregistered_taint(const struct json *object)
 	return false;
 }
 
-/* Is the value a map, or unset? */
+/* Returns whether the value is a map, or unset. */
 static bool
 is_map(const struct json *v)
 {
@@ -214,8 +214,8 @@ object_read(const struct json *object, const struct hold_key *today,
 	return 0;
 }
 
-/* Reads the name.  The API server may not have named the object yet
- * (generateName).  Then request.name is empty, and metadata.name counts if
+/* Reads the name.  If the API server has not named the object yet
+ * (generateName), request.name is empty.  In this case metadata.name counts if
  * there is one. */
 static void
 name_read(const struct json *request, char out[NAME_BYTES])

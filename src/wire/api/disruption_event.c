@@ -39,8 +39,8 @@ reason_read(const char *message, struct disruption_event *s)
 		(void)str_copy(s->reason, sizeof(s->reason), "unknown");
 }
 
-/* Reads which NodeClaim the Event is about.  Only the UID identifies it; a text
- * that cannot be a UID identifies none. */
+/* Reads which NodeClaim the Event is about.  Only the UID identifies the claim,
+ * so a text that cannot be a UID identifies none. */
 static bool
 claim_read(const struct json *ref, struct disruption_event *s)
 {

@@ -6,9 +6,9 @@
 #include "core/base/utf8.h"
 #include "wire/json/json_printf.h"
 
-/* Cuts s to whole characters of cap - 1 bytes at most.  kubectl prints the text
- * as it is, so a character that could control a terminal becomes '?'.  The text
- * must not get longer, because Kubernetes limits its bytes. */
+/* Cuts s after a whole character, to at most cap - 1 bytes.  kubectl prints the
+ * text as it is, so a character that could control a terminal becomes '?'.  The
+ * text must not get longer, because Kubernetes limits its bytes. */
 static const char *
 shown(const char *s, size_t cap, char *out)
 {
@@ -23,9 +23,9 @@ is_alnum(char c)
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* Returns whether the name is a DNS-1123 subdomain, as that of every NodePool
- * is.  The Event's name begins with this name, and the API server refuses a bad
- * one. */
+/* Returns whether the name is a DNS-1123 subdomain, as every NodePool's name
+ * is. The Event's name begins with the NodePool's name, and the API server
+ * refuses a bad name. */
 static bool
 is_name(const char *s)
 {

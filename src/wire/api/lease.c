@@ -60,8 +60,8 @@ int_read(const struct json *spec, const char *key, int32_t *out, struct err *e)
 	return 0;
 }
 
-/* Reads the holder's name.  That of another holder may have any length.  If it
- * does not fit, it is cut at a whole character, and holder_cut says so. */
+/* Reads the holder's name.  The name of another holder may have any length.  If
+ * it does not fit, it is cut at a whole character, and holder_cut is set. */
 static int
 holder_read(const struct json *spec, struct lease_record *r, struct err *e)
 {

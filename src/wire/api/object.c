@@ -177,8 +177,8 @@ terminates_first(const struct json *reason, bool reserved)
 			    json_says(reason, "reason", "Unhealthy"));
 }
 
-/* Reads a condition.  *rebooted_ms is when Rebooting became False; Initialized
- * becomes True some time after that (sigs.k8s.io/karpenter
+/* Reads a condition.  Sets *rebooted_ms to when the condition Rebooting became
+ * False; Initialized becomes True some time after that (sigs.k8s.io/karpenter
  * pkg/controllers/nodeclaim/reboot).  As long as a machine has never been
  * ready, the time of its Initialized is that of the NodeClaim's creation, even
  * during a reboot. */
@@ -410,7 +410,7 @@ object_list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 
 /* --- who wrote the hold --------------------------------------------------- */
 
-/* The managers that are no persons.  If an object has more than ten entries,
+/* Field managers that are not persons.  If an object has more than ten entries,
  * the API server merges the oldest ones into "ancient-changes", whose writer
  * may be anybody. */
 static const char *const no_persons[] = {"karpenter-node-holder", "karpenter",

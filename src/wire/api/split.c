@@ -9,7 +9,7 @@
 #include "wire/json/json_text.h"
 
 /*
- * The splitter looks at each byte once, in whatever pieces the stream comes.
+ * The splitter reads each byte once, however the stream is divided into pieces.
  * Lines are found by memchr.  In a list the splitter is at one of three places:
  * in the envelope, between two items, or in an item.  In an item it follows
  * only strings and the depth of brackets, because the decoder of the item
@@ -22,8 +22,8 @@
  * to the envelope.
  */
 
-#define ITEM_ROOM                                                              \
-	(64u << 10) /* a larger buffer is not kept for the next item */
+/* A buffer that is larger than this is not kept for the next item. */
+#define ITEM_ROOM (64u << 10)
 
 struct bytes {
 	char *data;
@@ -50,15 +50,17 @@ struct split {
 	struct bytes envelope;
 	enum place place;
 	bool in_string, escaped;
-	unsigned depth; /* in the envelope, or in the item */
+	/* How deep the brackets are in the envelope or, while in an item, in
+	 * the item. */
+	unsigned depth;
 
-	/* These are for the part of the envelope at depth `level`. */
+	/* The next three are used in the envelope at depth `level`. */
 	bool wants_key; /* Whether the next string is a key. */
 	/* How many bytes of the name the key has matched; -1: other key. */
 	int matched;
 	bool items_next; /* Whether the key `name` and its ':' have come. */
 
-	/* These are for the place between the items. */
+	/* The next two are used between items. */
 	bool wants_item; /* Whether a comma has come, so an item must follow. */
 	bool had_item;	 /* Whether an item has come since the last comma. */
 };
@@ -325,7 +327,8 @@ envelope_top_byte(struct split *s, char c)
 	}
 }
 
-/* Returns true if c opens the array of items. */
+/* Takes one byte of the envelope.  Returns true if it opens the array of
+ * items. */
 static bool
 envelope_byte(struct split *s, char c)
 {

@@ -12,7 +12,8 @@
 /*
  * Reads the configuration from a file and from the environment.  The table of
  * keys (config_keys.c) says which keys there are and how each value is written.
- * So the code here knows no single key but those that the environment may set.
+ * The code here therefore names no key, except those that the environment may
+ * set.
  *
  * config_file walks the tree of the YAML file.  Each key at the top is either a
  * key of the table or a section, whose members are keys of the table.
@@ -63,8 +64,9 @@ unquoted(const struct yaml *v, const char *path, struct err *e)
 			 yaml_show(yaml_text(v), shown));
 }
 
-/* Returns whether the value must not be in quotes: a number in quotes is text.
- * A share such as 2% is text anyway. */
+/* Returns whether the value must be without quotes, because YAML reads a number
+ * or a boolean in quotes as a string.  A share such as 2% is a string even
+ * without quotes. */
 static bool
 must_be_plain(const struct config_key *k, const char *text)
 {
@@ -305,9 +307,9 @@ env_hold_duration(struct config *c, const char *value, struct err *e)
 	return 0;
 }
 
-/* Takes the container's memory limit, which comes from the downward API.  A
+/* Reads the container's memory limit, which comes from the downward API.  A
  * limit that is too small only causes a warning, because a small cluster needs
- * less. */
+ * less memory. */
 static int
 env_memory_limit(struct config *c, const char *value, config_warn *warn,
 		 void *ctx, struct err *e)

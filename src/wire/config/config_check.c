@@ -56,11 +56,12 @@ conflict(const struct config_places *places, const char *path, const char *at,
 	return -1;
 }
 
-/* A duration that must be longer than another, or than a constant. */
+/* A duration that must be longer than that of another key, or than a
+ * constant. */
 struct exceeds {
 	const char *path;
 	int64_t ms;
-	const char *words, *other; /* other NULL: a constant */
+	const char *words, *other; /* other: the other key, or NULL */
 	int64_t least_ms;
 };
 

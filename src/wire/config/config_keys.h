@@ -8,7 +8,9 @@
 
 #include "wire/config/config.h"
 
-/* The table of keys, shared by the files that make up wire/config. */
+/* The table of keys, shared by the files that make up wire/config.  The
+ * comments on the types name the C type of the field or, for strings, what is
+ * allowed. */
 
 enum config_type {
 	TYPE_DURATION, /* int64_t, ms */
@@ -32,7 +34,8 @@ struct config_key {
 	const char *path; /* "webhook.certFile" */
 	const char *flag; /* "webhook-cert-file", or NULL if none */
 	enum config_type type;
-	size_t offset, bytes; /* in struct config, or CONFIG_UNSTORED */
+	/* Of the field in struct config; else CONFIG_UNSTORED. */
+	size_t offset, bytes;
 	/* The default as text; for a list, its only element. */
 	const char *def;
 	/* The feature is for a later version: config_value_set accepts only the

@@ -11,8 +11,8 @@
  * a-z and 0-9 and, between these, '-'.
  *
  * We read the pattern one element at a time (a character, '?', '*' or a bracket
- * expression).  After each element we keep the set of states in which a name
- * may be that matches so far.  fnmatch decides which characters an element
+ * expression).  After each element we keep the set of states in which the
+ * names that match so far may be.  fnmatch decides which characters an element
  * matches; the code here decides only where an element ends.  If C libraries
  * disagree about that, the answer is yes, because refusing a good pattern is
  * worse than accepting a useless one.
@@ -62,7 +62,8 @@ bracket_bytes(const char *p)
 	size_t i = p[1] == '!' || p[1] == '^' ? 2 : 1, class;
 
 	if (p[i] == ']' && p[1] == '^')
-		return 0; /* Where '^' does not mean "not", ']' ends it. */
+		/* Where '^' does not mean "not", this ']' is the end. */
+		return 0;
 	i += p[i] == ']';
 	for (; p[i] != '\0' && p[i] != ']'; i++) {
 		if (p[i] == '\\')
@@ -86,8 +87,8 @@ element_bytes(const char *p)
 	return *p == '\\' && p[1] != '\0' ? 2 : 1;
 }
 
-/* Returns the states in which a name may be after this element if it was in one
- * of the states `from`. */
+/* Returns the set of states in which a name may be after this element, if it
+ * was in one of the states `from` before. */
 static unsigned
 pass(unsigned from, const char *element)
 {

@@ -38,8 +38,8 @@ syntax_text(const char *s)
 	return true;
 }
 
-/* Do the n bytes at s consist of characters in `inner`, with characters in
- * `ends` at both ends? */
+/* Returns whether the n bytes at s consist of characters in `inner`, and the
+ * first and the last byte are in `ends`. */
 static bool
 is_word(const char *s, size_t n, const char *inner, const char *ends)
 {

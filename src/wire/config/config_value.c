@@ -14,10 +14,10 @@
  * beside each enum config_type.  memcpy is used because the compiler does not
  * know what is at the offset.
  *
- * A refusal says what was found and what was expected; the latter is
- * config_value_expected.  The digits of a number are checked before strtoul or
- * strtoll reads it, because these functions also accept signs and blanks.
- * config_value_get writes what config_value_set reads back.
+ * An error says what was found and what was expected (config_value_expected).
+ * The digits of a number are checked before strtoul or strtoll reads it,
+ * because these functions also accept signs and blanks.  config_value_get
+ * writes what config_value_set reads back.
  */
 
 const char *
@@ -216,7 +216,7 @@ set_string(void *at, const struct config_key *k, const char *text,
 }
 
 /* Accepts only the value that means off.  There is nothing to store, because
- * the program does what this value says anyway. */
+ * this version of the program has no such feature. */
 static int
 set_off(const struct config_key *k, const char *text)
 {

@@ -14,10 +14,11 @@
  * keeps only the members in the table above it, fills a struct of facts
  * (core/doctor/judge.h), and judges nothing.
  *
- * The objects come from the API server, which validates them.  So an error is
- * only what it would not store: an object without a name, or a name or label
- * that is too long or no text.  Anything else that is missing or cannot be read
- * counts as absent.  The judges then say less, and the command goes on.
+ * The objects come from the API server, which validates them.  So only what the
+ * API server would not store is an error: an object without a name, or a name
+ * or label that is too long or no text.  Anything else that is missing or
+ * cannot be read counts as absent.  The judges then say less, and the command
+ * goes on.
  */
 
 #define APP_LABEL "app.kubernetes.io/name"
@@ -196,8 +197,9 @@ text_or(const struct json *object, const char *key, const char *otherwise)
 	return s != NULL ? s : otherwise;
 }
 
-/* Appends the last line of the text.  The text may be the end of a log, as the
- * kubelet quotes it, whose last line gives the reason. */
+/* Appends the last line of the text.  The text may be the end of the
+ * container's log, which the kubelet quotes.  The last line of a log gives the
+ * reason. */
 static void
 put_last_line(struct buf *b, const char *text)
 {
@@ -296,7 +298,8 @@ facts_pod_decode(const char *bytes, size_t n, struct pod_facts *out,
 
 /* --- the Service ---------------------------------------------------------- */
 
-/* Reads where the port leads: to a name, to a number, or to the same port. */
+/* Reads the target of the Service's port: the name or the number of a port of
+ * the Pods, or by default the Service's own number. */
 static void
 target_read(const struct json *port, struct service_facts *out)
 {

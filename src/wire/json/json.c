@@ -58,9 +58,10 @@ enum type {
 
 struct json {
 	const struct json *next;
-	const char *key; /* of a member */
+	const char *key; /* the key, for a member of an object */
 	union {
-		const struct json *child; /* of an array or object */
+		/* The first value of an array or object. */
+		const struct json *child;
 		const char *string;
 		double number;
 	};
@@ -90,8 +91,9 @@ skip_space(struct build *b)
 		b->p++;
 }
 
-/* Called at the opening quote, right before `out`.  cJSON decodes the escapes,
- * which never makes the string longer. */
+/* Called at the opening quote, which is the byte before `out`.  cJSON decodes
+ * the escapes.  That never makes the string longer, so the decoded text fits at
+ * `out`. */
 static int
 build_escaped(struct build *b, char *out)
 {
@@ -224,7 +226,7 @@ json_pick(const char *bytes, size_t n, const struct json_keep *keep,
 	  const struct json_bounds *bounds, struct err *e)
 {
 	size_t room = n < bounds->kept_bytes_max ? n : bounds->kept_bytes_max;
-	char *text = malloc(room + 1); /* and a NUL */
+	char *text = malloc(room + 1); /* one byte more, for a NUL */
 	struct json_tally kept;
 
 	if (text == NULL) {

@@ -24,8 +24,8 @@ put_value(struct buf *b, const char *s)
 		buf_json(b, s);
 }
 
-/* Copies n bytes, with '"' for each '\''.  It takes eight bytes at a time,
- * because the answer to each review passes through here. */
+/* Copies n bytes, with '"' for each '\''.  It copies eight bytes at a time to
+ * be fast, because the answer to each review is written by this function. */
 static void
 copy_quoted(char *to, const char *from, size_t n)
 {

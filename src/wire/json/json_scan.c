@@ -22,7 +22,7 @@ struct scan {
 	const char *start, *p, *end;
 	const struct json_bounds *bounds;
 	unsigned depth;
-	size_t values;	  /* kept or not */
+	size_t values;	  /* how many came so far, kept or not */
 	bool drops;	  /* Whether the current bytes are not kept. */
 	bool escaped;	  /* Whether a string had a backslash. */
 	size_t key_bytes; /* Length of the last key, with its quotes. */
@@ -138,9 +138,9 @@ scan_unplain(struct scan *s)
 	return 0;
 }
 
-/* Scans the string at p, whose bytes before `at` are all plain.  It is not
- * inline because few strings come here, and the others are cheaper without its
- * code. */
+/* Scans the string at p, whose bytes before `at` are all plain.  The function
+ * is not inlined, because few strings need it, and scan_string is faster
+ * without its code. */
 __attribute__((noinline)) static int
 scan_string_from(struct scan *s, const char *at)
 {
@@ -238,8 +238,8 @@ scan_close(struct scan *s)
 	s->p++;
 }
 
-/* Called after a value in a container that `bracket` closes.  Returns 1 with p
- * at the next value, 0 with p after the bracket, or -1. */
+/* Called after a value in a container whose closing bracket is `bracket`.
+ * Returns 1 with p at the next value, 0 with p after the bracket, or -1. */
 static int
 scan_between(struct scan *s, char bracket)
 {
@@ -354,7 +354,7 @@ scan_scalar(struct scan *s)
 	}
 }
 
-/* Scans a whole value: all of it is kept, or nothing. */
+/* Scans a value that is kept or dropped as a whole. */
 static int
 scan_value(struct scan *s)
 {
@@ -389,9 +389,10 @@ put_bytes(struct scan *s, const char *bytes, size_t n)
 
 static const struct json_keep kept_whole = {NULL, NULL};
 
-/* Returns what is to be kept of a member, or NULL if nothing is.  The member's
- * key was scanned last and begins, with its quotes, at `key`.  A member whose
- * key has an escape is kept whole, because only cJSON can read the key. */
+/* Returns which part of a member's value is kept, or NULL if nothing is.  The
+ * member's key was scanned last and begins, with its quotes, at `key`.  A
+ * member whose key has an escape is kept whole, because only cJSON can read the
+ * key. */
 static const struct json_keep *
 kept_of(const struct scan *s, const struct json_keep *of, const char *key)
 {

@@ -14,10 +14,10 @@
  * that is of use here.
  *
  * An object also shows facts that are older than the log.  These are left out.
- * If the log lacks the event with which a fact came, a later event shows the
- * fact.  The time of the fact may then be far behind that of the event.
- * Whoever reads the facts accepts only so much disorder, so such a fact gets a
- * time of BEHIND_MS before the event.
+ * If the log lacks the event of the write that brought a fact, a later event
+ * shows the fact.  The fact's time may then be far behind that of the event.
+ * The readers of the facts accept a disorder of at most SIMULATE_DISORDER_MS,
+ * so such a fact gets the time BEHIND_MS before the event.
  */
 #define BEHIND_MS (SIMULATE_DISORDER_MS / 2)
 #define STAMP_MS 1000 /* stamps of objects are cut to seconds */
@@ -82,8 +82,9 @@ give_news(void *ctx, const struct fact *f, struct err *e)
 	return 0;
 }
 
-/* Tells that the Node or, if `kind` is FACT_GONE, the claim is gone.  Nothing
- * more will be told of a claim that is gone, so it is forgotten. */
+/* Tells that the Node is gone or, if `kind` is FACT_GONE, that the NodeClaim is
+ * gone.  No more facts will come about a claim that is gone, so the claim is
+ * forgotten. */
 static void
 give_gone(struct audit *a, const struct fact *like, enum fact_kind kind)
 {
@@ -210,8 +211,8 @@ read_node(struct audit *a, const struct json *node)
 	read_marks(a, node, f);
 	f.kind = FACT_DELETING;
 	if (snapshot_time(json_member(meta, "deletionTimestamp"), &f.at_ms)) {
-		/* The stamp is cut to seconds, and must not be earlier than the
-		 * time of the taint. */
+		/* The stamp is cut to seconds, but the deletion must not seem
+		 * to be earlier than the taint. */
 		if (f.at_ms > a->at_ms - STAMP_MS)
 			f.at_ms = a->at_ms;
 		(void)give_news(a, &f, NULL);
@@ -240,7 +241,7 @@ read_deleted(struct audit *a, const struct json *ref, bool of_claim)
 
 /* --- events --------------------------------------------------------------- */
 
-/* Is the event about a write that was made? */
+/* Returns whether the event is about a write that was made. */
 static bool
 is_write(const struct json *line)
 {

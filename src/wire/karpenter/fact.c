@@ -148,7 +148,7 @@ fact_compare(const struct fact *a, const struct fact *b)
 }
 
 #define DOLLAR 1000000
-#define DOLLARS_TOP 1000000000 /* dollars an hour; more is refused */
+#define DOLLARS_TOP 1000000000 /* maximum dollars an hour; more is refused */
 
 int
 fact_dollars_parse(const char *s, size_t n, int64_t *out)

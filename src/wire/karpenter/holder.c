@@ -7,9 +7,9 @@
 
 /*
  * Reads the history in an answer of the holder's /status.  The history says
- * which scopes were really held, and when.  It names no machines but those that
- * restarted a quiet time last, so it cannot be replayed.  Holds by hold-until
- * are left out, because no setting would change them.
+ * which scopes were really held, and when.  The only machines that it names are
+ * those that were the last to restart a quiet time, so it cannot be replayed.
+ * Holds by hold-until are left out, because no setting would change them.
  */
 #define STATUS_GROUP "status.karpenter-node-holder.io/"
 
@@ -93,8 +93,8 @@ holder_read(const struct json *line, struct batch *to, const char **message)
 	if (!snapshot_time(json_member(line, "time"), &f.at_ms))
 		return LINE_REFUSED;
 	since_ms = known_since(line, f.at_ms);
-	/* The facts are told in order of time, so that none seems to come too
-	 * late. */
+	/* The facts are told in order of time, because a reader may refuse a
+	 * fact that comes too late. */
 	struct fact begin = f;
 	begin.at_ms = since_ms;
 	batch_add(to, &begin);

@@ -155,7 +155,8 @@ find_text(const char *bytes, size_t n, const char *text)
 	return NULL;
 }
 
-/* Is it zap's text format, "TIME\tINFO\tcontroller\tmessage\t{…}"? */
+/* Returns whether the line is in zap's text format,
+ * "TIME\tINFO\tcontroller\tmessage\t{…}". */
 static bool
 is_zap_text(const char *bytes, size_t n)
 {
@@ -173,14 +174,16 @@ is_zap_text(const char *bytes, size_t n)
 
 /* --- lines that a container runtime has cut ------------------------------- */
 
-/* Returns the text after "… stdout P " or "… stdout F ", or the same for stderr
- * (CRI's log format).  Sets *stream, and *more if the line goes on in the next
- * one of that stream.  Returns NULL if the line is not in that format. */
+/* Returns the text after "… stdout P " or "… stdout F ", or after these texts
+ * with "stderr" (CRI's log format).  Sets *stream, and *more if the line goes
+ * on in the next one of that stream.  Returns NULL if the line is not in that
+ * format. */
 static const char *
 cri_rest(const char *bytes, size_t n, int *stream, bool *more)
 {
 	static const char *const streams[] = {" stdout ", " stderr "};
-	size_t head = n < 48 ? n : 48; /* RFC 3339 with nanoseconds: 35 */
+	/* An RFC 3339 time with nanoseconds has 35 bytes. */
+	size_t head = n < 48 ? n : 48;
 
 	for (int i = 0; i < 2; i++) {
 		const char *p = find_text(bytes, head, streams[i]);
@@ -244,9 +247,9 @@ join(struct line *l, const char **bytes, size_t *n, enum line_what *what)
 
 /* --- objects around the line ---------------------------------------------- */
 
-#define WRAPPERS                                                               \
-	3 /* Docker's, Fluent Bit's around that, and one
-			   more */
+/* Maximum number of objects around a line: Docker's, Fluent Bit's around that,
+ * and one more. */
+#define WRAPPERS 3
 
 /* Returns the line in an object that a log shipper made of it, or NULL. */
 static const char *

@@ -9,7 +9,7 @@
 
 /*
  * Reads Karpenter's own log.  The messages are the same from 1.0.0 to 1.15.0,
- * except for that of a decision:
+ * except for the message about a decision:
  *
  *   1.0 to 1.2  "disrupting nodeclaim(s) via replace, terminating 2 nodes (7
  *               pods) NODE/TYPE/CAPACITY, … and replacing with …", and `reason`
@@ -55,7 +55,8 @@ maker_of(const struct json *line)
 	return strncmp(by, "static", 6) == 0 ? MAKER_STATIC : MAKER_UNKNOWN;
 }
 
-/* Makes the text in p->text lower case and takes it as the reason. */
+/* Makes the text in p->text lower case and sets it as the reason of the
+ * fact. */
 static void
 lower_reason(struct pieces *p, struct fact *f)
 {

@@ -30,7 +30,8 @@
 #define PODS "karpenter_pods_disruption_initiated_total"
 #define COST "karpenter_nodepools_cost_total"
 
-#define SAME_MS 60000		/* two births of one Node differ by less */
+/* two births that were computed for one Node differ by less. */
+#define SAME_MS 60000
 #define LATEST_S 253402300799.0 /* the end of the year 9999 */
 
 static uint32_t
@@ -179,7 +180,7 @@ too_many(struct err *e)
 	return NULL;
 }
 
-/* Returns the array with room for an element more than n, or NULL with *e
+/* Returns the array with room for at least n + 1 elements, or NULL with *e
  * set. */
 static void *
 more(void *array, size_t n, size_t *room, size_t size, struct err *e)
@@ -210,8 +211,9 @@ see_time(struct matrix_sums *s, int64_t before_ms, int64_t at_ms)
 		s->step_ms = at_ms - before_ms;
 }
 
-/* Makes room for another life.  First it joins lives of the same Node.  Unless
- * that frees half of the room, the room doubles, because a join takes time. */
+/* Makes room for another life.  First it joins lives of the same Node.  If that
+ * frees half of the room or less, it also doubles the room, so that not every
+ * life needs a join, which takes time. */
 static int
 room_for_life(struct matrix *m, struct err *e)
 {
@@ -283,7 +285,8 @@ add_grown(struct matrix *m, const struct grown *like, const struct sample *s,
 	return 0;
 }
 
-/* Goes on with the FNV-1a hash h over the text and the NUL at its end. */
+/* Continues the FNV-1a hash h with the text and the NUL at its end.  Returns
+ * the new hash. */
 static uint64_t
 mix(uint64_t h, const char *text)
 {
@@ -321,7 +324,7 @@ find_counter(struct matrix *m, const struct json *metric, struct err *e)
 
 	if (id != NO_ID)
 		return &m->counters[id];
-	/* The array may still have room, but the index has none. */
+	/* The array may still have room, but the index is full. */
 	if (m->counters_n == SIMULATE_FACTS_MAX)
 		return too_many(e);
 	counters = more(m->counters, m->counters_n, &m->counters_room,
@@ -355,7 +358,8 @@ read_counter(struct matrix *m, struct grown like, const struct json *metric,
 		    (m->pods_ms == STAMP_NONE || s.at_ms < m->pods_ms))
 			m->pods_ms = s.at_ms;
 		like.first = c->last_ms == STAMP_NONE;
-		/* A counter that falls has begun anew. */
+		/* A counter that has fallen was reset, and has counted up from
+		 * 0 since. */
 		by = s.value < c->last ? s.value : s.value - c->last;
 		if (by >= 1 && add_grown(m, &like, &s, by, e))
 			return -1;
@@ -384,7 +388,7 @@ read_cost(struct matrix *m, const char *pool, const struct json *values,
 }
 
 /* Finds out which of the three counters the metric is.  Returns false if it is
- * none of them. */
+ * none of the three. */
 static bool
 read_counted(const char *name, enum counted *out)
 {

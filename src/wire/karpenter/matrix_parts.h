@@ -15,7 +15,9 @@
 /* matrix.c fills these structs from the series, and matrix_tell.c makes facts
  * of them. */
 
-/* A Node, from its birth to its last sample. */
+/* A Node, as its series of ages shows it.  birth_ms is when the Node came: the
+ * time of a sample minus the age.  first_ms and last_ms are the times of its
+ * first and its last sample. */
 struct life {
 	char *node;
 	char pool[NODEPOOL_BYTES];
@@ -34,7 +36,8 @@ struct grown {
 	char pool[NODEPOOL_BYTES], reason[NODEPOOL_BYTES];
 	int64_t at_ms;
 	long long by;
-	/* No earlier sample is known, so the step is the whole first value. */
+	/* Whether no earlier sample of the counter is known.  `by` is then the
+	 * whole first value. */
 	bool first;
 };
 
@@ -51,16 +54,17 @@ struct matrix {
 	struct counter *counters;
 	size_t lives_n, lives_room, grown_n, grown_room, counters_n,
 		counters_room;
-	struct index by_labels; /* the counters */
+	struct index by_labels; /* finds a counter by its `labels` */
 	struct prices prices;
 	struct pieces pieces; /* the machines of a decision */
-	int64_t pods_ms; /* the first sample of COUNTED_PODS, or STAMP_NONE */
+	/* Time of the first sample of COUNTED_PODS, or STAMP_NONE. */
+	int64_t pods_ms;
 	struct matrix_sums sums;
 };
 
 /* Merges the lives of the same Node.  A Node has several series if several
  * replicas were scraped, or if several answers show it. */
 void matrix_join(struct matrix *m);
-int matrix_order(int64_t a, int64_t b); /* for qsort */
+int matrix_order(int64_t a, int64_t b); /* compares two times, for qsort */
 
 #endif

@@ -18,8 +18,10 @@
  * reported.
  */
 
-#define BOOT_MS 900000	 /* a Node joins within this time of its NodeClaim */
-#define DRAIN_MS 3600000 /* a Node goes within this time of the decision */
+/* Longest time from a NodeClaim's creation to its Node's birth. */
+#define BOOT_MS 900000
+/* Longest time from a decision to the end of its Nodes. */
+#define DRAIN_MS 3600000
 
 static int
 by_birth(const void *a, const void *b)
@@ -62,8 +64,9 @@ counts(const struct matrix *m, const struct grown *g)
 }
 
 /* Joins the steps of a counter that have the same time, NodePool and reason
- * into one, which becomes one decision.  There are several if series differ in
- * other labels (since Karpenter 1.15 the capacity type and how a node ends). */
+ * into one, which becomes one decision.  There are several such steps if the
+ * counter has several series.  These differ in other labels, which since
+ * Karpenter 1.15 are the capacity type and how a node ends. */
 static void
 join_steps(struct matrix *m)
 {
@@ -147,10 +150,10 @@ is_voluntary(const char *reason)
 	       strcmp(reason, "underutilized") == 0;
 }
 
-/* Returns how many pods were on those Nodes of the step *g that were found
- * (`nodes`), as their share of the step's pods.  Returns -1 if Karpenter did
- * not count pods yet.  by_step puts the step of the counter of pods right
- * behind *g. */
+/* Returns how many of the step's pods were on the Nodes that were found for the
+ * step *g.  `nodes` is the number of these Nodes, and the pods are shared out
+ * evenly among all Nodes of the step.  Returns -1 if Karpenter did not count
+ * pods yet.  by_step puts the step of the counter of pods right behind *g. */
 static long long
 pods_of(const struct matrix *m, const struct grown *g, size_t nodes)
 {

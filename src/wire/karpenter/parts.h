@@ -25,11 +25,11 @@ void pieces_done(struct pieces *p);
 int pieces_nodes(struct pieces *p, size_t n);
 int pieces_text(struct pieces *p, const char *text);
 
-/* The facts of a line that may tell several.  Each is a copy. */
+/* The facts of a line that tells several.  Each fact is a copy. */
 struct batch {
 	struct fact *facts[LINE_FACTS_MAX];
 	size_t n, given;
-	bool failed; /* memory was short */
+	bool failed; /* whether memory was short */
 };
 void batch_clear(struct batch *b);
 /* Adds a fact if it is whole, and if there is room. */
@@ -45,8 +45,8 @@ enum line_what log_fact(const struct json *line, struct pieces *p,
 enum line_what record_read(const struct json *line, struct pieces *p,
 			   struct fact *f);
 
-/* Takes a name of at most max - 1 bytes.  A missing value counts as "".
- * Returns -1 if the value is no string or too long. */
+/* Reads a name of at most max - 1 bytes.  A missing value counts as "". Returns
+ * -1 if the value is no string or too long. */
 int pieces_take_name(const struct json *v, size_t max, const char **out);
 
 /* Copies a reason in lower case.  A reason that is too long becomes "". */
@@ -54,8 +54,8 @@ void pieces_take_reason(const char *text, char reason[NODEPOOL_BYTES]);
 
 /* If v is a time, sets *out to it and returns true. */
 bool snapshot_time(const struct json *v, int64_t *out);
-/* The same for a time as zap writes it: where the time zone is not UTC, its
- * offset has no colon ("+0100"). */
+/* Like snapshot_time, but for a time as zap writes it: if the time zone is not
+ * UTC, its offset has no colon ("+0100"). */
 bool log_time(const struct json *v, int64_t *out);
 
 #define INITIALIZED_LABEL "karpenter.sh/initialized"
@@ -77,8 +77,9 @@ bool audit_is(const struct json *line);
 enum line_what audit_read(struct audit *a, const struct json *line,
 			  struct batch *to, const char **message);
 
-/* The same two functions for an answer of the holder's /status.  holder_read
- * returns LINE_FACT, LINE_REFUSED or LINE_BROKEN. */
+/* holder_is and holder_read do for an answer of the holder's /status what
+ * audit_is and audit_read do for an event.  holder_read returns LINE_FACT,
+ * LINE_REFUSED or LINE_BROKEN. */
 bool holder_is(const struct json *line);
 enum line_what holder_read(const struct json *line, struct batch *to,
 			   const char **message);

@@ -29,13 +29,13 @@ struct prices {
 };
 
 void prices_done(struct prices *p);
-/* Adds that all Nodes of the NodePool together cost so many dollars an hour
- * from from_ms on.  Beyond SIMULATE_FACTS_MAX it adds nothing.  Returns -1 if
- * there is no memory. */
+/* Notes that all Nodes of the NodePool together cost so many dollars an hour
+ * from from_ms on.  Beyond SIMULATE_FACTS_MAX notes it does nothing.  Returns
+ * -1 if there is no memory. */
 int prices_cost(struct prices *p, const char *pool, int64_t from_ms,
 		double dollars);
-/* Adds that the NodePool has a Node more (1) or less (-1) from from_ms on.
- * Returns -1 if there is no memory. */
+/* Notes that the NodePool has one Node more (by is 1) or less (by is -1) from
+ * from_ms on.  Returns -1 if there is no memory. */
 int prices_node(struct prices *p, const char *pool, int64_t from_ms, int by);
 void prices_sort(struct prices *p);
 /* Returns what one Node costs an hour at that time, in millionths of a dollar,

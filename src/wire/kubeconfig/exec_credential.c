@@ -17,7 +17,7 @@
 static size_t
 text_bytes(const char *s)
 {
-	return s == NULL ? 0 : 6 * strlen(s); /* a byte may be \u00XX */
+	return s == NULL ? 0 : 6 * strlen(s); /* a byte may become \u00XX */
 }
 
 size_t

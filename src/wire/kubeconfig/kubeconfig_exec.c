@@ -10,8 +10,8 @@
 /*
  * Reads the section `exec` of a kubeconfig's user: the program that prints a
  * token.  The number and the length of its arguments and variables are bounded.
- * What we do not support is an error: a plugin that has to ask a person, and an
- * extension that it would get as spec.cluster.config.
+ * Two things are not supported, and are errors: a plugin that has to ask a
+ * person, and an extension that the plugin would get as spec.cluster.config.
  *
  * Values of arguments and variables may be secret, so no error shows one.  *out
  * is set only when everything was good.  Nothing is run here: edge/exec runs
@@ -195,9 +195,8 @@ read_hint(const struct yaml *exec, char **out, struct err *e)
 	return 0;
 }
 
-/* Checks interactiveMode.  v1beta1 defaults to IfAvailable; v1 requires the
- * field.
- */
+/* Checks interactiveMode.  In v1beta1 its default is IfAvailable; v1 requires
+ * the field. */
 static int
 check_mode(const struct yaml *exec, const char *version, struct err *e)
 {
@@ -257,8 +256,8 @@ read_exec(const struct yaml *exec, const struct yaml *cluster, const char *dir,
 	return x->cluster_info ? check_extensions(cluster, e) : 0;
 }
 
-/* Notes how an error about the exec section begins, for messages of
- * edge/exec. */
+/* Notes the text with which errors about the exec section begin, for messages
+ * of edge/exec. */
 static int
 note_place(const struct yaml *context, const struct yaml *exec, char **out,
 	   struct err *e)

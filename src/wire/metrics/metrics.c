@@ -13,8 +13,8 @@
  *
  * Most gauges come in a struct that the caller has filled under its lock.
  * Scopes and NodePools come one by one from the caller's iterators, which may
- * take that lock for each.  Names from the cluster are escaped.  If the page
- * does not fit the buffer, b->full is set, and the caller answers with an
+ * take that lock for each item.  Names from the cluster are escaped.  If the
+ * page does not fit the buffer, b->full is set, and the caller answers with an
  * error.
  */
 
@@ -54,7 +54,7 @@ static const struct {
 /* Returns the prefix of a metric, and moves *name past a mark at its beginning.
  * "=name" has no prefix, because other controllers export a metric of this name
  * too.  "?name" is a metric of holds.  With MODE_OBSERVE its name begins with
- * would_, so that nobody takes it for a real hold. */
+ * would_, so that it is not mistaken for a metric of real holds. */
 static const char *
 prefix_of(const char **name, bool observes)
 {
@@ -233,9 +233,9 @@ write_scopes(struct buf *b, const struct metrics_gauges *g,
 	}
 }
 
-/* Writes until when NodePools are held by hand, and how many objects are.  Only
- * the leader tells until when.  Other replicas know the NodePools as well, but
- * hold nothing. */
+/* Writes until when NodePools are held by hand, and how many objects are held
+ * by hand.  Only the leader writes until when: the other replicas know the
+ * NodePools, too, but hold nothing. */
 static void
 write_by_hand(struct buf *b, const struct metrics_gauges *g,
 	      metrics_nodepool_fn *nodepools, void *ctx)

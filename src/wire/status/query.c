@@ -100,8 +100,8 @@ take_param(const char *s, size_t n, struct query_param *params, size_t known,
 	return unknown(s, key, params, known, e);
 }
 
-/* Returns whether the parameter is kubectl's.  `kubectl get --raw` adds its
- * --request-timeout to the query, and the API server passes it on. */
+/* Returns whether the parameter comes from kubectl.  `kubectl get --raw` adds
+ * its --request-timeout to the query, and the API server passes it on. */
 static bool
 kubectls(const char *query, size_t n)
 {
@@ -129,11 +129,11 @@ query_read(const char *query, struct query_param *params, size_t n,
 /* --- the format ----------------------------------------------------------- */
 
 static const struct {
-	const char *name, *type; /* of a media type */
+	const char *name, *type; /* the name in a query, and the media type */
 	enum status_format f;
 } formats[] = {
-	/* Of formats that are named with the same weight and equally exactly,
-	 * the first one is taken. */
+	/* If formats have the same weight and are named equally exactly, the
+	 * first of them in this table is used. */
 	{"text", "text/plain", STATUS_TEXT},
 	{"json", "application/json", STATUS_JSON},
 	{"html", "text/html", STATUS_HTML},
@@ -152,8 +152,9 @@ query_format(const char *name, enum status_format *f, struct err *e)
 	return err_set(e, ERR_INPUT, "format: expected text, json or html");
 }
 
-/* Returns how exactly a media range of n bytes names the type: 0 not at all, 1
- * all types, 2 all of its kind, 3 itself. */
+/* Returns how exactly a media range of n bytes names the media type.  0: not at
+ * all.  1: the range is for all media types.  2: it is for all media types of
+ * one kind, such as text.  3: it names just this media type. */
 static int
 names(const char *range, size_t n, const char *type)
 {

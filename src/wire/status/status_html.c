@@ -9,8 +9,8 @@
 /* Writes what every answer in HTML has: its head with the style, escaped names,
  * and times.  The output is well-formed XML, too. */
 
-/* status_policy lets the page load and run nothing, and apply no style but this
- * one.  STYLE_HASH is the SHA-256 of STYLE in base64;
+/* status_policy forbids the page to load or run anything, and to apply any
+ * style but this one.  STYLE_HASH is the SHA-256 of STYLE in base64;
  * tests/edge/test_daemon_page.py checks that it is. */
 #define STYLE                                                                    \
 	":root{color-scheme:light dark;--bg:#fff;--fg:#24292f;--dim:#57606a;"    \
@@ -166,8 +166,8 @@ html_end(struct buf *b)
 /* --- answers that consist of a text --------------------------------------- */
 
 /* The free room of the buffer is divided into this many parts.  The last part
- * is for the plain text.  The others are for the escaped text, in which a
- * character becomes at most six. */
+ * is for the plain text.  The others are for the escaped text, in which one
+ * byte becomes at most six. */
 #define PARTS 8
 
 struct buf

@@ -11,8 +11,8 @@
  * programs rely on it: a member keeps its name and its type, and is null if it
  * is not known.
  *
- * The items (scopes, NodePools, turns) are asked for one after the other while
- * they are written, so that the caller's lock is held for one at a time.  If an
+ * Each item (scope, NodePool, ticket or turn) is fetched just before it is
+ * written, so that the caller's lock is held for one item at a time.  If an
  * item does not fit, it is removed and counted in `left` (words_settle), so the
  * answer is always a complete document.
  */
@@ -169,7 +169,8 @@ write_waits(struct buf *b, const struct status_waits *whole,
 	buf_puts(b, "]");
 }
 
-/* Writes what restarted the quiet time last.  s is NULL if nothing did. */
+/* Writes what restarted the quiet time last.  It writes null if s is NULL, or
+ * if no machine is known that did. */
 static void
 write_restart(struct buf *b, const struct scope_status *s)
 {
@@ -371,7 +372,8 @@ void
 status_json(struct buf *b, const struct status_head *h,
 	    const struct status_items *items)
 {
-	char authority[17]; /* in hex, as JSON's numbers end at 2^53 */
+	/* In hex, as JSON's numbers are exact up to 2^53 only. */
+	char authority[17];
 
 	(void)snprintf(authority, sizeof(authority), "%016llx",
 		       (unsigned long long)h->cert_authority);

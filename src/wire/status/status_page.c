@@ -14,7 +14,7 @@
  * may be behind the API server's proxy.  The page has no script, and its style
  * is that of status_html.c, which also has the functions that escape.
  *
- * People read a page, so each list has a maximum length as well, and the most
+ * People read a page, so each list also has a maximum length, and its most
  * important items come first.  An item that does not fit is removed and
  * counted, so the page is always complete HTML.
  */
@@ -27,9 +27,9 @@
 #define MACHINES_SHOWN 500
 /* Bytes that are reserved for what follows the last machine. */
 #define LIST_TAIL_BYTES 512
-#define TAIL_BYTES                                                             \
-	16384 /* for what has no bound of its own: axis,
-				   legend, headings, this replica */
+/* Bytes that are reserved for the parts of the page that have no bound of their
+ * own: axis, legend, headings, this replica. */
+#define TAIL_BYTES 16384
 
 /* --- the head ------------------------------------------------------------- */
 
@@ -75,7 +75,8 @@ count_by_hand(const struct status_items *items, struct hand_holds *hand)
 	}
 }
 
-/* Writes " until …", and what ends the state then, or why it may be later. */
+/* Writes " until …" with the time, and what ends the state then, or why it may
+ * end later. */
 static void
 put_until(struct buf *b, const struct status_head *h,
 	  const struct scope_status *s)

@@ -32,8 +32,8 @@ void status_text_line(struct buf *b, const char *s);
 /* Appends a name or value, with a '?' for each character that a terminal does
  * not show (utf8_shown).  Returns the number of characters appended. */
 size_t status_text_safe(struct buf *b, const char *s);
-/* Append a line of status_text without its first word and its newline.  The
- * line has no text that comes from elsewhere. */
+/* Each of these appends a line of status_text, without its first word and its
+ * newline.  The line has no text that comes from elsewhere. */
 void status_text_certificate(struct buf *b, const struct status_head *h);
 void status_text_admissions(struct buf *b, const struct status_admissions *a);
 void status_text_views(struct buf *b, const struct status_report *r);
@@ -85,8 +85,8 @@ void words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
 bool words_left(char out[LEFT_BYTES], const struct status_head *h);
 /* Returns the scope's name for people. */
 const char *words_scope(const struct status_head *h, const char *name);
-/* Removes the item written last if it reaches beyond `limit`, and counts it in
- * *left.  before: b as it was before the item. */
+/* Removes the item written last if it reaches beyond `limit` or does not fit,
+ * and counts it in *left.  `before` is b as it was before the item. */
 void words_settle(struct buf *b, const struct buf *before, size_t limit,
 		  uint64_t *left);
 

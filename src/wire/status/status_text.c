@@ -15,9 +15,9 @@
  * terminal.
  *
  * Tables are laid out in two passes over the items: the first finds the width
- * of each column.  An item that has no room is taken back and counted
+ * of each column.  An item that does not fit is removed and counted
  * (words_settle), so the text always ends with a whole line.  The sentences
- * that other formats use as well are in words.c.
+ * that other formats also use are in words.c.
  */
 
 #define TURNS_SHOWN 20	/* maximum number of turns shown: a page */

@@ -9,24 +9,24 @@
 
 /*
  * Writes the timeline of the page: a row for each scope, and for each NodePool
- * that a person holds, in the look of the pictures of docs/rules.md.  A row is
+ * that a person holds, drawn like the pictures in docs/rules.md.  A row is
  * as wide as the reader's window allows, so each x is a share of that width.
  *
  * The turns of the history (holds and releases) are read once, the newest
  * first, into an array at the end of the page's buffer (read_past).  The rows
  * are then written in front of that array: first the scopes that are held or
  * have turned, then the NodePools that people hold, then all other scopes.  A
- * row that has no room is taken back and counted.
+ * row that does not fit is removed and counted.
  */
 
 #define ROWS_SHOWN 30	/* maximum number of rows */
-#define FULL 10000	/* the width, in hundredths of a percent */
-#define SEEN 30		/* width of the narrowest box, to be seen */
+#define FULL 10000	/* width of a row, in hundredths of a percent */
+#define SEEN 30		/* least width of a box, so that it can be seen */
 #define WORDS_WIDE 2200 /* the share that "held 03:04" takes on a phone */
 #define TICKS 8		/* maximum number of ticks on the axis */
 
-/* A hold that is over, as the turn that ended it says, or a hold by a
- * hold-until. */
+/* A hold that the history tells: one that is over, read from the turn that
+ * ended it, or one by a hold-until, which may end in the future. */
 struct past {
 	int64_t from_ms, to_ms;
 	bool capped, by_hand;
@@ -154,7 +154,7 @@ legend(struct buf *b)
 
 /* A box in a row, from one moment to another. */
 struct stretch {
-	const char *class; /* NULL if none */
+	const char *class; /* of its style; NULL: there is no box */
 	int64_t from_ms, to_ms;
 	int high;
 };
@@ -330,7 +330,7 @@ nodepool_rows(struct buf *b, struct chart *c, const struct status_items *items)
 
 /* --- the whole timeline --------------------------------------------------- */
 
-/* Reads the history into `past`, and returns how many holds it tells.  If the
+/* Reads the holds in the history into `past`, and returns their number.  If the
  * history is full, *oldest_ms is the time of its oldest turn, and otherwise
  * STAMP_NONE. */
 static unsigned
@@ -345,7 +345,7 @@ read_past(struct past *past, const struct status_head *h,
 		struct past *p = &past[n];
 
 		turns++;
-		/* The clock may have been set back a little since. */
+		/* The clock may have been set back a little since the turn. */
 		if (t.at_ms > h->now_ms)
 			t.at_ms = h->now_ms;
 		*oldest_ms = t.at_ms;

@@ -10,8 +10,8 @@
 
 /*
  * The formats of /status share the words in this file, so that a reader finds
- * the same in each of them: the names of states, sentences about what is waited
- * for, who holds a machine, and until when.
+ * the same words in each format: the names of states, sentences about what is
+ * waited for, who holds a machine, and until when.
  *
  * words_until and words_free answer the two questions that people ask: until
  * when is a machine held, and when may Karpenter take it?  They conclude this
@@ -182,7 +182,7 @@ words_half_held(const struct half_status *h)
 	return h->tenure == TENURE_OURS ? "holder" : NULL;
 }
 
-/* Karpenter looks at the Node's hold, so the Node comes first. */
+/* Karpenter obeys the hold of the Node, so the Node comes first. */
 const char *
 words_held_by(const struct machine_status *m)
 {

@@ -25,7 +25,7 @@ struct builder {
 	yaml_parser_t parser;
 	struct yaml_tree *tree;
 	struct yaml *root, *open;
-	char *key; /* read in `open`; its value is yet to come */
+	char *key; /* the key in `open` whose value is yet to come */
 	struct yaml_place key_at;
 	unsigned depth, nodes;
 	struct err *e;

@@ -122,8 +122,8 @@ yaml_is_null(const struct yaml *v)
 	return yaml_is_plain(v) && is_one_of(v->text, nulls);
 }
 
-/* Is this something that a YAML 1.1 reader may take for a number?  It is better
- * to say yes too often because quotes do no harm. */
+/* Returns whether a YAML 1.1 reader may take the text for a number.  In doubt
+ * it returns true, because needless quotes do no harm. */
 static bool
 looks_numeric(const char *s)
 {
