@@ -27,8 +27,7 @@ RULES = {
                     "if (d == NULL || claim->used) {"),
     # A boot that failed has no next try, and counts no more.
     "retries": ("src/core/controller/retries.c",
-                "if (r == t->at + RETRIES_MAX)\n",
-                "if (r <= t->at + RETRIES_MAX)\n"),
+                "\tif (r == NULL)\n", "\tif (r == NULL || r != NULL)\n"),
     # A claim that may replace another counts at once.
     "undecided": (REPLACEMENTS,
                   "if (!after_disruption(r, claim, DISRUPTION_MS))",
