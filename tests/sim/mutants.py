@@ -586,6 +586,8 @@ MUTANTS = [
      "if (!v->at[k].listed || !v->at[k].up)", "if (k != KIND_NODE && (!v->at[k].listed || !v->at[k].up))"),
     ("Events are part of the view", "controller/views.c",
      "k < KIND_EVENT; k++", "k <= KIND_EVENT; k++"),
+    ("today's mark stands for a former hold", "rules/decide.c",
+     "ours = ours && other->previous;", ";"),
     ("a claim whose class conflicts is not read", "controller/act.c",
      "\tif (writes_must_read(&s->writes, id)) {", "\tif (0) {"),
     ("a class that waits forgets its conflicts", "controller/act.c",

@@ -37,13 +37,17 @@ static bool
 taken_over(enum kind on, const struct half *mine, const struct half *other)
 {
 	enum hold theirs = other->hold;
+	bool ours = is_marked(other);
 
 	/* We know whether the other half has today's hold or the default one.
-	 * We do not know whether it has any other previous hold. */
-	if (mine->previous)
+	 * We do not know whether it has any other previous hold.  A mark that
+	 * stands for today's hold says nothing about a previous one. */
+	if (mine->previous) {
 		theirs = mine->previous_default ? other->default_hold
 						: HOLD_ABSENT;
-	if (!other->present || is_marked(other) || theirs != HOLD_SAME)
+		ours = ours && other->previous;
+	}
+	if (!other->present || ours || theirs != HOLD_SAME)
 		return false;
 	return on == KIND_NODE || !other->registered;
 }
