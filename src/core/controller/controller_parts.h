@@ -64,9 +64,9 @@ const char *controller_machine_name(const struct controller *s, uint32_t id);
 void controller_tell_turn(struct controller *s, uint32_t scope, struct now now);
 void controller_tell_news(struct controller *s, struct now now);
 int64_t controller_news_next_boot_ms(const struct controller *s);
-/* Adds an observation to hold_latency_seconds for each held scope for which it
- * is still being measured (news.h).  It does nothing while an object still has
- * to be held. */
+/* Ends the measurement of hold_latency_seconds for each held scope where it has
+ * not ended (news.h), and records the result.  Does nothing while an object
+ * still has to be held. */
 void controller_latency(struct controller *s, struct now now);
 
 /* controller_nodepools.c.  controller_nodepools_listed drops the NodePools that

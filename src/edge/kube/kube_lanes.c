@@ -19,8 +19,9 @@ struct kube_lanes {
 	struct kube_token token;
 	unsigned n, busy;
 	unsigned warm; /* How many calls kube_lanes_ready allows at a time. */
-	/* Boot time in ms when a call last ended, or when a call began while no
-	 * other was in flight. */
+	/* Boot time in ms since which the calls in flight have waited for an
+	 * answer: when a call last ended or, if that is later, when a call
+	 * began while no other was in flight. */
 	int64_t answered_ms;
 	/* Boot time in ms when a call was last in flight. */
 	int64_t used_ms;

@@ -47,8 +47,9 @@ deadline(const struct conn *c)
 	return atomic_load_explicit(&c->deadline_ms, memory_order_relaxed);
 }
 
-/* Notes that HTTP has made progress.  The TLS library passes on data only when
- * it has no incomplete TLS message, so it keeps no byte that came before. */
+/* Notes that HTTP has made progress, and counts bytes and TLS records from 0
+ * again.  The TLS library passes on data only when it holds no incomplete TLS
+ * message, so it keeps nothing of what was counted until now. */
 static void
 progress(struct conn *c)
 {

@@ -162,9 +162,9 @@ come_to(struct source *s, int64_t at_ms)
 		s->of->ticked_ms = at_ms;
 }
 
-/* Returns whether the time that was put aside is accepted without a later line
- * that confirms it: it is no more than SIMULATE_GAP_MS after the lines before
- * it.  A log may be quiet for so long. */
+/* Returns whether the time that was put aside is accepted even if no later line
+ * confirms it.  It is if it comes at most SIMULATE_GAP_MS after the latest time
+ * that was accepted, because a log may be quiet for that long. */
 static bool
 is_near(const struct source *s)
 {
