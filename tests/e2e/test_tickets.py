@@ -257,8 +257,24 @@ def guide(heading, kind):
     return recipe(block(heading, "kind: " + kind), kind)
 
 
+def at_night():
+    """The CronJob for the working day, in which the lines that the guide gives
+    take the place of those that it names."""
+    lines = block("A ticket for the working day", "kind: CronJob").splitlines()
+    for start, word in (("schedule: ", "schedule:"), ("seconds=", "case")):
+        at, = (i for i, line in enumerate(lines)
+               if line.strip().startswith(start))
+        lines[at] = block("Disruption only at night", word).rstrip("\n")
+    return "\n".join(lines) + "\n"
+
+
 def test_the_recipes_are_accepted(plane, flags):
     """The Pods of the one for the working day pass `restricted`."""
+    objects, template, _ = recipe(at_night(), "CronJob")
+    done = plane.kubectl("apply", "--server-side", "--validate=strict",
+                         "--dry-run=server", "-f", "-",
+                         stdin=yaml.safe_dump_all(objects))
+    assert not done.stderr
     objects, template, _ = guide("A ticket for the working day", "CronJob")
     job, _, _ = guide("A ticket while a Job runs", "Job")
     done = plane.kubectl("apply", "--server-side", "--validate=strict", "-f",
@@ -395,10 +411,7 @@ def test_disruption_only_at_night(plane, flags, who, make_holder, karpenter,
     holder = make_holder(start=False, register=False)
     holder.flags = flags
     holder.start()
-    day = guide("A ticket for the working day", "CronJob")[2]
-    line, = (at for at in day.splitlines() if at.startswith("seconds="))
-    script = changed(day, night=(line, block("Disruption only at night",
-                                             "case").rstrip()))
+    script = recipe(at_night(), "CronJob")[2]
     for hour, is_night in ((5, True), (6, False), (7, False), (21, False),
                            (22, True), (0, True), (12, False)):
         shell(plane, f"export TZ={at_hour(hour)}\n{script}", who["writer"])
