@@ -429,15 +429,17 @@ def test_disruption_only_at_night(plane, flags, who, make_holder, karpenter,
 
 # Hooks of Argo CD, and Flux
 
-def sync_jobs():
-    """The Jobs of docs/gitops.md, by the phase in which Argo CD runs them."""
+def sync_objects():
+    """The objects of docs/gitops.md for a sync: what the Jobs need, and the Jobs
+    by the phase in which Argo CD runs them."""
     text = (REPO / "docs/gitops.md").read_text()
     part = text.split("## A ticket while a sync runs\n")[1].split("\n## ")[0]
-    found = [yaml.safe_load(b.split("```")[0])
-             for b in part.split("```yaml\n")[1:]]
-    return {phase: job for job in found if job["kind"] == "Job"
-            for phase in job["metadata"]["annotations"][
-                "argocd.argoproj.io/hook"].split(",")}
+    found = [o for b in part.split("```yaml\n")[1:]
+             for o in yaml.safe_load_all(b.split("```")[0])]
+    return ([o for o in found if o["kind"] not in ("Job", "Kustomization")],
+            {phase: job for job in found if job["kind"] == "Job"
+             for phase in job["metadata"]["annotations"][
+                 "argocd.argoproj.io/hook"].split(",")})
 
 
 def run_job(plane, user, job):
@@ -478,10 +480,11 @@ def test_a_sync(plane, flags, make_holder, karpenter, view, good):
     of the Pods are real.  Argo CD, Flux and the Job controller do not run here:
     the phases have the order that Argo CD documents.  Flux's Kustomizations
     have that of a sync that succeeds."""
+    needed, jobs = sync_objects()
     user = account(plane, "web", "ticket")
-    plane.kubectl("-n", TICKETS, "create", "rolebinding", "web-" + str(good),
-                  "--role", NAME + "-ticket-writer", "--serviceaccount",
-                  "web:ticket")
+    plane.kubectl("apply", "--server-side", "--validate=strict",
+                  "--force-conflicts", "-f", "-",
+                  stdin=yaml.safe_dump_all(needed))
     until(lambda: plane.request("GET", HERE + "/sync-web", user=user)[0] != 403,
           20, "the rights")
     for pool in ("web", "db"):
@@ -491,7 +494,6 @@ def test_a_sync(plane, flags, make_holder, karpenter, view, good):
                          leaderElection=SHORT.config())
     holder.flags = flags
     holder.start()
-    jobs = sync_jobs()
 
     def bring():
         view.wait_held(web)
