@@ -257,8 +257,24 @@ def guide(heading, kind):
     return recipe(block(heading, "kind: " + kind), kind)
 
 
+def at_night():
+    """The CronJob for the working day, in which the lines that the guide gives
+    take the place of those that it names."""
+    lines = block("A ticket for the working day", "kind: CronJob").splitlines()
+    for start, word in (("schedule: ", "schedule:"), ("seconds=", "case")):
+        at, = (i for i, line in enumerate(lines)
+               if line.strip().startswith(start))
+        lines[at] = block("Disruption only at night", word).rstrip("\n")
+    return "\n".join(lines) + "\n"
+
+
 def test_the_recipes_are_accepted(plane, flags):
     """The Pods of the one for the working day pass `restricted`."""
+    objects, template, _ = recipe(at_night(), "CronJob")
+    done = plane.kubectl("apply", "--server-side", "--validate=strict",
+                         "--dry-run=server", "-f", "-",
+                         stdin=yaml.safe_dump_all(objects))
+    assert not done.stderr
     objects, template, _ = guide("A ticket for the working day", "CronJob")
     job, _, _ = guide("A ticket while a Job runs", "Job")
     done = plane.kubectl("apply", "--server-side", "--validate=strict", "-f",
@@ -395,10 +411,7 @@ def test_disruption_only_at_night(plane, flags, who, make_holder, karpenter,
     holder = make_holder(start=False, register=False)
     holder.flags = flags
     holder.start()
-    day = guide("A ticket for the working day", "CronJob")[2]
-    line, = (at for at in day.splitlines() if at.startswith("seconds="))
-    script = changed(day, night=(line, block("Disruption only at night",
-                                             "case").rstrip()))
+    script = recipe(at_night(), "CronJob")[2]
     for hour, is_night in ((5, True), (6, False), (7, False), (21, False),
                            (22, True), (0, True), (12, False)):
         shell(plane, f"export TZ={at_hour(hour)}\n{script}", who["writer"])
@@ -416,15 +429,17 @@ def test_disruption_only_at_night(plane, flags, who, make_holder, karpenter,
 
 # Hooks of Argo CD, and Flux
 
-def sync_jobs():
-    """The Jobs of docs/gitops.md, by the phase in which Argo CD runs them."""
+def sync_objects():
+    """The objects of docs/gitops.md for a sync: what the Jobs need, and the Jobs
+    by the phase in which Argo CD runs them."""
     text = (REPO / "docs/gitops.md").read_text()
     part = text.split("## A ticket while a sync runs\n")[1].split("\n## ")[0]
-    found = [yaml.safe_load(b.split("```")[0])
-             for b in part.split("```yaml\n")[1:]]
-    return {phase: job for job in found if job["kind"] == "Job"
-            for phase in job["metadata"]["annotations"][
-                "argocd.argoproj.io/hook"].split(",")}
+    found = [o for b in part.split("```yaml\n")[1:]
+             for o in yaml.safe_load_all(b.split("```")[0])]
+    return ([o for o in found if o["kind"] not in ("Job", "Kustomization")],
+            {phase: job for job in found if job["kind"] == "Job"
+             for phase in job["metadata"]["annotations"][
+                 "argocd.argoproj.io/hook"].split(",")})
 
 
 def run_job(plane, user, job):
@@ -465,10 +480,11 @@ def test_a_sync(plane, flags, make_holder, karpenter, view, good):
     of the Pods are real.  Argo CD, Flux and the Job controller do not run here:
     the phases have the order that Argo CD documents.  Flux's Kustomizations
     have that of a sync that succeeds."""
+    needed, jobs = sync_objects()
     user = account(plane, "web", "ticket")
-    plane.kubectl("-n", TICKETS, "create", "rolebinding", "web-" + str(good),
-                  "--role", NAME + "-ticket-writer", "--serviceaccount",
-                  "web:ticket")
+    plane.kubectl("apply", "--server-side", "--validate=strict",
+                  "--force-conflicts", "-f", "-",
+                  stdin=yaml.safe_dump_all(needed))
     until(lambda: plane.request("GET", HERE + "/sync-web", user=user)[0] != 403,
           20, "the rights")
     for pool in ("web", "db"):
@@ -478,7 +494,6 @@ def test_a_sync(plane, flags, make_holder, karpenter, view, good):
                          leaderElection=SHORT.config())
     holder.flags = flags
     holder.start()
-    jobs = sync_jobs()
 
     def bring():
         view.wait_held(web)
