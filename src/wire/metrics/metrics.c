@@ -247,7 +247,8 @@ write_by_hand(struct buf *b, const struct metrics_gauges *g,
 	unsigned left = HAND_SERIES_MAX;
 
 	family(b, observes, until, "gauge",
-	       "Until when a NodePool's hold-until holds it; API server time.");
+	       "Until when a NodePool's hold-until or ticket holds it; API "
+	       "server time.");
 	for (uint32_t i = 0; g->leads && left > 0 && nodepools(ctx, &i, &p);) {
 		if (p.hand_ms == STAMP_NONE)
 			continue;
@@ -258,8 +259,8 @@ write_by_hand(struct buf *b, const struct metrics_gauges *g,
 		buf_printf(b, "} %lld\n", (long long)p.hand_ms / 1000);
 	}
 	family(b, observes, held, "gauge",
-	       "Objects that carry our hold and mark while a hold-until holds "
-	       "their NodePool.");
+	       "Objects that carry our hold and mark while a hold-until or a "
+	       "ticket holds their NodePool.");
 	for (int k = 0; k < KIND_COUNT; k++) {
 		put_name(b, observes, held);
 		buf_printf(b, "{kind=\"%s\"} %u\n",
