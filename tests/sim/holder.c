@@ -53,9 +53,12 @@ offset(const struct holder *h)
 bool
 holder_begins(const struct holder *h)
 {
-	return holder_watches(h, KIND_EVENT) &&
-	       !h->streams[KIND_EVENT].complete &&
-	       h->w->now - h->led_since <= 10000;
+	bool waits = false;
+
+	for (int k = KIND_EVENT; k <= KIND_TICKET; k++)
+		waits |= holder_watches(h, (enum kind)k) &&
+			 !h->streams[k].complete;
+	return waits && h->w->now - h->led_since <= 10000;
 }
 
 int64_t
