@@ -158,9 +158,34 @@ is_held_by_hand(const struct controller *s, const struct nodepool *p,
 	       rules_nodepool_included(&s->rules, p->name);
 }
 
+/* Returns whether this is the turn of a hold by a ticket.  If tickets are not
+ * enabled, a reason that begins with TICKET_WORDS is a person's. */
+static bool
+is_ticket(const struct controller *s, const struct turn *t)
+{
+	return rules_tickets(&s->rules) &&
+	       strncmp(t->reason, TICKET_WORDS, strlen(TICKET_WORDS)) == 0;
+}
+
+/* Returns whether the turn takes the place of one for the NodePool's
+ * released-at: it is that one, or it ended the hold of a ticket, which had held
+ * the NodePool in spite of the released-at. */
+static bool
+is_release_of(const struct controller *s, const struct turn *t,
+	      const struct nodepool *p)
+{
+	if (!t->nodepool || strcmp(t->scope, p->name) != 0)
+		return false;
+	if (t->cause == TURN_BY_RELEASE)
+		return t->until_ms == p->released_at_ms;
+	return t->what != TURN_HELD && is_ticket(s, t) &&
+	       t->at_ms >= p->released_at_ms;
+}
+
 /* Returns whether the released-at has come into effect since the beginning of
- * the history, and the history has no turn for it yet.  A stamp has whole
- * seconds, so it may be up to a second before the beginning of the history. */
+ * the history, and the history has no turn for it yet.  It releases nothing
+ * while a ticket holds the NodePool.  A stamp has whole seconds, so it may be
+ * up to a second before the beginning of the history. */
 static bool
 is_released(const struct controller *s, const struct nodepool *p,
 	    int64_t now_ms)
@@ -171,12 +196,11 @@ is_released(const struct controller *s, const struct nodepool *p,
 	if (p->released_at_ms == STAMP_NONE ||
 	    p->released_at_ms > now_ms + CLOCK_SHIFT_MS ||
 	    p->released_at_ms < s->journal.since_ms - 1000 ||
+	    p->ticket_ms > now_ms ||
 	    nodepools_terms(&s->nodepools, p->name, now_ms).uncounted)
 		return false;
 	while (journal_turn_at(&s->journal, &before, &t) && before >= from)
-		if (t.nodepool && t.cause == TURN_BY_RELEASE &&
-		    t.until_ms == p->released_at_ms &&
-		    strcmp(t.scope, p->name) == 0)
+		if (is_release_of(s, &t, p))
 			return false;
 	return true;
 }
@@ -213,15 +237,6 @@ held_since_ms(const struct controller *s, const char *name,
 		since_ms = t.at_ms;
 	}
 	return since_ms;
-}
-
-/* Returns whether this is the turn of a hold by a ticket.  If tickets are not
- * enabled, a reason that begins with TICKET_WORDS is a person's. */
-static bool
-is_ticket(const struct controller *s, const struct turn *t)
-{
-	return rules_tickets(&s->rules) &&
-	       strncmp(t->reason, TICKET_WORDS, strlen(TICKET_WORDS)) == 0;
 }
 
 /* Adds the turn that ends a hold or a release by hand.  `how` says how the hold
@@ -270,16 +285,17 @@ controller_turn_by_hand(struct controller *s, const struct nodepool *p,
 			bool first, struct now now)
 {
 	struct turn was = {.what = TURN_RESUMED};
-	bool held, holds = is_held_by_hand(s, p, now.server_ms);
-	bool releases = is_released(s, p, now.server_ms);
+	bool held, releases, holds = is_held_by_hand(s, p, now.server_ms);
 
 	held = last_of(s, p->name, true, &was) > 0 && was.what == TURN_HELD;
 	/* A ticket's hold has not ended if only the end of the ticket has
 	 * moved, or if this lead has not listed the tickets yet. */
-	if (held && !releases && is_ticket(s, &was) &&
+	if (held && is_ticket(s, &was) &&
 	    (!s->views.at[KIND_TICKET].listed ||
 	     (holds && is_same_hold(&was, p))))
 		return;
+	releases = !(held && is_ticket(s, &was)) &&
+		   is_released(s, p, now.server_ms);
 	if (held && was.until_ms <= now.server_ms) {
 		end_by_hand(s, p, &was, TURN_BY_TIME, now.server_ms);
 		was.what = TURN_RELEASED;

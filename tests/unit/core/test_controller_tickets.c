@@ -884,6 +884,33 @@ START_TEST(turns_of_several)
 }
 END_TEST
 
+/* A released-at that comes meanwhile releases nothing, also not later, whether
+ * the ticket ends by its time or is deleted. */
+START_TEST(a_released_at_is_no_turn_meanwhile)
+{
+	struct nodepool p = pool_of("web");
+	int64_t until;
+
+	open_pools();
+	until = ticket("ci", "web", 10 * MINUTE);
+	world_run(w, MINUTE);
+	p.released_at_ms = stamp_now();
+	world_pool(w, &p);
+	world_run(w, MINUTE);
+	told_by_both("web held: hold-until (" CI ")\n");
+	if (_i == 0)
+		world_run_until(w, until + SLACK);
+	else
+		world_ticket_gone(w, "ci");
+	world_run(w, MINUTE);
+	world_pool(w, &p);
+	told_by_both(_i == 0 ? "web held: hold-until (" CI ")\n"
+			       "web released: hold-until-over 10 (" CI ")\n"
+			     : "web held: hold-until (" CI ")\n"
+			       "web resumed: by-hand 3 (" CI ")\n");
+}
+END_TEST
+
 START_TEST(turns_beside_hold_until)
 {
 	struct nodepool p = pool_of("web");
@@ -1078,6 +1105,7 @@ add_history(TCase *c)
 	tcase_add_test(c, one_turn_for_each_ticket);
 	tcase_add_test(c, a_turn_that_is_ended_by_deletion);
 	tcase_add_test(c, turns_of_several);
+	tcase_add_loop_test(c, a_released_at_is_no_turn_meanwhile, 0, 2);
 	tcase_add_test(c, turns_beside_hold_until);
 	tcase_add_loop_test(c, turns_while_nobody_leads, 0, 4);
 	tcase_add_loop_test(c, a_turn_waits_for_the_list, 0, 2);
