@@ -241,8 +241,10 @@ is_absurd(int64_t ms, int64_t now_ms)
 	return ms > now_ms + AHEAD_MS || ms < now_ms - DURATION_MS_MAX;
 }
 
-/* Reads the next turn that is readable, is neither in the future nor older than
- * JOURNAL_MS, and is not newer than *last_ms, the time of the turn before. */
+/* Reads the next turn that is readable and has a possible time.  The time is
+ * neither in the future nor older than JOURNAL_MS.  It is also not later than
+ * *last_ms, the time of the turn that was read last, because the text begins
+ * with the newest turn. */
 static bool
 next_turn(const char **text, int64_t now_ms, int64_t *last_ms, struct turn *t)
 {

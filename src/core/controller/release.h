@@ -41,8 +41,8 @@ struct release {
 	int64_t begun_boot_ms; /* when the latest list of NodeClaims began */
 	int64_t done_boot_ms;  /* when the last good lists began, or 0 */
 	int64_t not_before_boot_ms;
-	/* While the list of tickets fails: when the round of lists began in
-	 * which it first failed.  Otherwise 0. */
+	/* When the round of lists began that was the first to fail on the
+	 * tickets, or 0 if their list does not fail. */
 	int64_t failing_boot_ms;
 	/* Number of objects that the present list shows in a state that the
 	 * table does not know. */

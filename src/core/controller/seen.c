@@ -43,8 +43,8 @@ controller_listing(struct controller *s, enum kind kind)
 }
 
 /* Call this when all NodeClaims are known.  It judges those that were undecided
- * until now.  It also has all timers computed again, because it may have
- * changed whether a Node without a claim counts as a machine. */
+ * until now.  It also requests that all timers are computed again, because a
+ * Node without a claim may count as a machine now, or no longer count. */
 void
 controller_claims_known(struct controller *s, struct now now)
 {

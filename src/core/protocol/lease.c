@@ -143,7 +143,8 @@ lease_check(const struct lease *l)
 		return false;
 	if (!l->config.enabled)
 		return l->role != LEASE_FOLLOWS && l->sent_ms == LEASE_NEVER;
-	/* A leader has sent a write, and only a leader has read the state. */
+	/* While this replica leads, it has read the state and sent a write.
+	 * While it follows, it has not read the state. */
 	if (l->role == LEASE_LEADS)
 		return l->read && l->sent_ms != LEASE_NEVER;
 	return stops || !l->read;
