@@ -280,15 +280,11 @@ write_nodepool(struct buf *b, const struct nodepool_status *p)
 static void
 write_ticket(struct buf *b, const struct ticket_status *t)
 {
-	const char *problem = ticket_problem(t->flaw);
-
-	if (problem == NULL && t->until_ms != STAMP_NONE && t->nodepools == 0)
-		problem = "it matches no NodePool that may be held";
 	json_printf(b,
 		    ",{'name':%s,'holder':%s,'reason':%s,'until':%s,"
 		    "'nodePools':%u,'problem':%s}",
 		    t->name, known(t->holder), known(t->reason),
-		    MOMENT(t->until_ms), t->nodepools, problem);
+		    MOMENT(t->until_ms), t->nodepools, words_ticket(t));
 }
 
 /* --- the history ---------------------------------------------------------- */

@@ -83,6 +83,8 @@ void words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
  * false if none does, or if the mode is enforce. */
 #define LEFT_BYTES 160
 bool words_left(char out[LEFT_BYTES], const struct status_head *h);
+/* Returns why the ticket holds nothing or less than it asks for, or NULL. */
+const char *words_ticket(const struct ticket_status *t);
 /* Returns the scope's name for people. */
 const char *words_scope(const struct status_head *h, const char *name);
 /* Removes the item written last if it reaches beyond `limit` or does not fit,

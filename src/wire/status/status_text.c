@@ -442,6 +442,31 @@ write_nodepools(struct buf *b, const struct status_items *items)
 	tell_left(b, left, "");
 }
 
+/* Writes a line for each ticket that holds nothing or less than it asks for. */
+static void
+write_tickets(struct buf *b, const struct status_items *items)
+{
+	struct ticket_status t;
+	uint64_t left = 0;
+	bool first = true;
+	struct buf was;
+
+	for (uint32_t i = 0; was = *b, items->ticket(items->ctx, &i, &t);) {
+		if (words_ticket(&t) == NULL)
+			continue;
+		buf_puts(b, first ? "\nticket " : "ticket ");
+		(void)status_text_safe(b, t.name);
+		if (t.holder[0] != '\0') {
+			buf_puts(b, " of ");
+			(void)status_text_safe(b, t.holder);
+		}
+		buf_printf(b, ": %s\n", words_ticket(&t));
+		first = false;
+		words_settle(b, &was, (b->cap - TAIL_BYTES) / 8 * 7, &left);
+	}
+	tell_left(b, left, " with a problem");
+}
+
 static void
 write_history(struct buf *b, const struct status_head *h,
 	      const struct status_items *items)
@@ -482,6 +507,8 @@ status_text(struct buf *b, const struct status_head *h,
 		buf_printf(b, "left behind  %s\n", left);
 	write_scopes(b, h, items);
 	write_nodepools(b, items);
+	if (h->report.table.has_tickets)
+		write_tickets(b, items);
 	write_history(b, h, items);
 }
 

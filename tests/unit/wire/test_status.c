@@ -65,10 +65,12 @@ a_ticket(void *ctx, uint32_t *i, struct ticket_status *out)
 		{.name = "ci-42", .holder = "runner-7", .reason = "helm upgrade",
 		 .until_ms = T + 60 * MIN, .nodepools = 3},
 		{.name = "old", .until_ms = STAMP_NONE, .flaw = TICKET_OVER},
+		{.name = "typo", .holder = "me", .until_ms = T + MIN},
+		{.name = "ended", .until_ms = STAMP_NONE},
 	};
 
 	(void)ctx;
-	if (*i == 2)
+	if (*i == sizeof(tickets) / sizeof(tickets[0]))
 		return false;
 	*out = tickets[(*i)++];
 	return true;
@@ -310,6 +312,10 @@ START_TEST(test_tickets)
 	write(STATUS_TEXT);
 	ck_assert_ptr_nonnull(strstr(text, "held until 2026-01-03T03:04:05Z by "
 				     "ticket ci-42 of runner-7"));
+	ck_assert_ptr_nonnull(
+		strstr(text, "\n\nticket old: it was over already when it was "
+			     "seen\nticket typo of me: it matches no NodePool "
+			     "that may be held\n\nTHE LAST"));
 	write(STATUS_HTML);
 	ck_assert_ptr_nonnull(strstr(text, "<p>held by <bdi>ticket ci-42 of "
 					   "runner-7</bdi></p>"));
