@@ -101,8 +101,9 @@ views_skipped(struct views *v, enum kind kind)
 	struct view *w = &v->at[kind];
 
 	w->skipped = true;
-	/* An item that a list leaves out is missing in that list only.  Events
-	 * do not show which objects exist. */
+	/* Only a line that the watch leaves out requests another list.  What a
+	 * list leaves out, another list would leave out as well.  Karpenter's
+	 * Events do not show which objects exist, so they request nothing. */
 	w->behind = w->behind || (w->listed && w->up && kind != KIND_EVENT);
 }
 

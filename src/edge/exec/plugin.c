@@ -52,9 +52,9 @@ take(struct plugin *p, struct exec_credential *c)
 	if (c->expires_ms != STAMP_NONE) {
 		p->expires_ms = c->expires_ms;
 		p->renew_ms = c->expires_ms - EXEC_EARLY_MS;
-		/* The token is very short-lived, or a machine with another
-		 * clock has set its expiry.  Even then the plugin must not run
-		 * at each call. */
+		/* The expiry may be near or past, because the token is
+		 * short-lived or a machine with another clock has set the
+		 * expiry.  Even then the plugin must not run at each call. */
 		if (p->renew_ms < now + EXEC_PAUSE_MS)
 			p->renew_ms = now + EXEC_PAUSE_MS;
 	}

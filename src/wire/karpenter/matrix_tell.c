@@ -96,9 +96,9 @@ maker_of(const char *reason)
 						 : MAKER_DISRUPTION;
 }
 
-/* Finds the Nodes that a step of the counter of creations has counted.  The
- * lives are in order of their births, and the steps in order of their times, so
- * the search begins at *from and moves it on. */
+/* Finds the Nodes whose creation made the counter grow by g->by.  The lives are
+ * sorted by birth, and the growths by time, so the search begins at *from and
+ * advances it. */
 static void
 find_made(struct matrix *m, const struct grown *g, size_t *from)
 {
