@@ -6,8 +6,9 @@ import pytest
 import yaml
 
 from controlplane import REPO, WEBHOOKS, ControlPlane
-from gitops import TOOLS
+from gitops import TOOLS, flux
 from lead import LEASES, NAME
+from test_tickets import sync_objects
 
 pytestmark = pytest.mark.long
 DEPLOY = REPO / "deploy"
@@ -76,7 +77,7 @@ def test_what_changes_by_itself_is_no_drift(plane, sync, tmp_path):
 
 def test_the_recipe_for_the_dashboard(plane, tmp_path):
     """Its patch builds, and marks the ConfigMap."""
-    patch, = [p for block in fenced("gitops") for p in [yaml.safe_load(block)]
+    patch, = [p for block in fenced("gitops") for p in yaml.safe_load_all(block)
               if set(p or ()) == {"patches"}]
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({
         "resources": ["dashboard.yaml"], **patch}))
@@ -91,3 +92,25 @@ def test_the_recipe_for_the_dashboard(plane, tmp_path):
 def fenced(name):
     text = (REPO / f"docs/{name}.md").read_text()
     return [part.split("```")[0] for part in text.split("```yaml\n")[1:]]
+
+
+def test_flux_runs_a_job_anew_that_has_changed(plane):
+    """The Jobs of docs/gitops.md, without Argo CD's annotations, as the
+    Kustomization there brings them."""
+    job = sync_objects()[1]["PreSync"]
+    del job["metadata"]["annotations"]
+    plane.apply({"apiVersion": "v1", "kind": "Namespace",
+                 "metadata": {"name": "web"}})
+    path = "/apis/batch/v1/namespaces/web/jobs"
+
+    def bring(reason, force=True):
+        command = job["spec"]["template"]["spec"]["containers"][0]["command"]
+        command[-1] = "--reason=" + reason
+        flux(plane, yaml.safe_dump(job), force)
+        return plane.get(path, "ticket-begin")["metadata"]["uid"]
+
+    first = bring("web 1.2.3")
+    assert bring("web 1.2.3") == first, "no change, and it runs again"
+    with pytest.raises(AssertionError, match="immutable"):
+        bring("web 1.2.4", force=False)
+    assert bring("web 1.2.4") != first

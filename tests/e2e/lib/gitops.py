@@ -10,12 +10,13 @@ def argocd(plane, text):
         "--field-manager=argocd-controller", "-f", "-", stdin=text).stdout
 
 
-def flux(plane, text):
+def flux(plane, text, force=False):
     """By Flux's own library (tests/modules/flux)."""
     done = subprocess.run(
-        [plane.bin / "flux-apply", f"--kubeconfig={plane.kubeconfig}"],
+        [plane.bin / "flux-apply", f"--kubeconfig={plane.kubeconfig}",
+         f"--force={str(force).lower()}"],
         input=text, text=True, capture_output=True, timeout=120)
-    assert done.returncode == 0, done
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 

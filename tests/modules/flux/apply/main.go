@@ -30,6 +30,7 @@ func fail(err error) {
 
 func main() {
 	config := flag.String("kubeconfig", "", "file")
+	force := flag.Bool("force", false, "a Kustomization's force")
 	flag.Parse()
 
 	access, err := clientcmd.BuildConfigFromFlags("", *config)
@@ -40,6 +41,7 @@ func main() {
 	fail(err)
 
 	options := ssa.DefaultApplyOptions()
+	options.Force = *force
 	for _, name := range []string{"kubectl", "before-first-apply"} {
 		for _, operation := range []metav1.ManagedFieldsOperationType{
 			metav1.ManagedFieldsOperationApply,
