@@ -430,8 +430,6 @@ MUTANTS = [
      "if (held && was.until_ms <= now.server_ms) {", "if (0) {"),
     ("a release by hand is told again and again", "controller/turns.c",
      "return t->until_ms == p->released_at_ms;", "return false;"),
-    ("a released-at is told although a ticket holds", "controller/turns.c",
-     "    p->ticket_ms > now_ms ||\n", ""),
     ("a released-at is told when the ticket ends", "controller/turns.c",
      "releases = !(held && is_ticket(s, &was)) &&", "releases ="),
     ("what the text has is told again", "controller/turns.c",

@@ -183,9 +183,8 @@ is_release_of(const struct controller *s, const struct turn *t,
 }
 
 /* Returns whether the released-at has come into effect since the beginning of
- * the history, and the history has no turn for it yet.  It releases nothing
- * while a ticket holds the NodePool.  A stamp has whole seconds, so it may be
- * up to a second before the beginning of the history. */
+ * the history, and the history has no turn for it yet.  A stamp has whole
+ * seconds, so it may be up to a second before the beginning of the history. */
 static bool
 is_released(const struct controller *s, const struct nodepool *p,
 	    int64_t now_ms)
@@ -196,7 +195,6 @@ is_released(const struct controller *s, const struct nodepool *p,
 	if (p->released_at_ms == STAMP_NONE ||
 	    p->released_at_ms > now_ms + CLOCK_SHIFT_MS ||
 	    p->released_at_ms < s->journal.since_ms - 1000 ||
-	    p->ticket_ms > now_ms ||
 	    nodepools_terms(&s->nodepools, p->name, now_ms).uncounted)
 		return false;
 	while (journal_turn_at(&s->journal, &before, &t) && before >= from)
@@ -294,6 +292,7 @@ controller_turn_by_hand(struct controller *s, const struct nodepool *p,
 	    (!s->views.at[KIND_TICKET].listed ||
 	     (holds && is_same_hold(&was, p))))
 		return;
+	/* A released-at releases nothing while a ticket holds. */
 	releases = !(held && is_ticket(s, &was)) &&
 		   is_released(s, p, now.server_ms);
 	if (held && was.until_ms <= now.server_ms) {
