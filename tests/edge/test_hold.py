@@ -178,7 +178,7 @@ QUERY = ["--while-query", "up", "--prometheus", "http://127.0.0.1:1"]
     (["--for=1h", "--nodepool", "a" * 128], ["more than 127 bytes"]),
     (["--for=1h", "--nodepool", ",".join(f"p{i}" for i in range(65))],
      ["more than 64"]),
-    (["--for=1h", *["--nodepool=" + "a" * 120] * 17], ["more than 2046 bytes"]),
+    (["--for=1h", *["--nodepool=" + "a" * 120] * 17], ["more than 2048 bytes"]),
     (["--for=1h", "--reason", "x" * 257], ["--reason: more than 256 bytes"]),
     (["--for=1h", "--reason", "a\nb"], ["--reason: expected one line"]),
     (["--for=1h", "--name", "Web"], ['--name: "Web"']),
@@ -305,6 +305,27 @@ def test_for_where_the_api_server_has_trouble(w):
     w.api.fault("tickets", "create", "answer", status=404, body=body,
                 headers={"Content-Type": "application/json"})
     assert 'namespaces "tickets" not found' in hold(w, "--for=2h", code=1)[0]
+
+
+def test_for_where_nobody_knows_whether_it_is_written(w):
+    """It says how to end what may be there for hours."""
+    w.api.fault("tickets", "create", "delay", seconds=1)
+    run_ = Hold(w, "--for=2h")
+    wait(lambda: writes(w, "create"), "under way")
+    run_.process.send_signal(signal.SIGINT)
+    err = run_.ends(1)
+    assert "ended by SIGINT" in err
+    assert "t: it may be written; to end it: kubectl delete lease -n tickets " \
+        "t\n" in err, err
+    w.api.clear()
+    wait(lambda: w.api.names("tickets"), "written all the same")
+    w.api.delete("tickets", "t")
+    with open("/dev/full", "wb") as full:
+        err, _ = hold(w, "--for=2h", stdout=full, code=1)
+    assert "it may be written" in err and ticket(w)
+    w.api.delete("tickets", "t")
+    w.api.fault("tickets", "create", "403")
+    assert "may be written" not in hold(w, "--for=2h", code=1)[0]
 
 
 # --- while a command runs --------------------------------------------------------
@@ -487,6 +508,18 @@ def test_while_the_ticket_cannot_be_written(w):
     assert ticket(w) == held
 
 
+def test_a_name_that_is_there_and_is_not(w):
+    """Whatever refuses it with a 409 is not asked without a pause."""
+    leader(w)
+    w.api.fault("tickets", "create", "answer", status=409, body=json.dumps({
+        "kind": "Status", "code": 409, "reason": "Conflict",
+        "message": "of a quota"}).encode(),
+        headers={"Content-Type": "application/json"})
+    err, out = hold(w, "--while", tail=["echo", "run"])
+    assert "it may hold nothing: it is not written: 409: of a quota" in err
+    assert out == "run\n" and len(writes(w, "create")) < 20
+
+
 def test_no_api_server(w):
     w.api.write_kubeconfig(w.kubeconfig)
     w.restart_api(start=False)
@@ -554,6 +587,20 @@ def test_renewals_that_fail(w):
             "it is over, and holds nothing until it is renewed",
             "written again"], text
     assert not w.api.names("tickets")
+
+
+def test_renewals_that_are_to_wait(w):
+    """Not for longer than until the next renewal is due, or the hold would
+    end."""
+    leader(w)
+    run_ = begun(w, lease="6s")
+    fault = w.api.fault("tickets", "patch", "answer", status=429, body=b"{}",
+                        headers={"Retry-After": "100"}, times=1)
+    wait(lambda: "trying again: 429" in run_.text(), run_.text)
+    w.api.clear(fault)
+    wait(lambda: "written again" in run_.text(), run_.text)
+    assert "holds nothing" not in run_.text()
+    run_.term(143)
 
 
 @pytest.mark.hurry
