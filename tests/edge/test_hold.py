@@ -424,6 +424,8 @@ def test_a_reader_that_goes_away_ends_the_command(w):
     (lambda n: {"leader": {"thisReplica": False}}, "another replica leads"),
     (lambda n: {"tickets": []},
      "the leader does not list it: is tickets its tickets.namespace?"),
+    (lambda n: {"tickets": [], "leftOut": {"tickets": 7}},
+     "the leader's /status does not show it: it has no room for 7 of the"),
     (lambda n: {"tickets": [{"name": "t", "until": None, "nodePools": 0,
                              "problem": "it was over already"}]},
      "the leader says: it was over already"),

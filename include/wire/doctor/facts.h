@@ -50,6 +50,8 @@ struct ticket_facts {
 	bool observes; /* mode: observe, so nothing is held */
 	bool reads;    /* whether the holder has tickets.namespace */
 	bool listed;   /* whether its list of tickets has this one */
+	/* How many tickets its list has no room for. */
+	uint64_t left_out;
 	/* End of the ticket's hold; STAMP_NONE: it holds nothing. */
 	int64_t until_ms;
 	uint64_t nodepools; /* how many NodePools it holds */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "leader.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -135,7 +136,12 @@ judge_ticket(const struct leader_question *q, const struct ticket_facts *t,
 			      "nothing");
 		return USELESS;
 	}
-	if (!t->listed)
+	if (!t->listed && t->left_out > 0)
+		(void)err_set(e, ERR_SYSTEM,
+			      "the leader's /status does not show it: it has "
+			      "no room for %" PRIu64 " of the tickets",
+			      t->left_out);
+	else if (!t->listed)
 		(void)err_set(e, ERR_SYSTEM,
 			      "the leader does not list it: is %s its "
 			      "tickets.namespace?",

@@ -309,6 +309,13 @@ START_TEST(test_a_ticket)
 		facts_ticket_decode(text, strlen(text), "c", &t, &e), 0);
 	ck_assert(t.reads && !t.listed);
 	ck_assert_int_eq(t.until_ms, STAMP_NONE);
+	ck_assert_uint_eq(t.left_out, 0);
+	text = json("{'kind':'HolderStatus','tickets':[],'leftOut':{'scopes':"
+		    "1,'tickets':7}}");
+	ck_assert_int_eq(
+		facts_ticket_decode(text, strlen(text), "ci", &t, &e), 0);
+	ck_assert(t.reads && !t.listed);
+	ck_assert_uint_eq(t.left_out, 7);
 	text = json("{'kind':'HolderStatus','mode':'observe','tickets':"
 		    "[7,{'name':'ci','until':'soon','nodePools':-1,'problem':"
 		    "7}],'leader':null}");
