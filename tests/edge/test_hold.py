@@ -459,6 +459,28 @@ def test_a_leader_that_needs_a_moment(w):
     assert "the leader says: it is broad" in err
 
 
+def test_a_leader_that_knows_the_ticket_before(w):
+    """A run of the same name was killed: what it asked for is no answer for
+    the next one."""
+    others(w, holder=f"me@{os.uname().nodename}", ago=10, lasts=600,
+           annotations={OWN + "nodepools": "web"})
+    before = ticket(w)["spec"]["renewTime"]
+    asked = leader(w, lambda n: {"tickets": listed(
+        w, renewed=before if n < 4 else ticket(w)["spec"]["renewTime"])})
+    run_ = Hold(w, "--while", "--strict", "--nodepool=batch",
+                tail=["echo", "run"])
+    run_.ends()
+    assert len(asked) == 4 and run_.printed() == "run\n"
+    w.api.delete("tickets", "t")
+    w.api.clear()
+    w.api.delete("leases", "karpenter-node-holder")
+    w.api.delete("pods", "pod-1")
+    leader(w, lambda n: {"tickets": listed(w, renewed=before)})
+    err, out = hold(w, "--while", "--strict", tail=["echo", "run"], code=3)
+    assert "the leader knows only the ticket of this name that was there " \
+        "before" in err and not out
+
+
 def test_no_leader_can_be_asked(w):
     def stays_unheld(words, quick=False):
         begin = time.monotonic()

@@ -54,6 +54,8 @@ struct ticket_facts {
 	uint64_t left_out;
 	/* End of the ticket's hold; STAMP_NONE: it holds nothing. */
 	int64_t until_ms;
+	/* The renewTime that the leader has seen; STAMP_NONE: not known. */
+	int64_t renewed_ms;
 	uint64_t nodepools; /* how many NodePools it holds */
 	char problem[160];  /* why the ticket does not hold, or "" */
 };

@@ -10,6 +10,7 @@ static const struct json_keep ticket_keep[] = {{"name", NULL},
 					       {"until", NULL},
 					       {"nodePools", NULL},
 					       {"problem", NULL},
+					       {"renewed", NULL},
 					       {NULL, NULL}};
 static const struct json_keep left_out_keep[] = {{"tickets", NULL},
 						 {NULL, NULL}};
@@ -24,11 +25,14 @@ static void
 ticket_read(const struct json *v, struct ticket_facts *t)
 {
 	const char *until = json_string(json_member(v, "until"));
+	const char *renewed = json_string(json_member(v, "renewed"));
 	long long n = 0;
 
 	t->listed = true;
 	if (until == NULL || stamp_parse(until, &t->until_ms))
 		t->until_ms = STAMP_NONE;
+	if (renewed == NULL || stamp_parse(renewed, &t->renewed_ms))
+		t->renewed_ms = STAMP_NONE;
 	(void)json_integer(json_member(v, "nodePools"), &n);
 	t->nodepools = n > 0 ? (uint64_t)n : 0;
 	str_cut(t->problem, sizeof(t->problem),
@@ -57,6 +61,7 @@ facts_ticket_decode(const char *bytes, size_t n, const char *ticket,
 		.reads = json_is_array(tickets),
 		.left_out = left_out > 0 ? (uint64_t)left_out : 0,
 		.until_ms = STAMP_NONE,
+		.renewed_ms = STAMP_NONE,
 	};
 	for (const struct json *v = json_first(tickets);
 	     v != NULL && !out->listed; v = json_next(v))
