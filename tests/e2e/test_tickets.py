@@ -199,6 +199,8 @@ BAD = {
     "no renewal": ({"renewTime": None}, "spec.renewTime when it was written"),
     "NodePools": ({"nodepools": "a" * 2049}, LONG.format(2048)),
     "NodePools, in bytes": ({"nodepools": "\u00e9" * 1025}, LONG.format(2048)),
+    "a long pattern": ({"nodepools": "web," + "a" * 128},
+                       "has 127 characters at most"),
     "no pattern": ({"nodepools": ""}, "has a pattern"),
     "separators": ({"nodepools": " ,\t"}, "has a pattern"),
     "patterns": ({"nodepools": ",".join(["p"] * 65)}, MANY),
@@ -213,7 +215,7 @@ GOOD = {
     "as it is": {}, "1 s": {"leaseDurationSeconds": 1},
     "7 days": {"leaseDurationSeconds": WEEK},
     "long ago": {"renewTime": "2001-01-01T00:00:00.000000Z"},
-    "NodePools": {"nodepools": "a" * 2048},
+    "NodePools": {"nodepools": ("a" * 127 + ",") * 16},
     "patterns": {"nodepools": ", ".join(["p-*"] * 64) + " ,\n"},
     "reason": {"reason": "\u00e9" * 128},
     "an owner": {"meta": {"ownerReferences": [{

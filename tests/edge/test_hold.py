@@ -178,7 +178,7 @@ QUERY = ["--while-query", "up", "--prometheus", "http://127.0.0.1:1"]
     (["--for=1h", "--nodepool", "a" * 128], ["more than 127 bytes"]),
     (["--for=1h", "--nodepool", ",".join(f"p{i}" for i in range(65))],
      ["more than 64"]),
-    (["--for=1h", *["--nodepool=" + "a" * 120] * 17], ["more than 2046 bytes"]),
+    (["--for=1h", *["--nodepool=" + "a" * 120] * 17], ["more than 2048 bytes"]),
     (["--for=1h", "--reason", "x" * 257], ["--reason: more than 256 bytes"]),
     (["--for=1h", "--reason", "a\nb"], ["--reason: expected one line"]),
     (["--for=1h", "--name", "Web"], ['--name: "Web"']),
@@ -307,6 +307,27 @@ def test_for_where_the_api_server_has_trouble(w):
     assert 'namespaces "tickets" not found' in hold(w, "--for=2h", code=1)[0]
 
 
+def test_for_where_nobody_knows_whether_it_is_written(w):
+    """It says how to end what may be there for hours."""
+    w.api.fault("tickets", "create", "delay", seconds=1)
+    run_ = Hold(w, "--for=2h")
+    wait(lambda: writes(w, "create"), "under way")
+    run_.process.send_signal(signal.SIGINT)
+    err = run_.ends(1)
+    assert "ended by SIGINT" in err
+    assert "t: it may be written; to end it: kubectl delete lease -n tickets " \
+        "t\n" in err, err
+    w.api.clear()
+    wait(lambda: w.api.names("tickets"), "written all the same")
+    w.api.delete("tickets", "t")
+    with open("/dev/full", "wb") as full:
+        err, _ = hold(w, "--for=2h", stdout=full, code=1)
+    assert "it may be written" in err and ticket(w)
+    w.api.delete("tickets", "t")
+    w.api.fault("tickets", "create", "403")
+    assert "may be written" not in hold(w, "--for=2h", code=1)[0]
+
+
 # --- while a command runs --------------------------------------------------------
 
 def test_while(w):
@@ -403,6 +424,8 @@ def test_a_reader_that_goes_away_ends_the_command(w):
     (lambda n: {"leader": {"thisReplica": False}}, "another replica leads"),
     (lambda n: {"tickets": []},
      "the leader does not list it: is tickets its tickets.namespace?"),
+    (lambda n: {"tickets": [], "leftOut": {"tickets": 7}},
+     "the leader's /status does not show it: it has no room for 7 of the"),
     (lambda n: {"tickets": [{"name": "t", "until": None, "nodePools": 0,
                              "problem": "it was over already"}]},
      "the leader says: it was over already"),
@@ -434,6 +457,28 @@ def test_a_leader_that_needs_a_moment(w):
     assert len(asked) == 4 and run_.printed() == "run\n"
     assert "the leader holds 1 NodePool until" in err
     assert "the leader says: it is broad" in err
+
+
+def test_a_leader_that_knows_the_ticket_before(w):
+    """A run of the same name was killed: what it asked for is no answer for
+    the next one."""
+    others(w, holder=f"me@{os.uname().nodename}", ago=10, lasts=600,
+           annotations={OWN + "nodepools": "web"})
+    before = ticket(w)["spec"]["renewTime"]
+    asked = leader(w, lambda n: {"tickets": listed(
+        w, renewed=before if n < 4 else ticket(w)["spec"]["renewTime"])})
+    run_ = Hold(w, "--while", "--strict", "--nodepool=batch",
+                tail=["echo", "run"])
+    run_.ends()
+    assert len(asked) == 4 and run_.printed() == "run\n"
+    w.api.delete("tickets", "t")
+    w.api.clear()
+    w.api.delete("leases", "karpenter-node-holder")
+    w.api.delete("pods", "pod-1")
+    leader(w, lambda n: {"tickets": listed(w, renewed=before)})
+    err, out = hold(w, "--while", "--strict", tail=["echo", "run"], code=3)
+    assert "the leader knows only the ticket of this name that was there " \
+        "before" in err and not out
 
 
 def test_no_leader_can_be_asked(w):
@@ -485,6 +530,18 @@ def test_while_the_ticket_cannot_be_written(w):
     err, out = hold(w, "--while", tail=["echo", "run"], code=1)
     assert "there is one of you@there" in err and not out
     assert ticket(w) == held
+
+
+def test_a_name_that_is_there_and_is_not(w):
+    """Whatever refuses it with a 409 is not asked without a pause."""
+    leader(w)
+    w.api.fault("tickets", "create", "answer", status=409, body=json.dumps({
+        "kind": "Status", "code": 409, "reason": "Conflict",
+        "message": "of a quota"}).encode(),
+        headers={"Content-Type": "application/json"})
+    err, out = hold(w, "--while", tail=["echo", "run"])
+    assert "it may hold nothing: it is not written: 409: of a quota" in err
+    assert out == "run\n" and len(writes(w, "create")) < 20
 
 
 def test_no_api_server(w):
@@ -554,6 +611,20 @@ def test_renewals_that_fail(w):
             "it is over, and holds nothing until it is renewed",
             "written again"], text
     assert not w.api.names("tickets")
+
+
+def test_renewals_that_are_to_wait(w):
+    """Not for longer than until the next renewal is due, or the hold would
+    end."""
+    leader(w)
+    run_ = begun(w, lease="6s")
+    fault = w.api.fault("tickets", "patch", "answer", status=429, body=b"{}",
+                        headers={"Retry-After": "100"}, times=1)
+    wait(lambda: "trying again: 429" in run_.text(), run_.text)
+    w.api.clear(fault)
+    wait(lambda: "written again" in run_.text(), run_.text)
+    assert "holds nothing" not in run_.text()
+    run_.term(143)
 
 
 @pytest.mark.hurry

@@ -197,6 +197,8 @@ FAULTS = [
      "if (e->until_ms <= now_ms || !", "if (e->until_ms < now_ms || !"),
     ("when a ticket was seen does not move with the clock", TABLE, TICKETS_C,
      "e->seen_ms += by_ms;", ""),
+    ("an edit forgets that the clock was set", HELD, TICKETS_C,
+     "e->set_ms += by_ms;", ""),
     ("a ticket is of nobody", TABLE, TICKETS_C,
      "t->holder[0] != '\\0' ? \" of \" : \"\"", "\" of \""),
     ("who was turned away is remembered for ever", TABLE, TICKETS_C,

@@ -32,10 +32,11 @@
 #define NODEPOOL_BYTES 64
 /* Size of a ticket's holderIdentity.  A longer one is truncated. */
 #define TICKET_HOLDER_BYTES 128
-/* Maximum number of a ticket's patterns, and size of the buffer that has them,
- * each with a NUL. */
+/* Maximum number of a ticket's patterns, and size of the buffer that has them.
+ * It has room for all patterns of a value of 2 KiB: a NUL ends each, and another
+ * one the list. */
 #define TICKET_PATTERNS_MAX 64
-#define TICKET_PATTERNS_BYTES 2048
+#define TICKET_PATTERNS_BYTES (2048 + 2)
 /* Maximum number of tickets.  All of them take 3.2 MiB. */
 #define TICKETS_MAX 1000
 /* Maximum time for which a ticket lasts without being renewed. */

@@ -183,6 +183,7 @@ struct ticket_status {
 	char name[NAME_BYTES], holder[TICKET_HOLDER_BYTES];
 	char reason[REASON_BYTES];
 	int64_t until_ms;   /* when it ends; STAMP_NONE if it does not hold */
+	int64_t renewed_ms; /* its renewTime, or STAMP_NONE */
 	uint32_t nodepools; /* how many NodePools it holds */
 	enum ticket_flaw flaw;
 };

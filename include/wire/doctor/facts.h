@@ -50,8 +50,12 @@ struct ticket_facts {
 	bool observes; /* mode: observe, so nothing is held */
 	bool reads;    /* whether the holder has tickets.namespace */
 	bool listed;   /* whether its list of tickets has this one */
+	/* How many tickets its list has no room for. */
+	uint64_t left_out;
 	/* End of the ticket's hold; STAMP_NONE: it holds nothing. */
 	int64_t until_ms;
+	/* The renewTime that the leader has seen; STAMP_NONE: not known. */
+	int64_t renewed_ms;
 	uint64_t nodepools; /* how many NodePools it holds */
 	char problem[160];  /* why the ticket does not hold, or "" */
 };

@@ -277,6 +277,7 @@ controller_ticket_status(const struct controller *s, uint32_t *i,
 	*out = (struct ticket_status){.until_ms = e->until_ms > now.server_ms
 							  ? e->until_ms
 							  : STAMP_NONE,
+				      .renewed_ms = e->ticket.renewed_ms,
 				      .flaw = e->flaw};
 	memcpy(out->name, e->ticket.name, sizeof(out->name));
 	memcpy(out->holder, e->ticket.holder, sizeof(out->holder));

@@ -75,6 +75,19 @@ place_make(struct tickets *ts, const char *name)
 	return &ts->at[i];
 }
 
+/* Sets the end and the flaw of the ticket.  Its renewTime is of the clock as it
+ * was before it was set by set_ms. */
+static void
+judge(struct ticket_entry *e)
+{
+	int64_t seen_ms = e->seen_ms - e->set_ms;
+
+	e->flaw = ticket_flaw(&e->ticket, seen_ms);
+	e->until_ms = ticket_until_ms(&e->ticket, seen_ms);
+	if (e->until_ms != STAMP_NONE)
+		e->until_ms += e->set_ms;
+}
+
 struct ticket_entry *
 tickets_put(struct tickets *ts, const struct ticket *t, uint32_t generation,
 	    int64_t now_ms)
@@ -91,11 +104,12 @@ tickets_put(struct tickets *ts, const struct ticket *t, uint32_t generation,
 		return e;
 	}
 	if (e->seen_ms == STAMP_NONE || strcmp(e->ticket.uid, t->uid) != 0 ||
-	    e->ticket.renewed_ms != t->renewed_ms)
+	    e->ticket.renewed_ms != t->renewed_ms) {
 		e->seen_ms = now_ms;
+		e->set_ms = 0;
+	}
 	e->ticket = *t;
-	e->until_ms = ticket_until_ms(t, e->seen_ms);
-	e->flaw = ticket_flaw(t, e->seen_ms);
+	judge(e);
 	return e;
 }
 
@@ -201,9 +215,19 @@ void
 tickets_shift(struct tickets *ts, int64_t by_ms)
 {
 	for (struct ticket_entry *e = ts->at; e < ts->at + ts->top; e++) {
-		if (e->until_ms == STAMP_NONE)
-			continue;
 		e->seen_ms += by_ms;
-		e->until_ms += by_ms;
+		e->set_ms += by_ms;
+		if (e->until_ms != STAMP_NONE)
+			e->until_ms += by_ms;
+	}
+}
+
+void
+tickets_restamp(struct tickets *ts)
+{
+	for (struct ticket_entry *e = ts->at; e < ts->at + ts->top; e++) {
+		e->set_ms = 0;
+		if (e->ticket.name[0] != '\0')
+			judge(e);
 	}
 }

@@ -90,15 +90,37 @@ print_written(const struct holding *h, struct err *e)
 	return rc;
 }
 
+/* Says how to end a ticket that may hold for hours although the command has
+ * failed. */
+static void
+tell_doubt(const struct holding *h)
+{
+	const struct ticket_draft *d = &h->setup->ticket;
+	char text[80 + 2 * NAME_BYTES];
+
+	if (!keeper_may_be_written(&h->keeper))
+		return;
+	(void)snprintf(text, sizeof(text), "kubectl delete lease -n %s %s",
+		       d->namespace_name, d->name);
+	keeper_tell(&h->keeper, "it may be written; to end it: ", text);
+}
+
 static int
 hold_for(struct holding *h, struct err *e)
 {
+	int rc;
+
 	keeper_want(&h->keeper, KEEPER_KEEP);
-	if (keeper_wait(&h->keeper, clock_boot_ms() + HOLD_WRITE_MS, e))
-		return err_wrap(e, "ticket %s/%s",
-				h->setup->ticket.namespace_name,
-				h->setup->ticket.name);
-	return print_written(h, e);
+	rc = keeper_wait(&h->keeper, clock_boot_ms() + HOLD_WRITE_MS, e);
+	if (rc != 0)
+		(void)err_wrap(e, "ticket %s/%s",
+			       h->setup->ticket.namespace_name,
+			       h->setup->ticket.name);
+	else
+		rc = print_written(h, e);
+	if (rc != 0)
+		tell_doubt(h);
+	return rc;
 }
 
 /* --- all three ------------------------------------------------------------ */

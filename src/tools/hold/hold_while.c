@@ -44,6 +44,7 @@ begin_held(struct holding *h, struct err *e)
 			(void)err_wrap(e, "it is not written");
 		return -1;
 	}
+	q.renewed_ms = h->keeper.draft.renewed_us / 1000;
 	if (leader_await(&q, until_ms, &a, e))
 		return -1;
 	tell_held(h, &a);

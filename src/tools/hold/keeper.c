@@ -154,6 +154,9 @@ keeper_failed(struct keeper *k, int64_t retry_after_ms)
 		third_ms(k) < BACKOFF_MAX_MS ? third_ms(k) : BACKOFF_MAX_MS;
 	int64_t least = most < BACKOFF_MIN_MS ? most : BACKOFF_MIN_MS;
 
+	/* A longer pause could end the hold. */
+	if (retry_after_ms > third_ms(k))
+		retry_after_ms = third_ms(k);
 	k->failures++;
 	k->retry_ms = clock_boot_ms() +
 		      (retry_after_ms > 0 ? retry_after_ms
@@ -242,7 +245,10 @@ take_absent(struct keeper *k)
 	k->state = KEEPER_ABSENT;
 	k->mine = k->shared = false;
 	k->until_ms = STAMP_NONE;
-	k->conflicts = 0;
+	/* After a read this may be one conflict after another: there is no such
+	 * Lease, but none can be created either. */
+	if (k->call != KEEPER_UNKNOWN)
+		k->conflicts = 0;
 }
 
 /* Takes the answer to the call.  Returns false if the call has failed. */
@@ -389,6 +395,14 @@ keeper_wait(struct keeper *k, int64_t until_ms, struct err *e)
 			return -1;
 	}
 	return 0;
+}
+
+bool
+keeper_may_be_written(const struct keeper *k)
+{
+	return k->state == KEEPER_WRITTEN ||
+	       (k->calling && k->call == KEEPER_WRITTEN) ||
+	       (k->state == KEEPER_UNKNOWN && k->sent_ms != 0);
 }
 
 int64_t

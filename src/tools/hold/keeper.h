@@ -124,6 +124,10 @@ void keeper_want(struct keeper *k, enum keeper_wish wish);
  * state is KEEPER_TAKEN. */
 int keeper_wait(struct keeper *k, int64_t until_ms, struct err *e);
 
+/* Returns whether a write has succeeded, or may have succeeded although its
+ * answer is missing. */
+bool keeper_may_be_written(const struct keeper *k);
+
 /* Returns for how many milliseconds the caller need not call session_turn for
  * the keeper: 0 while a call is in flight, otherwise at most 1000. */
 int64_t keeper_idle_ms(const struct keeper *k);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "leader.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,9 @@
 /* The pause between two tries, and the minimum timeout of a request. */
 #define AGAIN_MS 300
 #define ANSWER_LEAST_MS 500
+/* Another run of the same name may have written the ticket since, a little
+ * behind our clock, which has whole seconds. */
+#define CLOCK_STEP_MS 2000
 
 enum verdict {
 	HOLDS,
@@ -135,11 +139,21 @@ judge_ticket(const struct leader_question *q, const struct ticket_facts *t,
 			      "nothing");
 		return USELESS;
 	}
-	if (!t->listed)
+	if (!t->listed && t->left_out > 0)
+		(void)err_set(e, ERR_SYSTEM,
+			      "the leader's /status does not show it: it has "
+			      "no room for %" PRIu64 " of the tickets",
+			      t->left_out);
+	else if (!t->listed)
 		(void)err_set(e, ERR_SYSTEM,
 			      "the leader does not list it: is %s its "
 			      "tickets.namespace?",
 			      q->ticket_namespace);
+	else if (t->renewed_ms != STAMP_NONE &&
+		 t->renewed_ms < q->renewed_ms - CLOCK_STEP_MS)
+		(void)err_set(e, ERR_SYSTEM,
+			      "the leader knows only the ticket of this name "
+			      "that was there before");
 	else if (t->until_ms == STAMP_NONE || t->until_ms <= now_ms)
 		(void)err_set(e, ERR_SYSTEM, "the leader says: %s",
 			      t->problem[0] != '\0' ? t->problem

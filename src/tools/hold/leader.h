@@ -13,6 +13,7 @@ struct leader_question {
 	const struct clock *clock;
 	const char *namespace_name, *lease; /* of the holder */
 	const char *ticket_namespace, *ticket;
+	int64_t renewed_ms; /* the renewTime that was written */
 };
 
 /* What the leader reports about the ticket. */

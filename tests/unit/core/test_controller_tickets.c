@@ -494,6 +494,34 @@ START_TEST(the_api_servers_clock_is_set)
 }
 END_TEST
 
+/* It is edited after the clock was set, but not renewed: it lasts as long as
+ * before. */
+START_TEST(edited_after_the_clock_was_set)
+{
+	int64_t by_ms = _i % 2 == 0 ? 20 * MINUTE : -20 * MINUTE, until;
+	struct ticket t;
+
+	open_pools();
+	until = ticket("ci", "web", 10 * MINUTE);
+	holds(2, 0);
+	w->offset_ms += by_ms;
+	world_run(w, MINUTE);
+	t = w->tickets[0];
+	if (_i < 2) {
+		ticket_set_patterns(&t, "batch");
+	} else {
+		t.lasts_ms += 5 * MINUTE;
+		until += 5 * MINUTE;
+	}
+	world_ticket(w, &t);
+	holds(_i < 2 ? 0 : 2, _i < 2 ? 2 : 0);
+	world_run_until(w, until + by_ms - 1);
+	ck_assert_uint_eq(held_in(_i < 2 ? "batch" : "web"), 2);
+	holds(0, 0);
+	ck_assert_uint_eq(notes(NOTE_TICKET, NULL), 0);
+}
+END_TEST
+
 /* The first of two tickets ends, and the clock is set, before the controller is
  * asked again.  The last one still ends. */
 START_TEST(one_ends_while_the_clock_is_set)
@@ -1077,6 +1105,7 @@ add_until(TCase *c)
 	tcase_add_test(c, a_clock_behind);
 	tcase_add_test(c, over_before_anybody_looks);
 	tcase_add_loop_test(c, the_api_servers_clock_is_set, 0, 4);
+	tcase_add_loop_test(c, edited_after_the_clock_was_set, 0, 4);
 	tcase_add_loop_test(c, one_ends_while_the_clock_is_set, 0, 2);
 	tcase_add_test(c, until_the_last_of_them_ends);
 	tcase_add_test(c, one_of_several_names_another);

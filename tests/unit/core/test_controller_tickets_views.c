@@ -41,6 +41,31 @@ START_TEST(a_lead_waits_for_the_list)
 }
 END_TEST
 
+/* The first answers come from a clock that is wrong.  Once it is right, the
+ * ticket counts as it is written. */
+START_TEST(a_clock_that_was_wrong_at_the_start)
+{
+	int64_t wrong = _i == 0 ? 60 * MINUTE : -60 * MINUTE, until;
+
+	pool("web");
+	add_old(2);
+	until = ticket("ci", "web", 30 * MINUTE);
+	w->offset_ms += wrong;
+	list_nodepools();
+	list_events();
+	world_list(w, KIND_TICKET);
+	world_list(w, KIND_NODECLAIM);
+	world_run(w, 2000);
+	w->offset_ms -= wrong;
+	world_run(w, 2000);
+	world_list(w, KIND_NODE);
+	holds(2, 0);
+	world_run_until(w, until - 1);
+	ck_assert_uint_eq(held_in("web"), 2);
+	holds(0, 0);
+}
+END_TEST
+
 START_TEST(a_list_ends_the_wait)
 {
 	lead_begins();
@@ -501,6 +526,7 @@ add_lead(TCase *c)
 {
 	tcase_add_checked_fixture(c, ticket_setup, scene_teardown);
 	tcase_add_test(c, a_lead_waits_for_the_list);
+	tcase_add_loop_test(c, a_clock_that_was_wrong_at_the_start, 0, 2);
 	tcase_add_test(c, a_list_ends_the_wait);
 	tcase_add_test(c, without_tickets_no_lead_waits);
 	tcase_add_test(c, the_end_of_a_lead_forgets_them);

@@ -116,7 +116,8 @@ START_TEST(long_patterns)
 }
 END_TEST
 
-/* 2 KiB, with the NULs.  A shorter pattern may still have room. */
+/* A value of 2 KiB, and not a byte more.  A shorter pattern may still have
+ * room. */
 START_TEST(two_kib)
 {
 	const size_t most = NODEPOOL_PATTERN_BYTES - 1;
@@ -125,20 +126,25 @@ START_TEST(two_kib)
 
 	add(value, 15, most);
 	used = strlen(value);
-	add(value, 1, most - 1);
+	add(value, 1, most - 9);
+	strcat(value, "webwebweb");
+	ck_assert_uint_eq(strlen(value), 2048);
 	ticket_set_patterns(&t, value);
 	ck_assert_uint_eq(t.left_out, 0);
 	ck_assert_uint_eq(strlen(kept()), TICKET_PATTERNS_BYTES - 1);
+	ck_assert(ticket_names(&t, "webwebweb"));
 	strcat(value, "a");
 	ticket_set_patterns(&t, value);
 	ck_assert_uint_eq(t.left_out, 1);
-	ck_assert(!ticket_names(&t, "a"));
+	ck_assert(!ticket_names(&t, "webwebweba"));
 	value[used] = '\0';
+	add(value, 1, 20);
 	add(value, 1, most);
 	strcat(value, "web");
 	ticket_set_patterns(&t, value);
 	ck_assert_uint_eq(t.left_out, 1);
-	ck_assert_uint_eq(strlen(kept()), 15 * (most + 1) + strlen("web|"));
+	ck_assert_uint_eq(strlen(kept()),
+			  15 * (most + 1) + 21 + strlen("web|"));
 	ck_assert(ticket_names(&t, "web"));
 }
 END_TEST

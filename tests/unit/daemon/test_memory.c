@@ -94,7 +94,7 @@ START_TEST(test_tickets)
 
 	ck_assert_int_ge(less * MACHINE, need);
 	ck_assert_int_le(less * MACHINE, need * 21 / 20);
-	ck_assert_uint_ge(with.machines_max, 122900);
+	ck_assert_uint_ge(with.machines_max, 122800);
 	ck_assert_int_ge(left * (100 << 10), need - (200 << 10));
 	ck_assert_uint_eq(with.bodies_max, without.bodies_max);
 	/* With all the memory in the world there is room for both. */

@@ -295,7 +295,7 @@ START_TEST(test_a_ticket)
 		"'p_1','thisReplica':true},'tickets':[{'name':'ci2','until':"
 		"'1970-01-01T00:00:09Z'},{'name':'ci','holder':'a','reason':"
 		"null,'until':'1970-01-01T00:00:01Z','nodePools':3,'problem':"
-		"'too broad'},{'name':'ci','until':null,'nodePools':9}]}");
+		"'too broad','renewed':'1970-01-01T00:00:00.250000Z'},{'name':'ci','until':null,'nodePools':9}]}");
 	struct ticket_facts t, before;
 	struct err e = {0};
 
@@ -303,12 +303,20 @@ START_TEST(test_a_ticket)
 		facts_ticket_decode(text, strlen(text), "ci", &t, &e), 0);
 	ck_assert(t.leads && t.reads && t.listed && !t.observes);
 	ck_assert_int_eq(t.until_ms, 1000);
+	ck_assert_int_eq(t.renewed_ms, 250);
 	ck_assert_uint_eq(t.nodepools, 3);
 	ck_assert_str_eq(t.problem, "too broad");
 	ck_assert_int_eq(
 		facts_ticket_decode(text, strlen(text), "c", &t, &e), 0);
 	ck_assert(t.reads && !t.listed);
 	ck_assert_int_eq(t.until_ms, STAMP_NONE);
+	ck_assert_uint_eq(t.left_out, 0);
+	text = json("{'kind':'HolderStatus','tickets':[],'leftOut':{'scopes':"
+		    "1,'tickets':7}}");
+	ck_assert_int_eq(
+		facts_ticket_decode(text, strlen(text), "ci", &t, &e), 0);
+	ck_assert(t.reads && !t.listed);
+	ck_assert_uint_eq(t.left_out, 7);
 	text = json("{'kind':'HolderStatus','mode':'observe','tickets':"
 		    "[7,{'name':'ci','until':'soon','nodePools':-1,'problem':"
 		    "7}],'leader':null}");
@@ -316,6 +324,7 @@ START_TEST(test_a_ticket)
 		facts_ticket_decode(text, strlen(text), "ci", &t, &e), 0);
 	ck_assert(t.listed && t.observes && !t.leads);
 	ck_assert_int_eq(t.until_ms, STAMP_NONE);
+	ck_assert_int_eq(t.renewed_ms, STAMP_NONE);
 	ck_assert(t.nodepools == 0 && t.problem[0] == '\0');
 	/* A holder of before has no tickets, and one without the key reads
 	 * none. */

@@ -63,8 +63,9 @@ a_ticket(void *ctx, uint32_t *i, struct ticket_status *out)
 {
 	static const struct ticket_status tickets[] = {
 		{.name = "ci-42", .holder = "runner-7", .reason = "helm upgrade",
-		 .until_ms = T + 60 * MIN, .nodepools = 3},
-		{.name = "old", .until_ms = STAMP_NONE, .flaw = TICKET_OVER},
+		 .until_ms = T + 60 * MIN, .nodepools = 3, .renewed_ms = T},
+		{.name = "old", .until_ms = STAMP_NONE,
+		 .renewed_ms = STAMP_NONE, .flaw = TICKET_OVER},
 		{.name = "typo", .holder = "me", .until_ms = T + MIN},
 		{.name = "ended", .until_ms = STAMP_NONE},
 	};
@@ -300,11 +301,14 @@ START_TEST(test_tickets)
 	ck_assert(json_says(t, "holder", "runner-7"));
 	ck_assert(json_says(t, "reason", "helm upgrade"));
 	ck_assert(json_says(t, "until", "2026-01-02T04:04:05Z"));
-	ck_assert_ptr_nonnull(strstr(text, "\"nodePools\":3,\"problem\":null"));
+	ck_assert_ptr_nonnull(strstr(text, "\"nodePools\":3,\"problem\":null,"
+				     "\"renewed\":\"2026-01-02T03:04:05."
+				     "000000Z\""));
 	ck_assert_ptr_nonnull(
 		strstr(text, "\"name\":\"old\",\"holder\":null,\"reason\":null,"
 			     "\"until\":null,\"nodePools\":0,\"problem\":\"it "
-			     "was over already when it was seen\""));
+			     "was over already when it was seen\","
+			     "\"renewed\":null"));
 	t = json_first(json_member(root, "nodePools"));
 	ck_assert(json_says(t, "ticket", "ticket ci-42 of runner-7"));
 	ck_assert(json_says(t, "ticketUntil", "2026-01-03T03:04:05Z"));

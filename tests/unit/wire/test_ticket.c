@@ -334,15 +334,19 @@ START_TEST(test_many_patterns)
 }
 END_TEST
 
-/* 2 KiB count, with a NUL after each pattern and one at the end.  A pattern
- * that has no room is left out, and a shorter one after it may have room. */
+/* A value of 2 KiB counts.  A pattern that has no room is left out, and a
+ * shorter one after it may have room. */
 START_TEST(test_patterns_without_room)
 {
 	char value[3000], want[3000];
 
-	fill(value, A127 " ", 15);
-	fill(want, A127 "\n", 15);
-	/* 128 bytes are left, of which the last is the end of the list. */
+	fill(value, A127 " d,", 14);
+	fill(want, A127 "\nd\n", 14);
+	/* 230 bytes are left, of which the last is the end of the list. */
+	fill(value + strlen(value), "a", 101);
+	strcat(value, ",");
+	fill(want + strlen(want), "a", 101);
+	strcat(want, "\n");
 	fill(value + strlen(value), "b", 126 + (size_t)_i);
 	if (_i == 0)
 		fill(want + strlen(want), "b", 126);
