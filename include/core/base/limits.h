@@ -33,8 +33,8 @@
 /* Size of a ticket's holderIdentity.  A longer one is truncated. */
 #define TICKET_HOLDER_BYTES 128
 /* Maximum number of a ticket's patterns, and size of the buffer that has them.
- * It has room for all patterns of a value of 2 KiB: a NUL ends each, and another
- * one the list. */
+ * The buffer has room for all patterns of a value of 2 KiB: a NUL ends each
+ * pattern, and another NUL ends the list. */
 #define TICKET_PATTERNS_MAX 64
 #define TICKET_PATTERNS_BYTES (2048 + 2)
 /* Maximum number of tickets.  All of them take 3.2 MiB. */

@@ -19,8 +19,7 @@
 struct ticket_entry {
 	struct ticket ticket;
 	int64_t seen_ms;  /* when its latest renewal was first seen */
-	/* By how much the API server's clock was set since then. */
-	int64_t set_ms;
+	int64_t set_ms;	  /* by how much the clock was set since seen_ms */
 	int64_t until_ms; /* until when it holds, or STAMP_NONE */
 	enum ticket_flaw flaw;
 	/* The number of the latest list that showed the ticket.  If a watch has
@@ -96,8 +95,8 @@ struct ticket_hold tickets_hold(const struct tickets *ts, uint32_t place,
 /* Call this when the API server's clock has jumped by by_ms.  It shifts the
  * ends of all tickets, so that each lasts as long as before. */
 void tickets_shift(struct tickets *ts, int64_t by_ms);
-/* Call this after tickets_shift if the clock was wrong before.  Each ticket then
- * counts as if this clock had shown when it was seen. */
+/* Call this after tickets_shift if the API server's clock was wrong before.
+ * Each ticket then ends as if it had been seen by the clock as it is now. */
 void tickets_restamp(struct tickets *ts);
 
 /* Writes the text that describes a ticket to people: "ticket NAME of HOLDER:

@@ -75,10 +75,10 @@ place_make(struct tickets *ts, const char *name)
 	return &ts->at[i];
 }
 
-/* Sets the end and the flaw of the ticket.  Its renewTime is of the clock as it
- * was before it was set by set_ms. */
+/* Sets the end and the flaw of the ticket, whose renewTime was written before
+ * the clock was set by set_ms. */
 static void
-judge(struct ticket_entry *e)
+set_end(struct ticket_entry *e)
 {
 	int64_t seen_ms = e->seen_ms - e->set_ms;
 
@@ -109,7 +109,7 @@ tickets_put(struct tickets *ts, const struct ticket *t, uint32_t generation,
 		e->set_ms = 0;
 	}
 	e->ticket = *t;
-	judge(e);
+	set_end(e);
 	return e;
 }
 
@@ -228,6 +228,6 @@ tickets_restamp(struct tickets *ts)
 	for (struct ticket_entry *e = ts->at; e < ts->at + ts->top; e++) {
 		e->set_ms = 0;
 		if (e->ticket.name[0] != '\0')
-			judge(e);
+			set_end(e);
 	}
 }

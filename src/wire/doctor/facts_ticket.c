@@ -6,12 +6,9 @@
 
 static const struct json_keep leader_keep[] = {{"thisReplica", NULL},
 					       {NULL, NULL}};
-static const struct json_keep ticket_keep[] = {{"name", NULL},
-					       {"until", NULL},
-					       {"nodePools", NULL},
-					       {"problem", NULL},
-					       {"renewed", NULL},
-					       {NULL, NULL}};
+static const struct json_keep ticket_keep[] = {
+	{"name", NULL},	   {"until", NULL},   {"nodePools", NULL},
+	{"problem", NULL}, {"renewed", NULL}, {NULL, NULL}};
 static const struct json_keep left_out_keep[] = {{"tickets", NULL},
 						 {NULL, NULL}};
 static const struct json_keep status_keep[] = {{"kind", NULL},
