@@ -33,17 +33,19 @@ print_help(const char *usage)
 	char def[64];
 
 	(void)printf("Usage: %s %s\nFlags:\n", say_program(), usage);
-	print_flag("config", "''", "configuration file (HolderConfig, YAML)");
+	print_flag("config", "''",
+		   "the configuration file (HolderConfig, YAML)");
 	print_flag("kubeconfig", "''",
-		   "how to reach the cluster; else $KUBECONFIG, in-cluster, "
-		   "~/.kube/config");
-	print_flag("context", "''", "context of the kubeconfig");
+		   "the kubeconfig file; the default is $KUBECONFIG, then the "
+		   "pod's account, then ~/.kube/config");
+	print_flag("context", "''", "the context of the kubeconfig");
 	for (size_t i = 0; config_flag_help(i, &name, &help, def); i++)
 		print_flag(name, def[0] ? def : "''", help);
 	(void)printf(
-		"    -h, --help:\n        this text\n\n"
-		"Flags, then the environment (HOLD_DURATION, "
-		"HOLD_ANNOTATION, MEMORY_LIMIT), then\nthe file, then defaults.\n");
+		"    -h, --help:\n        print this text\n\n"
+		"Flags override the environment (HOLD_DURATION, "
+		"HOLD_ANNOTATION, MEMORY_LIMIT), which\noverrides the file, "
+		"which overrides the defaults.\n");
 }
 
 /* Returns where *o keeps the value of --config, --kubeconfig or --context.

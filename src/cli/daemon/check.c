@@ -11,10 +11,13 @@
 #include "cli/options.h"
 
 static const char usage[] =
-	"check [--config FILE] [flags]\n\n"
-	"Validates the configuration, warns of settings that fight each other "
-	"and prints\nwhat counts, as a file that --config reads.  Nothing is "
-	"started.\n'holderctl check' looks at a cluster.\n";
+	"check [--config FILE] [flags]\n"
+	"\n"
+	"Validates the configuration, warns of settings that work against "
+	"each other, and\n"
+	"prints the configuration in effect, as a file that --config "
+	"reads. It starts\n"
+	"nothing. To check a cluster, use 'holderctl check'.\n";
 
 /* Describes the certificate pair, or warns that the pair cannot be used.  A
  * missing pair is no error, because serve starts without a pair and loads the

@@ -2,11 +2,13 @@
 #include "cmd.h"
 
 static const struct command commands[] = {
-	{"serve", "hold new machines, release them when the cluster is quiet",
+	{"serve",
+	 "hold new machines, and release them when the cluster is quiet",
 	 cmd_serve},
-	{"check", "validate the configuration and print what counts",
+	{"check", "validate the configuration and print the one in effect",
 	 cmd_check},
-	{"certs", "make a CA and a serving certificate, or look at one",
+	{"certs",
+	 "make a CA and a serving certificate, or inspect a certificate",
 	 cmd_certs},
 	{"version", "print the version", cmd_version},
 };
@@ -15,7 +17,7 @@ const struct program daemon_program = {
 	.name = PROGRAM,
 	.about = "Keeps Karpenter from consolidating a cluster that has just "
 		 "scaled up.",
-	.see = "holderctl looks at a cluster, uninstalls and simulates.\n",
+	.see = "The commands for people are in holderctl: see 'holderctl --help'.\n",
 	.commands = commands,
 	.commands_n = sizeof(commands) / sizeof(commands[0]),
 };

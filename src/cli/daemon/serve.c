@@ -7,16 +7,22 @@
 #include "cli/options.h"
 
 static const char usage[] =
-	"serve [--config FILE] [--kubeconfig FILE] [--context NAME] [flags]\n\n"
-	"Answers admission reviews, holds what scales up and releases it when "
-	"quiet.\nRuns until SIGTERM; holds stay.\n";
+	"serve [--config FILE] [--kubeconfig FILE] [--context NAME] "
+	"[flags]\n"
+	"\n"
+	"Answers admission reviews, holds new machines, and releases them "
+	"when the cluster\n"
+	"is quiet. Runs until SIGTERM, after which existing holds stay.\n";
 
 static const char usage_renew[] =
-	"certs --renew [--config FILE] [--kubeconfig FILE] [--context NAME] "
-	"[flags]\n\n"
-	"Keeps a CA and the serving pair in a Secret, and the CA in the "
-	"webhook's caBundle.\nRuns until SIGTERM.  Of the configuration "
-	"selfSigned and logging count.\n";
+	"certs --renew [--config FILE] [--kubeconfig FILE] [--context "
+	"NAME] [flags]\n"
+	"\n"
+	"Keeps a CA and the serving certificate in a Secret, and the CA in "
+	"the webhook's\n"
+	"caBundle. Runs until SIGTERM. Of the configuration, only "
+	"selfSigned and logging are\n"
+	"used.\n";
 
 typedef int run_command(const struct config *c, struct kubeconfig *access,
 			const struct timing *t);

@@ -2,14 +2,15 @@
 #include "cmd.h"
 
 static const struct command commands[] = {
-	{"check", "say what is wrong with an installation and its cluster",
+	{"check", "report what is wrong with an installation and its cluster",
 	 cmd_check},
-	{"uninstall", "take all holds and marks of the holder off the cluster",
+	{"uninstall",
+	 "remove all holds and marks of the holder from the cluster",
 	 cmd_uninstall},
 	{"simulate",
-	 "say what the holder would have held, from Karpenter's log",
+	 "calculate from Karpenter's log what the holder would have held",
 	 cmd_simulate},
-	{"record", "write down what happens to NodeClaims, for simulate",
+	{"record", "record what happens to NodeClaims, for simulate",
 	 cmd_record},
 	{"hold",
 	 "hold NodePools for a time, while a command runs, or by a query",
@@ -20,7 +21,7 @@ static const struct command commands[] = {
 const struct program tools_program = {
 	.name = PROGRAM,
 	.about =
-		"Looks after karpenter-node-holder, and says what it would do.",
+		"Checks, simulates and removes karpenter-node-holder, and holds NodePools.",
 	.see = "",
 	.commands = commands,
 	.commands_n = sizeof(commands) / sizeof(commands[0]),

@@ -56,11 +56,15 @@ void
 recommend_flags_help(void)
 {
 	(void)puts(
-		"    --recommend:\n        which of the settings to take; "
-		"where none is named: of --hold-duration\n        " RECOMMEND_HOLDS
-		" and --scope " RECOMMEND_SCOPES "\n"
-		"    --max-regret='10%':\n        the decisions with regret "
-		"that it may leave, or their share\n"
-		"    --max-price='':\n        dollars that it may cost in the "
-		"time of the log, by the dearest assumption");
+		"    --recommend:\n"
+		"        recommend one of the settings; without settings, those of "
+		"--hold-duration\n"
+		"        " RECOMMEND_HOLDS " and --scope " RECOMMEND_SCOPES "\n"
+		"    --max-regret='10%':\n"
+		"        how many decisions with regret, or which share of them, "
+		"may be left\n"
+		"    --max-price='':\n"
+		"        the dollars that the setting may cost in the time of the "
+		"log, under the\n"
+		"        most expensive assumption");
 }

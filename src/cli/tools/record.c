@@ -11,14 +11,22 @@
 #include "core/base/duration.h"
 
 static const char usage[] =
-	"record [--for 1h] [--kubeconfig FILE] [--context NAME]\n\n"
+	"record [--for 1h] [--kubeconfig FILE] [--context NAME]\n"
+	"\n"
 	"Prints what happens to Karpenter's NodeClaims, as a record that "
-	"simulate reads.\nIt only lists and watches NodeClaims, and Events in "
-	"namespace default.\n\n"
-	"    --for='0':\n        stop after so long; 0: at SIGINT or SIGTERM\n"
-	"    --kubeconfig='', --context='':\n        how to reach the cluster; "
-	"else $KUBECONFIG, in-cluster, ~/.kube/config\n"
-	"    -h, --help:\n        this text\n";
+	"simulate reads. The\n"
+	"command only lists and watches NodeClaims, and Events in the "
+	"namespace default.\n"
+	"\n"
+	"    --for='0':\n"
+	"        stop after this time; 0: stop at SIGINT or SIGTERM\n"
+	"    --kubeconfig='':\n"
+	"        the kubeconfig file; the default is $KUBECONFIG, then the "
+	"pod's account, then ~/.kube/config\n"
+	"    --context='':\n"
+	"        the context of the kubeconfig\n"
+	"    -h, --help:\n"
+	"        print this text\n";
 
 struct record_request {
 	struct recorder_setup setup;

@@ -31,16 +31,23 @@
  */
 
 static const char usage[] =
-	"simulate [flags] [FILE...]\n\n"
-	"Reads Karpenter's log (lines of JSON, gzip too, \"-\" is stdin), the "
-	"API server's\naudit log, a saved range query of Prometheus or a record, "
-	"and says what the holder\nwould have held meanwhile, and which of "
-	"Karpenter's disruptions would have waited.\nA holder's /status beside "
-	"them says what it did hold. Nothing is started, and no\ncluster is "
-	"asked. With --prometheus it asks a Prometheus, and no FILE is needed.\n\n"
-	"Flags, of which the first one may be given several times, and each of "
-	"the next eight\ntakes several values (5m,10m,20m). All combinations "
-	"are compared:\n";
+	"simulate [flags] [FILE...]\n"
+	"\n"
+	"Calculates from past events what the holder would have held, and "
+	"which of\n"
+	"Karpenter's disruptions would have waited. It reads Karpenter's "
+	"log (lines of JSON;\n"
+	"gzip, too; \"-\" is stdin), the API server's audit log, a saved "
+	"range query of\n"
+	"Prometheus, or a record. If you add a holder's /status, it also "
+	"shows what that\n"
+	"holder did hold. With --prometheus it asks a Prometheus, and "
+	"needs no FILE. It asks\n"
+	"no cluster and starts nothing.\n"
+	"\n"
+	"The first of these flags may be repeated, and each of the next "
+	"eight takes several\n"
+	"values (5m,10m,20m). All combinations are compared:\n";
 
 /* The keys of the configuration that can be compared: the flag of each key, and
  * the word that stands for the key in labels. */
@@ -220,8 +227,8 @@ print_help(void)
 	char def[64];
 
 	(void)printf("Usage: %s %s", PROGRAM, usage);
-	(void)puts("    --config='':\n        configuration file; given again: "
-		   "another setting");
+	(void)puts("    --config='':\n        a configuration file; each "
+		   "further file is another setting");
 	for (size_t k = 0; k < KEYS_N; k++)
 		for (size_t i = 0; config_flag_help(i, &name, &help, def); i++)
 			if (strcmp(name, keys[k].flag) == 0)
@@ -229,19 +236,26 @@ print_help(void)
 					     name, def, help);
 	prometheus_flags_help();
 	recommend_flags_help();
-	(void)puts("    --regret='15m':\n        a scale-up of the same "
-		   "NodePool so soon after a decision counts as churn\n"
-		   "    --price-per-node-hour='':\n        dollars, where the "
-		   "log does not say what a decision saves\n"
-		   "    --explain='':\n        a Node or NodeClaim: what each "
-		   "decision about it meets\n"
-		   "    --svg='':\n        a file for a picture: when what was "
-		   "held, and what would have waited\n"
-		   "    --html='':\n        a file for a page with the same "
-		   "picture and the table\n"
-		   "    -o, --output='table':\n        table, json, csv, or "
-		   "record: what was read, as a record\n"
-		   "    -h, --help:\n        this text");
+	(void)puts(
+		"    --regret='15m':\n"
+		"        a decision counts as churn if the same NodePool scales up "
+		"within this time\n"
+		"    --price-per-node-hour='':\n"
+		"        dollars, used where the log does not say what a decision "
+		"saves\n"
+		"    --explain='':\n"
+		"        the name of a Node or NodeClaim: explain each decision "
+		"about it\n"
+		"    --svg='':\n"
+		"        write a picture to this file: when what was held, and "
+		"what would have waited\n"
+		"    --html='':\n"
+		"        write a page with this picture and the table to this "
+		"file\n"
+		"    -o, --output='table':\n"
+		"        table, json, csv, or record (what was read, as a record)\n"
+		"    -h, --help:\n"
+		"        print this text");
 }
 
 static int
