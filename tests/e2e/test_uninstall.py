@@ -238,11 +238,11 @@ def test_a_stolen_token_takes_the_marks_away(
     assert theirs[1] not in str(report)
     for path, name in [*stolen, theirs]:
         assert plane.annotations(path, name).get(HOLD) == "true"
-    # The check names the Nodes, and each command mends one.
+    # The check names the Nodes, and each command fixes one.
     for left in range(4, 0, -1):
         found = find_holds(plane)
         assert f"on Nodes: {left}, such as" in found["what"]
-        plane.kubectl(*found["mend"].split()[1:])
+        plane.kubectl(*found["fix"].split()[1:])
     assert find_holds(plane) is None
     assert plane.annotations(*theirs)[HOLD] == "true"
 

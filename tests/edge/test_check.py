@@ -158,7 +158,7 @@ def test_everything_is_forbidden(run, tmp_path):  # noqa: F811
         check + "-unknown" for check in CHECKS
         if check not in ("api", "ca-bundle")}
     for f in findings.values():
-        assert "403: you may not" in f["what"] and "deploy/check" in f["mend"]
+        assert "403: you may not" in f["what"] and "deploy/check" in f["fix"]
 
 
 @pytest.mark.parametrize("body", [
@@ -198,7 +198,7 @@ def test_holds_that_nobody_is_on_record_for(run, tmp_path):  # noqa: F811
     with api_server(answer) as port:
         findings = found(run, tmp_path, port)
     assert findings["go-holds"]["what"].endswith("Nodes: 3, such as b")
-    assert findings["go-holds"]["mend"] == (
+    assert findings["go-holds"]["fix"] == (
         "kubectl annotate node b karpenter.sh/do-not-disrupt-")
 
 

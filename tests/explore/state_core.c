@@ -75,6 +75,7 @@ tickets(struct mix *m, const struct controller *s)
 		if (s->nodepools.at[i].ticket_ms != STAMP_NONE)
 			mix(m, s->nodepools.at[i].ticket_place);
 	mix(m, s->ticket_lines == s->ticket_lines_then);
+	mix(m, s->tickets_restamped);
 	mix(m, s->release.without);
 	mix_boot(m, s->release.failing_boot_ms);
 }

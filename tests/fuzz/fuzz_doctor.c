@@ -165,7 +165,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	one_installation(bytes, n, &rules);
 	for (unsigned i = 0; i < found.n; i++) {
 		PROMISE(strpbrk(found.at[i].what, "\n\r\x1b") == NULL);
-		PROMISE(strpbrk(found.at[i].mend, "\n\r\x1b`$") == NULL);
+		PROMISE(strpbrk(found.at[i].fix, "\n\r\x1b`$") == NULL);
 	}
 	buf_init(&b, text, sizeof(text));
 	findings_json(&b, &found, "1");

@@ -12,7 +12,7 @@ READ_OBJECTS = "src/wire/doctor/facts_objects.c"
 READ_WORKLOAD = "src/wire/doctor/facts_workload.c"
 READ_LEADER = "src/wire/doctor/facts_leader.c"
 INSTALL = "src/core/doctor/judge_install.c"
-MEND = "src/core/doctor/mend.c"
+FIX = "src/core/doctor/fix.c"
 REPORT = "src/wire/doctor/findings.c"
 REQUESTS = "src/wire/doctor/requests.c"
 JUDGED = "core/test_doctor"
@@ -38,7 +38,7 @@ FAULTS = [
      "name[n] == '\\0' && name[0] != '-'", "name[n] == '\\0'"),
     ("a name with a blank stands in a command", JUDGED, FINDING,
      "n > 0 && name[n] == '\\0' &&", "n > 0 &&"),
-    ("a 403 is mended like the rest", JUDGED, FINDING,
+    ("a 403 is fixed like the rest", JUDGED, FINDING,
      'strncmp(why, "403", 3) == 0', "0"),
     # registrations
     ("no rule for NodeClaims is fine", JUDGED, ADMISSION,
@@ -67,7 +67,7 @@ FAULTS = [
      "b->latest_ms <= now_ms", "b->latest_ms < now_ms"),
     ("a bundle that is half readable is fine", JUDGED, ADMISSION,
      "b->certificates == 0 || !b->readable", "b->certificates == 0"),
-    ("cert-manager mends no bundle", JUDGED, ADMISSION,
+    ("cert-manager fixes no bundle", JUDGED, ADMISSION,
      "if (w->injected)", "if (0)"),
     ("who is not reached from outside is a fault", JUDGED, ADMISSION,
      "else if (in_cluster)", "else if (1)"),
@@ -163,9 +163,9 @@ FAULTS = [
      "d->replicas > 1 && budget_known", "budget_known"),
     ("a Lease of Karpenter's that is live is not", JUDGED, VERSIONS,
      "k->lease_namespace[0] != '\\0' &&\n\t\t   !k->lease_live", "k->lease_namespace[0] != '\\0'"),
-    ("the repository's namespace is everywhere", JUDGED, MEND,
+    ("the repository's namespace is everywhere", JUDGED, FIX,
      'strcmp(p->namespace_, "karpenter-node-holder") != 0', "0"),
-    ("Helm's objects are applied by kubectl", JUDGED, MEND,
+    ("Helm's objects are applied by kubectl", JUDGED, FIX,
      "p->release[0] != '\\0'", "0"),
     # what is read
     ("a Service without targetPort leads to 0", READ_INSTALL, READ_WORKLOAD,

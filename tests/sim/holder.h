@@ -82,6 +82,7 @@ struct sight {
 	 * server time was then, and how far that had shifted; and until when it
 	 * held before. */
 	int64_t renewed_ms, renewed_clock, renewed_shifted, lasts_ms, was_until;
+	int64_t renewed_at;	/* when that renewal was written */
 };
 
 #define LEASE_CALLS 8

@@ -986,7 +986,7 @@ MUTANTS = [
      "if (can_hold(claim) && !claim->registered &&\n"
      "\t    !(node->present && node->registered))", "if (can_hold(claim))"),
     ("of a claim a former hold stays", "rules/decide.c",
-     "struct decision d = decide_mend(KIND_NODECLAIM, claim, node);",
+     "struct decision d = decide_removal(KIND_NODECLAIM, claim, node);",
      "struct decision d = nothing;"),
     ("a class is written again and again", "controller/act.c",
      "claim != NULL && !claim->classed &&", "claim != NULL &&"),

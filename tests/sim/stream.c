@@ -50,7 +50,10 @@ holder_knows(struct holder *h, const struct thing *t)
 		s->clock = clock;
 		s->shifted = h->shifted;
 	}
-	if (t->kind == KIND_TICKET && s->renewed_ms != t->renewed_ms) {
+	/* A list may begin before the renewal that the watch has shown. */
+	if (t->kind == KIND_TICKET && s->renewed_ms != t->renewed_ms &&
+	    t->touched >= s->renewed_at) {
+		s->renewed_at = t->touched;
 		s->was_until = ticket_seen_until(h, s);
 		s->renewed_ms = t->renewed_ms;
 		s->renewed_clock = clock;

@@ -42,11 +42,11 @@ struct finding_kind {
 };
 
 #define FINDING_WHAT_BYTES 400
-#define FINDING_MEND_BYTES 400
+#define FINDING_FIX_BYTES 400
 struct finding {
 	const struct finding_kind *kind;
 	char what[FINDING_WHAT_BYTES]; /* one line of UTF-8 */
-	char mend[FINDING_MEND_BYTES]; /* a command, or what to do; one line */
+	char fix[FINDING_FIX_BYTES];   /* a command, or what to do; one line */
 };
 
 #define FINDING_NOTE_BYTES 240
@@ -81,12 +81,12 @@ void findings_partly(struct findings *f, enum doctor_check c, const char *fmt,
 		     ...) __attribute__((format(printf, 3, 4)));
 
 /* Adds a finding of this kind, unless it is there already.  The formatted text
- * is its `what`.  The caller then sets its `mend` with finding_mend.  The
+ * is its `what`.  The caller then sets its `fix` with finding_fix.  The
  * result stays valid until the next findings_add. */
 struct finding *findings_add(struct findings *f,
 			     const struct finding_kind *kind, const char *fmt,
 			     ...) __attribute__((format(printf, 3, 4)));
-void finding_mend(struct finding *x, const char *fmt, ...)
+void finding_fix(struct finding *x, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Adds the finding that something could not be examined.  `what` names it, and

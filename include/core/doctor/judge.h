@@ -31,15 +31,15 @@ struct doctor_place {
 	bool observes; /* mode: observe */
 };
 
-/* Sets the finding's `mend` to a command that applies one part of the
+/* Sets the finding's `fix` to a command that applies one part of the
  * installation again.  The command changes neither the configuration nor the
  * number of replicas. */
-enum mend_part { MEND_WEBHOOK, MEND_POLICY, MEND_RBAC, MEND_SERVICE };
-void mend_apply(struct finding *x, const struct doctor_place *p,
-		enum mend_part part);
-/* Sets the finding's `mend` to commands that edit the configuration and restart
+enum fix_part { FIX_WEBHOOK, FIX_POLICY, FIX_RBAC, FIX_SERVICE };
+void fix_apply(struct finding *x, const struct doctor_place *p,
+	       enum fix_part part);
+/* Sets the finding's `fix` to commands that edit the configuration and restart
  * the pods. */
-void mend_configuration(struct finding *x, const struct doctor_place *p);
+void fix_configuration(struct finding *x, const struct doctor_place *p);
 
 /* --- admission ------------------------------------------------------------ */
 

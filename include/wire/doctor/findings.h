@@ -8,7 +8,7 @@
 /* Append all findings, as lines for people or as one JSON object
  * (docs/check.md).  REPORT_BYTES are enough.  Any thread may call them. */
 #define REPORT_BYTES                                                           \
-	(FINDINGS_MAX * 3 * (FINDING_WHAT_BYTES + FINDING_MEND_BYTES + 600) +  \
+	(FINDINGS_MAX * 3 * (FINDING_WHAT_BYTES + FINDING_FIX_BYTES + 600) +   \
 	 DOCTOR_CHECKS * 3 * (FINDING_NOTE_BYTES + 200) + 1024)
 void findings_text(struct buf *b, const struct findings *f);
 void findings_json(struct buf *b, const struct findings *f,

@@ -267,6 +267,17 @@ released_since(const struct controller *s, const struct nodepool_terms *scope)
 	return scope->uncounted ? STAMP_NONE : scope->released_ms;
 }
 
+/* Applies the tickets to all NodePools, if the tickets' ends were computed
+ * again. */
+static void
+apply_restamped(struct controller *s, struct now now)
+{
+	for (uint32_t i = 0; s->tickets_restamped && i < s->nodepools.top; i++)
+		if (s->nodepools.at[i].name[0] != '\0')
+			controller_nodepool_tickets(s, i, now);
+	s->tickets_restamped = false;
+}
+
 /* Refreshes the machines of each NodePool of which a hold-until or a ticket has
  * ended, or a released-at has come, since the last call. */
 void
@@ -274,6 +285,7 @@ controller_nodepools_turn(struct controller *s, struct now now)
 {
 	const struct nodepool *p;
 
+	apply_restamped(s, now);
 	while ((p = nodepools_turned(&s->nodepools, now.server_ms)) != NULL) {
 		if (p->ticket_ms != STAMP_NONE)
 			controller_nodepool_tickets(

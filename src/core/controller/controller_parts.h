@@ -95,8 +95,6 @@ void controller_tickets_forget(struct controller *s);
 /* Call this when all tickets are known.  It adds to the history that the holds
  * of those tickets have ended that are gone. */
 void controller_tickets_known(struct controller *s, struct now now);
-/* Computes the ends of all tickets again, by a clock that was wrong before. */
-void controller_tickets_restamp(struct controller *s, struct now now);
 void controller_fresh_tickets(struct controller *s);
 
 /* seen.c.  Call controller_claims_known when all NodeClaims are known.

@@ -41,6 +41,9 @@ struct controller {
 	 * NodePools. */
 	uint64_t nodepool_lines, nodepool_lines_then;
 	uint64_t ticket_lines, ticket_lines_then; /* the same for tickets */
+	/* The ends of the tickets were computed again, and the NodePools do not
+	 * have the new ends yet. */
+	bool tickets_restamped;
 
 	/* The parts, each with a header of its own. */
 	/* Heads of the machines to decide about.  Exposed machines come

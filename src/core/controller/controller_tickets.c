@@ -110,17 +110,6 @@ controller_tickets_known(struct controller *s, struct now now)
 }
 
 void
-controller_tickets_restamp(struct controller *s, struct now now)
-{
-	if (s->tickets.n == 0)
-		return;
-	tickets_restamp(&s->tickets);
-	for (uint32_t i = 0; i < s->nodepools.top; i++)
-		if (s->nodepools.at[i].name[0] != '\0')
-			controller_nodepool_tickets(s, i, now);
-}
-
-void
 controller_tickets_forget(struct controller *s)
 {
 	struct nodepool p;

@@ -12,22 +12,23 @@
  * tickets are taken from their objects again instead, because the first answers
  * may come from a wrong clock. */
 static void
-shift(struct controller *s, int64_t by_ms, struct now now)
+shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 {
 	machines_shift(&s->machines, by_ms);
-	if (s->views.lead != LEAD_SEEN)
-		machines_restamp(&s->machines, now.server_ms);
 	retries_shift(&s->replacements.retries, by_ms);
 	timers_shift(&s->timers, by_ms);
 	news_shift(&s->news, &s->timers, by_ms);
 	journal_shift(&s->journal, by_ms);
 	tickets_shift(&s->tickets, by_ms);
+	if (s->views.lead != LEAD_SEEN) {
+		machines_restamp(&s->machines, now_ms);
+		tickets_restamp(&s->tickets);
+		s->tickets_restamped = true;
+	}
 	nodepools_shift_tickets(&s->nodepools, by_ms);
 	/* The times in NodePools' annotations do not shift, so they may come a
 	 * second time. */
-	nodepools_set_back(&s->nodepools, now.server_ms);
-	if (s->views.lead != LEAD_SEEN)
-		controller_tickets_restamp(s, now);
+	nodepools_set_back(&s->nodepools, now_ms);
 	causes_add(&s->causes, CAUSE_CLOCK);
 }
 
@@ -75,7 +76,7 @@ controller_steady(struct controller *s, struct now now)
 	by_ms = ahead_ms - s->ahead_ms;
 	if (by_ms >= CLOCK_SHIFT_MS || by_ms <= -CLOCK_SHIFT_MS) {
 		s->ahead_ms = ahead_ms;
-		shift(s, by_ms, now);
+		shift(s, by_ms, now.server_ms);
 	} else {
 		slew(s, by_ms, now.boot_ms);
 		if (s->last_ms != STAMP_NONE && now.server_ms < s->last_ms &&

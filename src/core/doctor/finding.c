@@ -84,17 +84,17 @@ findings_add(struct findings *f, const struct finding_kind *kind,
 	if (kind->level > f->of[kind->check].worst)
 		f->of[kind->check].worst = kind->level;
 	x->kind = kind;
-	x->mend[0] = '\0';
+	x->fix[0] = '\0';
 	return x;
 }
 
 void
-finding_mend(struct finding *x, const char *fmt, ...)
+finding_fix(struct finding *x, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	one_line_of(x->mend, sizeof(x->mend), fmt, ap);
+	one_line_of(x->fix, sizeof(x->fix), fmt, ap);
 	va_end(ap);
 }
 
@@ -134,11 +134,11 @@ findings_unknown(struct findings *f, enum doctor_check c, const char *what,
 	struct finding *x = findings_add(f, &unknown[c], "%s: %s", what, why);
 
 	if (c == DOCTOR_API)
-		finding_mend(x, "kubectl get --raw /version");
+		finding_fix(x, "kubectl get --raw /version");
 	else if (strncmp(why, "403", 3) == 0)
-		finding_mend(x, "kubectl apply -k deploy/check");
+		finding_fix(x, "kubectl apply -k deploy/check");
 	else
-		finding_mend(x, "holderctl check");
+		finding_fix(x, "holderctl check");
 }
 
 /* --- names ---------------------------------------------------------------- */

@@ -13,7 +13,7 @@
  * Each section begins with its table of findings.  A finding has its check, its
  * level, an id for programs, and the reason why it matters.  The function below
  * the table adds a finding for each fact that is wrong, with the command that
- * fixes it.  mend_hook and mend_bundle write some of these commands.
+ * fixes it.  fix_hook and fix_bundle write some of these commands.
  */
 
 /* The matchCondition of deploy/base/webhook.yaml.  tests/e2e/test_check.py
@@ -59,13 +59,13 @@ struct setting {
 	const char *key, *value; /* The value is JSON. */
 };
 
-/* Sets the finding's `mend` to a command that sets these fields of the webhook.
+/* Sets the finding's `fix` to a command that sets these fields of the webhook.
  * A NULL key ends the list of fields. */
 static void
-mend_hook(struct finding *x, const struct webhook_facts *w,
-	  const struct setting *at)
+fix_hook(struct finding *x, const struct webhook_facts *w,
+	 const struct setting *at)
 {
-	char text[FINDING_MEND_BYTES];
+	char text[FINDING_FIX_BYTES];
 	struct buf b;
 
 	buf_init(&b, text, sizeof(text));
@@ -74,10 +74,10 @@ mend_hook(struct finding *x, const struct webhook_facts *w,
 			   "%s{\"op\":\"add\",\"path\":\"/webhooks/%u/%s\","
 			   "\"value\":%s}",
 			   s == at ? "" : ",", w->index, s->key, s->value);
-	finding_mend(x,
-		     "kubectl patch mutatingwebhookconfiguration %s "
-		     "--type=json -p '[%s]'",
-		     finding_name(w->configuration), text);
+	finding_fix(x,
+		    "kubectl patch mutatingwebhookconfiguration %s "
+		    "--type=json -p '[%s]'",
+		    finding_name(w->configuration), text);
 }
 
 static const struct setting selectors[] = {{"objectSelector", "{}"},
@@ -106,48 +106,47 @@ judge_webhook(const struct webhook_facts *w, const struct doctor_place *p,
 				 w->nodes    ? "NodeClaims"
 				 : w->claims ? "Nodes"
 					     : "Nodes and NodeClaims");
-		mend_apply(x, p, MEND_WEBHOOK);
+		fix_apply(x, p, FIX_WEBHOOK);
 	}
 	if (w->others)
-		mend_apply(findings_add(f, &wide,
-					"webhook of %s: its rules name more "
-					"than creations of Nodes and "
-					"NodeClaims",
-					name),
-			   p, MEND_WEBHOOK);
+		fix_apply(findings_add(f, &wide,
+				       "webhook of %s: its rules name more "
+				       "than creations of Nodes and "
+				       "NodeClaims",
+				       name),
+			  p, FIX_WEBHOOK);
 	if (w->conditions != 1 || strcmp(w->condition, shipped_condition) != 0)
-		mend_apply(findings_add(f, &condition,
-					"webhook of %s: %s matchConditions of "
-					"this version",
-					name,
-					w->conditions == 0 ? "without the"
-							   : "not the"),
-			   p, MEND_WEBHOOK);
+		fix_apply(findings_add(f, &condition,
+				       "webhook of %s: %s matchConditions of "
+				       "this version",
+				       name,
+				       w->conditions == 0 ? "without the"
+							  : "not the"),
+			  p, FIX_WEBHOOK);
 	if (w->narrowed)
-		mend_hook(findings_add(f, &narrowed,
-				       "webhook of %s: a namespaceSelector or "
-				       "objectSelector narrows it",
-				       name),
-			  w, selectors);
+		fix_hook(findings_add(f, &narrowed,
+				      "webhook of %s: a namespaceSelector or "
+				      "objectSelector narrows it",
+				      name),
+			 w, selectors);
 	if (w->fails)
-		mend_hook(findings_add(f, &fails,
-				       "webhook of %s: failurePolicy Fail, "
-				       "expected Ignore",
-				       name),
-			  w, policies);
+		fix_hook(findings_add(f, &fails,
+				      "webhook of %s: failurePolicy Fail, "
+				      "expected Ignore",
+				      name),
+			 w, policies);
 	if (w->exact || w->once || w->timeout_s > SLOW_S)
-		mend_hook(
-			findings_add(f, &settings,
-				     "webhook of %s:%s%s%s, expected "
-				     "matchPolicy Equivalent, "
-				     "reinvocationPolicy IfNeeded and a "
-				     "timeout of at most %d s",
-				     name, w->exact ? " matchPolicy Exact" : "",
-				     w->once ? " reinvocationPolicy Never" : "",
-				     w->timeout_s > SLOW_S ? " a long timeout"
-							   : "",
-				     SLOW_S),
-			w, defaults);
+		fix_hook(findings_add(
+				 f, &settings,
+				 "webhook of %s:%s%s%s, expected "
+				 "matchPolicy Equivalent, "
+				 "reinvocationPolicy IfNeeded and a "
+				 "timeout of at most %d s",
+				 name, w->exact ? " matchPolicy Exact" : "",
+				 w->once ? " reinvocationPolicy Never" : "",
+				 w->timeout_s > SLOW_S ? " a long timeout" : "",
+				 SLOW_S),
+			 w, defaults);
 }
 
 void
@@ -169,25 +168,25 @@ judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
 				 "MutatingAdmissionPolicy "
 				 "karpenter-node-holder: %s is missing",
 				 policy ? "its binding" : "it");
-		finding_mend(x, "kubectl apply -f deploy/components/"
-				"admission-policy/policy.yaml");
+		finding_fix(x, "kubectl apply -f deploy/components/"
+			       "admission-policy/policy.yaml");
 	} else if (n == 0 && !policy) {
 		x = findings_add(f, &missing,
 				 "no MutatingWebhookConfiguration has the "
 				 "webhook hold.karpenter-node-holder.io, and "
 				 "there is no MutatingAdmissionPolicy "
 				 "karpenter-node-holder");
-		mend_apply(x, p, MEND_WEBHOOK);
+		fix_apply(x, p, FIX_WEBHOOK);
 	}
 	if (n > 1 || (n > 0 && policy && binding)) {
 		x = findings_add(f, &twice, "registered twice: %s and %s",
 				 at[0].configuration,
 				 n > 1 ? at[1].configuration
 				       : "a MutatingAdmissionPolicy");
-		finding_mend(x,
-			     "kubectl delete "
-			     "mutatingwebhookconfiguration %s",
-			     finding_name(at[n > 1 ? 1 : 0].configuration));
+		finding_fix(x,
+			    "kubectl delete "
+			    "mutatingwebhookconfiguration %s",
+			    finding_name(at[n > 1 ? 1 : 0].configuration));
 	}
 	for (unsigned i = 0; i < n; i++)
 		judge_webhook(&at[i], p, f);
@@ -221,30 +220,30 @@ static const struct finding_kind
 		     "come up without a hold."};
 
 static void
-mend_bundle(struct finding *x, const struct webhook_facts *w,
-	    const struct doctor_place *p)
+fix_bundle(struct finding *x, const struct webhook_facts *w,
+	   const struct doctor_place *p)
 {
 	if (w->injected)
-		finding_mend(x,
-			     "kubectl -n %s get certificates; kubectl -n "
-			     "cert-manager logs -l app=cainjector",
-			     finding_name(p->namespace_));
+		finding_fix(x,
+			    "kubectl -n %s get certificates; kubectl -n "
+			    "cert-manager logs -l app=cainjector",
+			    finding_name(p->namespace_));
 	else if (p->renewer)
-		finding_mend(x,
-			     "kubectl -n %s rollout restart deployment "
-			     "karpenter-node-holder-renewer && kubectl -n %s "
-			     "logs -l app.kubernetes.io/component=renewer "
-			     "--tail=50",
-			     finding_name(p->namespace_),
-			     finding_name(p->namespace_));
+		finding_fix(x,
+			    "kubectl -n %s rollout restart deployment "
+			    "karpenter-node-holder-renewer && kubectl -n %s "
+			    "logs -l app.kubernetes.io/component=renewer "
+			    "--tail=50",
+			    finding_name(p->namespace_),
+			    finding_name(p->namespace_));
 	else
-		finding_mend(x,
-			     "base64 <certs/ca.crt | tr -d '\\n' | sed 's#.*#"
-			     "[{\"op\":\"add\",\"path\":\"/webhooks/%u/"
-			     "clientConfig/caBundle\",\"value\":\"&\"}]#' | "
-			     "kubectl patch mutatingwebhookconfiguration %s "
-			     "--type=json --patch-file=/dev/stdin",
-			     w->index, finding_name(w->configuration));
+		finding_fix(x,
+			    "base64 <certs/ca.crt | tr -d '\\n' | sed 's#.*#"
+			    "[{\"op\":\"add\",\"path\":\"/webhooks/%u/"
+			    "clientConfig/caBundle\",\"value\":\"&\"}]#' | "
+			    "kubectl patch mutatingwebhookconfiguration %s "
+			    "--type=json --patch-file=/dev/stdin",
+			    w->index, finding_name(w->configuration));
 }
 
 void
@@ -257,22 +256,22 @@ judge_bundle(const struct webhook_facts *w, const struct bundle_facts *b,
 	findings_looked(f, DOCTOR_BUNDLE, "%u certificate%s", b->certificates,
 			b->certificates == 1 ? "" : "s");
 	if (!b->present) {
-		mend_bundle(findings_add(f, &bundle_missing,
-					 "webhook of %s: no caBundle", name),
-			    w, p);
+		fix_bundle(findings_add(f, &bundle_missing,
+					"webhook of %s: no caBundle", name),
+			   w, p);
 	} else if (b->certificates == 0 || !b->readable) {
-		mend_bundle(findings_add(f, &bundle_unreadable,
-					 "webhook of %s: caBundle is not PEM "
-					 "certificates, each once",
-					 name),
-			    w, p);
+		fix_bundle(findings_add(f, &bundle_unreadable,
+					"webhook of %s: caBundle is not PEM "
+					"certificates, each once",
+					name),
+			   w, p);
 	} else if (b->latest_ms <= now_ms) {
 		stamp_format(b->latest_ms, until);
-		mend_bundle(findings_add(f, &bundle_expired,
-					 "webhook of %s: caBundle was valid "
-					 "until %s",
-					 name, until),
-			    w, p);
+		fix_bundle(findings_add(f, &bundle_expired,
+					"webhook of %s: caBundle was valid "
+					"until %s",
+					name, until),
+			   w, p);
 	}
 }
 
@@ -290,27 +289,26 @@ judge_served(const struct webhook_facts *w, enum served served, const char *why,
 		findings_looked(f, DOCTOR_BUNDLE, "verifies what %s serves",
 				w->url);
 	else if (served == SERVED_CUT)
-		finding_mend(findings_add(f, &cut, "%s: %s", w->url, why),
-			     "kubectl -n %s get pods,services,endpointslices",
-			     finding_name(p->namespace_));
+		finding_fix(findings_add(f, &cut, "%s: %s", w->url, why),
+			    "kubectl -n %s get pods,services,endpointslices",
+			    finding_name(p->namespace_));
 	else if (served == SERVED_UNSIGNED)
-		mend_bundle(
-			findings_add(f, &unverified,
-				     "caBundle of %s has not the CA that "
-				     "signed what %s serves, as its /status "
-				     "says",
-				     w->configuration, w->url),
-			w, p);
+		fix_bundle(findings_add(f, &unverified,
+					"caBundle of %s has not the CA that "
+					"signed what %s serves, as its /status "
+					"says",
+					w->configuration, w->url),
+			   w, p);
 	else if (served != SERVED_UNREACHED)
-		mend_bundle(findings_add(f, refused[served],
-					 "caBundle of %s does not verify what "
-					 "%s serves: %s",
-					 w->configuration, w->url, why),
-			    w, p);
+		fix_bundle(findings_add(f, refused[served],
+					"caBundle of %s does not verify what "
+					"%s serves: %s",
+					w->configuration, w->url, why),
+			   w, p);
 	else if (in_cluster)
-		finding_mend(findings_add(f, &unreached, "%s: %s", w->url, why),
-			     "kubectl -n %s get pods,endpointslices",
-			     finding_name(p->namespace_));
+		finding_fix(findings_add(f, &unreached, "%s: %s", w->url, why),
+			    "kubectl -n %s get pods,endpointslices",
+			    finding_name(p->namespace_));
 	else
 		findings_partly(f, DOCTOR_BUNDLE,
 				"caBundle was read, but not compared with what "
@@ -356,10 +354,10 @@ judge_dry_run(const struct dry_run_facts *d, const struct rules *r,
 				"run, came back held although the "
 				"mode is observe",
 				object_kind_name((enum kind)k), d->nodepool);
-			finding_mend(x,
-				     "kubectl -n %s rollout restart "
-				     "deployment karpenter-node-holder",
-				     finding_name(p->namespace_));
+			finding_fix(x,
+				    "kubectl -n %s rollout restart "
+				    "deployment karpenter-node-holder",
+				    finding_name(p->namespace_));
 		} else if (!observes && d->result[k] == DRY_RUN_UNHELD) {
 			x = findings_add(
 				f, &unheld,
@@ -368,11 +366,11 @@ judge_dry_run(const struct dry_run_facts *d, const struct rules *r,
 				"%s",
 				object_kind_name((enum kind)k), d->nodepool,
 				waited);
-			finding_mend(x,
-				     "kubectl -n %s get pods; kubectl get "
-				     "--raw /metrics | grep "
-				     "webhook_fail_open_count",
-				     finding_name(p->namespace_));
+			finding_fix(x,
+				    "kubectl -n %s get pods; kubectl get "
+				    "--raw /metrics | grep "
+				    "webhook_fail_open_count",
+				    finding_name(p->namespace_));
 		} else if (d->result[k] == DRY_RUN_FAILED) {
 			findings_unknown(f, DOCTOR_DRY_RUN,
 					 k == KIND_NODE

@@ -29,8 +29,8 @@ judge_absent(const struct holder_facts *h, const struct doctor_place *p,
 				 "no holder runs in namespace "
 				 "%s",
 				 p->namespace_);
-		finding_mend(x, "kubectl -n %s describe deployment,pods",
-			     finding_name(p->namespace_));
+		finding_fix(x, "kubectl -n %s describe deployment,pods",
+			    finding_name(p->namespace_));
 		return;
 	}
 	x = findings_add(f, &orphans,
@@ -38,8 +38,8 @@ judge_absent(const struct holder_facts *h, const struct doctor_place *p,
 			 "NodeClaims: %u, such as %s",
 			 h->marks[KIND_NODE], h->marks[KIND_NODECLAIM],
 			 h->marked);
-	finding_mend(x, "holderctl uninstall --namespace %s",
-		     finding_name(p->namespace_));
+	finding_fix(x, "holderctl uninstall --namespace %s",
+		    finding_name(p->namespace_));
 }
 
 void
@@ -57,24 +57,24 @@ judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 				h->available);
 	if (runs && h->observes &&
 	    h->marks[KIND_NODE] + h->marks[KIND_NODECLAIM] > 0)
-		finding_mend(findings_add(f, &kept,
-					  "the mode is observe, and our mark "
-					  "is on Nodes: %u, NodeClaims: %u, "
-					  "such as %s",
-					  h->marks[KIND_NODE],
-					  h->marks[KIND_NODECLAIM], h->marked),
-			     "holderctl uninstall --namespace %s",
-			     finding_name(p->namespace_));
+		finding_fix(findings_add(f, &kept,
+					 "the mode is observe, and our mark "
+					 "is on Nodes: %u, NodeClaims: %u, "
+					 "such as %s",
+					 h->marks[KIND_NODE],
+					 h->marks[KIND_NODECLAIM], h->marked),
+			    "holderctl uninstall --namespace %s",
+			    finding_name(p->namespace_));
 	if (!runs && h->deployments_known && (h->lease_known || !h->elects))
 		judge_absent(h, p, f);
 	else if (h->elects && h->lease_known && !h->lease_live)
-		finding_mend(findings_add(f, &no_leader,
-					  "nobody has renewed Lease %s/%s in "
-					  "time",
-					  p->namespace_, p->lease),
-			     "kubectl -n %s logs -l app.kubernetes.io/"
-			     "component=controller --prefix --tail=50",
-			     finding_name(p->namespace_));
+		finding_fix(findings_add(f, &no_leader,
+					 "nobody has renewed Lease %s/%s in "
+					 "time",
+					 p->namespace_, p->lease),
+			    "kubectl -n %s logs -l app.kubernetes.io/"
+			    "component=controller --prefix --tail=50",
+			    finding_name(p->namespace_));
 }
 
 /* --- where it runs -------------------------------------------------------- */
@@ -114,41 +114,41 @@ judge_placement(const struct pod_facts *at, unsigned n,
 			"%u pod%s, %u on nodes of Karpenter's", n,
 			n == 1 ? "" : "s", on_karpenter);
 	if (all_on_one_node(at, n))
-		finding_mend(findings_add(f, &together,
-					  "all %u pods of the holder are on "
-					  "node %s",
-					  n, at[0].node),
-			     "kubectl -n %s rollout restart deployment "
-			     "karpenter-node-holder",
-			     finding_name(p->namespace_));
+		finding_fix(findings_add(f, &together,
+					 "all %u pods of the holder are on "
+					 "node %s",
+					 n, at[0].node),
+			    "kubectl -n %s rollout restart deployment "
+			    "karpenter-node-holder",
+			    finding_name(p->namespace_));
 	for (unsigned i = 0; i < n; i++) {
 		if (at[i].nodepool[0] == '\0')
 			continue;
 		if (!at[i].kept)
-			finding_mend(findings_add(f, &movable,
-						  "pod %s is on node %s of "
-						  "NodePool %s, without the "
-						  "annotation "
-						  "karpenter.sh/do-not-disrupt",
-						  at[i].name, at[i].node,
-						  at[i].nodepool),
-				     "kubectl -n %s patch deployment "
-				     "karpenter-node-holder -p '{\"spec\":"
-				     "{\"template\":{\"metadata\":"
-				     "{\"annotations\":{\"karpenter.sh/"
-				     "do-not-disrupt\":\"true\"}}}}}'",
-				     finding_name(p->namespace_));
+			finding_fix(findings_add(f, &movable,
+						 "pod %s is on node %s of "
+						 "NodePool %s, without the "
+						 "annotation "
+						 "karpenter.sh/do-not-disrupt",
+						 at[i].name, at[i].node,
+						 at[i].nodepool),
+				    "kubectl -n %s patch deployment "
+				    "karpenter-node-holder -p '{\"spec\":"
+				    "{\"template\":{\"metadata\":"
+				    "{\"annotations\":{\"karpenter.sh/"
+				    "do-not-disrupt\":\"true\"}}}}}'",
+				    finding_name(p->namespace_));
 		else if (!at[i].grace)
-			finding_mend(findings_add(f, &stuck,
-						  "pod %s is on node %s of "
-						  "NodePool %s, which has no "
-						  "terminationGracePeriod",
-						  at[i].name, at[i].node,
-						  at[i].nodepool),
-				     "kubectl patch nodepool %s --type=merge "
-				     "-p '{\"spec\":{\"template\":{\"spec\":"
-				     "{\"terminationGracePeriod\":\"24h\"}}}}'",
-				     finding_name(at[i].nodepool));
+			finding_fix(findings_add(f, &stuck,
+						 "pod %s is on node %s of "
+						 "NodePool %s, which has no "
+						 "terminationGracePeriod",
+						 at[i].name, at[i].node,
+						 at[i].nodepool),
+				    "kubectl patch nodepool %s --type=merge "
+				    "-p '{\"spec\":{\"template\":{\"spec\":"
+				    "{\"terminationGracePeriod\":\"24h\"}}}}'",
+				    finding_name(at[i].nodepool));
 	}
 }
 
@@ -184,7 +184,7 @@ judge_annotated(const struct leftover_facts *l, const char *hold_key,
 	for (int i = 0; i < LEFT_COUNT; i++) {
 		if (l->nodes[i] == 0)
 			continue;
-		finding_mend(
+		finding_fix(
 			findings_add(f, i == LEFT_HOLD ? &go_holds : &go_dead,
 				     i == LEFT_HOLD
 					     ? "%s, which no person is on "
@@ -204,28 +204,28 @@ judge_leftovers(const struct leftover_facts *l, const char *hold_key,
 {
 	findings_looked(f, DOCTOR_LEFTOVERS, "none of the Go program");
 	if (l->deployment[0] != '\0')
-		finding_mend(findings_add(f, &go_runs,
-					  "the Go program runs: Deployment "
-					  "%s/%s",
-					  l->namespace_, l->deployment),
-			     "kubectl delete clusterrolebinding "
-			     "karpenter-node-holder-rolebinding; kubectl -n %s "
-			     "delete deployment %s",
-			     finding_name(l->namespace_),
-			     finding_name(l->deployment));
+		finding_fix(findings_add(f, &go_runs,
+					 "the Go program runs: Deployment "
+					 "%s/%s",
+					 l->namespace_, l->deployment),
+			    "kubectl delete clusterrolebinding "
+			    "karpenter-node-holder-rolebinding; kubectl -n %s "
+			    "delete deployment %s",
+			    finding_name(l->namespace_),
+			    finding_name(l->deployment));
 	if (l->role || l->binding)
-		finding_mend(findings_add(f, &go_rights,
-					  "the Go program's rights are still "
-					  "there:%s%s",
-					  l->role ? " ClusterRole "
-						    "karpenter-node-holder-role"
-						  : "",
-					  l->binding ? " ClusterRoleBinding "
-						       "karpenter-node-holder-"
-						       "rolebinding"
-						     : ""),
-			     "kubectl delete --ignore-not-found clusterrole/"
-			     "karpenter-node-holder-role clusterrolebinding/"
-			     "karpenter-node-holder-rolebinding");
+		finding_fix(findings_add(f, &go_rights,
+					 "the Go program's rights are still "
+					 "there:%s%s",
+					 l->role ? " ClusterRole "
+						   "karpenter-node-holder-role"
+						 : "",
+					 l->binding ? " ClusterRoleBinding "
+						      "karpenter-node-holder-"
+						      "rolebinding"
+						    : ""),
+			    "kubectl delete --ignore-not-found clusterrole/"
+			    "karpenter-node-holder-role clusterrolebinding/"
+			    "karpenter-node-holder-rolebinding");
 	judge_annotated(l, hold_key, f);
 }

@@ -60,22 +60,22 @@ worst_pod(const struct pod_facts *at, unsigned n, const char *component)
 }
 
 static void
-mend_pods(struct finding *x, const struct deployment_facts *d,
-	  const struct pod_facts *worst, const struct doctor_place *p)
+fix_pods(struct finding *x, const struct deployment_facts *d,
+	 const struct pod_facts *worst, const struct doctor_place *p)
 {
 	const char *ns = finding_name(p->namespace_);
 
 	if (d->replicas == 0)
-		finding_mend(x,
-			     "kubectl -n %s scale deployment %s "
-			     "--replicas=%d",
-			     ns, finding_name(d->name),
-			     strcmp(d->component, "renewer") == 0 ? 1 : 2);
+		finding_fix(x,
+			    "kubectl -n %s scale deployment %s "
+			    "--replicas=%d",
+			    ns, finding_name(d->name),
+			    strcmp(d->component, "renewer") == 0 ? 1 : 2);
 	else if (worst == NULL || worst->trouble[0] == '\0')
-		finding_mend(x, "kubectl -n %s describe deployment,pods", ns);
+		finding_fix(x, "kubectl -n %s describe deployment,pods", ns);
 	else
-		finding_mend(x, "kubectl -n %s logs %s", ns,
-			     finding_name(worst->name));
+		finding_fix(x, "kubectl -n %s logs %s", ns,
+			    finding_name(worst->name));
 }
 
 /* Returns the words of a finding that come before the pod's name.  If there is
@@ -104,17 +104,16 @@ judge_rollout(const struct deployment_facts *d, const struct pod_facts *at,
 		return;
 	if (d->replicas == 0 && !renews)
 		worst = NULL;
-	mend_pods(findings_add(f, kind,
-			       "Deployment %s has %lld of %lld pods ready, "
-			       "%lld of them of its newest version%s%s%s%s",
-			       d->name, d->ready, d->replicas, d->updated,
-			       d->replicas == 0 ? "" : pod_says(worst),
-			       worst == NULL ? "" : worst->name,
-			       worst == NULL || worst->trouble[0] == '\0'
-				       ? ""
-				       : ": ",
-			       worst == NULL ? "" : worst->trouble),
-		  d, worst, p);
+	fix_pods(findings_add(f, kind,
+			      "Deployment %s has %lld of %lld pods ready, "
+			      "%lld of them of its newest version%s%s%s%s",
+			      d->name, d->ready, d->replicas, d->updated,
+			      d->replicas == 0 ? "" : pod_says(worst),
+			      worst == NULL ? "" : worst->name,
+			      worst == NULL || worst->trouble[0] == '\0' ? ""
+									 : ": ",
+			      worst == NULL ? "" : worst->trouble),
+		 d, worst, p);
 }
 
 /* --- what the leader says ------------------------------------------------- */
@@ -141,31 +140,31 @@ static const struct finding_kind
 #define ENDS_MS (14 * INT64_C(86400000))
 
 static void
-mend_certificate(struct finding *x, const struct webhook_facts *w,
-		 const struct doctor_place *p)
+fix_certificate(struct finding *x, const struct webhook_facts *w,
+		const struct doctor_place *p)
 {
 	const char *ns = finding_name(p->namespace_);
 
 	if (p->injected)
-		finding_mend(x,
-			     "kubectl -n %s describe certificates,"
-			     "certificaterequests",
-			     ns);
+		finding_fix(x,
+			    "kubectl -n %s describe certificates,"
+			    "certificaterequests",
+			    ns);
 	else if (p->renewer)
-		finding_mend(x,
-			     "kubectl -n %s logs -l app.kubernetes.io/"
-			     "component=renewer --tail=50",
-			     ns);
+		finding_fix(x,
+			    "kubectl -n %s logs -l app.kubernetes.io/"
+			    "component=renewer --tail=50",
+			    ns);
 	else
-		finding_mend(x,
-			     "karpenter-node-holder certs --out certs --dns "
-			     "%s.%s.svc && kubectl -n %s create secret tls "
-			     "karpenter-node-holder-tls --cert certs/tls.crt "
-			     "--key certs/tls.key --dry-run=client -o yaml | "
-			     "kubectl apply -f -",
-			     w == NULL ? "karpenter-node-holder"
-				       : finding_name(w->service),
-			     ns, ns);
+		finding_fix(x,
+			    "karpenter-node-holder certs --out certs --dns "
+			    "%s.%s.svc && kubectl -n %s create secret tls "
+			    "karpenter-node-holder-tls --cert certs/tls.crt "
+			    "--key certs/tls.key --dry-run=client -o yaml | "
+			    "kubectl apply -f -",
+			    w == NULL ? "karpenter-node-holder"
+				      : finding_name(w->service),
+			    ns, ns);
 }
 
 static void
@@ -177,35 +176,35 @@ judge_certificate(const struct leader_facts *l, const struct webhook_facts *w,
 	char until[STAMP_BYTES];
 
 	if (l->not_after_ms == STAMP_NONE) {
-		mend_certificate(findings_add(f, &no_cert,
-					      "replica %s serves no "
-					      "certificate: Secret "
-					      "karpenter-node-holder-tls is "
-					      "missing or no usable pair",
-					      l->replica),
-				 w, p);
+		fix_certificate(findings_add(f, &no_cert,
+					     "replica %s serves no "
+					     "certificate: Secret "
+					     "karpenter-node-holder-tls is "
+					     "missing or no usable pair",
+					     l->replica),
+				w, p);
 		return;
 	}
 	if (l->valid &&
 	    (p->injected || p->renewer || l->not_after_ms - now_ms > ENDS_MS))
 		return;
 	stamp_format(l->not_after_ms, until);
-	mend_certificate(findings_add(f, kind,
-				      "the certificate that replica %s serves "
-				      "%s valid until %s",
-				      l->replica, l->valid ? "is" : "was",
-				      until),
-			 w, p);
+	fix_certificate(findings_add(f, kind,
+				     "the certificate that replica %s serves "
+				     "%s valid until %s",
+				     l->replica, l->valid ? "is" : "was",
+				     until),
+			w, p);
 }
 
 void
 judge_unanswered(const struct pod_facts *at, const char *why,
 		 const struct doctor_place *p, struct findings *f)
 {
-	finding_mend(findings_add(f, &unanswered, "/status of pod %s: %s",
-				  at->name, why),
-		     "kubectl -n %s get pods,networkpolicies -o wide",
-		     finding_name(p->namespace_));
+	finding_fix(findings_add(f, &unanswered, "/status of pod %s: %s",
+				 at->name, why),
+		    "kubectl -n %s get pods,networkpolicies -o wide",
+		    finding_name(p->namespace_));
 }
 
 void
@@ -217,23 +216,23 @@ judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 	if (w != NULL)
 		judge_certificate(l, w, p, now_ms, f);
 	if (l->waiting > 0)
-		finding_mend(findings_add(f, &waiting,
-					  "writes on machines of NodePool %s "
-					  "were refused or failed, %llu in all",
-					  l->waits,
-					  (unsigned long long)l->waiting),
-			     "kubectl -n %s logs %.*s | grep -i refused",
-			     finding_name(p->namespace_),
-			     (int)strcspn(finding_name(l->replica), "_"),
-			     finding_name(l->replica));
+		finding_fix(findings_add(f, &waiting,
+					 "writes on machines of NodePool %s "
+					 "were refused or failed, %llu in all",
+					 l->waits,
+					 (unsigned long long)l->waiting),
+			    "kubectl -n %s logs %.*s | grep -i refused",
+			    finding_name(p->namespace_),
+			    (int)strcspn(finding_name(l->replica), "_"),
+			    finding_name(l->replica));
 	if (l->unseen[0] != '\0')
-		finding_mend(findings_add(f, &blind,
-					  "the leader cannot list or watch %s",
-					  l->unseen),
-			     "kubectl -n %s logs %.*s --tail=50",
-			     finding_name(p->namespace_),
-			     (int)strcspn(finding_name(l->replica), "_"),
-			     finding_name(l->replica));
+		finding_fix(findings_add(f, &blind,
+					 "the leader cannot list or watch %s",
+					 l->unseen),
+			    "kubectl -n %s logs %.*s --tail=50",
+			    finding_name(p->namespace_),
+			    (int)strcspn(finding_name(l->replica), "_"),
+			    finding_name(l->replica));
 }
 
 /* --- the Service ---------------------------------------------------------- */
@@ -275,18 +274,17 @@ ready_pods(const struct pod_facts *at, unsigned n)
 	return ready;
 }
 
-/* Sets the finding's `mend` to a command that sets one field of the webhook's
+/* Sets the finding's `fix` to a command that sets one field of the webhook's
  * reference to its Service. */
 static void
-mend_address(struct finding *x, const struct webhook_facts *w, const char *key,
-	     const char *value)
+fix_address(struct finding *x, const struct webhook_facts *w, const char *key,
+	    const char *value)
 {
-	finding_mend(
-		x,
-		"kubectl patch mutatingwebhookconfiguration %s --type=json "
-		"-p '[{\"op\":\"add\",\"path\":\"/webhooks/%u/"
-		"clientConfig/service/%s\",\"value\":%s}]'",
-		finding_name(w->configuration), w->index, key, value);
+	finding_fix(x,
+		    "kubectl patch mutatingwebhookconfiguration %s --type=json "
+		    "-p '[{\"op\":\"add\",\"path\":\"/webhooks/%u/"
+		    "clientConfig/service/%s\",\"value\":%s}]'",
+		    finding_name(w->configuration), w->index, key, value);
 }
 
 static bool
@@ -305,16 +303,16 @@ judge_address(const struct service_facts *s, const struct webhook_facts *w,
 				 w->configuration, w->port, w->namespace_,
 				 w->service, s->first_port);
 		(void)snprintf(value, sizeof(value), "%lld", s->first_port);
-		mend_address(x, w, "port", value);
+		fix_address(x, w, "port", value);
 		return false;
 	}
 	if (strcmp(w->namespace_, p->namespace_) == 0) {
-		mend_apply(findings_add(f, &no_service,
-					"webhook of %s: it calls Service "
-					"%s/%s, which is not there",
-					w->configuration, w->namespace_,
-					w->service),
-			   p, MEND_SERVICE);
+		fix_apply(findings_add(f, &no_service,
+				       "webhook of %s: it calls Service "
+				       "%s/%s, which is not there",
+				       w->configuration, w->namespace_,
+				       w->service),
+			  p, FIX_SERVICE);
 		return false;
 	}
 	x = findings_add(
@@ -324,7 +322,7 @@ judge_address(const struct service_facts *s, const struct webhook_facts *w,
 		w->configuration, w->namespace_, w->service, p->namespace_);
 	(void)snprintf(value, sizeof(value), "\"%.*s\"", NODEPOOL_BYTES - 1,
 		       finding_name(p->namespace_));
-	mend_address(x, w, "namespace", value);
+	fix_address(x, w, "namespace", value);
 	return false;
 }
 
@@ -339,16 +337,16 @@ judge_service(const struct service_facts *s, const struct webhook_facts *w,
 	if (!judge_address(s, w, p, f))
 		return;
 	if (n > 0 && !any_pod_has(at, n, s->target))
-		finding_mend(findings_add(f, &other_target,
-					  "Service %s/%s leads to port %s, "
-					  "which no pod of the holder has",
-					  w->namespace_, w->service, s->target),
-			     "kubectl -n %s patch service %s -p '{\"spec\":"
-			     "{\"ports\":[{\"port\":%lld,\"targetPort\":"
-			     "\"webhook\"}]}}'",
-			     ns, name, w->port);
+		finding_fix(findings_add(f, &other_target,
+					 "Service %s/%s leads to port %s, "
+					 "which no pod of the holder has",
+					 w->namespace_, w->service, s->target),
+			    "kubectl -n %s patch service %s -p '{\"spec\":"
+			    "{\"ports\":[{\"port\":%lld,\"targetPort\":"
+			    "\"webhook\"}]}}'",
+			    ns, name, w->port);
 	else if (s->selector[0] != '\0')
-		finding_mend(
+		finding_fix(
 			findings_add(f, &no_selector,
 				     "Service %s/%s selects pods with %s, "
 				     "which those of the holder do not have",
@@ -356,14 +354,13 @@ judge_service(const struct service_facts *s, const struct webhook_facts *w,
 			"kubectl -n %s set selector service %s " CONTROLLERS,
 			ns, name);
 	else if (s->slices_known && s->ready == 0 && ready_pods(at, n) > 0)
-		finding_mend(
-			findings_add(f, &no_endpoints,
-				     "Service %s/%s has no ready endpoint, "
-				     "though pods of the holder are ready",
-				     w->namespace_, w->service),
-			"kubectl -n %s get endpointslices -l "
-			"kubernetes.io/service-name=%s",
-			ns, name);
+		finding_fix(findings_add(f, &no_endpoints,
+					 "Service %s/%s has no ready endpoint, "
+					 "though pods of the holder are ready",
+					 w->namespace_, w->service),
+			    "kubectl -n %s get endpointslices -l "
+			    "kubernetes.io/service-name=%s",
+			    ns, name);
 }
 
 /* --- what bounds our accounts --------------------------------------------- */
@@ -387,35 +384,35 @@ judge_policy(const struct policy_facts *w, const char *hold_key,
 	     const struct doctor_place *p, struct findings *f)
 {
 	if (!w->policy)
-		mend_apply(findings_add(f, &no_policy,
-					"there is no ValidatingAdmissionPolicy "
-					"%s",
-					w->name),
-			   p, MEND_POLICY);
+		fix_apply(findings_add(f, &no_policy,
+				       "there is no ValidatingAdmissionPolicy "
+				       "%s",
+				       w->name),
+			  p, FIX_POLICY);
 	else if (!w->binding || !w->denies)
-		mend_apply(findings_add(f, &no_binding,
-					"ValidatingAdmissionPolicy %s: its "
-					"binding %s",
-					w->name,
-					w->binding ? "does not deny"
-						   : "is missing"),
-			   p, MEND_POLICY);
+		fix_apply(findings_add(f, &no_binding,
+				       "ValidatingAdmissionPolicy %s: its "
+				       "binding %s",
+				       w->name,
+				       w->binding ? "does not deny"
+						  : "is missing"),
+			  p, FIX_POLICY);
 	if (w->policy && !w->here)
-		mend_apply(findings_add(f, &elsewhere,
-					"ValidatingAdmissionPolicy %s: its "
-					"matchConditions do not name accounts "
-					"of namespace %s",
-					w->name, p->namespace_),
-			   p, MEND_POLICY);
+		fix_apply(findings_add(f, &elsewhere,
+				       "ValidatingAdmissionPolicy %s: its "
+				       "matchConditions do not name accounts "
+				       "of namespace %s",
+				       w->name, p->namespace_),
+			  p, FIX_POLICY);
 	if (w->policy && hold_key != NULL && !w->key)
-		finding_mend(
-			findings_add(f, &no_key,
-				     "ValidatingAdmissionPolicy %s does "
-				     "not allow the holder's annotation %s "
-				     "(holdAnnotation.key): its variable "
-				     "holds has to list it",
-				     w->name, hold_key),
-			"kubectl edit validatingadmissionpolicy %s", w->name);
+		finding_fix(findings_add(f, &no_key,
+					 "ValidatingAdmissionPolicy %s does "
+					 "not allow the holder's annotation %s "
+					 "(holdAnnotation.key): its variable "
+					 "holds has to list it",
+					 w->name, hold_key),
+			    "kubectl edit validatingadmissionpolicy %s",
+			    w->name);
 }
 
 /* --- other installations -------------------------------------------------- */
@@ -433,25 +430,25 @@ void
 judge_elsewhere(const char *asked, const struct doctor_place *p,
 		struct findings *f)
 {
-	finding_mend(findings_add(f, &away,
-				  "there is no holder in namespace %s: it is "
-				  "in %s",
-				  asked, p->namespace_),
-		     "holderctl check --namespace %s",
-		     finding_name(p->namespace_));
+	finding_fix(findings_add(f, &away,
+				 "there is no holder in namespace %s: it is "
+				 "in %s",
+				 asked, p->namespace_),
+		    "holderctl check --namespace %s",
+		    finding_name(p->namespace_));
 }
 
 void
 judge_second(const char *other, const struct doctor_place *p,
 	     struct findings *f)
 {
-	finding_mend(findings_add(f, &second,
-				  "a second holder runs in namespace %s, "
-				  "beside that in %s",
-				  other, p->namespace_),
-		     "kubectl -n %s scale deployment karpenter-node-holder "
-		     "--replicas=0",
-		     finding_name(other));
+	finding_fix(findings_add(f, &second,
+				 "a second holder runs in namespace %s, "
+				 "beside that in %s",
+				 other, p->namespace_),
+		    "kubectl -n %s scale deployment karpenter-node-holder "
+		    "--replicas=0",
+		    finding_name(other));
 }
 
 /* --- replicas ------------------------------------------------------------- */
@@ -471,20 +468,20 @@ judge_redundancy(const struct deployment_facts *d, bool budget_known,
 	const char *ns = finding_name(p->namespace_);
 
 	if (d->replicas == 1)
-		finding_mend(findings_add(f, &alone,
-					  "Deployment %s has one replica",
-					  d->name),
-			     "kubectl -n %s scale deployment %s --replicas=2",
-			     ns, finding_name(d->name));
+		finding_fix(findings_add(f, &alone,
+					 "Deployment %s has one replica",
+					 d->name),
+			    "kubectl -n %s scale deployment %s --replicas=2",
+			    ns, finding_name(d->name));
 	else if (d->replicas > 1 && budget_known && !budget)
-		finding_mend(findings_add(f, &no_budget,
-					  "no PodDisruptionBudget selects the "
-					  "pods of Deployment %s",
-					  d->name),
-			     "kubectl -n %s create poddisruptionbudget "
-			     "karpenter-node-holder --max-unavailable=1 "
-			     "--selector=" CONTROLLERS,
-			     ns);
+		finding_fix(findings_add(f, &no_budget,
+					 "no PodDisruptionBudget selects the "
+					 "pods of Deployment %s",
+					 d->name),
+			    "kubectl -n %s create poddisruptionbudget "
+			    "karpenter-node-holder --max-unavailable=1 "
+			    "--selector=" CONTROLLERS,
+			    ns);
 }
 
 /* --- nodePools.include and nodePools.exclude ------------------------------ */
@@ -508,7 +505,7 @@ judge_list(const struct patterns *list, const char *key,
 		for (unsigned k = 0; k < n && !any; k++)
 			any = fnmatch(list->at[i], nodepools[k], 0) == 0;
 		if (!any)
-			mend_configuration(
+			fix_configuration(
 				findings_add(f, &unmatched,
 					     "%s: \"%s\" matches none of the "
 					     "%u NodePool%s, such as %s",
@@ -529,13 +526,13 @@ judge_patterns(const struct rules *r, const char (*nodepools)[NODEPOOL_BYTES],
 	for (unsigned k = 0; k < n && !any; k++)
 		any = rules_nodepool_included(r, nodepools[k]);
 	if (!any)
-		mend_configuration(findings_add(f, &none_included,
-						"the configuration includes "
-						"none of the %u NodePool%s, "
-						"such as %s",
-						n, n == 1 ? "" : "s",
-						nodepools[0]),
-				   p);
+		fix_configuration(findings_add(f, &none_included,
+					       "the configuration includes "
+					       "none of the %u NodePool%s, "
+					       "such as %s",
+					       n, n == 1 ? "" : "s",
+					       nodepools[0]),
+				  p);
 	judge_list(&r->include, "nodePools.include", nodepools, n, p, f);
 	judge_list(&r->exclude, "nodePools.exclude", nodepools, n, p, f);
 }

@@ -43,9 +43,9 @@ judge_alone(const struct nodepool_facts *n, struct findings *f)
 		x = findings_add(f, &never,
 				 "NodePool %s has consolidateAfter: Never",
 				 name);
-	finding_mend(x,
-		     "kubectl annotate nodepool %s " OWN_PREFIX "enabled=false",
-		     finding_name(name));
+	finding_fix(x,
+		    "kubectl annotate nodepool %s " OWN_PREFIX "enabled=false",
+		    finding_name(name));
 }
 
 static void
@@ -60,14 +60,14 @@ judge_expiry(const struct nodepool_facts *n, const struct rules *r,
 		return;
 	duration_format(n->expire_ms, after);
 	duration_format(hold, held);
-	finding_mend(findings_add(f, &expires,
-				  "NodePool %s: expireAfter %s, and a machine "
-				  "is held for %s",
-				  name, after, held),
-		     "kubectl patch nodepool %s --type=merge -p "
-		     "'{\"spec\":{\"template\":{\"spec\":{\"expireAfter\":"
-		     "\"720h\"}}}}'",
-		     finding_name(name));
+	finding_fix(findings_add(f, &expires,
+				 "NodePool %s: expireAfter %s, and a machine "
+				 "is held for %s",
+				 name, after, held),
+		    "kubectl patch nodepool %s --type=merge -p "
+		    "'{\"spec\":{\"template\":{\"spec\":{\"expireAfter\":"
+		    "\"720h\"}}}}'",
+		    finding_name(name));
 }
 
 static void
@@ -78,13 +78,13 @@ judge_annotations(const struct nodepool *p, struct findings *f)
 
 		if (p->bad[k][0] == '\0')
 			continue;
-		finding_mend(findings_add(f, &annotation,
-					  "NodePool %s: %s: \"%s\", expected "
-					  "%s",
-					  p->name, nodepool_key_name(key),
-					  p->bad[k], nodepool_expected(key)),
-			     "kubectl annotate nodepool %s %s-",
-			     finding_name(p->name), nodepool_key_name(key));
+		finding_fix(findings_add(f, &annotation,
+					 "NodePool %s: %s: \"%s\", expected "
+					 "%s",
+					 p->name, nodepool_key_name(key),
+					 p->bad[k], nodepool_expected(key)),
+			    "kubectl annotate nodepool %s %s-",
+			    finding_name(p->name), nodepool_key_name(key));
 	}
 }
 
@@ -111,24 +111,24 @@ judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 	if (n->pool.disabled || !rules_nodepool_included(r, name))
 		return;
 	if (n->template_holds)
-		finding_mend(findings_add(f, &template_hold,
-					  "NodePool %s: its template sets the "
-					  "annotation %s",
-					  name, r->hold.key),
-			     "kubectl annotate nodepool %s " OWN_PREFIX
-			     "enabled=false",
-			     finding_name(name));
+		finding_fix(findings_add(f, &template_hold,
+					 "NodePool %s: its template sets the "
+					 "annotation %s",
+					 name, r->hold.key),
+			    "kubectl annotate nodepool %s " OWN_PREFIX
+			    "enabled=false",
+			    finding_name(name));
 	if (n->fixed || n->never) {
 		judge_alone(n, f);
 		return;
 	}
 	if (n->blocked)
-		finding_mend(findings_add(f, &blocked,
-					  "NodePool %s: its budgets allow "
-					  "no disruption at any time",
-					  name),
-			     "kubectl annotate nodepool %s " OWN_PREFIX
-			     "enabled=false",
-			     finding_name(name));
+		finding_fix(findings_add(f, &blocked,
+					 "NodePool %s: its budgets allow "
+					 "no disruption at any time",
+					 name),
+			    "kubectl annotate nodepool %s " OWN_PREFIX
+			    "enabled=false",
+			    finding_name(name));
 	judge_expiry(n, r, f);
 }

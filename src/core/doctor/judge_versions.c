@@ -124,18 +124,18 @@ judge_kubernetes(const struct version *v, struct findings *f)
 	findings_looked(f, DOCTOR_API, "Kubernetes %s",
 			v->known ? v->text : "of an unknown version");
 	if (v->known && before(v, 1, 30))
-		finding_mend(findings_add(f, &old_kubernetes,
-					  "Kubernetes %s, expected 1.30 or "
-					  "newer",
-					  v->text),
-			     "kubectl version");
+		finding_fix(findings_add(f, &old_kubernetes,
+					 "Kubernetes %s, expected 1.30 or "
+					 "newer",
+					 v->text),
+			    "kubectl version");
 	else if (newest != NULL)
-		finding_mend(findings_add(f, &new_kubernetes,
-					  "Kubernetes %s, tested up to "
-					  "%u.%u.%u",
-					  v->text, newest[0], newest[1],
-					  newest[2]),
-			     "holderctl version");
+		finding_fix(findings_add(f, &new_kubernetes,
+					 "Kubernetes %s, tested up to "
+					 "%u.%u.%u",
+					 v->text, newest[0], newest[1],
+					 newest[2]),
+			    "holderctl version");
 }
 
 #define CRDS                                                                   \
@@ -146,14 +146,14 @@ static void
 judge_served_group(const struct karpenter_facts *k, struct findings *f)
 {
 	if (!k->v1)
-		finding_mend(findings_add(f, &no_crds,
-					  k->served ? "karpenter.sh is served, "
-						      "but not in version v1"
-						    : "karpenter.sh/v1 is not "
-						      "served"),
-			     CRDS);
+		finding_fix(findings_add(f, &no_crds,
+					 k->served ? "karpenter.sh is served, "
+						     "but not in version v1"
+						   : "karpenter.sh/v1 is not "
+						     "served"),
+			    CRDS);
 	else if (!k->claims || !k->pools)
-		finding_mend(
+		finding_fix(
 			findings_add(f, &no_crds,
 				     "karpenter.sh/v1 is served without "
 				     "%s",
@@ -177,23 +177,22 @@ judge_running(const struct karpenter_facts *k, struct findings *f)
 				 "pods available",
 				 k->namespace_, k->name, k->replicas);
 		if (k->replicas == 0)
-			finding_mend(x,
-				     "kubectl -n %s scale deployment %s "
-				     "--replicas=2",
-				     ns, name);
+			finding_fix(x,
+				    "kubectl -n %s scale deployment %s "
+				    "--replicas=2",
+				    ns, name);
 		else
-			finding_mend(x, "kubectl -n %s describe deployment %s",
-				     ns, name);
+			finding_fix(x, "kubectl -n %s describe deployment %s",
+				    ns, name);
 	} else if (k->deployments == 0 && k->lease_namespace[0] != '\0' &&
 		   !k->lease_live && !k->lease_left) {
-		finding_mend(findings_add(f, &down,
-					  "there is no Deployment of "
-					  "Karpenter, and nobody has renewed "
-					  "Lease %s/" KARPENTER_LEASE
-					  " in time",
-					  k->lease_namespace),
-			     "kubectl -n %s get deployments,pods",
-			     finding_name(k->lease_namespace));
+		finding_fix(findings_add(f, &down,
+					 "there is no Deployment of "
+					 "Karpenter, and nobody has renewed "
+					 "Lease %s/" KARPENTER_LEASE " in time",
+					 k->lease_namespace),
+			    "kubectl -n %s get deployments,pods",
+			    finding_name(k->lease_namespace));
 	}
 }
 
@@ -205,26 +204,25 @@ judge_release(const struct karpenter_facts *k, const struct rules *r,
 	const unsigned *newest = beyond(v, false);
 
 	if (before(v, 1, 0))
-		finding_mend(
-			findings_add(f, &unsupported,
-				     "Karpenter %s, expected 1.x", v->text),
-			"helm -n %s upgrade karpenter oci://public.ecr.aws/"
-			"karpenter/karpenter --reuse-values",
-			finding_name(k->namespace_));
+		finding_fix(findings_add(f, &unsupported,
+					 "Karpenter %s, expected 1.x", v->text),
+			    "helm -n %s upgrade karpenter oci://public.ecr.aws/"
+			    "karpenter/karpenter --reuse-values",
+			    finding_name(k->namespace_));
 	else if (before(v, 1, 2) && rules_tell_replacements(r))
-		mend_configuration(findings_add(f, &early,
-						"Karpenter %s without "
-						"`replacements: count` in the "
-						"configuration",
-						v->text),
-				   p);
+		fix_configuration(findings_add(f, &early,
+					       "Karpenter %s without "
+					       "`replacements: count` in the "
+					       "configuration",
+					       v->text),
+				  p);
 	else if (newest != NULL)
-		finding_mend(findings_add(f, &newer,
-					  "Karpenter %s, tested up to "
-					  "%u.%u.%u",
-					  v->text, newest[0], newest[1],
-					  newest[2]),
-			     "holderctl version");
+		finding_fix(findings_add(f, &newer,
+					 "Karpenter %s, tested up to "
+					 "%u.%u.%u",
+					 v->text, newest[0], newest[1],
+					 newest[2]),
+			    "holderctl version");
 }
 
 void
@@ -326,11 +324,11 @@ judge_rights(const bool allowed[RIGHTS_N], const struct rules *r,
 		list_missing(allowed, r, needed == 1, &b);
 		if (b.len == 0)
 			continue;
-		mend_apply(findings_add(f,
-					needed == 1 ? &right_missing
-						    : &right_events,
-					"ServiceAccount %s/%s may not %s",
-					p->namespace_, p->account, list),
-			   p, MEND_RBAC);
+		fix_apply(findings_add(f,
+				       needed == 1 ? &right_missing
+						   : &right_events,
+				       "ServiceAccount %s/%s may not %s",
+				       p->namespace_, p->account, list),
+			  p, FIX_RBAC);
 	}
 }

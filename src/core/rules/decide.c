@@ -86,7 +86,7 @@ decide_clear(const struct half *claim, const struct half *node)
  * whose hold was removed or changed stays until the release, because it shows
  * what the person has done. */
 static struct decision
-decide_mend(enum kind on, const struct half *mine, const struct half *other)
+decide_removal(enum kind on, const struct half *mine, const struct half *other)
 {
 	bool released = on == KIND_NODE && other->present &&
 			other->tenure == TENURE_YIELDED;
@@ -109,10 +109,10 @@ can_hold(const struct half *h)
 static struct decision
 decide_hold(const struct half *claim, const struct half *node)
 {
-	struct decision d = decide_mend(KIND_NODECLAIM, claim, node);
+	struct decision d = decide_removal(KIND_NODECLAIM, claim, node);
 
 	if (d.act == ACT_NONE)
-		d = decide_mend(KIND_NODE, node, claim);
+		d = decide_removal(KIND_NODE, node, claim);
 	if (d.act != ACT_NONE || decide_person(claim, node))
 		return d;
 	/* Either half may show the registration, because the Node may not be

@@ -99,10 +99,6 @@ tickets_put(struct tickets *ts, const struct ticket *t, uint32_t generation,
 	if (e == NULL)
 		return NULL;
 	e->generation = generation;
-	if (e->seen_ms != STAMP_NONE && tickets_same(&e->ticket, t)) {
-		e->ticket = *t;
-		return e;
-	}
 	if (e->seen_ms == STAMP_NONE || strcmp(e->ticket.uid, t->uid) != 0 ||
 	    e->ticket.renewed_ms != t->renewed_ms) {
 		e->seen_ms = now_ms;

@@ -47,6 +47,13 @@ third_ms(const struct keeper *k)
 	return k->draft.lasts_ms / RENEWALS;
 }
 
+/* Returns whether another run may renew the ticket, too. */
+static bool
+is_shared(const struct keeper *k)
+{
+	return clock_boot_ms() < k->shared_ms;
+}
+
 /* Returns whether there is nothing to do until the wish changes. */
 static bool
 is_done(const struct keeper *k)
@@ -56,7 +63,7 @@ is_done(const struct keeper *k)
 		return k->state == KEEPER_TAKEN;
 	case KEEPER_DROP:
 		return k->state == KEEPER_TAKEN || k->state == KEEPER_LEFT ||
-		       k->state == KEEPER_ABSENT || k->shared ||
+		       k->state == KEEPER_ABSENT || is_shared(k) ||
 		       (k->state == KEEPER_UNKNOWN && !k->mine &&
 			k->sent_ms == 0);
 	default:
@@ -185,6 +192,17 @@ is_own_write(const struct keeper *k, int64_t renewed_us)
 	return false;
 }
 
+/* Notes that another run has renewed the ticket, for lasts_ms from now on.  A
+ * run with a shorter --lease must not end this hold. */
+static void
+share(struct keeper *k, int64_t lasts_ms)
+{
+	int64_t until_ms = clock_boot_ms() + lasts_ms;
+
+	if (until_ms > k->shared_ms)
+		k->shared_ms = until_ms;
+}
+
 /* Takes a ticket that was read.  renewed_us is its renewTime with microseconds,
  * which *t does not have. */
 static void
@@ -213,8 +231,8 @@ take_read(struct keeper *k, const struct ticket *t, int64_t renewed_us)
 			keeper_tell(k, "it is renewed no more: ", k->why.text);
 	} else {
 		k->state = KEEPER_THERE;
-		k->shared =
-			k->shared || (in_force && !is_own_write(k, renewed_us));
+		if (in_force && !is_own_write(k, renewed_us))
+			share(k, until_ms - now_ms);
 	}
 	k->mine = k->mine && strcmp(k->uid, t->uid) == 0;
 	memcpy(k->uid, t->uid, sizeof(k->uid));
@@ -224,9 +242,6 @@ take_read(struct keeper *k, const struct ticket *t, int64_t renewed_us)
 static void
 take_written(struct keeper *k, const struct ticket *t)
 {
-	k->alone = k->state == KEEPER_WRITTEN ? k->alone + 1 : 0;
-	if (k->alone >= RENEWALS)
-		k->shared = false;
 	memcpy(k->uid, t->uid, sizeof(k->uid));
 	memcpy(k->rv, t->rv, sizeof(k->rv));
 	k->state = KEEPER_WRITTEN;
@@ -243,7 +258,8 @@ static void
 take_absent(struct keeper *k)
 {
 	k->state = KEEPER_ABSENT;
-	k->mine = k->shared = false;
+	k->mine = false;
+	k->shared_ms = 0;
 	k->until_ms = STAMP_NONE;
 	/* After a read this may be one conflict after another: there is no such
 	 * Lease, but none can be created either. */
@@ -426,14 +442,16 @@ keeper_end(struct keeper *k)
 	struct kube_reply r;
 	struct err no_answer;
 	uint64_t tag;
+	bool shared;
 
 	keeper_want(k, KEEPER_DROP);
 	while ((k->calling || !is_done(k)) && clock_boot_ms() < until_ms &&
 	       !signals_pending())
 		(void)session_turn(&k->calls, LOOK_MS, &tag, &r, &no_answer);
-	if (is_done(k) && !k->calling && k->state != KEEPER_LEFT && !k->shared)
+	shared = is_shared(k);
+	if (is_done(k) && !k->calling && k->state != KEEPER_LEFT && !shared)
 		return;
-	if (k->shared)
+	if (shared)
 		(void)err_set(&k->why, ERR_SYSTEM,
 			      "another run of this name has renewed it");
 	stamp_format(k->draft.renewed_us / 1000 + k->draft.lasts_ms, until);

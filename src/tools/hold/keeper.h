@@ -78,11 +78,10 @@ struct keeper {
 	enum keeper_state call;
 	bool calling;
 	char uid[UID_BYTES], rv[RV_BYTES];
-	bool mine;   /* this run has written the object with this uid */
-	bool shared; /* another run may renew it, too */
-	/* How many of our writes in a row succeeded without a change by anybody
-	 * else in between. */
-	unsigned alone;
+	bool mine; /* this run has written the object with this uid */
+	/* Boot time until which another run may renew the ticket, too: its last
+	 * renewal that was read ends then. */
+	int64_t shared_ms;
 	/* A ring of the renewTimes that the last writes sent, even if these
 	 * writes have failed. */
 	int64_t tried[KEEPER_TRIED];

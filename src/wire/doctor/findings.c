@@ -47,8 +47,8 @@ findings_text(struct buf *b, const struct findings *f)
 				continue;
 			buf_printf(b, "    %s %s: %s\n", level(x), x->kind->id,
 				   x->what);
-			buf_printf(b, "        why:  %s\n", x->kind->why);
-			buf_printf(b, "        mend: %s\n", x->mend);
+			buf_printf(b, "        why: %s\n", x->kind->why);
+			buf_printf(b, "        fix: %s\n", x->fix);
 		}
 	}
 	if (f->errors + f->warnings > f->n)
@@ -77,9 +77,9 @@ findings_json(struct buf *b, const struct findings *f, const char *version)
 
 		json_printf(b,
 			    ",{'check':%s,'level':%s,'id':%s,"
-			    "'what':%s,'why':%s,'mend':%s}",
+			    "'what':%s,'why':%s,'fix':%s}",
 			    finding_check_name(x->kind->check), level(x),
-			    x->kind->id, x->what, x->kind->why, x->mend);
+			    x->kind->id, x->what, x->kind->why, x->fix);
 	}
 	buf_puts(b, "]}\n");
 }

@@ -412,7 +412,7 @@ change_row(int row)
 /* A shell takes it as it is: quotes are closed, and nothing stands there for
  * people.  Nothing that is quoted from the cluster can begin a command. */
 static bool
-is_pasteable(const char *mend)
+is_pasteable(const char *fix)
 {
 	static const char *const programs[] = {
 		"kubectl ", "helm ", "base64 <",
@@ -420,15 +420,15 @@ is_pasteable(const char *mend)
 	bool quoted = false, known = false;
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
-		known = known || strncmp(mend, programs[i],
+		known = known || strncmp(fix, programs[i],
 					 strlen(programs[i])) == 0;
-	for (const char *s = mend; *s != '\0'; s++) {
+	for (const char *s = fix; *s != '\0'; s++) {
 		if (*s == '\'')
 			quoted = !quoted;
 		else if (!quoted && strchr("()`$\\*?\"", *s) != NULL)
 			return false;
 	}
-	return known && !quoted && strlen(mend) + 1 < FINDING_MEND_BYTES;
+	return known && !quoted && strlen(fix) + 1 < FINDING_FIX_BYTES;
 }
 
 START_TEST(test_each_fact)
@@ -446,7 +446,7 @@ START_TEST(test_each_fact)
 		(void)snprintf(ids + strlen(ids), sizeof(ids) - strlen(ids),
 			       "%s%s", i == 0 ? "" : " ", x->kind->id);
 		ck_assert_str_ne(x->what, "");
-		ck_assert_msg(is_pasteable(x->mend), "%s", x->mend);
+		ck_assert_msg(is_pasteable(x->fix), "%s", x->fix);
 		ck_assert_str_ne(x->kind->why, "");
 		ck_assert(found.of[x->kind->check].worst >= x->kind->level);
 		errors += x->kind->level == FINDING_ERROR;
@@ -501,20 +501,20 @@ START_TEST(test_commands_name_what_is_meant)
 	strcpy(c.left.namespace_, "there; reboot");
 	judge();
 	ck_assert_uint_eq(found.n, 2);
-	ck_assert_str_eq(found.at[0].mend,
+	ck_assert_str_eq(found.at[0].fix,
 			 "kubectl annotate nodepool web "
 			 "karpenter-node-holder.io/enabled=false");
-	ck_assert_ptr_ne(strstr(found.at[1].mend, "-n NAME delete deployment "
+	ck_assert_ptr_ne(strstr(found.at[1].fix, "-n NAME delete deployment "
 						  "old"),
 			 NULL);
-	ck_assert_ptr_eq(strstr(found.at[1].mend, "reboot"), NULL);
+	ck_assert_ptr_eq(strstr(found.at[1].fix, "reboot"), NULL);
 	begin();
 	judge_version_parse("v1.999.0", &c.kubernetes);
 	judge_version_parse("1.999.0", &c.karpenter.version);
 	judge();
 	ck_assert_uint_eq(found.n, 2);
-	ck_assert_str_eq(found.at[0].mend, "holderctl version");
-	ck_assert_str_eq(found.at[1].mend, "holderctl version");
+	ck_assert_str_eq(found.at[0].fix, "holderctl version");
+	ck_assert_str_eq(found.at[1].fix, "holderctl version");
 	ck_assert_str_eq(finding_name("a-b.c:d/E_9"), "a-b.c:d/E_9");
 	ck_assert_str_eq(finding_name(""), "NAME");
 	ck_assert_str_eq(finding_name("-f"), "NAME");
@@ -570,7 +570,7 @@ START_TEST(test_rights)
 END_TEST
 
 /* What distinguishes findings of one kind: a part of what they say or of what
- * mends them. */
+ * fixes them. */
 #define WORDS(ROW)                                                             \
 	ROW(c.hooks[0].conditions = 0, "ours: without the matchConditions")    \
 	ROW(c.hooks[0].conditions = 2, "ours: not the matchConditions")        \
@@ -679,9 +679,9 @@ START_TEST(test_words)
 	judge();
 	ck_assert_uint_eq(found.n, 1);
 	ck_assert_msg(strstr(found.at[0].what, want) != NULL ||
-			      strstr(found.at[0].mend, want) != NULL,
+			      strstr(found.at[0].fix, want) != NULL,
 		      "\"%s\" is not in \"%s\", \"%s\"", want,
-		      found.at[0].what, found.at[0].mend);
+		      found.at[0].what, found.at[0].fix);
 }
 END_TEST
 
@@ -723,7 +723,7 @@ START_TEST(test_more_than_fit)
 {
 	findings_init(&found);
 	for (unsigned i = 0; i < FINDINGS_MAX + 5; i++)
-		finding_mend(findings_add(&found, &some, "number %u", i), "do");
+		finding_fix(findings_add(&found, &some, "number %u", i), "do");
 	ck_assert_uint_eq(found.n, FINDINGS_MAX);
 	ck_assert_uint_eq(found.warnings, FINDINGS_MAX + 5);
 	ck_assert_uint_eq(found.errors, 0);
@@ -732,7 +732,7 @@ START_TEST(test_more_than_fit)
 	/* What makes the command fail is said, however many warnings came
 	 * before. */
 	for (unsigned i = 0; i < FINDINGS_MAX + 5; i++)
-		finding_mend(findings_add(&found, &worse, "number %u", i),
+		finding_fix(findings_add(&found, &worse, "number %u", i),
 			     "do %u", i);
 	ck_assert_uint_eq(found.n, FINDINGS_MAX);
 	ck_assert_uint_eq(found.errors, FINDINGS_MAX + 5);
@@ -741,7 +741,7 @@ START_TEST(test_more_than_fit)
 
 		ck_assert_ptr_eq(found.at[i].kind, &worse);
 		ck_assert_int_eq(atoi(found.at[i].what + 7), (int)number);
-		ck_assert_int_eq(atoi(found.at[i].mend + 3), (int)number);
+		ck_assert_int_eq(atoi(found.at[i].fix + 3), (int)number);
 	}
 }
 END_TEST
@@ -796,10 +796,10 @@ START_TEST(test_unknown)
 		ck_assert_uint_eq(found.errors, error);
 		ck_assert_uint_eq(found.warnings, !error);
 		ck_assert(i == DOCTOR_API ||
-			  strstr(found.at[0].mend, "deploy/check") != NULL);
+			  strstr(found.at[0].fix, "deploy/check") != NULL);
 		findings_unknown(&found, (enum doctor_check)i, "list it",
 				 "500: away");
-		ck_assert_ptr_eq(strstr(found.at[1].mend, "deploy/check"),
+		ck_assert_ptr_eq(strstr(found.at[1].fix, "deploy/check"),
 				 NULL);
 	}
 }

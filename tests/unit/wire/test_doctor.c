@@ -585,8 +585,8 @@ START_TEST(test_report)
 	findings_init(&f);
 	findings_looked(&f, DOCTOR_API, "seen");
 	findings_looked(&f, DOCTOR_RIGHTS, "not shown beside findings");
-	finding_mend(findings_add(&f, &kinds[0], "one"), "mend %d", 1);
-	finding_mend(findings_add(&f, &kinds[1], "two \"2\""), "mend 2");
+	finding_fix(findings_add(&f, &kinds[0], "one"), "fix %d", 1);
+	finding_fix(findings_add(&f, &kinds[1], "two \"2\""), "fix 2");
 	buf_init(&b, text, sizeof(text));
 	findings_text(&b, &f);
 	ck_assert_ptr_eq(strstr(text, "api        ok       seen\n"), text);
@@ -594,11 +594,11 @@ START_TEST(test_report)
 	ck_assert_ptr_ne(strstr(text,
 				"\nrights     error\n"
 				"    error an-error: one\n"
-				"        why:  Why so.\n"
-				"        mend: mend 1\n"
+				"        why: Why so.\n"
+				"        fix: fix 1\n"
 				"    warning a-warning: two \"2\"\n"
-				"        why:  Why not.\n"
-				"        mend: mend 2\n"
+				"        why: Why not.\n"
+				"        fix: fix 2\n"
 				"karpenter  skipped"),
 			 NULL);
 	ck_assert_ptr_ne(strstr(text, "\n1 error, 1 warning\n"), NULL);
@@ -642,7 +642,7 @@ START_TEST(test_largest_report)
 	for (int i = 0; i < DOCTOR_CHECKS; i++)
 		findings_looked(&f, (enum doctor_check)i, "%s", quotes);
 	for (unsigned i = 0; i < FINDINGS_MAX + 1; i++)
-		finding_mend(findings_add(&f, &kinds[i % 2], "%3u%s", i,
+		finding_fix(findings_add(&f, &kinds[i % 2], "%3u%s", i,
 					  quotes),
 			     "%s", quotes);
 	for (int json = 0; json < 2; json++) {

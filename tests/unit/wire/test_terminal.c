@@ -87,7 +87,7 @@ findings(struct buf *b, bool as_json)
 	static struct findings f;
 
 	findings_init(&f);
-	finding_mend(findings_add(&f, &some, "%s", name), "%s", name);
+	finding_fix(findings_add(&f, &some, "%s", name), "%s", name);
 	findings_unknown(&f, DOCTOR_BUNDLE, name, name);
 	findings_looked(&f, DOCTOR_API, "%s", name);
 	if (as_json)

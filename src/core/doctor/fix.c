@@ -11,12 +11,12 @@ static const struct {
 	const char *from; /* NULL for the installation's overlay */
 	const char *apply;
 } parts[] = {
-	[MEND_WEBHOOK] = {NULL, "apply -l app.kubernetes.io/component=webhook"},
-	[MEND_POLICY] = {NULL, "apply -l app.kubernetes.io/component=policy"},
-	[MEND_RBAC] = {"kustomize deploy/base", "auth reconcile"},
-	[MEND_SERVICE] = {"create --dry-run=client -o yaml -f "
-			  "deploy/base/service.yaml",
-			  "apply"},
+	[FIX_WEBHOOK] = {NULL, "apply -l app.kubernetes.io/component=webhook"},
+	[FIX_POLICY] = {NULL, "apply -l app.kubernetes.io/component=policy"},
+	[FIX_RBAC] = {"kustomize deploy/base", "auth reconcile"},
+	[FIX_SERVICE] = {"create --dry-run=client -o yaml -f "
+			 "deploy/base/service.yaml",
+			 "apply"},
 };
 
 static const char *
@@ -28,21 +28,21 @@ overlay(const struct doctor_place *p)
 }
 
 void
-mend_apply(struct finding *x, const struct doctor_place *p, enum mend_part part)
+fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part)
 {
 	char from[80], move[200] = "";
 
 	if (p->release[0] != '\0') {
-		finding_mend(x,
-			     "helm -n %s upgrade %s deploy/helm "
-			     "--reuse-values",
-			     finding_name(p->namespace_),
-			     finding_name(p->release));
+		finding_fix(x,
+			    "helm -n %s upgrade %s deploy/helm "
+			    "--reuse-values",
+			    finding_name(p->namespace_),
+			    finding_name(p->release));
 		return;
 	}
 	/* The roles of a trial have no right to write, so they are built from
 	 * the overlay. */
-	if (parts[part].from == NULL || (part == MEND_RBAC && p->observes))
+	if (parts[part].from == NULL || (part == FIX_RBAC && p->observes))
 		(void)snprintf(from, sizeof(from),
 			       "kustomize deploy/overlays/%s", overlay(p));
 	else
@@ -53,20 +53,20 @@ mend_apply(struct finding *x, const struct doctor_place *p, enum mend_part part)
 			       "inject-ca-from: |- karpenter-node-holder\\.)"
 			       "karpenter-node-holder/\\1%s/'",
 			       finding_name(p->namespace_));
-	finding_mend(x, "kubectl %s%s | kubectl %s -f -", from, move,
-		     parts[part].apply);
+	finding_fix(x, "kubectl %s%s | kubectl %s -f -", from, move,
+		    parts[part].apply);
 }
 
 void
-mend_configuration(struct finding *x, const struct doctor_place *p)
+fix_configuration(struct finding *x, const struct doctor_place *p)
 {
 	const char *ns = finding_name(p->namespace_);
 
 	if (p->config_map[0] == '\0')
-		finding_mend(x, "kubectl -n %s get configmaps", ns);
+		finding_fix(x, "kubectl -n %s get configmaps", ns);
 	else
-		finding_mend(x,
-			     "kubectl -n %s edit configmap %s && kubectl -n %s "
-			     "rollout restart deployment karpenter-node-holder",
-			     ns, finding_name(p->config_map), ns);
+		finding_fix(x,
+			    "kubectl -n %s edit configmap %s && kubectl -n %s "
+			    "rollout restart deployment karpenter-node-holder",
+			    ns, finding_name(p->config_map), ns);
 }
