@@ -166,20 +166,22 @@ STEPS = {
 # What a user has to know of a version.
 NOTES = (
     "Karpenter 1.0 and 1.1 do not mark the nodes that they are going to "
-    "replace, so the holder cannot tell a replacement from a scale-up: set "
-    "`replacements: count` ([why](rules.md#replacements)).",
+    "replace, so the holder cannot tell a replacement from a scale-up. Set "
+    "`replacements: count` with these versions ([why](rules.md#replacements)).",
     "Karpenter 1.15 has a feature gate `NodeRepair`. A repair ignores "
-    "`karpenter.sh/do-not-disrupt`, so a hold does not stop it. The annotation "
-    "`karpenter.sh/do-not-repair` does. A machine that was never ready is [tried "
-    "again](rules.md#boots-that-are-tried-again).",
+    "`karpenter.sh/do-not-disrupt`, so a hold does not stop the repair. The "
+    "annotation `karpenter.sh/do-not-repair` stops a repair. If Karpenter "
+    "repairs a machine that was never ready, the next machine counts as [the "
+    "next try of the same boot](rules.md#boots-that-are-tried-again).",
     "Karpenter 1.15 has feature gates `TerminateFirstDrift` and "
-    "`TerminateFirstRepair`. With them Karpenter deletes a node of reserved "
-    "capacity before it creates another. The holder takes the new node for the "
-    "[substitute](rules.md#substitutes) of the deleted node.",
-    "Karpenter's own compatibility table does not have Kubernetes 1.37 for "
-    "Karpenter 1.15 yet. The holder's tests pass on this pair.",
+    "`TerminateFirstRepair`. With these gates Karpenter deletes a node of "
+    "reserved capacity before it creates another. The new node counts as the "
+    "[substitute](rules.md#substitutes) of the deleted node, and not as a "
+    "scale-up.",
+    "Karpenter's own compatibility table does not list Kubernetes 1.37 for "
+    "Karpenter 1.15 yet. The holder's tests pass on this pair of versions.",
     "Kubernetes before 1.36 does not serve MutatingAdmissionPolicy in `v1`, so "
-    "`components/admission-policy` cannot be used.",
+    "`components/admission-policy` needs Kubernetes 1.36.",
 )
 
 
@@ -243,7 +245,7 @@ def passed(result):
 def said(pair):
     """A cell of the first table."""
     if pair.pinned:
-        return "all tests of this repository run on it"
+        return "all tests of this repository run on this pair"
     if pair.impossible:
         return "not possible: " + pair.impossible
     if not pair.result:
@@ -276,9 +278,9 @@ def page():
     lines = [
         "# Versions of Karpenter and Kubernetes", "",
         "`make matrix` runs the end-to-end tests with the real programs of "
-        "these versions and writes this page. Machines are", "simulated by "
-        "kwok, as in [all tests](testing.md). "
-        "`holderctl check` compares a cluster with the same table.", "",
+        "these versions, and writes this page. kwok simulates the",
+        "machines, as in [all tests](testing.md). `holderctl check` compares "
+        "the versions in a cluster with the table below.", "",
         row("Karpenter", "Kubernetes", "feature gates", "date", "result"),
         "|---|---|---|---|---|"]
     for p in PAIRS:
@@ -286,9 +288,9 @@ def page():
             p.karpenter, p.kubernetes,
             " ".join(f"`{g}`" for g in p.gates.split(",") if g), p.result["date"] if p.result else "", said(p)))
     lines += [
-        "", "Versions between two that passed are expected to work. The "
-        "holder depends on little of Karpenter: its Events, and the labels and",
-        "conditions of its API `karpenter.sh/v1`. Kubernetes before 1.30 and "
+        "", "A version between two versions that passed is expected to work. "
+        "The holder depends only on Karpenter's Events, and on the labels and",
+        "conditions of Karpenter's API `karpenter.sh/v1`. Kubernetes before 1.30 and "
         "Karpenter before 1.0 are not supported.",
         "", "[`simulate`](what-if.md) is tested with logs of Karpenter "
         + listed(sorted((log.stem[1:] for log in LOGS.glob("v*.log")),
