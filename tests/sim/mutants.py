@@ -1180,7 +1180,8 @@ def check_places():
         for file, old, _ in zip(*[iter(places)] * 3):
             n = (ROOT / "src/core" / file).read_text().count(old)
             if n != 1:
-                sys.exit(f"src/core/{file}: {n} places for the mutant: {name}")
+                sys.exit(f"src/core/{file}: {n} places for the mutant: {name}; "
+                         "change its text in tests/sim/mutants.py")
 
 
 def main():
@@ -1194,8 +1195,9 @@ def main():
                **objects_of("tests", "suite", "suite.c")}
     units = [compile_(test, OUT / f"{test.stem}.o") for test in sorted(
         (ROOT / "tests/unit/core").glob("test_*.c"))]
-    if killer(core, sim, units, fixture):
-        sys.exit("mutants: the core is broken as it is")
+    by = killer(core, sim, units, fixture)
+    if by:
+        sys.exit(f"mutants: a test fails without a mutant: {by}")
     alive = 0
     for name, *places in MUTANTS:
         if wanted and name not in wanted:
