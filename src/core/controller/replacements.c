@@ -225,9 +225,10 @@ replacements_track(struct replacements *r, uint32_t id, const struct object *o)
 	if (said != NULL && !believe(r, e) && !e->classed &&
 	    views_settled(r->views))
 		ignored(r);
-	/* A claim that follows a failed boot is the next try of that boot, even
-	 * if Karpenter says that it replaces the machine.  So the disruption is
-	 * not remembered, unless the machine was itself a replacement. */
+	/* If this claim is repaired before it was ready, the next claim is the
+	 * next try of its boot, even if Karpenter says that the next claim
+	 * replaces it.  So the disruption is not remembered, unless this claim
+	 * was itself a replacement. */
 	return o->disrupted_ms != STAMP_NONE &&
 	       (!o->repaired || e->replaces != 0) &&
 	       remember(r, o->uid, o->disrupted_ms);

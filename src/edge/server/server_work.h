@@ -40,7 +40,8 @@ struct work {
 	pthread_cond_t turn; /* signals a request, a change, or the stop */
 	struct request *first, **last; /* Queue of the waiting requests. */
 	size_t unread;		       /* Bytes of unread replies. */
-	unsigned changes;	       /* Number of calls of change. */
+	/* Number of changes of the unread replies, for which cut_one waits. */
+	unsigned changes;
 	bool runs, stop;
 };
 
