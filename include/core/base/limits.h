@@ -32,8 +32,8 @@
 #define NODEPOOL_BYTES 64
 /* Size of a ticket's holderIdentity.  A longer one is truncated. */
 #define TICKET_HOLDER_BYTES 128
-/* Maximum number of a ticket's patterns, and size of the buffer that has them.
- * The buffer has room for all patterns of a value of 2 KiB: a NUL ends each
+/* Maximum number of a ticket's patterns, and size of the buffer for them.  The
+ * buffer has room for all patterns of a value of 2 KiB: a NUL ends each
  * pattern, and another NUL ends the list. */
 #define TICKET_PATTERNS_MAX 64
 #define TICKET_PATTERNS_BYTES (2048 + 2)
@@ -80,7 +80,7 @@
 #define ANNOTATIONS_BYTES_MAX (256u << 10)
 /* Space for hold, mark and held-key at their maximum lengths. */
 #define ANNOTATIONS_ROOM 2048
-/* Maximum number of remembered Events about claims that the watch has not shown
+/* Maximum number of remembered Events about claims that are not in the table
  * yet. */
 #define DISRUPTION_EVENTS_MAX 16384
 /* Maximum number of remembered times at which a claim got the condition
@@ -97,9 +97,12 @@
 #define STAMPS_MS 1000
 /* Maximum number of deletions that are remembered for their substitutes. */
 #define DELETIONS_MAX 4096
-/* A substitute is created at most this long after the deletion began. */
+/* A claim that was created at most this long after a deletion began may be the
+ * substitute for the deleted claim. */
 #define SUBSTITUTE_MS 60000
-/* The same limit while the deleted node is still draining. */
+/* The limit instead of SUBSTITUTE_MS if the deleted node was still draining
+ * when the claim was created, or if failed claims have extended the deletion
+ * (deletions_extend). */
 #define DRAINING_MS 900000
 /* Maximum number of remembered boots that have failed and may be tried
  * again. */
@@ -151,8 +154,8 @@
 /* Size of a review's uid.  A UUID has 36 bytes.  A review whose uid does not
  * fit is refused. */
 #define REVIEW_UID_BYTES 129
-/* Maximum depth, because the reader is recursive.  Real objects need fewer than
- * 20 levels. */
+/* Maximum depth of nested values.  The reader is recursive.  Real objects need
+ * fewer than 20 levels. */
 #define JSON_DEPTH_MAX 64
 /* Maximum number of values in a body.  Without this limit, a body of 7 MiB of
  * `"",` would become a tree of 78 MB. */
@@ -164,8 +167,9 @@
  * KiB of annotations. */
 #define JSON_KEPT_BYTES_MAX (512u << 10)
 
-/* The same two limits for an Event or a NodePool.  They are lower, because we
- * keep none of its foreign annotations. */
+/* The limits instead of JSON_KEPT_VALUES_MAX and JSON_KEPT_BYTES_MAX for an
+ * Event or a NodePool.  They are lower, because we keep no foreign annotations
+ * of such an object. */
 #define JSON_SMALL_VALUES_MAX 1000
 #define JSON_SMALL_BYTES_MAX (64u << 10)
 
@@ -194,7 +198,8 @@
  * largest keys a handshake needs 2 KiB. */
 #define SERVER_HELLO_BYTES (16u << 10)
 /* Bytes that a client may send after its handshake without any progress in
- * HTTP: the largest TLS record after a part of a head. */
+ * HTTP.  They have room for a part of a head and then the largest TLS
+ * record. */
 #define SERVER_SILENT_BYTES (20u << 10)
 /* Maximum number of complete TLS records that HTTP has not consumed, over all
  * connections.  The first such record of each connection does not count.  A
@@ -225,8 +230,8 @@
 /* Deadline for the handshake, and for the head of a request from its first
  * line on. */
 #define SERVER_HEAD_MS 10000
-/* The same deadline when at most a quarter of the connections is free.  Our
- * webhook calls have a timeout of 2 s. */
+/* The deadline instead of SERVER_HEAD_MS when at most a quarter of the
+ * connections is free.  Our webhook calls have a timeout of 2 s. */
 #define SERVER_HURRY_MS 1000
 /* Deadline for the body after the head.  Kubernetes allows a webhook up to 30
  * s, and ours has 2 s. */
@@ -307,8 +312,9 @@
 #define WATCH_SILENT_MS 150000
 /* Backoff after the first failure, as in client-go's reflector. */
 #define BACKOFF_MIN_MS 800
-/* Longest backoff before jitter.  client-go waits up to 30 s.  Four watches per
- * replica are no load, and they should resume soon after an outage. */
+/* Longest backoff before jitter.  client-go waits up to 30 s.  The four or five
+ * watches of a replica are no load, and they should resume soon after an
+ * outage. */
 #define BACKOFF_MAX_MS 10000
 /* If there was no failure for this long, the next backoff is BACKOFF_MIN_MS
  * again, as in client-go. */
@@ -389,16 +395,17 @@
 #define JOURNAL_MS 86400000
 /* Minimum length of the timeline on the status page. */
 #define STATUS_LAST_MS 300000
-/* Number of objects that a report reads before it releases the lock for a
- * moment. */
+/* Maximum number of objects that one call of a report reads.  Between two such
+ * calls the caller releases the lock for a moment. */
 #define STATUS_SLICE 256
 /* A claim without a Launched condition counts from this age on. */
 #define LAUNCH_GRACE_MS 5000
 /* How many times per period (docs/rules.md#words) hold and mark are restored
  * after somebody removed both. */
 #define REHOLDS_MAX 3
-/* A difference of this size means that the API server's clock was set.  Smaller
- * differences are followed slowly, and are not logged. */
+/* If the API server's time is at least this far from the time that we expect,
+ * the API server's clock was set.  Smaller differences are followed slowly, and
+ * are not logged. */
 #define CLOCK_SHIFT_MS 5000
 /* A small clock drift is followed in steps of limited size.  The limit grows
  * with time (`slew` in steady.c), and a step is made once the limit has reached
@@ -416,8 +423,9 @@
 /* Maximum delay after repeated refusals.  With jitter it is up to twice as
  * long. */
 #define REFUSED_MAX_MS 300000
-/* After a 409 a write waits for the watch line with the newer version.  The
- * first time it waits for up to twice as long as this. */
+/* After a 409 a write waits for the watch line with the newer version.  After
+ * the first 409 it waits no longer than a random time between this and twice
+ * this. */
 #define CONFLICT_MS 250
 
 /* --- `holderctl check` ---------------------------------------------------- */
@@ -552,8 +560,8 @@
 #define RECORD_GONE_MAX 1024
 /* Interval at which new facts are printed. */
 #define RECORD_LOOK_MS 500
-/* How long a fact waits to be printed, because the other watch may add to
- * it. */
+/* While a watch is interrupted, a fact waits this long to be printed, because
+ * that watch may still show an earlier fact. */
 #define RECORD_PATIENCE_MS 5000
 
 /* --- memory --------------------------------------------------------------- */

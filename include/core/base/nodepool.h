@@ -42,7 +42,7 @@ struct nodepool {
 	/* metadata.generation, which grows with each change of the spec, or 0
 	 * if it is missing, or NODEPOOL_BEHIND. */
 	long long generation;
-	/* Whether the spec is known.  If only the metadata was there, `inert`
+	/* Whether the spec is known.  If only the metadata was read, `inert`
 	 * has no meaning. */
 	bool spec_known;
 	/* Karpenter never consolidates the nodes of this NodePool, because it
@@ -67,8 +67,8 @@ struct nodepool {
 	 * end (server_ms) of the tickets that hold this NodePool, and
 	 * ticket_next_ms the earliest.  Both are STAMP_NONE if no ticket holds
 	 * it.  ticket_place is the place of one of these tickets in struct
-	 * tickets, and `ticket` describes that one to people
-	 * (tickets_words). */
+	 * tickets, and `ticket` is the text that describes that ticket to
+	 * people (tickets_words). */
 	int64_t ticket_ms, ticket_next_ms;
 	uint32_t ticket_place;
 	char ticket[REASON_BYTES];
