@@ -86,8 +86,8 @@
 /* Maximum number of remembered times at which a claim got the condition
  * DisruptionReason. */
 #define DISRUPTIONS_MAX 64
-/* A claim may replace a disrupted claim if it was created at most this long
- * after the disruption. */
+/* Maximum time from the disruption of a claim to the creation of a claim that
+ * may replace it. */
 #define DISRUPTION_MS 10000
 /* Karpenter's Event about a claim is believed if the claim was created at
  * most this long after a disruption. */
@@ -114,10 +114,10 @@
 /* How long the machine of a failed boot continues to count after its
  * deletion. */
 #define RETRY_MS 60000
-/* A claim that may replace another is undecided until this long after it was
- * first seen launched. */
+/* How long a claim that may replace another stays undecided after it was first
+ * seen launched. */
 #define UNDECIDED_MS 5000
-/* A claim is decided at the latest this long after it was first seen. */
+/* Maximum time for which a claim stays undecided after it was first seen. */
 #define UNDECIDED_MAX_MS 30000
 /* If no release has been possible for this long, the holder reports it. */
 #define BLOCKED_MS 60000
@@ -184,9 +184,9 @@
 /* The server reads and discards the body of a refused request up to this size.
  * If it did not, a reset of the connection would destroy the reply. */
 #define SERVER_DISCARD_MAX (32u << 20)
-/* Maximum number of connections.  Each creation of an object uses one while it
- * is reviewed, and others are idle.  The memory limit sets the actual
- * maximum. */
+/* Maximum number of connections.  A connection is in use while the creation of
+ * an object is reviewed.  Other connections are idle.  The memory limit sets
+ * the actual maximum. */
 #define SERVER_CONNECTIONS_MAX 4096
 /* The memory limit leaves room for at least this many connections.  An API
  * server keeps 25 idle connections. */
@@ -489,10 +489,11 @@
 /* By how much the times of a file's lines may be out of order.  Replicas and
  * log shippers interleave their lines. */
 #define SIMULATE_DISORDER_MS 60000
-/* A line that is this far ahead of the line before it counts only if the
+/* A line whose time is this far ahead of the previous line's counts only if the
  * next line confirms it. */
 #define SIMULATE_JUMP_MS 86400000
-/* A line that is this far from both of its neighbours does not count. */
+/* A line whose time is this far from those of both neighbours does not
+ * count. */
 #define SIMULATE_GAP_MS 604800000
 /* The year 2000.  An earlier time comes from a clock that was never set. */
 #define SIMULATE_EARLIEST_MS 946684800000
@@ -568,7 +569,7 @@
 
 /* The smallest memory limit that leaves space for the table. */
 #define MEMORY_MIN ((int64_t)64 << 20)
-/* The same if the holder watches tickets. */
+/* The smallest memory limit if the holder watches tickets. */
 #define MEMORY_TICKETS_MIN ((int64_t)72 << 20)
 
 /* --- the log -------------------------------------------------------------- */

@@ -11,9 +11,9 @@
  * first, so `now` and now_ms below are already steady.
  */
 
-/* steady.c.  Returns the time that the controller uses for its decisions.  Its
- * server time does not go back by small steps.  If the API server's clock was
- * set, the function shifts the times in memory. */
+/* steady.c.  Returns the time that the controller uses for its decisions.  The
+ * server time in the result does not go back by small steps.  If the API
+ * server's clock was set, the function shifts the times in memory. */
 struct now controller_steady(struct controller *s, struct now now);
 /* Forgets the last reading of the clock, so that the next reading counts as no
  * shift.  Call it only while the table is empty, because the times in the table
@@ -92,8 +92,8 @@ void controller_nodepool_tickets(struct controller *s, uint32_t place,
  * begins or ends, and controller_fresh_tickets when a fresh list begins. */
 void controller_tickets_listed(struct controller *s, struct now now);
 void controller_tickets_forget(struct controller *s);
-/* Call this when all tickets are known.  It adds to the history that the holds
- * of those tickets have ended that are gone. */
+/* Call this when all tickets are known.  It adds to the history the end of each
+ * hold whose ticket is gone. */
 void controller_tickets_known(struct controller *s, struct now now);
 void controller_fresh_tickets(struct controller *s);
 
@@ -119,8 +119,8 @@ enum goal controller_goal(const struct controller *s, uint32_t head,
  * scope (DRIFT_ALLOW). */
 bool controller_drifts(const struct controller *s, uint32_t head);
 /* controller_act_on finds an action for one machine, and controller_start_fresh
- * the next fresh list.  Both return true if there is one that may be done
- * now. */
+ * the next fresh list.  Both return true if they found something that may be
+ * done now. */
 bool controller_act_on(struct controller *s, uint32_t head, struct now now,
 		       struct action *out);
 bool controller_start_fresh(struct controller *s, struct now now,

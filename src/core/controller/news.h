@@ -45,8 +45,8 @@ struct news {
  * starts anew. */
 struct scope_news *news_of(struct news *n, const struct timers *ts,
 			   uint32_t scope);
-/* news_read does the same, but changes nothing.  It returns an empty struct if
- * nothing was reported of the scope. */
+/* Returns what is kept of the scope, but changes nothing.  Returns an empty
+ * struct if nothing was reported of the scope. */
 const struct scope_news *news_read(const struct news *n,
 				   const struct timers *ts, uint32_t scope);
 /* Adds the scope to n->scopes if it is not there. */

@@ -167,9 +167,9 @@ is_ticket(const struct controller *s, const struct turn *t)
 	       strncmp(t->reason, TICKET_WORDS, strlen(TICKET_WORDS)) == 0;
 }
 
-/* Returns whether the turn takes the place of one for the NodePool's
- * released-at: it is that one, or it ended the hold of a ticket, which had held
- * the NodePool in spite of the released-at. */
+/* Returns whether the history needs no other turn for the NodePool's
+ * released-at: *t is the turn of that released-at, or *t ended the hold of a
+ * ticket, which had held the NodePool in spite of the released-at. */
 static bool
 is_release_of(const struct controller *s, const struct turn *t,
 	      const struct nodepool *p)
