@@ -166,10 +166,11 @@ struct event_series {
 	struct event_series_event sent; /* the Event as it was sent */
 	uint64_t order;			/* the order of the next entry */
 	int64_t stamp_us; /* the first_us that was last given out */
-	/* Events that were dropped because there was no room, or because the
-	 * name or uid of their NodePool was too long. */
+	/* Number of Events that were dropped because there was no room, or
+	 * because the name or uid of their NodePool was too long. */
 	uint64_t dropped;
-	uint64_t lost; /* Writes that were refused, or failed 12 times. */
+	/* Number of writes that were refused, or failed 12 times. */
+	uint64_t lost;
 };
 
 /* Returns whether the states are consistent.  For assert. */
@@ -177,9 +178,9 @@ bool event_series_check(const struct event_series *s);
 
 /* `seed` is the seed of all jitter. */
 void event_series_init(struct event_series *s, uint64_t seed);
-/* Records an Event, and copies what `what` points to.  If there is no room, it
- * drops the oldest entry, preferably one that is not waiting to be written.  An
- * Event whose NodePool has an overlong name or uid is dropped. */
+/* Records an Event, and copies what `what` points to.  If there is no room, the
+ * oldest entry that is not waiting to be written is dropped, or else the oldest
+ * entry.  An Event whose NodePool has an overlong name or uid is dropped. */
 void event_series_say(struct event_series *s,
 		      const struct event_series_what *what, struct now now);
 struct event_series_todo event_series_next(struct event_series *s,
