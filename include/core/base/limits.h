@@ -68,8 +68,8 @@
  * maximum (daemon/memory.h).  Kubernetes is tested with 5,000 nodes; the
  * largest cluster presented in public had 130,000. */
 #define MACHINES_MAX 262144
-/* The same maximum for `uninstall`.  Its Job has 256 MiB and runs no webhook,
- * so it has room for a full table. */
+/* Maximum number of Nodes, and of NodeClaims, for `uninstall`.  Its Job has 256
+ * MiB and runs no webhook, so it has room for a full table. */
 #define UNINSTALL_MACHINES_MAX MACHINES_MAX
 /* Average space for the strings of one object.  With EKS names, the two objects
  * of a machine need 88 bytes together. */
@@ -413,9 +413,9 @@
 #define SLEW_STEP_MS 10
 /* Default of `uninstall --timeout`.  5,000 nodes take a minute. */
 #define UNINSTALL_MS 600000
-/* Pause between two lists that must both show no mark.  During the pause an API
- * server may still call a deleted webhook, and Karpenter may still have the old
- * copy of a claim. */
+/* Pause between two lists that must both show no mark and no class.  During the
+ * pause an API server may still call a deleted webhook, and Karpenter may still
+ * have the old copy of a claim. */
 #define UNINSTALL_PAUSE_MS 5000
 
 /* Delay of a write after its first refusal, before jitter. */
@@ -502,7 +502,7 @@
 /* Maximum number of different log messages that are counted one by one.
  * Karpenter has about a hundred. */
 #define SIMULATE_MESSAGES_MAX 256
-/* Size of such a log message. */
+/* Size of the buffer for each of these messages.  A longer message is cut. */
 #define SIMULATE_MESSAGE_BYTES 80
 /* Maximum number of turns that are listed for each setting: a month with a hold
  * every ten minutes. */
@@ -577,7 +577,7 @@
 /* Maximum size of the lines that the reader of stderr has not read yet. */
 #define LOG_WAITING_BYTES_MAX (256u << 10)
 /* Maximum time that the process waits at its end until the reader of stderr has
- * read these lines. */
+ * read the log. */
 #define LOG_END_MS 1000
 
 /* --- what record and uninstall print -------------------------------------- */
@@ -587,8 +587,8 @@
 /* When this much output waits for its reader, a command adds no more.
  * uninstall prints this much for 5,000 objects. */
 #define OUTPUT_WAITING_MAX (256u << 10)
-/* Maximum time after a signal that a command waits until its reader has read
- * this output. */
+/* Maximum time that a command waits after a signal until its output has been
+ * read. */
 #define OUTPUT_END_MS 1000
 
 /* --- files ---------------------------------------------------------------- */

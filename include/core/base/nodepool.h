@@ -32,7 +32,8 @@ enum nodepool_key {
 
 #define NODEPOOL_REASON_KEY OWN_PREFIX "reason"
 
-/* The value of `generation` if the spec is older than the metadata. */
+/* The value of `generation` if the spec that we know is older than the
+ * metadata. */
 #define NODEPOOL_BEHIND (-1)
 
 struct nodepool {
@@ -54,9 +55,10 @@ struct nodepool {
 	 * is in the future, the controller, which knows the time, reports it as
 	 * bad. */
 	int64_t released_at_ms;
-	int64_t hold_ms;     /* -1: the configuration's holdDuration */
-	int64_t max_hold_ms; /* -1: the configuration's maxHoldDuration; 0:
-				   no cap */
+	int64_t hold_ms; /* -1 if the configuration's holdDuration applies */
+	/* -1 if the configuration's maxHoldDuration applies, 0 if there is no
+	 * cap */
+	int64_t max_hold_ms;
 
 	/* For each annotation with an unreadable value, that value, cut after a
 	 * whole character, or "(empty)" if it is empty.  "" if the annotation
