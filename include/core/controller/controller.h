@@ -102,19 +102,19 @@ void controller_watch(struct controller *s, enum kind kind, bool up);
  * RELIST_LEFT_OUT_MS.  It requests no list of Events. */
 void controller_skipped(struct controller *s, enum kind kind, struct now now);
 
-/* Takes an object from a list or a watch.  The controller drops the object if
- * it no longer belongs to Karpenter. */
+/* Handles an object that a list or a watch shows.  The controller drops the
+ * object if it no longer belongs to Karpenter. */
 void controller_track(struct controller *s, const struct object *o,
 		      struct now now);
-/* Takes the deletion of an object from the watch. */
+/* Handles a deletion of an object that the watch shows. */
 void controller_forget(struct controller *s, const struct object *o,
 		       struct now now);
-/* Take a NodePool, or its deletion, from a list or a watch. */
+/* Handle a NodePool that a list or a watch shows, and its deletion. */
 void controller_nodepool(struct controller *s, const struct nodepool *p,
 			 struct now now);
 void controller_nodepool_gone(struct controller *s, const char *name,
 			      struct now now);
-/* Take a ticket, or its deletion, from a list or a watch. */
+/* Handle a ticket that a list or a watch shows, and its deletion. */
 void controller_ticket(struct controller *s, const struct ticket *t,
 		       struct now now);
 void controller_ticket_gone(struct controller *s, const char *name,
@@ -242,7 +242,7 @@ struct controller_report {
 	bool up[VIEW_COUNT]; /* the watch is open */
 	bool has_tickets;    /* tickets are listed and watched */
 	uint32_t tickets;    /* number of tickets in force */
-	bool blocked;	     /* releases have failed for BLOCKED_MS */
+	bool blocked;	     /* holds could not be released for BLOCKED_MS */
 };
 void controller_report(const struct controller *s,
 		       struct controller_report *out);

@@ -36,10 +36,10 @@ enum note_type {
 	 * as.objects. */
 	NOTE_BLOCKED,
 	/* The kind that could not be listed in time.  A lead begins, or a
-	 * release goes on, without it. */
+	 * release goes on, without the list of this kind. */
 	NOTE_WITHOUT,
-	/* "".  With MODE_OBSERVE, objects carry hold and mark of ours, which
-	 * stay; as.objects. */
+	/* "".  With MODE_OBSERVE, some objects still carry our hold and mark,
+	 * which stay; as.objects. */
 	NOTE_LEFT,
 	/* "".  The state for the next leader has no room for all scopes;
 	 * as.objects. */

@@ -68,7 +68,7 @@ bool figures_count(const struct controller *s, struct figures *f,
 
 /* --- the whole status ----------------------------------------------------- */
 
-/* Reasons why holds that are due are not released yet. */
+/* Reasons why holds whose release is due are not released yet. */
 enum status_wait {
 	WAIT_UNSEEN,	/* `kind` is not listed, or its watch is not open */
 	WAIT_UNSETTLED, /* the list of NodeClaims is incomplete */

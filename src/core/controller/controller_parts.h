@@ -32,11 +32,11 @@ void controller_refresh(struct controller *s, uint32_t id, int64_t now_ms);
 void controller_drop(struct controller *s, uint32_t id, struct now now);
 
 /* turns.c keeps the history.  No decision depends on it.
- * controller_scope_turned records that the scope has turned.  It returns for
- * how many milliseconds the scope had been held, or -1 if that is unknown.
- * controller_turn_by_hand records what has changed in the NodePool's
- * hold-until, tickets and released-at.  `first` means that this lead has not
- * been shown the NodePool before. */
+ * controller_scope_turned records that the scope has turned
+ * (core/controller/journal.h).  It returns for how many milliseconds the scope
+ * had been held, or -1 if that is unknown.  controller_turn_by_hand records
+ * what has changed in the NodePool's hold-until, tickets and released-at.
+ * `first` means that this lead has not been shown the NodePool before. */
 int64_t controller_scope_turned(struct controller *s, uint32_t scope,
 				struct now now);
 void controller_turn_by_hand(struct controller *s, const struct nodepool *p,
@@ -78,8 +78,8 @@ void controller_nodepools_listed(struct controller *s, struct now now);
 void controller_nodepools_turn(struct controller *s, struct now now);
 void controller_nodepools_teach(struct controller *s, struct now now);
 /* Call this when a fresh list of NodePools begins.  It remembers what the watch
- * has shown so far.  If the watch shows a NodePool later, that may be newer
- * than the list, so the metadata in the list is not taken. */
+ * has shown so far.  If the watch shows a NodePool after this call, the watch
+ * may be newer than the list, so the metadata in the list is not taken. */
 void controller_fresh_nodepools(struct controller *s);
 
 /* Computes again until when tickets hold the NodePool in this place.  Call it

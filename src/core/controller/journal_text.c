@@ -342,8 +342,8 @@ journal_text_read(struct journal *h, uint64_t own, const char *text,
 	if (own < h->turns_n)
 		h->turns_n = own > h->turns_first ? own : h->turns_first;
 	add_turns(h, text, now_ms);
-	/* If a leader in between wrote no text, the text has the term of an
-	 * earlier leader. */
+	/* If a leader between the writer and us wrote no text, the term in the
+	 * text is too old, so `follows` is false. */
 	l->whole = read_end(text, now_ms, l) == 0 && follows;
 	return 0;
 }

@@ -38,7 +38,7 @@ struct news {
 	uint32_t n;
 	uint32_t scopes[SCOPES_MAX]; /* the scopes that may have something to
 					report */
-	struct scope_news at[SCOPES_MAX]; /* by scope */
+	struct scope_news at[SCOPES_MAX]; /* indexed by scope */
 };
 
 /* Returns what is kept of the scope.  If another scope had the place before,

@@ -48,8 +48,8 @@ struct release {
 	 * table does not know. */
 	unsigned unknown;
 	unsigned tries;
-	/* By id: since when the machine is due to be released; 0 if it is
-	 * not. */
+	/* Indexed by id: since when the machine is due to be released, or 0 if
+	 * it is not due. */
 	int64_t *due_boot_ms;
 	/* The ids that wait for lists are in [waits_from, waits_to). */
 	uint32_t waits_from, waits_to;

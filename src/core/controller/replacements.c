@@ -10,11 +10,11 @@
 /*
  * This file decides which NodeClaims replace others.  Karpenter's Events name
  * some of them (disruption_events.h).  An Event is believed if another claim
- * was marked for disruption before.  Others are matched with a deletion
- * (deletions.h).  This file also recognizes the next tries of boots that failed
- * (retries.h).  The result is the claim's class, which the controller writes on
- * the claim, so that the class outlives the lead.  All else that this file
- * remembers is forgotten when the lead ends.
+ * was marked for disruption before.  Other replacements are matched with a
+ * deletion (deletions.h).  This file also recognizes the next tries of boots
+ * that failed (retries.h).  The result is the claim's class, which the
+ * controller writes on the claim, so that the class outlives the lead.  All
+ * else that this file remembers is forgotten when the lead ends.
  */
 
 int

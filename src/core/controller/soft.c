@@ -299,7 +299,8 @@ restore_other(struct controller *s, struct kept *k, int64_t renewed_ms,
 	} else if (s->rules.scope == SCOPE_NODEPOOL) {
 		struct cap_rules r = s->rules.cap;
 
-		/* A NodePool's own cap may be higher, or there may be no other
+		/* A NodePool's own cap, which may not be known yet, may be
+		 * higher than the configuration's cap, or may be the only
 		 * cap. */
 		if (k->course == COURSE_HELD)
 			r.max_ms = DURATION_MS_MAX;

@@ -9,9 +9,9 @@
 
 /*
  * This file keeps the history for /status, and hands the history from one
- * leader to the next.  The journal is all that it remembers.  What it last
- * reported of a scope or a NodePool is the last turn of that scope or NodePool
- * in the journal, even if an earlier leader added that turn.  If a leader that
+ * leader to the next.  It remembers nothing outside the journal: its last
+ * report on a scope or a NodePool is the last turn of that scope or NodePool in
+ * the journal, even if an earlier leader added that turn.  If a leader that
  * wrote no text of the journal led in between (`carried` is false), only the
  * turns of this lead count.
  */

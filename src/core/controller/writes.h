@@ -96,14 +96,15 @@ struct pending {
 struct writes {
 	struct pace *pace;
 	struct notes *notes;
-	struct write *at; /* by id */
+	struct write *at; /* indexed by id */
 	/* There is room for all objects, but pages that were never used stay
 	 * untouched. */
 	struct pending *pending;
 	/* Places from `top` on were never used.  `free` is the first free
 	 * place, plus 1, or 0. */
 	uint32_t top, free;
-	/* By place in `pending`: when its object is decided again. */
+	/* Places in `pending`, by the time at which the object is decided
+	 * again. */
 	struct heap later;
 	uint64_t seq;
 	/* in_flight is the number of actions in flight, including lists.
