@@ -62,7 +62,8 @@ struct findings {
 	 * and a line about what it saw (`note`). */
 	struct {
 		bool looked;
-		/* It was made in part.  The note says what is missing. */
+		/* The check was made in part.  The note says what is
+		 * missing. */
 		bool partly;
 		enum finding_level worst;
 		char note[FINDING_NOTE_BYTES];

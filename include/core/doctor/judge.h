@@ -60,9 +60,9 @@ struct webhook_facts {
 	 * not fit. */
 	char condition[WEBHOOK_CONDITION_BYTES];
 	bool narrowed; /* it has a namespaceSelector or an objectSelector */
-	bool fails;    /* failurePolicy Fail */
-	bool exact;    /* matchPolicy Exact */
-	bool once;     /* reinvocationPolicy Never */
+	bool fails;    /* its failurePolicy is Fail */
+	bool exact;    /* its matchPolicy is Exact */
+	bool once;     /* its reinvocationPolicy is Never */
 	long long timeout_s;
 	/* The namespace of its Service, or "" if it has a URL. */
 	char namespace_[NODEPOOL_BYTES];
@@ -188,12 +188,12 @@ struct node_class {
 struct nodepool_facts {
 	struct nodepool pool;
 	bool fixed;		/* it has spec.replicas */
-	bool never;		/* consolidateAfter: Never */
+	bool never;		/* its consolidateAfter is Never */
 	bool template_holds;	/* its template has the hold annotation */
 	bool blocked;		/* its budgets never allow any disruption */
 	int64_t consolidate_ms; /* consolidateAfter, or -1 if Never, missing or
 				    unreadable */
-	bool only_empty;	/* consolidationPolicy: WhenEmpty */
+	bool only_empty;	/* its consolidationPolicy is WhenEmpty */
 	int64_t expire_ms;	/* expireAfter, or -1 if Never or unreadable */
 	bool grace;		/* it has a terminationGracePeriod */
 	/* Its name is "" if the nodeClassRef is missing. */
@@ -205,7 +205,8 @@ void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 /* Which result of docs/study.md applies to a NodePool, by its
  * consolidationPolicy and its consolidateAfter. */
 enum study_row {
-	STUDY_SILENT,  /* none, or the holder leaves the NodePool alone */
+	/* no result applies, or the holder leaves the NodePool alone */
+	STUDY_SILENT,
 	STUDY_EMPTY,   /* WhenEmpty: consolidation moves no pod */
 	STUDY_EAGER,   /* 0s: the holder spares more moves if this is 30s */
 	STUDY_PATIENT, /* 5m or more: few moves without a holder */
@@ -351,7 +352,8 @@ struct leftover_facts {
 	 * a hold of unknown origin: without a mark, not from the NodePool's
 	 * template, and with no person as its field manager. */
 	unsigned nodes[LEFT_COUNT];
-	char node[LEFT_COUNT][NAME_BYTES]; /* the first of each */
+	/* the name of the first of these Nodes, for each number */
+	char node[LEFT_COUNT][NAME_BYTES];
 };
 void judge_leftovers(const struct leftover_facts *l, const char *hold_key,
 		     struct findings *f);
