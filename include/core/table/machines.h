@@ -112,7 +112,7 @@ struct previous_key {
 
 /* Other code may read `top`, `cap` and the counts. */
 struct machines {
-	struct entry *at; /* by id */
+	struct entry *at; /* indexed by id */
 	uint32_t top;	  /* the first id that was never used */
 	uint32_t free;	  /* the first of the free ids, or NO_ID */
 	uint32_t cap;

@@ -54,11 +54,12 @@ struct nodepool_terms {
 
 struct nodepools {
 	const struct rules *rules;
-	struct nodepool *at; /* by place; a free place has the name "" */
-	/* By place: the number of the latest list that showed the NodePool.  If
-	 * a watch has shown it since, the number of the list before that watch.
-	 * In a free place: the next free place, plus 1, or 0 if there is
-	 * none. */
+	/* Indexed by place.  A free place has the name "". */
+	struct nodepool *at;
+	/* Indexed by place: the number of the latest list that showed the
+	 * NodePool.  If a watch has shown it since, the number of the list
+	 * before that watch.  In a free place: the next free place, plus 1, or
+	 * 0 if there is none. */
 	uint32_t *generation;
 	uint32_t top, max;
 	/* The first free place below top, plus 1, or 0 if there is none. */
@@ -67,10 +68,10 @@ struct nodepools {
 	/* The table is up to date as of this time, which nodepools_turned and
 	 * nodepools_set_back set. */
 	int64_t ms;
-	/* By place.  `moments` has the next moment at which time alone changes
-	 * the NodePool's terms.  `released` has the released-at of each
-	 * NodePool whose machines count, or STAMP_NONE if there is none or if
-	 * it is in the future. */
+	/* The ids in both heaps are places.  `moments` has the next moment at
+	 * which time alone changes the NodePool's terms.  `released` has the
+	 * released-at of each NodePool whose machines count, or STAMP_NONE if
+	 * there is none or if it is in the future. */
 	struct heap moments, released;
 };
 

@@ -32,7 +32,8 @@ struct ticket_entry {
 };
 
 struct tickets {
-	struct ticket_entry *at; /* by place; a free place has the name "" */
+	/* Indexed by place.  A free place has the name "". */
+	struct ticket_entry *at;
 	/* `top` is the first place that was never used, `max` the number of
 	 * places, and `n` the number of tickets in the table. */
 	uint32_t top, max, n;
@@ -48,9 +49,9 @@ void tickets_done(struct tickets *ts);
 /* Returns the ticket with that name, or NULL. */
 struct ticket_entry *tickets_find(const struct tickets *ts, const char *name);
 /* Adds or replaces a ticket that was seen at now_ms.  Returns NULL if there is
- * no room.  The caller sets the bits of its NodePools if it is new or if its
- * patterns have changed (tickets_place).  If nothing about the ticket has
- * changed (tickets_same), its end stays the same, even if the API server's
+ * no room.  If the ticket is new, or if its patterns have changed, the caller
+ * sets the bits of its NodePools (tickets_place).  If nothing about the ticket
+ * has changed (tickets_same), its end stays the same, even if the API server's
  * clock was set in the meantime. */
 struct ticket_entry *tickets_put(struct tickets *ts, const struct ticket *t,
 				 uint32_t generation, int64_t now_ms);

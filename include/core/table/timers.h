@@ -118,15 +118,15 @@ struct timers {
 	int64_t left_at_ms;
 	/* A machine has two ids and one timer, so timers are numbered by
 	 * places of their own. */
-	uint32_t *place;      /* by id: the timer's place + 1, or 0 */
-	struct timer *at;     /* by place */
+	uint32_t *place;      /* indexed by id: the timer's place + 1, or 0 */
+	struct timer *at;     /* indexed by place */
 	uint32_t places_top;  /* the first place that was never used */
 	uint32_t places_free; /* the first free place + 1, or 0 */
 	uint32_t ids_max;
 	uint32_t extra;	 /* the first of the extra ids (timers_init) */
 	uint32_t top;	 /* ids from here up to `extra` were never used */
 	uint32_t *order; /* scratch space for ids_max ids within one call */
-	/* By place: the server time at which the timer has to be put again. */
+	/* Places, by the server time at which the timer has to be put again. */
 	struct heap due;
 	struct scope scopes[SCOPES_MAX];
 	uint32_t scopes_top; /* scopes from here on were never used */
@@ -136,7 +136,7 @@ struct timers {
 	 * is SCOPES_MAX. */
 	uint32_t spare_from;
 	struct index scope_by_name;
-	/* By scope: the boot time at which time alone next changes its cap. */
+	/* Scopes, by the boot time at which time alone next changes the cap. */
 	struct heap caps;
 	uint32_t dirty[SCOPES_MAX]; /* scopes that timers_turned checks next */
 	uint32_t dirty_n;
