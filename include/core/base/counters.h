@@ -10,9 +10,9 @@
  * its metric's name and its labels.  wire/metrics puts METRICS_PREFIX before a
  * name.  A name that other programs use too begins with '=', and wire/metrics
  * writes it without the '=' and without the prefix.  A name that begins with
- * '?' is about holds.  With MODE_OBSERVE it gets another prefix.  The three
- * histograms and the counts of calls to the API server are members of struct
- * counters.
+ * '?' is about holds, and wire/metrics gives it another prefix with
+ * MODE_OBSERVE.  The three histograms and the counts of calls to the API server
+ * are members of struct counters.
  *
  * All counts are atomic.  Any thread may add to them, and wire/metrics reads
  * them.
@@ -116,8 +116,8 @@ enum rest_method {
 	REST_DELETE,
 	REST_METHODS,
 };
-/* Status codes that are counted are below this.  A call without an answer, or
- * with another code, counts under 0. */
+/* Status codes below this are counted each by itself.  A call without an
+ * answer, or with a code of this or more, counts under 0. */
 #define HTTP_CODE_MAX 600
 
 /* Zeroed memory is a valid initial value.  The histograms keep the number

@@ -19,10 +19,10 @@
 
 enum err_code {
 	ERR_NONE = 0,
-	ERR_INPUT,  /* The input is wrong, so a retry would not help. */
-	ERR_LIMIT,  /* The input exceeds a bound, mostly one of limits.h. */
-	ERR_SYSTEM, /* the operating system refused: a file, a socket,
-			   memory */
+	ERR_INPUT, /* The input is wrong, so a retry would not help. */
+	ERR_LIMIT, /* The input exceeds a bound, mostly one of limits.h. */
+	/* the operating system refused a file, a socket or memory */
+	ERR_SYSTEM,
 	ERR_TLS, /* a handshake failed, or a certificate or its name is wrong */
 	ERR_TIMEOUT,   /* no answer in time */
 	ERR_CUT,       /* the peer closed the connection too early */

@@ -15,7 +15,8 @@
 struct heap {
 	uint32_t n, cap;
 	uint32_t *ids; /* the ids, in heap order */
-	/* By id: its place in `ids`, plus 1; 0 if it is absent. */
+	/* Indexed by id: the id's place in `ids`, plus 1, or 0 if the id is not
+	 * in the heap. */
 	uint32_t *pos;
 	/* Ids from `known` on have never been in the heap, so their pos is not
 	 * initialized. */

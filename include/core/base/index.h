@@ -11,10 +11,10 @@
  * A hash index that finds an id by its key.  The index keeps ids, each beside a
  * few bits of its hash, so that a search rarely has to fetch another id's key
  * from memory.  The owner keeps the keys and provides two callbacks: `hash`
- * returns the hash of an id's key, and `same` returns whether an id's key is
- * the one that is looked for.  The key of an id must not change while the id is
- * in the index: remove the id, change the key, and add the id again.  Several
- * ids may have the same key.
+ * returns the hash of an id's key, and `same` returns whether an id's key
+ * equals the key that is searched for.  The key of an id must not change while
+ * the id is in the index: remove the id, change the key, and add the id again.
+ * Several ids may have the same key.
  *
  * It uses open addressing with linear probing and no tombstones.  index_init
  * allocates all slots, but the index uses only as many as its ids have needed
@@ -43,12 +43,11 @@ int index_init(struct index *x, uint32_t ids_max, uint32_t ids_end,
 void index_done(struct index *x);
 /* The id must not be in the index. */
 void index_add(struct index *x, uint32_t id);
-/* The id must be in the index, and its key must be the one it was added
- * with. */
+/* The id must be in the index and have the same key as when it was added. */
 void index_remove(struct index *x, uint32_t id);
-/* Returns the id with this key, or NO_ID.  If several ids have this key, it is
- * the one that was added first.  hash is what the callback returns for such an
- * id, and key is passed to `same`. */
+/* Returns the id with this key, or NO_ID.  If several ids have this key,
+ * returns the one that was added first.  `hash` is the hash of the key, as the
+ * callback `hash` computes it.  `key` is passed to the callback `same`. */
 uint32_t index_find(const struct index *x, uint32_t hash, const void *key);
 
 /* Return a hash of the text, for callers whose keys are texts.  index_hash_text

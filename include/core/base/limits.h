@@ -32,8 +32,8 @@
 #define NODEPOOL_BYTES 64
 /* Size of a ticket's holderIdentity.  A longer one is truncated. */
 #define TICKET_HOLDER_BYTES 128
-/* Maximum number of a ticket's patterns, and size of the buffer that has them.
- * The buffer has room for all patterns of a value of 2 KiB: a NUL ends each
+/* Maximum number of a ticket's patterns, and size of the buffer for them.  The
+ * buffer has room for all patterns of a value of 2 KiB: a NUL ends each
  * pattern, and another NUL ends the list. */
 #define TICKET_PATTERNS_MAX 64
 #define TICKET_PATTERNS_BYTES (2048 + 2)
@@ -68,8 +68,8 @@
  * maximum (daemon/memory.h).  Kubernetes is tested with 5,000 nodes; the
  * largest cluster presented in public had 130,000. */
 #define MACHINES_MAX 262144
-/* The same maximum for `uninstall`.  Its Job has 256 MiB and runs no webhook,
- * so it has room for a full table. */
+/* Maximum number of Nodes, and of NodeClaims, for `uninstall`.  Its Job has 256
+ * MiB and runs no webhook, so it has room for a full table. */
 #define UNINSTALL_MACHINES_MAX MACHINES_MAX
 /* Average space for the strings of one object.  With EKS names, the two objects
  * of a machine need 88 bytes together. */
@@ -80,14 +80,14 @@
 #define ANNOTATIONS_BYTES_MAX (256u << 10)
 /* Space for hold, mark and held-key at their maximum lengths. */
 #define ANNOTATIONS_ROOM 2048
-/* Maximum number of remembered Events about claims that the watch has not shown
+/* Maximum number of remembered Events about claims that are not in the table
  * yet. */
 #define DISRUPTION_EVENTS_MAX 16384
 /* Maximum number of remembered times at which a claim got the condition
  * DisruptionReason. */
 #define DISRUPTIONS_MAX 64
-/* A claim may replace a disrupted claim if it was created at most this long
- * after the disruption. */
+/* Maximum time from the disruption of a claim to the creation of a claim that
+ * may replace it. */
 #define DISRUPTION_MS 10000
 /* Karpenter's Event about a claim is believed if the claim was created at
  * most this long after a disruption. */
@@ -97,9 +97,12 @@
 #define STAMPS_MS 1000
 /* Maximum number of deletions that are remembered for their substitutes. */
 #define DELETIONS_MAX 4096
-/* A substitute is created at most this long after the deletion began. */
+/* A claim that was created at most this long after a deletion began may be the
+ * substitute for the deleted claim. */
 #define SUBSTITUTE_MS 60000
-/* The same limit while the deleted node is still draining. */
+/* The limit instead of SUBSTITUTE_MS if the deleted node was still draining
+ * when the claim was created, or if failed claims have extended the deletion
+ * (deletions_extend). */
 #define DRAINING_MS 900000
 /* Maximum number of remembered boots that have failed and may be tried
  * again. */
@@ -111,10 +114,10 @@
 /* How long the machine of a failed boot continues to count after its
  * deletion. */
 #define RETRY_MS 60000
-/* A claim that may replace another is undecided until this long after it was
- * first seen launched. */
+/* How long a claim that may replace another stays undecided after it was first
+ * seen launched. */
 #define UNDECIDED_MS 5000
-/* A claim is decided at the latest this long after it was first seen. */
+/* Maximum time for which a claim stays undecided after it was first seen. */
 #define UNDECIDED_MAX_MS 30000
 /* If no release has been possible for this long, the holder reports it. */
 #define BLOCKED_MS 60000
@@ -151,8 +154,8 @@
 /* Size of a review's uid.  A UUID has 36 bytes.  A review whose uid does not
  * fit is refused. */
 #define REVIEW_UID_BYTES 129
-/* Maximum depth, because the reader is recursive.  Real objects need fewer than
- * 20 levels. */
+/* Maximum depth of nested values.  The reader is recursive.  Real objects need
+ * fewer than 20 levels. */
 #define JSON_DEPTH_MAX 64
 /* Maximum number of values in a body.  Without this limit, a body of 7 MiB of
  * `"",` would become a tree of 78 MB. */
@@ -164,8 +167,9 @@
  * KiB of annotations. */
 #define JSON_KEPT_BYTES_MAX (512u << 10)
 
-/* The same two limits for an Event or a NodePool.  They are lower, because we
- * keep none of its foreign annotations. */
+/* The limits instead of JSON_KEPT_VALUES_MAX and JSON_KEPT_BYTES_MAX for an
+ * Event or a NodePool.  They are lower, because we keep no foreign annotations
+ * of such an object. */
 #define JSON_SMALL_VALUES_MAX 1000
 #define JSON_SMALL_BYTES_MAX (64u << 10)
 
@@ -180,9 +184,9 @@
 /* The server reads and discards the body of a refused request up to this size.
  * If it did not, a reset of the connection would destroy the reply. */
 #define SERVER_DISCARD_MAX (32u << 20)
-/* Maximum number of connections.  Each creation of an object uses one while it
- * is reviewed, and others are idle.  The memory limit sets the actual
- * maximum. */
+/* Maximum number of connections.  A connection is in use while the creation of
+ * an object is reviewed.  Other connections are idle.  The memory limit sets
+ * the actual maximum. */
 #define SERVER_CONNECTIONS_MAX 4096
 /* The memory limit leaves room for at least this many connections.  An API
  * server keeps 25 idle connections. */
@@ -194,7 +198,8 @@
  * largest keys a handshake needs 2 KiB. */
 #define SERVER_HELLO_BYTES (16u << 10)
 /* Bytes that a client may send after its handshake without any progress in
- * HTTP: the largest TLS record after a part of a head. */
+ * HTTP.  They have room for a part of a head and then the largest TLS
+ * record. */
 #define SERVER_SILENT_BYTES (20u << 10)
 /* Maximum number of complete TLS records that HTTP has not consumed, over all
  * connections.  The first such record of each connection does not count.  A
@@ -225,8 +230,8 @@
 /* Deadline for the handshake, and for the head of a request from its first
  * line on. */
 #define SERVER_HEAD_MS 10000
-/* The same deadline when at most a quarter of the connections is free.  Our
- * webhook calls have a timeout of 2 s. */
+/* The deadline instead of SERVER_HEAD_MS when at most a quarter of the
+ * connections is free.  Our webhook calls have a timeout of 2 s. */
 #define SERVER_HURRY_MS 1000
 /* Deadline for the body after the head.  Kubernetes allows a webhook up to 30
  * s, and ours has 2 s. */
@@ -307,8 +312,9 @@
 #define WATCH_SILENT_MS 150000
 /* Backoff after the first failure, as in client-go's reflector. */
 #define BACKOFF_MIN_MS 800
-/* Longest backoff before jitter.  client-go waits up to 30 s.  Four watches per
- * replica are no load, and they should resume soon after an outage. */
+/* Longest backoff before jitter.  client-go waits up to 30 s.  The four or five
+ * watches of a replica are no load, and they should resume soon after an
+ * outage. */
 #define BACKOFF_MAX_MS 10000
 /* If there was no failure for this long, the next backoff is BACKOFF_MIN_MS
  * again, as in client-go. */
@@ -389,16 +395,17 @@
 #define JOURNAL_MS 86400000
 /* Minimum length of the timeline on the status page. */
 #define STATUS_LAST_MS 300000
-/* Number of objects that a report reads before it releases the lock for a
- * moment. */
+/* Maximum number of objects that one call of a report reads.  Between two such
+ * calls the caller releases the lock for a moment. */
 #define STATUS_SLICE 256
 /* A claim without a Launched condition counts from this age on. */
 #define LAUNCH_GRACE_MS 5000
 /* How many times per period (docs/rules.md#words) hold and mark are restored
  * after somebody removed both. */
 #define REHOLDS_MAX 3
-/* A difference of this size means that the API server's clock was set.  Smaller
- * differences are followed slowly, and are not logged. */
+/* If the API server's time is at least this far from the time that we expect,
+ * the API server's clock was set.  Smaller differences are followed slowly, and
+ * are not logged. */
 #define CLOCK_SHIFT_MS 5000
 /* A small clock drift is followed in steps of limited size.  The limit grows
  * with time (`slew` in steady.c), and a step is made once the limit has reached
@@ -406,9 +413,9 @@
 #define SLEW_STEP_MS 10
 /* Default of `uninstall --timeout`.  5,000 nodes take a minute. */
 #define UNINSTALL_MS 600000
-/* Pause between two lists that must both show no mark.  During the pause an API
- * server may still call a deleted webhook, and Karpenter may still have the old
- * copy of a claim. */
+/* Pause between two lists that must both show no mark and no class.  During the
+ * pause an API server may still call a deleted webhook, and Karpenter may still
+ * have the old copy of a claim. */
 #define UNINSTALL_PAUSE_MS 5000
 
 /* Delay of a write after its first refusal, before jitter. */
@@ -416,8 +423,9 @@
 /* Maximum delay after repeated refusals.  With jitter it is up to twice as
  * long. */
 #define REFUSED_MAX_MS 300000
-/* After a 409 a write waits for the watch line with the newer version.  The
- * first time it waits for up to twice as long as this. */
+/* After a 409 a write waits for the watch line with the newer version.  After
+ * the first 409 it waits no longer than a random time between this and twice
+ * this. */
 #define CONFLICT_MS 250
 
 /* --- `holderctl check` ---------------------------------------------------- */
@@ -481,10 +489,11 @@
 /* By how much the times of a file's lines may be out of order.  Replicas and
  * log shippers interleave their lines. */
 #define SIMULATE_DISORDER_MS 60000
-/* A line that is this far ahead of the line before it counts only if the
+/* A line whose time is this far ahead of the previous line's counts only if the
  * next line confirms it. */
 #define SIMULATE_JUMP_MS 86400000
-/* A line that is this far from both of its neighbours does not count. */
+/* A line whose time is this far from those of both neighbours does not
+ * count. */
 #define SIMULATE_GAP_MS 604800000
 /* The year 2000.  An earlier time comes from a clock that was never set. */
 #define SIMULATE_EARLIEST_MS 946684800000
@@ -493,7 +502,7 @@
 /* Maximum number of different log messages that are counted one by one.
  * Karpenter has about a hundred. */
 #define SIMULATE_MESSAGES_MAX 256
-/* Size of such a log message. */
+/* Size of the buffer for each of these messages.  A longer message is cut. */
 #define SIMULATE_MESSAGE_BYTES 80
 /* Maximum number of turns that are listed for each setting: a month with a hold
  * every ten minutes. */
@@ -552,15 +561,15 @@
 #define RECORD_GONE_MAX 1024
 /* Interval at which new facts are printed. */
 #define RECORD_LOOK_MS 500
-/* How long a fact waits to be printed, because the other watch may add to
- * it. */
+/* While a watch is interrupted, a fact waits this long to be printed, because
+ * that watch may still show an earlier fact. */
 #define RECORD_PATIENCE_MS 5000
 
 /* --- memory --------------------------------------------------------------- */
 
 /* The smallest memory limit that leaves space for the table. */
 #define MEMORY_MIN ((int64_t)64 << 20)
-/* The same if the holder watches tickets. */
+/* The smallest memory limit if the holder watches tickets. */
 #define MEMORY_TICKETS_MIN ((int64_t)72 << 20)
 
 /* --- the log -------------------------------------------------------------- */
@@ -568,7 +577,7 @@
 /* Maximum size of the lines that the reader of stderr has not read yet. */
 #define LOG_WAITING_BYTES_MAX (256u << 10)
 /* Maximum time that the process waits at its end until the reader of stderr has
- * read these lines. */
+ * read the log. */
 #define LOG_END_MS 1000
 
 /* --- what record and uninstall print -------------------------------------- */
@@ -578,8 +587,8 @@
 /* When this much output waits for its reader, a command adds no more.
  * uninstall prints this much for 5,000 objects. */
 #define OUTPUT_WAITING_MAX (256u << 10)
-/* Maximum time after a signal that a command waits until its reader has read
- * this output. */
+/* Maximum time that a command waits after a signal until its output has been
+ * read. */
 #define OUTPUT_END_MS 1000
 
 /* --- files ---------------------------------------------------------------- */

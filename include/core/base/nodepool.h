@@ -32,7 +32,8 @@ enum nodepool_key {
 
 #define NODEPOOL_REASON_KEY OWN_PREFIX "reason"
 
-/* The value of `generation` if the spec is older than the metadata. */
+/* The value of `generation` if the spec that we know is older than the
+ * metadata. */
 #define NODEPOOL_BEHIND (-1)
 
 struct nodepool {
@@ -42,7 +43,7 @@ struct nodepool {
 	/* metadata.generation, which grows with each change of the spec, or 0
 	 * if it is missing, or NODEPOOL_BEHIND. */
 	long long generation;
-	/* Whether the spec is known.  If only the metadata was there, `inert`
+	/* Whether the spec is known.  If only the metadata was read, `inert`
 	 * has no meaning. */
 	bool spec_known;
 	/* Karpenter never consolidates the nodes of this NodePool, because it
@@ -54,9 +55,10 @@ struct nodepool {
 	 * is in the future, the controller, which knows the time, reports it as
 	 * bad. */
 	int64_t released_at_ms;
-	int64_t hold_ms;     /* -1: the configuration's holdDuration */
-	int64_t max_hold_ms; /* -1: the configuration's maxHoldDuration; 0:
-				   no cap */
+	int64_t hold_ms; /* -1 if the configuration's holdDuration applies */
+	/* -1 if the configuration's maxHoldDuration applies, 0 if there is no
+	 * cap */
+	int64_t max_hold_ms;
 
 	/* For each annotation with an unreadable value, that value, cut after a
 	 * whole character, or "(empty)" if it is empty.  "" if the annotation
@@ -67,8 +69,8 @@ struct nodepool {
 	 * end (server_ms) of the tickets that hold this NodePool, and
 	 * ticket_next_ms the earliest.  Both are STAMP_NONE if no ticket holds
 	 * it.  ticket_place is the place of one of these tickets in struct
-	 * tickets, and `ticket` describes that one to people
-	 * (tickets_words). */
+	 * tickets, and `ticket` is the text that describes that ticket to
+	 * people (tickets_words). */
 	int64_t ticket_ms, ticket_next_ms;
 	uint32_t ticket_place;
 	char ticket[REASON_BYTES];

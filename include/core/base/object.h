@@ -127,8 +127,8 @@ struct object {
 	bool exposed;
 	bool drifted; /* the condition Drifted is True */
 
-	/* A Node has the label karpenter.sh/registered=true.  A NodeClaim has
-	 * status.nodeName. */
+	/* For a Node, whether it has the label karpenter.sh/registered=true.
+	 * For a NodeClaim, whether it has status.nodeName. */
 	bool registered;
 
 	/* Node only: its ownerReference of kind NodeClaim.  Both are "" if it

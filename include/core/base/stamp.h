@@ -17,7 +17,7 @@ struct now {
 	int64_t boot_ms;
 };
 
-#define STAMP_NONE INT64_MIN /* no such moment */
+#define STAMP_NONE INT64_MIN /* stands for "no time" */
 #define STAMP_BYTES 24	     /* "2026-01-02T03:04:05Z" and its NUL */
 
 /* Parses RFC 3339 with any offset and any fraction, which is cut to
@@ -39,8 +39,8 @@ void stamp_format_us(int64_t us, char out[STAMP_US_BYTES]);
  */
 int stamp_parse_http(const char *s, int64_t *ms);
 
-/* Returns how much later then_ms is than first_ms: at most UINT32_MAX (49
- * days), and 0 if it is not later. */
+/* Returns the time from first_ms to then_ms in milliseconds: at most UINT32_MAX
+ * (49 days), and 0 if then_ms is not later than first_ms. */
 uint32_t stamp_gap_ms(int64_t first_ms, int64_t then_ms);
 
 #endif

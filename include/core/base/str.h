@@ -16,8 +16,8 @@ int str_copy(char *dst, size_t cap, const char *s);
 /* Copies as much of s into dst[cap] as fits, and cuts it after a whole UTF-8
  * character.  It always succeeds.  An s of NULL counts as "". */
 void str_cut(char *dst, size_t cap, const char *s);
-/* Does the same as str_cut for a text that people read.  If the text does not
- * fit, the copy ends with "…". */
+/* Copies s as str_cut does, for people to read: if the text does not fit, the
+ * copy ends with "…". */
 void str_shorten(char *dst, size_t cap, const char *s);
 
 #endif

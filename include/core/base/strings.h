@@ -33,7 +33,8 @@
 
 struct strings {
 	struct string_unit *at; /* a reference is a place in here */
-	/* `cap` is the number of units.  Those from `top` on are unused. */
+	/* `cap` is the number of elements of `at`.  The elements from `top` on
+	 * are unused. */
 	uint32_t top, cap;
 	uint32_t n, max; /* number of strings, and its maximum */
 	/* The first free place of each size in units, or 0.  The last element
@@ -53,11 +54,11 @@ void strings_done(struct strings *s);
  * is no room.  strings_drop accepts NO_ID and ignores it. */
 uint32_t strings_take(struct strings *s, const char *text);
 void strings_drop(struct strings *s, uint32_t ref);
-/* Replaces the caller's reference by one to this text.  Returns -1, with *ref
- * untouched, if there is no room. */
+/* Sets *ref to a reference to this text, and drops the reference that *ref was
+ * before.  Returns -1, with *ref untouched, if there is no room. */
 int strings_set(struct strings *s, uint32_t *ref, const char *text);
 /* Returns the reference to the text without making the caller an owner, or
- * NO_ID if there is none. */
+ * NO_ID if the text is not kept. */
 uint32_t strings_find(const struct strings *s, const char *text);
 /* Returns the text, which belongs to *s and is valid until the last owner gives
  * the reference back. */

@@ -18,7 +18,8 @@
 
 /* The annotation with the patterns of the NodePools that a ticket holds. */
 #define TICKET_NODEPOOLS_KEY OWN_PREFIX "nodepools"
-/* The annotation with the reason that people read. */
+/* The annotation with the reason for the ticket, which is only shown to
+ * people. */
 #define TICKET_REASON_KEY OWN_PREFIX "reason"
 
 /* The beginning of the text that describes a ticket to people (tickets_words in
@@ -55,7 +56,7 @@ enum ticket_flaw {
 	TICKET_LONG,	/* it asks for more than TICKET_MAX_MS */
 	TICKET_AHEAD,	/* its renewTime is ahead of the API server's clock */
 	TICKET_BROAD,	/* some of its patterns are left out */
-	TICKET_FULL,	/* the table has TICKETS_MAX others */
+	TICKET_FULL,	/* the table has no room for the ticket (TICKETS_MAX) */
 };
 
 /* Sets the patterns from the annotation's value, in which they are separated by
@@ -72,12 +73,13 @@ bool ticket_names(const struct ticket *t, const char *nodepool);
  * renewTime or leaseDurationSeconds is missing. */
 int64_t ticket_until_ms(const struct ticket *t, int64_t seen_ms);
 
-/* Returns in words what the flaw means, or NULL for TICKET_GOOD.  Static. */
+/* Returns a static text that says what the flaw means, or NULL for
+ * TICKET_GOOD. */
 const char *ticket_problem(enum ticket_flaw flaw);
 
 /* Returns the first flaw of the ticket, in the order of the enum, or
- * TICKET_GOOD.  Only the owner of the table of tickets knows TICKET_FULL, so it
- * is never returned. */
+ * TICKET_GOOD.  Never returns TICKET_FULL, because only the owner of the table
+ * of tickets knows whether the table is full. */
 enum ticket_flaw ticket_flaw(const struct ticket *t, int64_t seen_ms);
 
 #endif

@@ -47,20 +47,21 @@ void controller_free(struct controller *s); /* accepts NULL */
 /* --- the lead ------------------------------------------------------------- */
 
 /* Sets whether this replica leads.  A new controller leads.  A controller that
- * does not lead tracks the NodePools only, and does nothing.  A lead begins
- * with an empty table. */
+ * does not lead tracks the NodePools and does nothing else.  A lead begins with
+ * an empty table. */
 void controller_lead(struct controller *s, bool leads, struct now now);
 
-/* The soft state is the part of a leader's state that no object shows, for the
- * next leader (docs/rules.md#what-outlives-a-leader).
+/* The soft state is the part of a leader's state that the next leader needs and
+ * that no object shows (docs/rules.md#what-outlives-a-leader).
  *
  * controller_soft writes it to the empty buffer *b if it has changed since the
  * last call, or if `always` is set.  It returns whether it wrote anything.  If
  * *b is too small, the least important scopes are left out and reported.
  *
  * controller_restore reads the text of the previous leader.  If the text is
- * NULL or "", no scope has a debt.  That leader led at least until renewed_ms
- * (server time), or for an unknown time if renewed_ms is STAMP_NONE. */
+ * NULL or "", no scope has a debt (core/rules/cap.h).  The previous leader led
+ * at least until renewed_ms (server time), or for an unknown time if renewed_ms
+ * is STAMP_NONE. */
 bool controller_soft(struct controller *s, struct buf *b, bool always,
 		     struct now now);
 void controller_restore(struct controller *s, const char *text,
@@ -70,8 +71,8 @@ void controller_restore(struct controller *s, const char *text,
  * on it.
  *
  * controller_history writes the latest turns to the empty buffer *b if there
- * are new ones since the last call, or if a lead has begun.  It returns
- * whether it wrote anything.  `term` is the Lease's leaseTransitions.
+ * are new turns since the last call, and at the first call of each lead.  It
+ * returns whether it wrote anything.  `term` is the Lease's leaseTransitions.
  *
  * controller_recall reads the text of the previous leader's
  * controller_history.  An unreadable text changes nothing.  Call it at once
@@ -87,8 +88,8 @@ void controller_recall(struct controller *s, const char *text, int32_t term,
  * function for its kind, such as controller_track.  controller_listed ends the
  * list.  It removes the objects that were not in the list, unless the list has
  * left something out.  `served` is false if the API server does not serve the
- * resource.  For the first list this is the same as an empty list.  Later it
- * leaves the table unchanged. */
+ * resource.  If `served` is false, the first list of a lead counts as an empty
+ * list, and a later list leaves the table unchanged. */
 void controller_listing(struct controller *s, enum kind kind);
 void controller_listed(struct controller *s, enum kind kind, bool served,
 		       struct now now);
@@ -101,19 +102,19 @@ void controller_watch(struct controller *s, enum kind kind, bool up);
  * RELIST_LEFT_OUT_MS.  It requests no list of Events. */
 void controller_skipped(struct controller *s, enum kind kind, struct now now);
 
-/* Takes an object from a list or a watch.  The controller drops it if it no
- * longer belongs to Karpenter. */
+/* Handles an object that a list or a watch shows.  The controller drops the
+ * object if it no longer belongs to Karpenter. */
 void controller_track(struct controller *s, const struct object *o,
 		      struct now now);
-/* Takes the deletion of an object from the watch. */
+/* Handles a deletion of an object that the watch shows. */
 void controller_forget(struct controller *s, const struct object *o,
 		       struct now now);
-/* Take a NodePool, or its deletion, from a list or a watch. */
+/* Handle a NodePool that a list or a watch shows, and its deletion. */
 void controller_nodepool(struct controller *s, const struct nodepool *p,
 			 struct now now);
 void controller_nodepool_gone(struct controller *s, const char *name,
 			      struct now now);
-/* Take a ticket, or its deletion, from a list or a watch. */
+/* Handle a ticket that a list or a watch shows, and its deletion. */
 void controller_ticket(struct controller *s, const struct ticket *t,
 		       struct now now);
 void controller_ticket_gone(struct controller *s, const char *name,
@@ -146,9 +147,12 @@ struct action {
 	const char *reason; /* for the log, such as "scale-up"; static */
 	/* ACT_HOLD: the mark to write; otherwise the present mark. */
 	int64_t mark_ms;
-	struct hold_key hold; /* with ACT_CLEAR, the hold to remove */
-	bool has_held_key;    /* the object has the held-key annotation */
-	bool mark_exact;      /* CLEAR, UNMARK: see machines_entry_mark_exact */
+	/* ACT_HOLD: the hold to write; ACT_CLEAR: the hold to remove */
+	struct hold_key hold;
+	bool has_held_key; /* the object has the held-key annotation */
+	/* CLEAR, UNMARK: the patch tests the mark's text and not the
+	 * resourceVersion (machines_entry_mark_exact) */
+	bool mark_exact;
 	char replaces[CLASS_BYTES]; /* CLASSIFY: the class to write */
 	unsigned page; /* fresh list: maximum number of items per page */
 	uint64_t forgotten;
@@ -178,12 +182,12 @@ enum controller_code {
 	CONTROLLER_CONFLICT, /* 409 */
 	/* 422: a test of the patch failed, or the object would be invalid. */
 	CONTROLLER_INVALID,
-	/* Any other 4xx, or the failure of another admission webhook.  An
-	 * immediate retry is pointless. */
+	/* A 4xx that has no code of its own here, or the failure of another
+	 * admission webhook.  An immediate retry is pointless. */
 	CONTROLLER_REFUSED,
 	CONTROLLER_GONE,   /* 404 */
 	CONTROLLER_BUSY,   /* 429, 503: nothing was written */
-	CONTROLLER_FAILED, /* anything else: it may have been written */
+	CONTROLLER_FAILED, /* any other failure: the write may have been made */
 };
 
 struct controller_outcome {
@@ -199,8 +203,8 @@ struct controller_todo controller_next(struct controller *s, struct now now);
 void controller_done(struct controller *s, const struct controller_outcome *o,
 		     struct now now);
 
-/* The next functions take what an action has read.  Call them before its
- * controller_done. */
+/* The next functions take what an action has read.  Call them before
+ * controller_done for that action. */
 
 /* Takes the object read by ACT_READ or ACT_READ_CLAIM.  `whole` is false if
  * only the metadata of a NodeClaim could be read. */
@@ -238,7 +242,7 @@ struct controller_report {
 	bool up[VIEW_COUNT]; /* the watch is open */
 	bool has_tickets;    /* tickets are listed and watched */
 	uint32_t tickets;    /* number of tickets in force */
-	bool blocked;	     /* releases have failed for BLOCKED_MS */
+	bool blocked;	     /* holds could not be released for BLOCKED_MS */
 };
 void controller_report(const struct controller *s,
 		       struct controller_report *out);
@@ -246,14 +250,15 @@ void controller_report(const struct controller *s,
 struct scope_report {
 	char name[NODEPOOL_BYTES];
 	bool held;
-	/* The server time at which it becomes quiet, or STAMP_NONE if no
-	 * machine counts in it. */
+	/* The server time at which the scope becomes or became quiet, or
+	 * STAMP_NONE if no machine counts in it. */
 	int64_t quiet_ms;
 };
 struct figures;
-/* Iterates over the scopes in use: copies the first one from *i on and advances
- * *i past it.  Start with *i = 0.  Returns false at the end.  *f are complete
- * figures (core/controller/status.h); quiet_ms is as of their count. */
+/* Iterates over the scopes in use: reports the first scope from *i on and
+ * advances *i past it.  Start with *i = 0.  Returns false at the end.  The
+ * count of *f must be complete (core/controller/status.h), and quiet_ms is as
+ * of that count. */
 bool controller_scope(const struct controller *s, const struct figures *f,
 		      uint32_t *i, struct scope_report *out);
 /* Iterates over the names of the held scopes as controller_scope does over the
@@ -262,11 +267,11 @@ const char *controller_held_scope(const struct controller *s, uint32_t *i);
 
 struct nodepool_report {
 	char name[NODEPOOL_BYTES], uid[UID_BYTES];
-	/* It is excluded, disabled or inert, so its machines belong to no
-	 * scope. */
+	/* The NodePool is excluded, disabled or inert, so its machines belong
+	 * to no scope. */
 	bool out;
 	/* When the hold by its hold-until or by tickets ends, or STAMP_NONE if
-	 * there is none. */
+	 * there is no such hold. */
 	int64_t hand_ms;
 };
 /* Iterates over the NodePools as controller_scope does over the scopes. */

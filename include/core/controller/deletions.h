@@ -31,9 +31,9 @@ struct deletion {
 	/* A claim that is created by this time may be the substitute, even if
 	 * the deleted claim is gone. */
 	int64_t until_ms;
-	/* When the latest failed claim was deleted, that is, a claim that might
-	 * have been the substitute but was never launched.  STAMP_NONE if there
-	 * was none. */
+	/* When the latest failed claim was deleted, or STAMP_NONE if there was
+	 * none.  A failed claim might have been the substitute, but was deleted
+	 * before it was launched. */
 	int64_t failed_ms;
 	/* When we saw that the deleted claim was gone; STAMP_NONE while it
 	 * drains. */
@@ -60,21 +60,21 @@ void deletions_spend(struct deletions *d, const char *uid);
 
 /* Returns the deletion for which a claim of this NodePool, created at
  * created_ms, is the substitute, or NULL if the claim is a scale-up.  If
- * several deletions match, it takes the earliest one in the claim's own
- * NodePool, or else the earliest one in another NodePool.  It takes one in
- * another NodePool in scope `cluster` only.  The result belongs to *d and is
- * valid until the next change. */
+ * several deletions match, takes the earliest one in the claim's own NodePool,
+ * or else the earliest one in another NodePool.  A deletion in another NodePool
+ * matches in scope `cluster` only.  The result belongs to *d and is valid until
+ * the next change. */
 const struct deletion *deletions_match(const struct deletions *d,
 				       enum scope_kind scope,
 				       const char *nodepool,
 				       int64_t created_ms);
 
-/* Reports that a claim of this NodePool was deleted before it was launched.  It
- * extends the deletion whose substitute it would have been: that deletion then
- * waits for another claim until SUBSTITUTE_MS after deleted_ms, but no longer
- * than DRAINING_MS after its began_ms.  A deletion that another failed claim
- * has extended is skipped if that claim was deleted after this one was created,
- * because the two then existed side by side. */
+/* Reports that a claim of this NodePool was deleted before it was launched.
+ * Extends the deletion whose substitute that claim would have been: the
+ * deletion then waits for another claim until SUBSTITUTE_MS after deleted_ms,
+ * but no longer than DRAINING_MS after its began_ms.  A deletion that another
+ * failed claim has extended is skipped if that claim was deleted after this one
+ * was created, because the two claims then existed at the same time. */
 void deletions_extend(struct deletions *d, enum scope_kind scope,
 		      const char *nodepool, int64_t created_ms,
 		      int64_t deleted_ms);

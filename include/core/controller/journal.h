@@ -14,8 +14,8 @@
 /*
  * The history for /status (docs/status.md) in two rings: the latest
  * JOURNAL_TURNS turns of scopes and NodePools, and the latest JOURNAL_WRITES
- * results of writes.  The controller writes them and never reads them, so that
- * no decision depends on them.
+ * results of writes.  A scope or NodePool turns when it becomes held and when
+ * its hold ends.  No decision of the controller depends on the rings.
  *
  * All times are server_ms.  The struct owns no memory; a zeroed struct is an
  * empty journal.  Pages of the rings that were never used stay untouched.  Not
@@ -24,8 +24,9 @@
 enum turn_what {
 	TURN_HELD,
 	TURN_RELEASED,
-	TURN_CAPPED,  /* released by its cap while it was busy */
-	TURN_RESUMED, /* a person has ended hold-until or released-at */
+	TURN_CAPPED, /* released by its cap while it was busy */
+	/* A hold by hand was ended early, or a released-at was removed. */
+	TURN_RESUMED,
 	TURN_WHATS
 };
 
@@ -37,7 +38,7 @@ enum turn_cause {
 	TURN_BY_CAP,	 /* CAPPED: because of the cap */
 	/* RELEASED: because a NodePool's hold-until or ticket is over. */
 	TURN_BY_TIME,
-	TURN_BY_RESUME, /* RESUMED: because a person has ended it */
+	TURN_BY_RESUME, /* the only cause of TURN_RESUMED */
 	TURN_CAUSES
 };
 

@@ -36,10 +36,10 @@ enum note_type {
 	 * as.objects. */
 	NOTE_BLOCKED,
 	/* The kind that could not be listed in time.  A lead begins, or a
-	 * release goes on, without it. */
+	 * release goes on, without the list of this kind. */
 	NOTE_WITHOUT,
-	/* "".  With MODE_OBSERVE, objects carry hold and mark of ours, which
-	 * stay; as.objects. */
+	/* "".  With MODE_OBSERVE, some objects still carry our hold and mark,
+	 * which stay; as.objects. */
 	NOTE_LEFT,
 	/* "".  The state for the next leader has no room for all scopes;
 	 * as.objects. */
@@ -63,17 +63,18 @@ struct note {
 			 * which its cap ends the hold. */
 			int64_t until_ms;
 			bool capped; /* the cap ends the hold, at until_ms */
-			/* Whether it may become quiet later, because machines
-			 * are booting. */
+			/* Whether the scope may become quiet later than
+			 * until_ms, because machines are booting. */
 			bool earliest;
 			/* The NodeClaim (or Node) that restarted the quiet time
 			 * last, or "" if it is unknown. */
 			char machine[NAME_BYTES];
 		} held;
 		struct {
-			int64_t held_ms; /* how long it was held */
-			/* The kind that is not seen, which keeps holds from
-			 * being released.  NULL if everything is seen. */
+			int64_t held_ms; /* how long the scope was held */
+			/* The name of a kind that is not listed or not watched,
+			 * so that holds are not released yet.  NULL if
+			 * everything is seen. */
 			const char *unseen;
 		} quiet;
 		struct {
@@ -98,7 +99,8 @@ struct note {
 			char uid[UID_BYTES];
 			int64_t until_ms;	   /* server time */
 			char reason[REASON_BYTES]; /* "" if none was given */
-			/* A ticket holds it for longer than its hold-until. */
+			/* Whether a ticket holds the NodePool for longer than
+			 * the NodePool's hold-until. */
 			bool ticket;
 		} manual;
 		struct {

@@ -68,7 +68,7 @@ bool figures_count(const struct controller *s, struct figures *f,
 
 /* --- the whole status ----------------------------------------------------- */
 
-/* Reasons why holds that are due are not released yet. */
+/* Reasons why holds whose release is due are not released yet. */
 enum status_wait {
 	WAIT_UNSEEN,	/* `kind` is not listed, or its watch is not open */
 	WAIT_UNSETTLED, /* the list of NodeClaims is incomplete */
@@ -122,8 +122,8 @@ struct scope_status {
 	/* The NodePool.  "" stands for the cluster, or for machines without a
 	 * NodePool. */
 	char name[NODEPOOL_BYTES];
-	/* SCOPE_HELD if it is busy, or if a hold-until or a ticket holds each
-	 * of its NodePools. */
+	/* SCOPE_HELD if the scope itself is held, or if a hold-until or a
+	 * ticket holds each of its NodePools. */
 	enum scope_state state;
 	bool hand_alone; /* it is held only by hold-until or tickets */
 	/* When this state began.  STAMP_NONE if it began before the history, or
@@ -131,9 +131,9 @@ struct scope_status {
 	int64_t since_ms;
 	/* CAPPED: the end of the window.  HELD: the end of the hold, which is
 	 * the end of the quiet time or the moment of the cap, whichever is
-	 * earlier.  If a hold-until or a ticket holds each NodePool, until_ms
-	 * is no earlier than the first of these ends.  STAMP_NONE if
-	 * unknown. */
+	 * earlier.  If a hold-until or a ticket holds each NodePool of the
+	 * scope, until_ms is no earlier than the earliest end of these holds.
+	 * STAMP_NONE if unknown. */
 	int64_t until_ms;
 	bool earliest;	 /* until_ms may move, because machines are booting */
 	bool until_cap;	 /* until_ms is due to the cap */
@@ -142,8 +142,9 @@ struct scope_status {
 	uint32_t machines;     /* number of its machines with a timer */
 	uint32_t min_scale_up; /* number of new machines that make a scale-up */
 	/* The machine that restarted the quiet time last, or "" if it is gone
-	 * or there is none.  restarted_ms is when it became ready or, if it is
-	 * booting, when it was created. */
+	 * or there is none.  `booting` says whether that machine is booting.
+	 * restarted_ms is when it became ready, or when it was created if it is
+	 * booting or has no NodeClaim. */
 	char machine[NAME_BYTES];
 	int64_t restarted_ms;
 	bool booting;
@@ -162,7 +163,7 @@ bool controller_scope_status(const struct controller *s,
 /* --- NodePools ------------------------------------------------------------ */
 
 struct nodepool_status {
-	/* Its annotations, including unreadable ones. */
+	/* The NodePool with its annotations, including unreadable ones. */
 	struct nodepool nodepool;
 	enum nodepool_out out;
 	bool by_hand;	/* its hold-until is in force */
@@ -231,8 +232,8 @@ struct machine_status {
 	/* The reason that the person or the ticket gave for this hold, or
 	 * "". */
 	char reason[REASON_BYTES];
-	/* Its scope, as the *i of controller_scope_status; NO_ID if it has
-	 * none. */
+	/* The number of its scope: controller_scope_status reports that scope
+	 * if *i is this number.  NO_ID if the machine has no scope. */
 	uint32_t scope;
 };
 
@@ -256,10 +257,10 @@ enum machine_rank {
 
 /* Searches from *i on for a machine of this rank and NodePool ("": any), and
  * moves *i behind the objects that it has searched.  Start with *i = 0.
- * Returns 1 if it found a machine, whose last writes are not filled in.
- * Returns -1 at the end.  Returns 0 after STATUS_SLICE objects without such a
- * machine; the caller then releases the lock for a moment and calls it
- * again. */
+ * Returns 1 if it found a machine; the members `written` and `last` of its
+ * halves are not set.  Returns -1 at the end.  Returns 0 after STATUS_SLICE
+ * objects without such a machine; the caller then releases the lock for a
+ * moment and calls it again. */
 int controller_machine_next(const struct controller *s, uint32_t *i,
 			    enum machine_rank rank, const char *nodepool,
 			    struct now now, struct machine_status *out);

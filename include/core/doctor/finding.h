@@ -62,7 +62,8 @@ struct findings {
 	 * and a line about what it saw (`note`). */
 	struct {
 		bool looked;
-		/* It was made in part.  The note says what is missing. */
+		/* The check was made in part.  The note says what is
+		 * missing. */
 		bool partly;
 		enum finding_level worst;
 		char note[FINDING_NOTE_BYTES];
@@ -80,9 +81,10 @@ void findings_looked(struct findings *f, enum doctor_check c, const char *fmt,
 void findings_partly(struct findings *f, enum doctor_check c, const char *fmt,
 		     ...) __attribute__((format(printf, 3, 4)));
 
-/* Adds a finding of this kind, unless it is there already.  The formatted text
- * is its `what`.  The caller then sets its `fix` with finding_fix.  The
- * result stays valid until the next findings_add. */
+/* Adds a finding of this kind, with the formatted text as its `what`, and
+ * returns the finding.  If *f already has a finding of this kind with this
+ * text, returns that finding.  The caller then sets its `fix` with finding_fix.
+ * The result stays valid until the next findings_add. */
 struct finding *findings_add(struct findings *f,
 			     const struct finding_kind *kind, const char *fmt,
 			     ...) __attribute__((format(printf, 3, 4)));
@@ -91,8 +93,9 @@ void finding_fix(struct finding *x, const char *fmt, ...)
 
 /* Adds the finding that something could not be examined.  `what` names it, and
  * `why` is the reason in the words of the API server or of an error.  The level
- * is a warning.  For the API and for the dry run it is an error, because
- * without these the command has proved nothing and must not succeed. */
+ * is a warning.  For the checks of the API and of the dry run it is an error,
+ * because without these checks the command has proved nothing and must not
+ * succeed. */
 void findings_unknown(struct findings *f, enum doctor_check c, const char *what,
 		      const char *why);
 

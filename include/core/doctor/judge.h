@@ -19,7 +19,8 @@
  * the findings.
  */
 
-/* Where and how the holder is installed.  Commands in findings refer to it. */
+/* Where and how the holder is installed.  The commands in findings contain
+ * these values. */
 struct doctor_place {
 	char namespace_[NODEPOOL_BYTES];
 	char account[NAME_BYTES]; /* the ServiceAccount of the holder's pods */
@@ -49,8 +50,9 @@ void fix_configuration(struct finding *x, const struct doctor_place *p);
 /* Our webhook in a MutatingWebhookConfiguration. */
 struct webhook_facts {
 	char configuration[NAME_BYTES];
-	unsigned index;	     /* its place among the configuration's webhooks */
-	bool nodes, claims;  /* whether it is called for their creations */
+	unsigned index; /* its place among the configuration's webhooks */
+	/* whether it is called for the creation of Nodes, and of NodeClaims */
+	bool nodes, claims;
 	bool others;	     /* whether it is called for anything else */
 	unsigned conditions; /* number of matchConditions */
 	/* The expression of the first condition, with one blank for each run of
@@ -58,9 +60,9 @@ struct webhook_facts {
 	 * not fit. */
 	char condition[WEBHOOK_CONDITION_BYTES];
 	bool narrowed; /* it has a namespaceSelector or an objectSelector */
-	bool fails;    /* failurePolicy Fail */
-	bool exact;    /* matchPolicy Exact */
-	bool once;     /* reinvocationPolicy Never */
+	bool fails;    /* its failurePolicy is Fail */
+	bool exact;    /* its matchPolicy is Exact */
+	bool once;     /* its reinvocationPolicy is Never */
 	long long timeout_s;
 	/* The namespace of its Service, or "" if it has a URL. */
 	char namespace_[NODEPOOL_BYTES];
@@ -141,7 +143,7 @@ void judge_kubernetes(const struct version *v, struct findings *f);
 struct karpenter_facts {
 	bool served;		/* any version of karpenter.sh is served */
 	bool v1;		/* karpenter.sh/v1 is served */
-	bool claims, pools;	/* v1 has NodeClaims and NodePools */
+	bool claims, pools;	/* whether v1 has NodeClaims, and NodePools */
 	unsigned deployments;	/* number of Deployments of Karpenter */
 	struct version version; /* that of the first Deployment */
 	/* Namespace and name of the first Deployment. */
@@ -153,7 +155,8 @@ struct karpenter_facts {
 	char lease_namespace[NODEPOOL_BYTES];
 	int64_t lease_us; /* the renewTime of that Lease, or STAMP_NONE */
 	bool lease_live;
-	bool lease_left; /* it was not renewed for more than a day */
+	/* that Lease was never renewed, or not for more than a day */
+	bool lease_left;
 };
 void judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
 		     const struct doctor_place *p, struct findings *f);
@@ -185,12 +188,12 @@ struct node_class {
 struct nodepool_facts {
 	struct nodepool pool;
 	bool fixed;		/* it has spec.replicas */
-	bool never;		/* consolidateAfter: Never */
+	bool never;		/* its consolidateAfter is Never */
 	bool template_holds;	/* its template has the hold annotation */
 	bool blocked;		/* its budgets never allow any disruption */
 	int64_t consolidate_ms; /* consolidateAfter, or -1 if Never, missing or
 				    unreadable */
-	bool only_empty;	/* consolidationPolicy: WhenEmpty */
+	bool only_empty;	/* its consolidationPolicy is WhenEmpty */
 	int64_t expire_ms;	/* expireAfter, or -1 if Never or unreadable */
 	bool grace;		/* it has a terminationGracePeriod */
 	/* Its name is "" if the nodeClassRef is missing. */
@@ -202,7 +205,8 @@ void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 /* Which result of docs/study.md applies to a NodePool, by its
  * consolidationPolicy and its consolidateAfter. */
 enum study_row {
-	STUDY_SILENT,  /* none, or the holder leaves the NodePool alone */
+	/* no result applies, or the holder leaves the NodePool alone */
+	STUDY_SILENT,
 	STUDY_EMPTY,   /* WhenEmpty: consolidation moves no pod */
 	STUDY_EAGER,   /* 0s: the holder spares more moves if this is 30s */
 	STUDY_PATIENT, /* 5m or more: few moves without a holder */
@@ -249,8 +253,8 @@ struct pod_facts {
 	bool grace; /* that NodePool has a terminationGracePeriod */
 };
 
-/* Judges the Deployment of the holder, or of its renewer.  `at` are the n pods
- * of both. */
+/* Judges the Deployment of the holder, or of its renewer.  `at` has the n pods
+ * of the holder and of the renewer. */
 void judge_rollout(const struct deployment_facts *d, const struct pod_facts *at,
 		   unsigned n, const struct doctor_place *p,
 		   struct findings *f);
@@ -267,8 +271,8 @@ struct leader_facts {
 	uint64_t waiting;     /* number of machines with a failed write */
 	char waits[NODEPOOL_BYTES];  /* the first NodePool of such machines */
 	char unseen[NODEPOOL_BYTES]; /* a resource that it cannot watch */
-	/* The values of its flags, in the order of told_flags in
-	 * wire/doctor/facts.h.  "" if unknown. */
+	/* The values that the holder has for the flags in told_flags
+	 * (wire/doctor/facts.h), in their order.  "" if unknown. */
 	char told[TOLD_N][TOLD_BYTES];
 	bool patterns_told;
 	struct patterns include, exclude;
@@ -283,9 +287,11 @@ void judge_unanswered(const struct pod_facts *at, const char *why,
 /* The Service that the webhook names, and its endpoints. */
 struct service_facts {
 	bool there;
-	bool port;	      /* it has the port that the webhook names */
-	long long first_port; /* its first port, or 0 */
-	char target[NODEPOOL_BYTES]; /* that port's targetPort */
+	bool port; /* it has the port that the webhook names */
+	/* the port named "webhook", or else the first port, or 0 */
+	long long first_port;
+	/* the targetPort of the port that the webhook names */
+	char target[NODEPOOL_BYTES];
 	/* Labels in its selector that our pods lack, or "" if it selects our
 	 * pods. */
 	char selector[300];
@@ -346,7 +352,8 @@ struct leftover_facts {
 	 * a hold of unknown origin: without a mark, not from the NodePool's
 	 * template, and with no person as its field manager. */
 	unsigned nodes[LEFT_COUNT];
-	char node[LEFT_COUNT][NAME_BYTES]; /* the first of each */
+	/* the name of the first of these Nodes, for each number */
+	char node[LEFT_COUNT][NAME_BYTES];
 };
 void judge_leftovers(const struct leftover_facts *l, const char *hold_key,
 		     struct findings *f);

@@ -88,7 +88,8 @@ struct cleanup_write {
 	const char *name; /* the object's name */
 	char uid[UID_BYTES], rv[RV_BYTES];
 	const struct hold_key *hold; /* RELEASE: the hold to remove */
-	bool mark_exact;	     /* see machines_entry_mark_exact */
+	/* the patch tests the mark's text (machines_entry_mark_exact) */
+	bool mark_exact;
 };
 
 enum cleanup_verdict {
@@ -179,7 +180,7 @@ void cleanup_unowned(struct cleanup *x, const char *name);
 struct cleanup_list {
 	unsigned left[KIND_COUNT];    /* number of objects with a mark */
 	unsigned classes[KIND_COUNT]; /* number of objects with a class */
-	/* Number of objects with a mark that cannot be decoded. */
+	/* Number of objects that have a mark but cannot be decoded. */
 	unsigned unread[KIND_COUNT];
 	unsigned unowned[KIND_COUNT]; /* number of calls of cleanup_unowned */
 	/* The first objects that `left` counts, and the first that `unowned`

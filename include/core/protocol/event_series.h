@@ -12,11 +12,11 @@
 /*
  * Decides which Kubernetes Events to write on NodePools, and when, by the rules
  * of client-go (tools/events/event_broadcaster.go).  The first of several equal
- * Events is created.  An equal Event within 6 min turns it into a series.
- * Later equal Events are only counted here.  The count is written every 30 min,
- * and once more 6 min after the last equal Event.  An Event that cannot be
- * written is tried 12 times and then lost.  The rest of the program does not
- * depend on Events.
+ * Events is created.  An equal Event within 6 min turns the first Event into a
+ * series.  Later equal Events are only counted here.  The count is written
+ * every 30 min, and once more 6 min after the last equal Event.  An Event that
+ * cannot be written is tried 12 times and then lost.  The rest of the program
+ * does not depend on Events.
  *
  * Two Events are equal if they have the same NodePool, reason, action and note.
  * (client-go does not compare the note.  We compare it, because Kubernetes does
@@ -35,8 +35,8 @@
 /* Maximum number of different Events that are kept, including those that are
  * not written yet. */
 #define EVENT_SERIES_MAX 64
-#define EVENT_SERIES_NOTE_BYTES 1025  /* Kubernetes: 1024 bytes */
-#define EVENT_SERIES_ACTION_BYTES 129 /* Kubernetes: 128 bytes */
+#define EVENT_SERIES_NOTE_BYTES 1025  /* Kubernetes allows 1024 bytes */
+#define EVENT_SERIES_ACTION_BYTES 129 /* Kubernetes allows 128 bytes */
 /* client-go's finishTime: how long after the last equal Event a series ends. */
 #define EVENT_SERIES_FINISH_MS 360000
 /* client-go's refreshTime: how often the count of a series is written. */
@@ -128,10 +128,10 @@ struct event_series_outcome {
  *	                     the count is to be written
  *
  * The count is written when the Event occurs a second time, then every 30 min,
- * and at the end of the series.  It is not written if the API server already
- * has it.  The series ends when no equal Event has occurred for 6 min.  `ended`
- * is then set, and a later equal Event begins another entry.  If `exists` is
- * false the Event is created, otherwise it is patched.
+ * and at the end of the series.  The count is not written if the API server
+ * already has it.  The series ends when no equal Event has occurred for 6 min.
+ * `ended` is then set, and a later equal Event begins another entry.  If
+ * `exists` is false the Event is created, otherwise it is patched.
  */
 enum event_series_state {
 	EVENT_SERIES_FREE,
@@ -166,10 +166,11 @@ struct event_series {
 	struct event_series_event sent; /* the Event as it was sent */
 	uint64_t order;			/* the order of the next entry */
 	int64_t stamp_us; /* the first_us that was last given out */
-	/* Events that were dropped because there was no room, or because the
-	 * name or uid of their NodePool was too long. */
+	/* Number of Events that were dropped because there was no room, or
+	 * because the name or uid of their NodePool was too long. */
 	uint64_t dropped;
-	uint64_t lost; /* Writes that were refused, or failed 12 times. */
+	/* Number of writes that were refused, or failed 12 times. */
+	uint64_t lost;
 };
 
 /* Returns whether the states are consistent.  For assert. */
@@ -177,9 +178,9 @@ bool event_series_check(const struct event_series *s);
 
 /* `seed` is the seed of all jitter. */
 void event_series_init(struct event_series *s, uint64_t seed);
-/* Records an Event, and copies what `what` points to.  If there is no room, it
- * drops the oldest entry, preferably one that is not waiting to be written.  An
- * Event whose NodePool has an overlong name or uid is dropped. */
+/* Records an Event, and copies what `what` points to.  If there is no room, the
+ * oldest entry that is not waiting to be written is dropped, or else the oldest
+ * entry.  An Event whose NodePool has an overlong name or uid is dropped. */
 void event_series_say(struct event_series *s,
 		      const struct event_series_what *what, struct now now);
 struct event_series_todo event_series_next(struct event_series *s,

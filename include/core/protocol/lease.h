@@ -46,7 +46,8 @@ struct lease_config {
 	/* Without election, the process leads from the start and uses the Lease
 	 * for its state only. */
 	bool enabled;
-	/* The mode is MODE_OBSERVE.  Its state has an annotation of its own. */
+	/* The mode is MODE_OBSERVE, whose state has an annotation of its
+	 * own. */
 	bool observes;
 	char identity[LEASE_HOLDER_BYTES]; /* unique to this process */
 	int64_t duration_ms, renew_deadline_ms, retry_ms;
@@ -63,7 +64,7 @@ struct lease_config {
 struct lease_record {
 	bool present;			 /* whether the Lease exists */
 	char holder[LEASE_HOLDER_BYTES]; /* holderIdentity, or "" */
-	/* holderIdentity was truncated, so it is not this process. */
+	/* holderIdentity was truncated, so it does not name this process. */
 	bool holder_cut;
 	int32_t duration_s, transitions;
 	/* Microseconds since 1970, or STAMP_NONE. */
@@ -168,15 +169,16 @@ struct lease {
 	unsigned steps;	      /* requests in this attempt */
 	unsigned failures;    /* failures in a row, for the backoff */
 	unsigned notes_first, notes_n; /* the ring of notes */
-	/* The next attempt begins at not_before_ms.  The last one began at
-	 * attempt_ms, and its last request at call_ms. */
+	/* The next attempt begins at not_before_ms.  The last attempt began at
+	 * attempt_ms, and the last request of that attempt at call_ms. */
 	int64_t not_before_ms, attempt_ms, call_ms;
 	/* When the last write that is known to have succeeded was sent, or
 	 * LEASE_NEVER. */
 	int64_t sent_ms;
 	int64_t seen_ms; /* when the record was last seen to change */
 	bool renewed;	 /* that change was a renewal by the same holder */
-	/* Start of patience_ms, or 0 if a replica has held the Lease since. */
+	/* When patience_ms began, or 0 if it has not begun or if another
+	 * process has taken the Lease since. */
 	int64_t free_ms;
 	int64_t state_us;	  /* lease_state_ms, in microseconds */
 	struct lease_record seen; /* the server's record, as last seen */
@@ -192,9 +194,9 @@ bool lease_check(const struct lease *l);
 struct lease_todo lease_next(struct lease *l, struct now now);
 void lease_done(struct lease *l, const struct lease_outcome *o, struct now now);
 
-/* Returns whether this process leads at boot_ms and may write.  After the last
- * renewal this depends on the time alone, so it becomes false even if nobody
- * calls lease_next. */
+/* Returns whether this process leads at boot_ms and may write.  Without a
+ * further renewal the result depends on the time alone, so it becomes false
+ * even if nobody calls lease_next. */
 bool lease_leads(const struct lease *l, int64_t boot_ms);
 /* Returns the boot time by which all our writes must have ended: LEASE_NEVER if
  * this process has never led, INT64_MAX without election. */

@@ -31,8 +31,8 @@ struct lease_where {
 	const char *given;
 	int64_t server_ms; /* the current time */
 	bool there;	   /* the given namespace has a Lease */
-	/* The first namespace with a Lease, and the last of the other
-	 * namespaces with one. */
+	/* `found` is the first namespace with a Lease, and `second` the last
+	 * namespace after it with a Lease. */
 	char found[LEASE_NAMESPACE_BYTES];
 	char second[LEASE_NAMESPACE_BYTES];
 	/* A namespace other than the given one in which a holder renews the

@@ -59,7 +59,7 @@
  * leaf_ms / RENEWAL_SPREAD. */
 #define RENEWAL_SPREAD 6
 /* How long we wait for a certificate that is not valid yet.  A certificate that
- * becomes valid only after that is replaced. */
+ * becomes valid later than this is replaced. */
 #define RENEWAL_AHEAD_MS 300000
 /* The NotBefore of our certificates is this long before we made them. */
 #define RENEWAL_BACKDATE_MS 3600000

@@ -65,15 +65,15 @@ int64_t cap_debt_ms(const struct cap *c, const struct cap_rules *r,
 int64_t cap_window_ms(const struct cap *c, int64_t boot_ms);
 
 /* Computes debt and window as of now, and sets at_ms to now.  Call it before r
- * changes, so that the old rules apply to the past and the new ones to what
- * follows. */
+ * changes, so that the old rules apply to the past and the new rules to the
+ * future. */
 void cap_settle(struct cap *c, const struct cap_rules *r, int64_t boot_ms);
 
 /* Tells the cap whether the scope is busy, and whether time is usable, from now
- * on.  Call it when either changes, and when the time from cap_next_ms has
- * come.  was_held means that the previous leader held the scope and that we do
- * not see everything yet.  The debt then grows even if the scope does not look
- * busy.  Returns whether the scope is to be held from now on. */
+ * on.  Call this when `busy` or `usable` changes, and when the time from
+ * cap_next_ms has come.  was_held means that the previous leader held the scope
+ * and that we do not see everything yet.  The debt then grows even if the scope
+ * does not look busy.  Returns whether the scope is to be held from now on. */
 bool cap_step(struct cap *c, const struct cap_rules *r, bool busy,
 	      bool was_held, bool usable, int64_t boot_ms);
 

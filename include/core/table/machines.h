@@ -80,8 +80,8 @@ struct entry {
 			 * after that timer is gone.  If this claim tries a
 			 * failed boot again, it is the `least` of the first
 			 * try's timer.  Otherwise it is 0 until the claim or
-			 * its Node is being deleted, and from then on the
-			 * `least` of the claim's own timer. */
+			 * its Node is being deleted, and after that the `least`
+			 * of the claim's own timer. */
 			uint32_t least;
 			int64_t seen_ms; /* when it was first seen */
 			union {
@@ -112,7 +112,7 @@ struct previous_key {
 
 /* Other code may read `top`, `cap` and the counts. */
 struct machines {
-	struct entry *at; /* by id */
+	struct entry *at; /* indexed by id */
 	uint32_t top;	  /* the first id that was never used */
 	uint32_t free;	  /* the first of the free ids, or NO_ID */
 	uint32_t cap;
@@ -136,7 +136,7 @@ int machines_init(struct machines *m, uint32_t max);
 void machines_done(struct machines *m);
 
 /* The entries that a put or a drop has changed or matched.  The caller
- * refreshes their machines. */
+ * refreshes the machines of these entries. */
 struct touched {
 	uint32_t n;
 	uint32_t id[6];
@@ -162,7 +162,8 @@ uint32_t machines_put_at(struct machines *m, uint32_t id,
  * times except those that are stamps on objects. */
 void machines_shift(struct machines *m, int64_t by_ms);
 /* Sets created_ms and ready_ms of all entries to their stamps again, but no
- * later than now_ms, as if each object were first seen now. */
+ * later than now_ms, and tried_before_ms to 0, as if each object were first
+ * seen now. */
 void machines_restamp(struct machines *m, int64_t now_ms);
 /* With MODE_OBSERVE: changes the entry as ACT_HOLD, ACT_CLEAR or ACT_UNMARK
  * would change the object.  mark_ms is the time in the mark of ACT_HOLD.
@@ -203,8 +204,9 @@ uint32_t machines_owner(const struct machines *m, const struct entry *node);
 bool machines_is(const struct machines *m, uint32_t id, const struct object *o);
 /* Returns the head of the machine that entry `id` belongs to. */
 uint32_t machines_head(const struct machines *m, uint32_t id);
-/* Return the two halves of a machine, each NULL if the machine has none.  The
- * entries belong to the table and are valid until they are dropped. */
+/* machines_claim and machines_node return the two halves of a machine, or NULL
+ * for a half that is missing.  The entries belong to the table and are valid
+ * until they are dropped. */
 struct entry *machines_claim(const struct machines *m, uint32_t head);
 struct entry *machines_node(const struct machines *m, uint32_t head);
 uint32_t machines_id(const struct machines *m, const struct entry *e);

@@ -33,11 +33,12 @@ const char *nodepools_out_name(enum nodepool_out out);
 
 /* What applies to the machines of one NodePool at one moment. */
 struct nodepool_terms {
-	/* Its machines are not held at all.  The NodePool is excluded,
-	 * disabled, or inert and held by neither a hold-until nor a ticket. */
+	/* The NodePool's machines are not held at all, because the NodePool is
+	 * excluded, disabled, or inert and held by neither a hold-until nor a
+	 * ticket. */
 	bool out;
-	/* Why its machines belong to no scope, or NODEPOOL_IN if they belong to
-	 * one.  If `out` is true, it is not NODEPOOL_IN. */
+	/* Why the NodePool's machines belong to no scope, or NODEPOOL_IN if
+	 * they belong to a scope.  If `out` is true, it is not NODEPOOL_IN. */
 	enum nodepool_out uncounted;
 	/* When the hold by the hold-until annotation or by tickets ends.
 	 * STAMP_NONE if there is no such hold, or if it has ended. */
@@ -53,11 +54,12 @@ struct nodepool_terms {
 
 struct nodepools {
 	const struct rules *rules;
-	struct nodepool *at; /* by place; a free place has the name "" */
-	/* By place: the number of the latest list that showed the NodePool.  If
-	 * a watch has shown it since, the number of the list before that watch.
-	 * In a free place: the next free place, plus 1, or 0 if there is
-	 * none. */
+	/* Indexed by place.  A free place has the name "". */
+	struct nodepool *at;
+	/* Indexed by place: the number of the latest list that showed the
+	 * NodePool.  If a watch has shown it since, the number of the list
+	 * before that watch.  In a free place: the next free place, plus 1, or
+	 * 0 if there is none. */
 	uint32_t *generation;
 	uint32_t top, max;
 	/* The first free place below top, plus 1, or 0 if there is none. */
@@ -66,10 +68,10 @@ struct nodepools {
 	/* The table is up to date as of this time, which nodepools_turned and
 	 * nodepools_set_back set. */
 	int64_t ms;
-	/* By place.  `moments` has the next moment at which time alone changes
-	 * the NodePool's terms.  `released` has the released-at of each
-	 * NodePool whose machines count, or STAMP_NONE if there is none or if
-	 * it is in the future. */
+	/* The ids in both heaps are places.  `moments` has the next moment at
+	 * which time alone changes the NodePool's terms.  `released` has the
+	 * released-at of each NodePool whose machines count, or STAMP_NONE if
+	 * there is none or if it is in the future. */
 	struct heap moments, released;
 };
 
@@ -81,7 +83,8 @@ int nodepools_init(struct nodepools *p, const struct rules *rules,
 void nodepools_done(struct nodepools *p);
 
 /* Returns the NodePool with that name, or NULL if it has not been seen.  The
- * table owns it, and it is valid until it is put or dropped. */
+ * result belongs to the table, and is valid until that NodePool is put or
+ * dropped. */
 const struct nodepool *nodepools_find(const struct nodepools *p,
 				      const char *name);
 /* Adds or replaces a NodePool.  Returns false if there is no room; the
@@ -114,8 +117,8 @@ const struct nodepool *nodepools_turned(struct nodepools *p, int64_t now_ms);
 int64_t nodepools_next_ms(const struct nodepools *p);
 /* Returns the earliest released-at of the NodePools whose machines belong to a
  * scope, as of the now_ms of the last nodepools_turned or nodepools_set_back.
- * Returns STAMP_NONE if one of them has no released-at, or if there are no such
- * NodePools. */
+ * Returns STAMP_NONE if one of these NodePools has no released-at whose time
+ * has come, or if there are no such NodePools. */
 int64_t nodepools_released_ms(const struct nodepools *p);
 /* Call this when the API server's clock has jumped by by_ms.  It shifts the
  * ends of the tickets that hold NodePools. */

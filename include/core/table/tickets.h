@@ -18,8 +18,9 @@
  */
 struct ticket_entry {
 	struct ticket ticket;
-	int64_t seen_ms;  /* when its latest renewal was first seen */
-	int64_t set_ms;	  /* by how much the clock was set since seen_ms */
+	int64_t seen_ms; /* when its latest renewal was first seen */
+	/* by how many ms the API server's clock was set since seen_ms */
+	int64_t set_ms;
 	int64_t until_ms; /* until when it holds, or STAMP_NONE */
 	enum ticket_flaw flaw;
 	/* The number of the latest list that showed the ticket.  If a watch has
@@ -31,7 +32,8 @@ struct ticket_entry {
 };
 
 struct tickets {
-	struct ticket_entry *at; /* by place; a free place has the name "" */
+	/* Indexed by place.  A free place has the name "". */
+	struct ticket_entry *at;
 	/* `top` is the first place that was never used, `max` the number of
 	 * places, and `n` the number of tickets in the table. */
 	uint32_t top, max, n;
@@ -47,10 +49,10 @@ void tickets_done(struct tickets *ts);
 /* Returns the ticket with that name, or NULL. */
 struct ticket_entry *tickets_find(const struct tickets *ts, const char *name);
 /* Adds or replaces a ticket that was seen at now_ms.  Returns NULL if there is
- * no room.  The caller sets the bits of its NodePools if it is new or if its
- * patterns have changed (tickets_place).  If nothing about the ticket has
- * changed (tickets_same), its end stays the same, because the API server's
- * clock may have been set in the meantime. */
+ * no room.  If the ticket is new, or if its patterns have changed, the caller
+ * sets the bits of its NodePools (tickets_place).  If nothing about the ticket
+ * has changed (tickets_same), its end stays the same, even if the API server's
+ * clock was set in the meantime. */
 struct ticket_entry *tickets_put(struct tickets *ts, const struct ticket *t,
 				 uint32_t generation, int64_t now_ms);
 /* Returns whether both tickets have the same patterns. */
@@ -96,7 +98,7 @@ struct ticket_hold tickets_hold(const struct tickets *ts, uint32_t place,
  * ends of all tickets, so that each lasts as long as before. */
 void tickets_shift(struct tickets *ts, int64_t by_ms);
 /* Call this after tickets_shift if the API server's clock was wrong before.
- * Each ticket then ends as if it had been seen by the clock as it is now. */
+ * Each ticket then ends as if the clock had never been wrong. */
 void tickets_restamp(struct tickets *ts);
 
 /* Writes the text that describes a ticket to people: "ticket NAME of HOLDER:

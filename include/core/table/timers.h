@@ -118,30 +118,31 @@ struct timers {
 	int64_t left_at_ms;
 	/* A machine has two ids and one timer, so timers are numbered by
 	 * places of their own. */
-	uint32_t *place;      /* by id: the timer's place + 1, or 0 */
-	struct timer *at;     /* by place */
+	uint32_t *place;      /* indexed by id: the timer's place + 1, or 0 */
+	struct timer *at;     /* indexed by place */
 	uint32_t places_top;  /* the first place that was never used */
 	uint32_t places_free; /* the first free place + 1, or 0 */
 	uint32_t ids_max;
 	uint32_t extra;	 /* the first of the extra ids (timers_init) */
 	uint32_t top;	 /* ids from here up to `extra` were never used */
 	uint32_t *order; /* scratch space for ids_max ids within one call */
-	/* By place: the server time at which the timer has to be put again. */
+	/* Places, by the server time at which the timer has to be put again. */
 	struct heap due;
 	struct scope scopes[SCOPES_MAX];
 	uint32_t scopes_top; /* scopes from here on were never used */
 	uint32_t made;	     /* number of scopes made so far */
 	/* A new scope may take the place of a scope that is no longer needed.
-	 * Such a place is searched for only if scopes_top is at least this. */
+	 * Such a place is searched for only if scopes_top is at least this, or
+	 * is SCOPES_MAX. */
 	uint32_t spare_from;
 	struct index scope_by_name;
-	/* By scope: the boot time at which time alone next changes its cap. */
+	/* Scopes, by the boot time at which time alone next changes the cap. */
 	struct heap caps;
 	uint32_t dirty[SCOPES_MAX]; /* scopes that timers_turned checks next */
 	uint32_t dirty_n;
 	bool turning; /* timers_turned was called and has not returned NO_ID */
 	/* Scopes whose cap and released-at the owner has to set: new ones, and
-	 * those named by timers_unteach. */
+	 * those that timers_unteach has added. */
 	uint32_t untaught[SCOPES_MAX];
 	uint32_t untaught_n;
 	uint32_t moved[SCOPES_MAX]; /* the scopes that timers_moved returns */
@@ -172,9 +173,9 @@ struct timer_facts {
 	bool machine;
 };
 /* Makes or changes the machine's timer.  now_ms is the server time.  Call it
- * when a fact changes, and after timers_due has named the machine.  Returns -1
- * if there are more than SCOPES_MAX NodePools; the machine then has no
- * timer. */
+ * when a fact changes, and after timers_due has returned the machine.  Returns
+ * -1 if there is no room for another scope (SCOPES_MAX); the machine then has
+ * no timer. */
 int timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	       int64_t now_ms);
 void timers_drop(struct timers *ts, uint32_t id);
@@ -249,9 +250,10 @@ uint32_t timers_untaught(struct timers *ts);
  * the configuration's cap applies. */
 void timers_cap(struct timers *ts, uint32_t scope, int64_t max_ms,
 		int64_t boot_ms);
-/* Sets the earliest released-at of the scope's enabled NodePools, or STAMP_NONE
- * if one of them has none.  This limits the debt to the time since then.  An
- * open window ends if the limited debt would not have opened it. */
+/* Sets the earliest released-at of the NodePools whose machines belong to the
+ * scope.  STAMP_NONE if one of them has none: the call then does nothing.  The
+ * call limits the debt to the time since released_ms.  An open window ends if
+ * so small a debt would not have opened it. */
 void timers_released(struct timers *ts, uint32_t scope, int64_t released_ms,
 		     struct now now);
 

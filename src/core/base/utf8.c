@@ -58,7 +58,9 @@ static const struct {
 	{0x7f, 0x9f},	/* DEL and C1 */
 	{0x61c, 0x61c}, /* change the direction of the text */
 	{0x200e, 0x200f},
-	{0x2028, 0x202e}, /* two end a line; the others change the direction */
+	/* U+2028 and U+2029 end a line.  The others change the direction of the
+	 * text. */
+	{0x2028, 0x202e},
 	{0x2066, 0x206f}, /* change the direction, or the shapes of letters */
 };
 

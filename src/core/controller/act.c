@@ -87,8 +87,8 @@ half_of(const struct controller *s, const struct entry *e)
 
 /* Returns the half of the claim.  If the table has no room for the claim, the
  * claim may have been read for its Node (ACT_READ_CLAIM).  If that read found a
- * hold like ours, the half describes what was read, because the hold beside our
- * mark on the Node may be a copy of it. */
+ * hold like ours, the half describes what was read, because the Node's hold
+ * beside our mark may be a copy of the claim's hold. */
 static struct half
 claim_half(const struct controller *s, const struct entry *claim,
 	   const struct entry *node)
@@ -122,9 +122,9 @@ may_remove(struct controller *s, uint32_t head, bool release)
 	       (views_complete(&s->views) && release_may(&s->release, head));
 }
 
-/* Returns whether the Node names a claim that is not in the table and has not
- * been read yet.  If the claim is in the table but has another Node as its
- * peer, no read is needed. */
+/* Returns whether the Node's ownerReference names a claim that is not in the
+ * table and has not been read yet.  If the claim is in the table but has
+ * another Node as its peer, no read is needed. */
 static bool
 owner_unseen(const struct controller *s, const struct entry *e)
 {

@@ -10,11 +10,11 @@
 
 /*
  * Each change that may affect what has to be done for a machine puts the
- * machine's head into the queue.  controller_next takes heads out of the queue
- * and returns one action at a time.  Sometimes nothing can be done for a
- * machine now, because something is not seen, or because a write is in flight
- * or backing off.  Such a machine leaves the queue until the event that it
- * waits for puts it back.
+ * machine's head (core/table/machines.h) into the queue.  controller_next takes
+ * heads out of the queue and returns one action at a time.  Sometimes nothing
+ * can be done for a machine now, because something is not seen, or because a
+ * write is in flight or backing off.  Such a machine leaves the queue until the
+ * event that it waits for puts it back.
  */
 
 struct controller *

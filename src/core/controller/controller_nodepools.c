@@ -107,10 +107,10 @@ by_hand(const struct nodepool *p)
 
 /* --- tickets -------------------------------------------------------------- */
 
-/* Sets the members of *p that depend on tickets; p is the NodePool in this
- * place.  p->ticket keeps naming the same ticket until that ticket ends.
- * Otherwise two tickets that are renewed alternately would be reported again
- * and again. */
+/* Sets the members of *p that depend on tickets; *p is the NodePool in this
+ * place of the table.  p->ticket describes the same ticket until that ticket
+ * ends.  Otherwise two tickets that are renewed alternately would be reported
+ * again and again. */
 static void
 apply_tickets(const struct controller *s, uint32_t place, int64_t now_ms,
 	      struct nodepool *p)
@@ -139,8 +139,9 @@ controller_nodepool_tickets(struct controller *s, uint32_t place,
 
 	apply_tickets(s, place, now.server_ms, &p);
 	(void)nodepools_put(&s->nodepools, &p, s->nodepools.generation[place]);
-	/* The machines were last decided as of s->nodepools.ms.  If the
-	 * NodePool's hold has begun or ended since then, decide them again. */
+	/* The machines were last decided for the time s->nodepools.ms.  If the
+	 * NodePool's hold has begun or ended since that time, decide them
+	 * again. */
 	if ((nodepool_until_ms(&old) > s->nodepools.ms) !=
 	    (nodepool_until_ms(&p) > now.server_ms))
 		controller_queue_all(s);
@@ -257,8 +258,9 @@ controller_nodepools_listed(struct controller *s, struct now now)
 	timers_unteach_all(&s->timers);
 }
 
-/* Returns the earliest released-at of the scope's NodePools that may be held,
- * or STAMP_NONE if one of these NodePools has no released-at. */
+/* Returns the earliest released-at of the NodePools whose machines belong to
+ * the scope, or STAMP_NONE if one of these NodePools has no released-at whose
+ * time has come. */
 static int64_t
 released_since(const struct controller *s, const struct nodepool_terms *scope)
 {
@@ -278,8 +280,8 @@ apply_restamped(struct controller *s, struct now now)
 	s->tickets_restamped = false;
 }
 
-/* Refreshes the machines of each NodePool of which a hold-until or a ticket has
- * ended, or a released-at has come, since the last call. */
+/* Refreshes the machines of each NodePool whose hold-until or ticket has ended,
+ * or whose released-at has come, since the last call. */
 void
 controller_nodepools_turn(struct controller *s, struct now now)
 {
@@ -354,7 +356,7 @@ controller_fresh_nodepool(struct controller *s, const struct nodepool *metadata,
 		return;
 	release_unknown(&s->release);
 	/* Take the metadata only if the list or the watch has left something
-	 * out, because then nothing else may show the change.  If the watch has
+	 * out.  Otherwise the watch will show the change.  If the watch has
 	 * shown a NodePool since the list began, the watch may be newer than
 	 * the list, so the next fresh list decides. */
 	if (!s->views.at[KIND_NODEPOOL].skipped ||

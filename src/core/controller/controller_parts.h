@@ -11,9 +11,9 @@
  * first, so `now` and now_ms below are already steady.
  */
 
-/* steady.c.  Returns the time that the controller uses for its decisions.  Its
- * server time does not go back by small steps.  If the API server's clock was
- * set, the function shifts the times in memory. */
+/* steady.c.  Returns the time that the controller uses for its decisions.  The
+ * server time in the result does not go back by small steps.  If the API
+ * server's clock was set, the function shifts the times in memory. */
 struct now controller_steady(struct controller *s, struct now now);
 /* Forgets the last reading of the clock, so that the next reading counts as no
  * shift.  Call it only while the table is empty, because the times in the table
@@ -32,11 +32,11 @@ void controller_refresh(struct controller *s, uint32_t id, int64_t now_ms);
 void controller_drop(struct controller *s, uint32_t id, struct now now);
 
 /* turns.c keeps the history.  No decision depends on it.
- * controller_scope_turned records that the scope has turned.  It returns for
- * how many milliseconds the scope had been held, or -1 if that is unknown.
- * controller_turn_by_hand records what has changed in the NodePool's
- * hold-until, tickets and released-at.  `first` means that this lead has not
- * been shown the NodePool before. */
+ * controller_scope_turned records that the scope has turned
+ * (core/controller/journal.h).  It returns for how many milliseconds the scope
+ * had been held, or -1 if that is unknown.  controller_turn_by_hand records
+ * what has changed in the NodePool's hold-until, tickets and released-at.
+ * `first` means that this lead has not been shown the NodePool before. */
 int64_t controller_scope_turned(struct controller *s, uint32_t scope,
 				struct now now);
 void controller_turn_by_hand(struct controller *s, const struct nodepool *p,
@@ -78,8 +78,8 @@ void controller_nodepools_listed(struct controller *s, struct now now);
 void controller_nodepools_turn(struct controller *s, struct now now);
 void controller_nodepools_teach(struct controller *s, struct now now);
 /* Call this when a fresh list of NodePools begins.  It remembers what the watch
- * has shown so far.  If the watch shows a NodePool later, that may be newer
- * than the list, so the metadata in the list is not taken. */
+ * has shown so far.  If the watch shows a NodePool after this call, the watch
+ * may be newer than the list, so the metadata in the list is not taken. */
 void controller_fresh_nodepools(struct controller *s);
 
 /* Computes again until when tickets hold the NodePool in this place.  Call it
@@ -92,8 +92,8 @@ void controller_nodepool_tickets(struct controller *s, uint32_t place,
  * begins or ends, and controller_fresh_tickets when a fresh list begins. */
 void controller_tickets_listed(struct controller *s, struct now now);
 void controller_tickets_forget(struct controller *s);
-/* Call this when all tickets are known.  It adds to the history that the holds
- * of those tickets have ended that are gone. */
+/* Call this when all tickets are known.  It adds to the history the end of each
+ * hold whose ticket is gone. */
 void controller_tickets_known(struct controller *s, struct now now);
 void controller_fresh_tickets(struct controller *s);
 
@@ -119,8 +119,8 @@ enum goal controller_goal(const struct controller *s, uint32_t head,
  * scope (DRIFT_ALLOW). */
 bool controller_drifts(const struct controller *s, uint32_t head);
 /* controller_act_on finds an action for one machine, and controller_start_fresh
- * the next fresh list.  Both return true if there is one that may be done
- * now. */
+ * the next fresh list.  Both return true if they found something that may be
+ * done now. */
 bool controller_act_on(struct controller *s, uint32_t head, struct now now,
 		       struct action *out);
 bool controller_start_fresh(struct controller *s, struct now now,

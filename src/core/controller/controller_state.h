@@ -36,11 +36,12 @@ struct controller {
 	 * A NodePool that no later list has shown was not reported in this
 	 * lead. */
 	uint32_t nodepools_before;
-	/* Number of times that the list and the watch have shown a NodePool, up
-	 * to now and up to the beginning of the latest fresh list of
-	 * NodePools. */
+	/* nodepool_lines is how often the list and the watch have shown a
+	 * NodePool or its deletion so far.  nodepool_lines_then is what that
+	 * number was when the latest fresh list of NodePools began. */
 	uint64_t nodepool_lines, nodepool_lines_then;
-	uint64_t ticket_lines, ticket_lines_then; /* the same for tickets */
+	/* like the two members above, for tickets */
+	uint64_t ticket_lines, ticket_lines_then;
 	/* The ends of the tickets were computed again, and the NodePools do not
 	 * have the new ends yet. */
 	bool tickets_restamped;
@@ -74,16 +75,16 @@ struct controller {
 	/* Whether controller_turns_settle still has to check the scopes that
 	 * were held at the end of the earlier lead's turns. */
 	bool unsettled;
-	/* Whether the turns of holds by hand that are still in force may be
-	 * missing from the history. */
+	/* Whether the history may lack the turn of a hold by hand that is still
+	 * in force. */
 	bool history_cut;
 
 	/* The clock: see steady.c. */
 	/* The server time that controller_steady last returned, or STAMP_NONE
 	 * if it has returned none in this lead. */
 	int64_t last_ms;
-	/* Server time minus boot time, in ms.  It follows small changes
-	 * slowly. */
+	/* Server time minus boot time, in ms, as the controller assumes it.
+	 * The value follows small changes slowly. */
 	int64_t ahead_ms;
 	/* Boot time of the last adjustment of ahead_ms. */
 	int64_t slewed_boot_ms;

@@ -19,7 +19,7 @@
 #define PLACES (SCOPES_MAX / 2 * 3) /* more than the number of NodePools */
 
 struct place {
-	uint32_t turn; /* the count that used it last */
+	uint32_t turn; /* number of the count that used this place last */
 	uint32_t ref; /* reference to the NodePool's name in machines.strings */
 	bool by_hand; /* a hold-until or a ticket holds it */
 	struct nodepool_figures n;
@@ -37,7 +37,8 @@ struct figures {
 	uint32_t nodepool_at; /* place of the next NodePool to count */
 	uint32_t used;	      /* number of places that this count uses */
 	uint32_t machines;
-	/* Number of objects that we hold in NodePools with by_hand. */
+	/* Number of objects with our hold and mark, in NodePools that a
+	 * hold-until or a ticket holds. */
 	uint32_t by_hand[KIND_COUNT];
 	struct hand_holds hand;		/* of all NodePools */
 	struct place nodepools[PLACES]; /* hashed by ref */

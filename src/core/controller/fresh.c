@@ -37,8 +37,8 @@ add_known(const struct controller *s, struct object *claim)
 		 machines_other_name(&s->machines, e));
 }
 
-/* Puts an unread claim into the table.  If the table has it already, updates it
- * by its metadata. */
+/* Puts an unread claim into the table.  If the claim is in the table already,
+ * updates its entry from the metadata. */
 static void
 take_unread(struct controller *s, const struct object *metadata, struct now now)
 {

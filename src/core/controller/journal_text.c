@@ -242,9 +242,9 @@ is_absurd(int64_t ms, int64_t now_ms)
 }
 
 /* Reads the next turn that is readable and has a possible time.  The time is
- * neither in the future nor older than JOURNAL_MS.  It is also not later than
- * *last_ms, the time of the turn that was read last, because the text begins
- * with the newest turn. */
+ * not in the future, and not older than JOURNAL_MS unless the turn is a hold by
+ * hand that is in force.  The time is also not later than *last_ms, the time of
+ * the turn that was read last, because the text begins with the newest turn. */
 static bool
 next_turn(const char **text, int64_t now_ms, int64_t *last_ms, struct turn *t)
 {
@@ -272,8 +272,8 @@ add_turns(struct journal *h, const char *text, int64_t now_ms)
 	while (n < JOURNAL_KEPT && next_turn(&p, now_ms, &last_ms, &t))
 		n++;
 	/* For the time that the text covers, only its turns count.  Our own
-	 * turns of that time are dropped, because they may include some that
-	 * were never written before our lead ended. */
+	 * turns of that time are dropped, because our lead may have ended
+	 * before some of them were written to the Lease. */
 	while (n > 0 && h->turns_n > h->turns_first &&
 	       h->turns[(h->turns_n - 1) % JOURNAL_TURNS].at_ms / 1000 * 1000 >=
 		       last_ms)
@@ -287,7 +287,8 @@ add_turns(struct journal *h, const char *text, int64_t now_ms)
 }
 
 /* Reads the first line.  Returns -1 if it names another mode or another kind of
- * scope.  *follows becomes whether no leader led between its writer and us. */
+ * scope.  Sets *follows to whether nobody led between the writer of the text
+ * and us. */
 static int
 read_lead(char *line, const struct journal_lead *l, bool *follows)
 {
@@ -341,8 +342,8 @@ journal_text_read(struct journal *h, uint64_t own, const char *text,
 	if (own < h->turns_n)
 		h->turns_n = own > h->turns_first ? own : h->turns_first;
 	add_turns(h, text, now_ms);
-	/* If a leader in between wrote no text, the text has the term of an
-	 * earlier leader. */
+	/* If a leader between the writer and us wrote no text, the term in the
+	 * text is too old, so `follows` is false. */
 	l->whole = read_end(text, now_ms, l) == 0 && follows;
 	return 0;
 }

@@ -38,15 +38,15 @@ struct news {
 	uint32_t n;
 	uint32_t scopes[SCOPES_MAX]; /* the scopes that may have something to
 					report */
-	struct scope_news at[SCOPES_MAX]; /* by scope */
+	struct scope_news at[SCOPES_MAX]; /* indexed by scope */
 };
 
 /* Returns what is kept of the scope.  If another scope had the place before,
  * starts anew. */
 struct scope_news *news_of(struct news *n, const struct timers *ts,
 			   uint32_t scope);
-/* news_read does the same, but changes nothing.  It returns an empty struct if
- * nothing was reported of the scope. */
+/* Returns what is kept of the scope, but changes nothing.  Returns an empty
+ * struct if nothing was reported of the scope. */
 const struct scope_news *news_read(const struct news *n,
 				   const struct timers *ts, uint32_t scope);
 /* Adds the scope to n->scopes if it is not there. */

@@ -27,8 +27,8 @@ struct queue_line {
 };
 
 struct queue {
-	/* By id: 0 if the id is not queued, QUEUE_LAST if it is the last of its
-	 * line, or else the next id + 1. */
+	/* Indexed by id: 0 if the id is not queued, QUEUE_LAST if it is the
+	 * last of its line, or else the next id + 1. */
 	uint32_t *next;
 	struct queue_line exposed, others;
 	/* Number of actions on exposed machines since the last action on a

@@ -55,10 +55,11 @@ activity_ms(const struct controller *s, const struct entry *e)
 }
 
 /* Sets the times of a machine that was rebooted after it had been ready.  Until
- * the deadline that follows from its first readiness, it counts for its scope
- * as if it had not been rebooted.  From then on, or if its first readiness was
- * not seen, it does not count.  It then has a quiet time of its own, which
- * begins when it is ready again, whatever its age. */
+ * the deadline that follows from its first readiness, the machine counts for
+ * its scope as if it had not been rebooted.  From then on, or if the first
+ * readiness was not seen, the machine does not count.  It has only a quiet time
+ * of its own, which begins when the machine is ready again, whatever its
+ * age. */
 static void
 after_reboot(const struct controller *s, const struct entry *e,
 	     const struct nodepool_terms *terms, int64_t now_ms,
@@ -124,7 +125,8 @@ facts_of(const struct controller *s, uint32_t head,
 		f.deadline_ms = f.counts_ms = STAMP_NONE;
 	} else if (until > now_ms) {
 		f.undecided = true;
-		f.counts_ms = until; /* the facts are computed again then */
+		/* the facts are computed again at that time */
+		f.counts_ms = until;
 	}
 	return f;
 }
@@ -141,9 +143,10 @@ set_timer(struct controller *s, uint32_t head, int64_t now_ms)
 	uint32_t least = timers_at(&s->timers, head)->least;
 	struct timer_facts f;
 
-	/* Keep the number of machines that this one needed, because its timer
-	 * is dropped below.  If its boot has failed, the next try needs as
-	 * many.  `deleted` covers both halves, because the deletion of the Node
+	/* Keep `least`, the size of the group that this machine needed to hold
+	 * its scope, because the machine's timer is dropped below.  If the
+	 * machine's boot has failed, the next try needs a group of the same
+	 * size.  `deleted` covers both halves, because the deletion of the Node
 	 * may be seen before that of the claim. */
 	if (deleted && claim != NULL && least > 0)
 		claim->least = least;

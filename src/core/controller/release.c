@@ -136,17 +136,18 @@ again(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 		try_in_time(r, boot_ms);
 		return RELEASE_WAITS;
 	}
-	/* Machines that earlier lists allowed to release have to wait again. */
+	/* Machines whose release earlier lists allowed have to wait again. */
 	r->done_boot_ms = 0;
 	notes_put(notes, NOTE_STOPPED, object_kind_name(kind))->as.objects =
 		r->unknown;
-	/* After so many tries, the watch should have shown what the list
+	/* After FRESH_TRIES tries, the watch should have shown what the list
 	 * showed. */
 	return r->tries % FRESH_TRIES == 0 ? RELEASE_MISTRUSTS : RELEASE_WAITS;
 }
 
 /* Call this when the list of tickets has failed.  Returns whether the release
- * goes on without it, because it has failed for FRESH_TICKETS_MS. */
+ * goes on without the list, because the list has failed for
+ * FRESH_TICKETS_MS. */
 static bool
 goes_without(struct release *r, int64_t boot_ms, struct notes *notes)
 {

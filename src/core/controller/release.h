@@ -41,15 +41,15 @@ struct release {
 	int64_t begun_boot_ms; /* when the latest list of NodeClaims began */
 	int64_t done_boot_ms;  /* when the last good lists began, or 0 */
 	int64_t not_before_boot_ms;
-	/* When the round of lists began that was the first to fail on the
-	 * tickets, or 0 if their list does not fail. */
+	/* While the list of tickets fails: when the first round of lists in
+	 * which it failed began.  Otherwise 0. */
 	int64_t failing_boot_ms;
 	/* Number of objects that the present list shows in a state that the
 	 * table does not know. */
 	unsigned unknown;
 	unsigned tries;
-	/* By id: since when the machine is due to be released; 0 if it is
-	 * not. */
+	/* Indexed by id: since when the machine is due to be released, or 0 if
+	 * it is not due. */
 	int64_t *due_boot_ms;
 	/* The ids that wait for lists are in [waits_from, waits_to). */
 	uint32_t waits_from, waits_to;
@@ -61,9 +61,10 @@ void release_free(struct release *r);
  * flight stays in flight until its answer. */
 void release_forget(struct release *r);
 
-/* release_due records that the machine with this head has to be released.  Its
- * first call sets since when.  release_not_due records that the machine no
- * longer has to be released. */
+/* release_due records that the machine with the head `id`
+ * (core/table/machines.h) has to be released.  The first call sets since when
+ * its release is due.  release_not_due records that the machine no longer has
+ * to be released. */
 void release_due(struct release *r, uint32_t id, int64_t boot_ms);
 void release_not_due(struct release *r, uint32_t id);
 /* Returns whether the machine, whose release is due, may be released now.
@@ -94,10 +95,10 @@ unsigned release_page(const struct release *r);
 void release_unknown(struct release *r);
 
 enum release_result {
-	RELEASE_WAITS, /* it waits for another list */
+	RELEASE_WAITS, /* the release waits for another list */
 	RELEASE_GOOD,  /* machines that were due may be released */
-	/* It waits.  The watch has missed something, so the kind has to be
-	 * listed again. */
+	/* The release waits.  The watch has missed something, so the kind has
+	 * to be listed again. */
 	RELEASE_MISTRUSTS,
 };
 /* Takes the answer to the list in flight.  `ok` says whether the list is

@@ -9,11 +9,12 @@
 
 /*
  * This file decides which NodeClaims replace others.  Karpenter's Events name
- * some of them (disruption_events.h), and they are believed if another claim
- * was marked for disruption before.  Others are matched with a deletion
- * (deletions.h).  This file also recognizes the next tries of boots that failed
- * (retries.h).  The result is the claim's class, which the controller writes on
- * the claim, so that it outlives the lead.  Everything else ends with the lead.
+ * some of them (disruption_events.h).  An Event is believed if another claim
+ * was marked for disruption before.  Other replacements are matched with a
+ * deletion (deletions.h).  This file also recognizes the next tries of boots
+ * that failed (retries.h).  The result is the claim's class, which the
+ * controller writes on the claim, so that the class outlives the lead.  All
+ * else that this file remembers is forgotten when the lead ends.
  */
 
 int
@@ -78,7 +79,7 @@ replacements_counts_ms(const struct replacements *r, const struct entry *claim)
 }
 
 /* Returns whether another claim was marked for disruption at most within_ms
- * before this one was created. */
+ * before this claim was created. */
 static bool
 after_disruption(const struct replacements *r, const struct entry *claim,
 		 int64_t within_ms)
@@ -95,9 +96,9 @@ after_disruption(const struct replacements *r, const struct entry *claim,
 	return false;
 }
 
-/* A claim that may replace a disrupted one is undecided until 5 s after it was
- * first seen launched, but for no longer than 30 s after it was first seen.  A
- * claim that has not been judged is also undecided until all NodeClaims are
+/* A claim that may replace a disrupted claim is undecided until 5 s after it
+ * was first seen launched, but for no longer than 30 s after it was first seen.
+ * A claim that has not been judged is also undecided until all NodeClaims are
  * known. */
 int64_t
 replacements_undecided_ms(const struct replacements *r,
@@ -119,10 +120,10 @@ replacements_undecided_ms(const struct replacements *r,
 
 /* --- disruptions ---------------------------------------------------------- */
 
-/* Remembers when a claim was disrupted.  Only the latest moments are kept: an
- * earlier one matters only to claims that were created soon after it, and these
- * have been decided on already.  Returns whether this moment was not remembered
- * before. */
+/* Remembers when a claim was disrupted.  Only the latest moments are kept,
+ * because an earlier moment matters only to claims that were created soon after
+ * it, and these claims are decided already.  Returns whether this moment was
+ * not remembered before. */
 static bool
 remember(struct replacements *r, const char *uid, int64_t ms)
 {
@@ -188,8 +189,8 @@ ignored(struct replacements *r)
 	counter_add(r->counters, COUNTER_DISRUPTION_EVENTS_IGNORED);
 }
 
-/* Returns the uid of the deletion that a class names, or NULL if it names
- * none. */
+/* Returns the uid of the deleted claim that a class names, or NULL if the class
+ * is not that of a substitute. */
 static const char *
 substitutes(const char *class)
 {
@@ -207,7 +208,7 @@ replacements_track(struct replacements *r, uint32_t id, const struct object *o)
 	if (!ignores(r) || e->kind != KIND_NODECLAIM)
 		return false;
 	/* With MODE_OBSERVE the class is not written, so the object does not
-	 * show that it was reported. */
+	 * show that the class was reported. */
 	e->classed = o->replaces[0] != '\0' ||
 		     (e->classed && r->rules->mode == MODE_OBSERVE);
 	said = disruption_events_take(&r->disruption_events, o->uid);
@@ -260,8 +261,9 @@ replacements_said(struct replacements *r, const char *claim_uid,
 
 /* --- substitutes ---------------------------------------------------------- */
 
-/* Returns whether the claim has come to count.  COUNTS_LATER does not rule that
- * out, because during a list it is unknown which claims are undecided. */
+/* Returns whether the claim has come to count.  If replacements_undecided_ms is
+ * COUNTS_LATER, the claim may have come to count, because during a list it is
+ * unknown which claims are undecided. */
 static bool
 counted(const struct replacements *r, const struct entry *claim, int64_t now_ms)
 {
@@ -273,8 +275,9 @@ counted(const struct replacements *r, const struct entry *claim, int64_t now_ms)
 }
 
 /* Handles the deletion of a claim that was not ready and was no substitute.  If
- * the claim had come to count, its boot has failed.  If it was never launched,
- * the deletion for whose pods it was made may still get a substitute. */
+ * the claim had come to count, its boot has failed.  If the claim was never
+ * launched, it may have been made for the pods of a deleted machine, and that
+ * deletion may still get a substitute. */
 static void
 deleted_early(struct replacements *r, const struct entry *e, int64_t deleted_ms,
 	      int64_t now_ms)
@@ -316,7 +319,8 @@ replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 	if (e->ready_ms == STAMP_NONE && !e->rebooted &&
 	    substitutes(machines_replaces(r->machines, e)) == NULL)
 		deleted_early(r, e, deleted_ms, now_ms);
-	else if (!gone) /* Once the claim is gone, the reason is unknown. */
+	/* Once the claim is gone, the reason for its deletion is unknown. */
+	else if (!gone)
 		deletions_put(&r->deletions, uid, nodepool, deleted_ms);
 }
 
@@ -359,8 +363,8 @@ created_before(const void *ctx, uint32_t a, uint32_t b)
 }
 
 /* A boot is remembered only for a claim that counted.  If a claim now turns out
- * to have been undecided when it was deleted, it never counted, so this forgets
- * its boot. */
+ * to have been undecided when it was deleted, it never counted, so
+ * judge_retries forgets its boot. */
 static void
 judge_retries(struct replacements *r, int64_t now_ms)
 {

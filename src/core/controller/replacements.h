@@ -17,10 +17,11 @@
  * claim counts as a scale-up (docs/rules.md#replacements).
  *
  * If a claim was made because of consolidation or drift, an Event of Karpenter
- * says so, which may come before or after the claim.  The reason in the Event
- * is then written on the claim.  The Event is believed only if another claim
- * was marked for disruption shortly before, because anybody who may create
- * Events could write one.  Until the Event comes, a claim may be undecided.
+ * says so.  The Event may come before or after the claim.  The reason in the
+ * Event is then written on the claim.  The Event is believed only if another
+ * claim was marked for disruption shortly before, because anybody who may
+ * create Events could write one.  Until the Event comes, a claim may be
+ * undecided.
  *
  * A claim for the pods of a machine that expired, was interrupted or was
  * deleted by hand looks like any other.  Such a claim is matched with the
@@ -77,14 +78,14 @@ bool replacements_track(struct replacements *r, uint32_t id,
 bool replacements_look_back(struct replacements *r, uint32_t id,
 			    int64_t disrupted_ms);
 /* Takes Karpenter's Event that the claim replaces another, for this reason.  If
- * the claim is in the table and the Event is believed, it returns the claim's
- * id, and the caller refreshes its machine.  Otherwise it returns NO_ID.  An
+ * the claim is in the table and the Event is believed, returns the claim's id,
+ * and the caller refreshes the claim's machine.  Otherwise returns NO_ID.  An
  * Event about a claim that is not in the table yet is remembered. */
 uint32_t replacements_said(struct replacements *r, const char *claim_uid,
 			   const char *reason);
-/* Call this when the entry is being deleted and again when it is gone.
- * deleted_ms is its deletionTimestamp, or STAMP_NONE.  Entries that are no
- * claims are ignored. */
+/* Call this when the entry's object is being deleted, and again when the object
+ * is gone.  deleted_ms is the object's deletionTimestamp, or STAMP_NONE.
+ * Entries that are no claims are ignored. */
 void replacements_deleted(struct replacements *r, uint32_t id,
 			  int64_t deleted_ms, bool gone, int64_t now_ms);
 

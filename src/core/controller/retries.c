@@ -125,8 +125,8 @@ retries_put(struct retries *t, const struct entry *claim, int64_t deleted_ms,
 	retry_refresh(t, r, now_ms);
 }
 
-/* Returns whether this boot can have a next try.  It cannot once it was
- * released by hand or its own deadline has passed.  A later claim is then a new
+/* Returns whether this boot can have a next try.  It cannot have one after it
+ * was released by hand or after its own deadline; a later claim is then a new
  * scale-up. */
 static bool
 goes_on(const struct retries *t, const struct retry *r, int64_t now_ms)

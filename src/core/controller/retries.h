@@ -15,11 +15,11 @@
  * Keeps the boots that failed (docs/rules.md#boots-that-are-tried-again).
  * Karpenter deletes a claim that does not become ready and makes another: the
  * same scale-up, tried again.  The machine goes on counting, so that its scope
- * is not released in between.  It does so until a claim that was created after
- * its deletion has come to count, but for a minute at most.  Its timer stands
- * in the timer table, under an id behind those of the machines.  Moments are
- * server time.  If there is no room, a boot is not remembered, and its machine
- * no longer counts.  Not thread-safe.
+ * is not released in between.  The machine counts until another claim, created
+ * after the deletion, has come to count, but for a minute at most.  Its timer
+ * stands in the timer table, under an id behind those of the machines.  Moments
+ * are server time.  If there is no room, a boot is not remembered, and its
+ * machine no longer counts.  Not thread-safe.
  */
 struct retry {
 	bool used;
@@ -53,7 +53,7 @@ void retries_take(struct retries *t, struct entry *claim, int64_t now_ms);
 /* Forgets this boot, and its machine no longer counts. */
 void retries_end(struct retries *t, struct retry *r);
 
-/* Call this when timers_due names an id for which retries_has is true. */
+/* Call this when timers_due returns an id for which retries_has is true. */
 void retries_due(struct retries *t, uint32_t id, int64_t now_ms);
 /* Call this when a NodePool's terms have changed.  It computes the deadlines
  * again. */

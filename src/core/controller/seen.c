@@ -15,8 +15,8 @@ controller_lead(struct controller *s, bool leads, struct now now)
 		if (machines_at(&s->machines, id)->used)
 			controller_drop(s, id, now);
 	replacements_forget(&s->replacements);
-	/* Discard the turns that these drops caused: no scope has become quiet,
-	 * because its machines were only forgotten. */
+	/* Discard the turns that these drops caused.  The scopes have not
+	 * become quiet; their machines were only forgotten. */
 	while (timers_turned(&s->timers, now) != NO_ID)
 		;
 	news_forget(&s->news);
@@ -238,7 +238,7 @@ controller_forget(struct controller *s, const struct object *o, struct now now)
 
 	now = controller_steady(s, now);
 	views_gone(&s->views, o->kind);
-	/* The line may be about an earlier Node of the same name. */
+	/* The watch line may be about an earlier Node of the same name. */
 	if (id == NO_ID || !machines_is(&s->machines, id, o))
 		return;
 	controller_drop(s, id, now);

@@ -255,9 +255,9 @@ max_of(const struct controller *s, const char *name, bool held)
 	return max_ms > 0 && !held ? max_ms : DURATION_MS_MAX;
 }
 
-/* Updates the scope's state to the present time.  For the time in which its
- * writer still led, debt and window change as the writer would have changed
- * them.  After that only the debt of a held scope grows. */
+/* Updates the scope's state to the present time.  For the time in which the
+ * writer of the state still led, debt and window change as that writer would
+ * have changed them.  After that only the debt of a held scope grows. */
 static void
 kept_settle(struct kept *k, const struct cap_rules *r, int64_t renewed_ms,
 	    struct now now)
@@ -286,9 +286,9 @@ restore_scope(struct controller *s, struct kept *k, int64_t renewed_ms,
 		       k->at_ms, now);
 }
 
-/* Takes over a state that was written with another `scope`.  Each NodePool
- * takes the state of the cluster.  The cluster takes the state of the NodePool
- * with the largest debt. */
+/* Takes over a state that was written with another `scope` in the
+ * configuration.  Each NodePool takes the state of the cluster.  The cluster
+ * takes the state of the NodePool with the largest debt. */
 static void
 restore_other(struct controller *s, struct kept *k, int64_t renewed_ms,
 	      struct now now)
@@ -299,7 +299,8 @@ restore_other(struct controller *s, struct kept *k, int64_t renewed_ms,
 	} else if (s->rules.scope == SCOPE_NODEPOOL) {
 		struct cap_rules r = s->rules.cap;
 
-		/* A NodePool's own cap may be higher, or there may be no other
+		/* A NodePool's own cap, which may not be known yet, may be
+		 * higher than the configuration's cap, or may be the only
 		 * cap. */
 		if (k->course == COURSE_HELD)
 			r.max_ms = DURATION_MS_MAX;

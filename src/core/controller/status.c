@@ -10,9 +10,9 @@
 /*
  * This file makes the reports for /status: on the whole controller, on one
  * scope, NodePool, ticket or machine, and on all machines one after another.
- * It only reads the controller.  A report looks at a bounded number of
- * machines, because the owner holds its lock meanwhile.  Totals over all
- * machines come from figures.c, which has counted them before.
+ * It only reads the controller.  A report reads a bounded number of machines,
+ * because the owner holds its lock during the report.  Totals over all machines
+ * come from figures.c, which has counted them before.
  */
 
 /* Returns a moment of boot time as server time, or STAMP_NONE if it is 0 or in

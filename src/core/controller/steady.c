@@ -58,7 +58,8 @@ controller_steady_forget(struct controller *s)
 
 /* Returns server time as the controller sees it.  The median of the Date
  * headers jitters by parts of a second, and a deadline that has passed must not
- * come back.  So the time never goes back by less than CLOCK_SHIFT_MS. */
+ * come back.  So the time goes back only if the API server's clock was set back
+ * by CLOCK_SHIFT_MS or more. */
 struct now
 controller_steady(struct controller *s, struct now now)
 {

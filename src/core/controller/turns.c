@@ -9,9 +9,9 @@
 
 /*
  * This file keeps the history for /status, and hands the history from one
- * leader to the next.  The journal is all that it remembers.  What it last
- * reported of a scope or a NodePool is the last turn of that scope or NodePool
- * in the journal, even if an earlier leader added that turn.  If a leader that
+ * leader to the next.  It remembers nothing outside the journal: its last
+ * report on a scope or a NodePool is the last turn of that scope or NodePool in
+ * the journal, even if an earlier leader added that turn.  If a leader that
  * wrote no text of the journal led in between (`carried` is false), only the
  * turns of this lead count.
  */
@@ -167,9 +167,9 @@ is_ticket(const struct controller *s, const struct turn *t)
 	       strncmp(t->reason, TICKET_WORDS, strlen(TICKET_WORDS)) == 0;
 }
 
-/* Returns whether the turn takes the place of one for the NodePool's
- * released-at: it is that one, or it ended the hold of a ticket, which had held
- * the NodePool in spite of the released-at. */
+/* Returns whether the history needs no other turn for the NodePool's
+ * released-at: *t is the turn of that released-at, or *t ended the hold of a
+ * ticket, which had held the NodePool in spite of the released-at. */
 static bool
 is_release_of(const struct controller *s, const struct turn *t,
 	      const struct nodepool *p)

@@ -21,8 +21,8 @@
  *           gone (unread_end)
  */
 struct unread {
-	/* By id: the number of the latest list that had begun when the claim
-	 * was last known to exist, or 0 if the claim is not unread. */
+	/* Indexed by id: the number of the latest list that had begun when the
+	 * claim was last known to exist, or 0 if the claim is not unread. */
 	uint32_t *at;
 	uint32_t n;	 /* number of unread claims */
 	uint32_t list;	 /* the number of the latest list, from 1 on */

@@ -96,18 +96,19 @@ struct pending {
 struct writes {
 	struct pace *pace;
 	struct notes *notes;
-	struct write *at; /* by id */
+	struct write *at; /* indexed by id */
 	/* There is room for all objects, but pages that were never used stay
 	 * untouched. */
 	struct pending *pending;
 	/* Places from `top` on were never used.  `free` is the first free
 	 * place, plus 1, or 0. */
 	uint32_t top, free;
-	/* By place in `pending`: when its object is decided again. */
+	/* Places in `pending`, by the time at which the object is decided
+	 * again. */
 	struct heap later;
 	uint64_t seq;
-	/* Number of actions in flight, including lists, and number of objects
-	 * with wants_hold. */
+	/* in_flight is the number of actions in flight, including lists.
+	 * wanting_hold is the number of objects with wants_hold. */
 	uint32_t in_flight, wanting_hold;
 	/* After a 429 or 503: nothing is written before this time. */
 	int64_t paused_boot_ms;
@@ -165,13 +166,13 @@ bool writes_due(struct writes *ws, int64_t boot_ms, uint32_t *id);
 /* Returns whether the API server has asked all writes to wait. */
 bool writes_paused(const struct writes *ws, int64_t boot_ms);
 /* Returns whether the class has to wait before it is written.  If it has to,
- * writes_due names the object when the wait is over. */
+ * writes_due returns the object when the wait is over. */
 bool writes_class_waits(struct writes *ws, uint32_t id, int64_t boot_ms);
 /* Call this when nothing has to be done for the object.  Earlier failures no
  * longer count. */
 void writes_content(struct writes *ws, uint32_t id);
 /* Records whether the object still has to be held.  controller_latency observes
- * hold_latency_seconds once no object has to be held any more. */
+ * hold_latency_seconds when no object is left that still has to be held. */
 void writes_want_hold(struct writes *ws, uint32_t id, bool wants);
 /* Call this when the machine is to be cleared, which ends its period. */
 void writes_period_ends(struct writes *ws, uint32_t id);
@@ -197,8 +198,8 @@ bool writes_awaits(const struct writes *ws, const struct action *a);
 bool writes_done(struct writes *ws, const struct action *a,
 		 const struct controller_outcome *o, const char *rv,
 		 int64_t boot_ms);
-/* Call this after writes_done if no line will show what was written: the object
- * is read before anything else is decided about it. */
+/* Call this after writes_done if no watch line will show what was written: the
+ * object is read before anything else is decided about it. */
 void writes_reread(struct writes *ws, uint32_t id);
 /* Call this instead of writes_done for ACT_READ_CLAIM.  `full` says whether the
  * table has no room for the claim, and has_peer whether the Node is matched

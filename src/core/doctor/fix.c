@@ -4,9 +4,9 @@
 
 #include "core/doctor/judge.h"
 
-/* By part: the kubectl command that builds the manifests, and the kubectl
- * command that applies them.  `auth reconcile` applies only roles and their
- * bindings. */
+/* Indexed by part: the kubectl command that builds the manifests, and the
+ * kubectl command that applies them.  `auth reconcile` applies only roles and
+ * their bindings. */
 static const struct {
 	const char *from; /* NULL for the installation's overlay */
 	const char *apply;

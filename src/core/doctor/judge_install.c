@@ -136,7 +136,7 @@ static const struct finding_kind
 	blind = {DOCTOR_HOLDER, FINDING_WARNING, "leader-blind",
 		 "While it cannot list or watch this, it releases nothing. "
 		 "Without tickets it does, and new tickets hold nothing."};
-/* A pair that nobody renews is reported this long before it expires. */
+/* A certificate that nobody renews is reported this long before it expires. */
 #define ENDS_MS (14 * INT64_C(86400000))
 
 static void

@@ -99,8 +99,8 @@ minor_of(const unsigned v[3])
 	return 1000 * v[0] + v[1];
 }
 
-/* Returns the newest tested version if *v has a later minor version, or else
- * NULL. */
+/* Returns the newest tested version if *v is of a later minor version than
+ * that, or else NULL. */
 static const unsigned *
 beyond(const struct version *v, bool kubernetes)
 {
@@ -161,9 +161,8 @@ judge_served_group(const struct karpenter_facts *k, struct findings *f)
 			CRDS);
 }
 
-/* Judges whether Karpenter runs.  If the provider runs Karpenter, there is
- * neither a Deployment nor a Lease, except for one that an earlier Karpenter
- * has left. */
+/* Judges whether Karpenter runs.  If the provider runs Karpenter, there is no
+ * Deployment, and no Lease except one that an earlier Karpenter has left. */
 static void
 judge_running(const struct karpenter_facts *k, struct findings *f)
 {

@@ -59,7 +59,7 @@ struct cleanup {
 	enum cleanup_verdict verdict;
 	enum kind listing;
 	struct cleanup_list list; /* the current list */
-	unsigned clean; /* number of lists in a row without any mark */
+	unsigned clean; /* number of lists in a row without any mark or class */
 	/* In CLEANUP_WAIT: the boot time at which the wait ends. */
 	int64_t not_before_ms;
 	/* In CLEANUP_WAIT: whether trying_again still has to be reported. */

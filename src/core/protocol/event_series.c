@@ -13,11 +13,11 @@
  *
  * A new Event becomes an entry, which is written at once.  If the Event occurs
  * again, the entry only counts, and a patch writes the count from time to time
- * and at the end of the series.  If there is no free entry, the oldest one that
- * is not waiting to be written is dropped, or else the oldest one.  The Event
- * that is being written is a copy (`sent`), so the entry may count further
- * Events during the write.  The caller is daemon/event_recorder, under its
- * lock.
+ * and at the end of the series.  If there is no free entry, the oldest entry
+ * that is not waiting to be written is dropped, or else the oldest entry.  The
+ * Event that is being written is a copy (`sent`), so the entry may count
+ * further Events during the write.  The caller is daemon/event_recorder, under
+ * its lock.
  */
 
 #define COUNT_MAX 2147483647u /* series.count is an int32 */
@@ -367,7 +367,7 @@ entry_again(struct event_series *s, struct event_series_entry *e,
 }
 
 /* Returns EVENT_SERIES_RETRY_MS and up to a quarter of it as jitter, as
- * client-go does, or what the server asks for if that is longer. */
+ * client-go does, or the server's Retry-After if that is longer. */
 static int64_t
 retry_wait(struct event_series *s, int64_t retry_after_ms)
 {

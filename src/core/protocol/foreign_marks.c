@@ -41,9 +41,9 @@ is_foreign(const struct foreign_marks *f, const struct object *o,
 	if (o->mark == MARK_TIME)
 		return o->mark_ms >= since(f, o) && o->mark_ms > f->newest_ms &&
 		       o->mark_ms <= server_ms + AHEAD_MS;
-	/* A mark without a time, such as a policy writes, counts as made when
-	 * its object was created.  On a registered Node, such a mark may be a
-	 * copy of the claim's. */
+	/* A mark without a time, such as one that a policy writes, counts as
+	 * made when its object was created.  On a registered Node, such a mark
+	 * may be a copy of the claim's. */
 	return o->mark == MARK_ODD &&
 	       o->created_ms > f->start_ms + f->slack_ms &&
 	       !(o->kind == KIND_NODE && o->registered);

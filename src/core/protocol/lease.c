@@ -10,8 +10,9 @@
  * An attempt is a chain of calls without a pause between them.  `plan` is the
  * next call of the chain, `busy` is the call under way, and not_before_ms says
  * when the next attempt begins.  A follower reads the Lease, and acquires it if
- * nobody holds it.  A leader writes at once.  It reads first only if what it
- * knows of the Lease may be out of date (`fresh` is false).
+ * nobody holds it.  A leader writes at once.  The leader reads first only if
+ * its copy of the Lease (`seen`) may be out of date, that is, if `fresh` is
+ * false.
  *
  * The role changes in three places: wrote() makes a leader, lose() ends the
  * lead, and lease_stop() ends everything.  Without leader election the role is

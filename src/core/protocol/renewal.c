@@ -6,14 +6,14 @@
 
 /*
  * Each view of the cluster is judged anew.  The first of CA, caBundle and
- * serving pair that has a fault is written.  Each write is followed by another
- * read, so a write always carries the latest versions.
+ * serving pair that has a fault is written.  After each write everything is
+ * read again, so each write is based on the latest resourceVersions.
  *
  * Two things are remembered from view to view.  trusted_ms says since when the
  * CA has been in caBundle, because a pair may be written only when all API
  * servers have had time to trust its CA.  wrote_ms says when each kind of write
- * was last done, so that we do not race with somebody who undoes it.  The one
- * caller is the thread of daemon/cert_renewer.
+ * was last done, so that we do not race with somebody who undoes our writes.
+ * The one caller is the thread of daemon/cert_renewer.
  */
 
 #define NEVER (INT64_MIN / 2)
@@ -144,10 +144,10 @@ oldest(const struct renewal_view *v, const bool *keep)
 	return at;
 }
 
-/* Returns whether no certificate of an earlier CA is served any more.  A CA
- * that a person put into the Secret may have existed long before.  Therefore it
- * also matters how long the CA has been seen in caBundle, and how old its
- * serving certificate is. */
+/* Returns whether no certificate of an earlier CA is served any more.  A person
+ * may have put an old CA into the Secret only now.  Therefore it also matters
+ * how long the CA has been seen in caBundle, and how old its serving
+ * certificate is. */
 static bool
 alone(const struct renewal *r, struct now now)
 {

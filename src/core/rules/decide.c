@@ -26,22 +26,22 @@ is_marked(const struct half *h)
 	       (h->tenure == TENURE_OURS || h->tenure == TENURE_YIELDED);
 }
 
-/* One half (`mine`) has hold and mark, and the other half may have the same
- * hold without our mark.  Returns whether the hold on `mine` then belongs to a
- * person, too.  Karpenter copies the claim's annotations to the Node at
- * registration.  A hold from the NodePool's template therefore ends up beside
- * our mark on the Node.  Before the registration, the copy would also put our
- * mark back on a Node from which a person has removed it to keep the hold.  So
- * the mark has to be removed from the claim as well. */
+/* `mine` is a half with hold and mark.  Returns whether that hold belongs to a
+ * person, because the other half has the same hold without our mark.  Karpenter
+ * copies the claim's annotations to the Node at registration.  A hold from the
+ * NodePool's template therefore ends up beside our mark on the Node.  Before
+ * the registration, the copy would also put our mark back on a Node from which
+ * a person has removed it to keep the hold.  So the mark has to be removed from
+ * the claim as well. */
 static bool
 taken_over(enum kind on, const struct half *mine, const struct half *other)
 {
 	enum hold theirs = other->hold;
 	bool ours = is_marked(other);
 
-	/* We know whether the other half has today's hold or the default one.
+	/* We know whether the other half has today's hold or the default hold.
 	 * We do not know whether it has any other previous hold.  A mark that
-	 * stands for today's hold says nothing about a previous one. */
+	 * stands for today's hold says nothing about a previous hold. */
 	if (mine->previous) {
 		theirs = mine->previous_default ? other->default_hold
 						: HOLD_ABSENT;

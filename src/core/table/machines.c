@@ -238,9 +238,10 @@ unlink_peer(struct machines *m, uint32_t id, struct touched *t)
 }
 
 /* Returns whether the claim keeps its present peer and does not get this Node.
- * A Node whose ownerReference has the claim's uid takes precedence over one
- * that only the claim's status.nodeName points to.  Of two Nodes that are equal
- * in this, the registered one stays, or else the one that came first. */
+ * A Node whose ownerReference has the claim's uid takes precedence over a Node
+ * that only the claim's status.nodeName points to.  If this does not decide, a
+ * registered Node takes precedence over one that is not registered.  If that
+ * does not decide either, the present peer stays. */
 static bool
 keeps_peer(const struct machines *m, uint32_t claim, uint32_t node)
 {

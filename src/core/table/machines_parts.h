@@ -8,7 +8,8 @@
  * calls machines_keys.c, and both call machines_texts.c, but never the other
  * way round.  No other file includes this header. */
 
-/* machines_texts.c.  Returns whether the Node names its claim. */
+/* machines_texts.c.  Returns whether the entry is a Node whose ownerReference
+ * names a claim. */
 bool machines_entry_has_owner(const struct entry *e);
 
 /* machines_keys.c keeps the indexes.  Remove an entry from them before its

@@ -67,8 +67,8 @@ nodepools_find(const struct nodepools *p, const char *name)
 
 /* Returns the next moment after `ms` at which time alone changes the terms, or
  * STAMP_NONE.  ticket_next_ms may be before `ms`, because it shifts with the
- * clock.  It still counts: the controller sets it again after the moment was
- * handled, so it has not been handled yet. */
+ * clock.  It counts even then: the controller replaces it as soon as its moment
+ * was handled, so its moment was not handled yet. */
 static int64_t
 next_ms(const struct nodepool *nodepool, int64_t ms)
 {

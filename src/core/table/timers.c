@@ -28,8 +28,8 @@ int
 timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
 	    uint32_t extra)
 {
-	/* The owner gives us zeroed memory.  Clearing it here would touch all
-	 * of it. */
+	/* The owner gives us zeroed memory.  Clearing the memory here would
+	 * touch all its pages. */
 	ts->kind = rules->scope;
 	ts->cap = rules->cap;
 	ts->min_scale_up = rules->min_scale_up;

@@ -286,8 +286,8 @@ timers_scopes_due(struct timers *ts, int64_t boot_ms)
 		heap_remove(&ts->caps, scope); /* cap_changed adds it again. */
 		mark_dirty(ts, scope);
 	}
-	/* Scopes that turn at the same moment turn in the order of their
-	 * places. */
+	/* Scopes that turn at the same moment turn in a fixed order:
+	 * timers_scopes_turned begins with the highest place. */
 	sort_ids(ts->dirty + before, ts->dirty_n - before, timers_id_before,
 		 NULL);
 }
