@@ -46,10 +46,10 @@ struct disruption_event {
  * that may write Events in `default` can forge one.
  *
  * A selector has no "or", so selecting the reasons of both Events would take
- * two watches, and the API server would do this work twice.  We use one watch
- * of all Events on NodeClaims, without the reasons that repeat often.  The API
- * server sends no bookmarks on this watch, because bookmarks come from the
- * watch cache.
+ * two watches, and the API server would read and decode the Events twice.  We
+ * use one watch of all Events on NodeClaims, without the reasons that repeat
+ * often.  The API server sends no bookmarks on this watch, because bookmarks
+ * come from the watch cache.
  */
 #define DISRUPTION_EVENTS_PATH "/api/v1/namespaces/default/events"
 #define DISRUPTION_EVENTS_SELECTOR                                             \

@@ -27,8 +27,8 @@ void patch_hold(struct buf *b, const struct hold_key *hold, const char *rv,
 		int64_t mark_ms);
 
 /* Writes a merge patch that sets CLASS_KEY to `replaces` and CLASS_UID_KEY to
- * the uid of the NodeClaim itself.  It contains the resourceVersion rv, as that
- * of patch_hold does. */
+ * the uid of the NodeClaim itself.  Like the patch of patch_hold, it contains
+ * the resourceVersion rv. */
 void patch_classify(struct buf *b, const char *replaces, const char *uid,
 		    const char *rv);
 

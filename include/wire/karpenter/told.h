@@ -47,12 +47,12 @@ struct told {
 /* Returns -1 if there is no memory. */
 int told_init(struct told *t, uint32_t max);
 void told_done(struct told *t);
-void told_begin(struct told *t); /* call it first, and when a list begins */
+void told_begin(struct told *t); /* call this first, and when a list begins */
 /* Returns whether the fact is of the kind that Events tell: a decision, or who
  * created a claim. */
 bool told_of_event(const struct fact *f);
-/* Returns the name of the claim that the fact is about; for a decision, that of
- * its first machine. */
+/* Returns the name of the claim that the fact is about; for a decision, the
+ * name of its first machine's claim. */
 const char *told_name(const struct fact *f);
 /* Returns the claim's place, or NO_ID.  The claim may be gone already. */
 uint32_t told_find(const struct told *t, const char *name);
@@ -60,9 +60,9 @@ uint32_t told_find(const struct told *t, const char *name);
 bool told_full(const struct told *t);
 /* Returns whether the fact is news, and notes that it is told.  A fact of the
  * kind that Events tell (told_of_event) is news only if the claim is known.
- * Any other fact about a claim that is gone is news only if it is the later
- * creation of another claim of that name.  Without room for the claim no fact
- * about it is news. */
+ * Any other fact about a claim that is gone is news only if the fact is that
+ * another claim of this name was created later.  Without room for the claim no
+ * fact about it is news. */
 bool told_news(struct told *t, const struct fact *f);
 /* Finds the next claim from *i on that the latest list has not shown and that
  * is not noted as gone yet.  Call it after a complete list.  Returns false at

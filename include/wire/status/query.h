@@ -30,9 +30,9 @@ int query_read(const char *query, struct query_param *params, size_t n,
 	       struct err *e);
 
 /* Returns the format that the Accept field asks for (RFC 9110 §12.5.1): the one
- * with the highest weight.  Of formats with the same weight it is the one that
- * the field names most exactly.  Returns text if the field names none of the
- * three formats, or if accept is NULL. */
+ * with the highest weight.  Of several formats with the same weight, the format
+ * that the field names most exactly is returned.  Returns text if the field
+ * names none of the three formats, or if accept is NULL. */
 enum status_format query_accept(const char *accept);
 /* Sets *f to the format of this name: "text", "json" or "html".  Returns -1,
  * with a sentence in *e, for any other name. */

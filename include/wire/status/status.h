@@ -26,7 +26,7 @@ const char *status_type(enum status_format f);
 extern const char status_policy[];
 #define STATUS_REFRESH "15" /* seconds; the value of the HTTP field Refresh */
 
-/* Who leads. */
+/* Which replica leads. */
 struct status_lead {
 	/* Whether leader election is enabled.  If not, each replica leads. */
 	bool electing;
@@ -57,7 +57,7 @@ struct status_admissions {
 
 /* Settings of the page; the other formats ignore them. */
 struct status_view {
-	int64_t last_ms; /* length of the timeline, at most JOURNAL_MS */
+	int64_t last_ms; /* time that the timeline shows, at most JOURNAL_MS */
 	bool still;	 /* Whether the page does not reload itself. */
 };
 
@@ -106,9 +106,9 @@ void status_write_machine(struct buf *b, enum status_format f,
 			  const struct machine_status *m,
 			  const struct scope_status *scope);
 
-/* The machines of a list.  `next` calls controller_machine_next until that has
- * found a machine or the end.  It sets *scope to the machine's scope, or to an
- * empty one if there is none. */
+/* The machines of a list.  `next` calls controller_machine_next until a machine
+ * or the end is found.  It sets *scope to the machine's scope, or to an empty
+ * scope if the machine has none. */
 struct status_machines {
 	void *ctx;
 	bool (*next)(void *ctx, enum machine_rank rank, uint32_t *i,

@@ -18,12 +18,13 @@
  * runtime has cut the line, and up to WRAPPERS objects of log shippers.
  *
  * Lines come from files, so everything is bounded and nothing is trusted.
- * `root` is the tree of the latest line, and its fact points into it.  A line
- * that tells several facts has them as copies in `batch`.
+ * `root` is the tree of the latest line.  The fact of this line points into the
+ * tree.  A line that tells several facts has them as copies in `batch`.
  */
 
 struct line {
-	struct json *root; /* the latest line; its fact points into it */
+	/* tree of the latest line; the line's fact points into it */
+	struct json *root;
 	struct pieces pieces;
 	struct batch batch;  /* the facts of a line that tells several */
 	struct audit *audit; /* NULL if no line was of an audit log */

@@ -110,7 +110,8 @@ prices_at(const struct prices *p, const char *pool, int64_t at_ms)
 	double nodes = level_at(&p->nodes, pool, at_ms);
 
 	/* Karpenter does not know all Nodes yet when it has just started.  If
-	 * it has miscounted, the cost that it reports may even be negative. */
+	 * Karpenter has miscounted, the cost that it reports may even be
+	 * negative. */
 	if (cost <= 0 || nodes < 1 || cost / nodes > DOLLARS_TOP)
 		return -1;
 	return (int64_t)(cost / nodes * DOLLAR + .5);
