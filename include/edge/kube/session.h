@@ -22,7 +22,7 @@ struct session_setup {
 	struct output *out; /* the command's output, or NULL if none */
 	/* Boot time at which the session ends; INT64_MAX: never. */
 	int64_t until_ms;
-	unsigned calls; /* how many calls may be in flight */
+	unsigned calls; /* maximum number of calls in flight */
 
 	/* Other work of the thread while it waits, or NULL.  `turn` does the
 	 * work that is due, and returns in how many milliseconds the next work

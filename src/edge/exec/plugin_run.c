@@ -79,8 +79,8 @@ make_env(const struct exec *x, char *info)
 }
 
 /* Builds "KUBERNETES_EXEC_INFO={…}".  If the plugin wants the cluster's data
- * (cluster_info) and the kubeconfig names a CA file, the text contains what is
- * in the file. */
+ * (cluster_info) and the kubeconfig names a CA file, the text contains the
+ * contents of this file. */
 static char *
 make_info(const struct kubeconfig *a, struct err *e)
 {

@@ -24,7 +24,7 @@ struct budget {
 	/* Maximum number of big bodies that are handled at once. */
 	unsigned big_max;
 	_Atomic size_t held;	 /* Bytes that are taken now. */
-	_Atomic size_t big_held; /* Bytes of `held` that big bodies take. */
+	_Atomic size_t big_held; /* How many bytes of `held` big bodies take. */
 	/* Number of big bodies that are being handled. */
 	_Atomic unsigned big;
 };

@@ -75,9 +75,9 @@ struct conns {
 	int tick_ms;
 	_Atomic unsigned max;
 	/* Number of connections that are shut down and not yet dropped.  The
-	 * lock protects it and shut_bodies. */
+	 * lock protects `shut` and shut_bodies. */
 	unsigned shut;
-	unsigned shut_bodies; /* Number of these that had an arriving body. */
+	unsigned shut_bodies; /* How many of them had an arriving body. */
 	/* The largest number of connections that were open at once since memory
 	 * was last returned to the kernel. */
 	unsigned most;
