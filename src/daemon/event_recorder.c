@@ -15,11 +15,11 @@
 #include "wire/api/patch.h"
 
 /*
- * This worker has a connection of its own, so that Events and other calls never
- * wait for each other.  It asks core/protocol/event_series what to write,
- * writes it and reports the outcome.  Its leaf lock is held only across calls
- * of core/protocol/event_series.  A thread that records an Event therefore
- * never waits for the API server.
+ * This worker has a connection of its own, so that the writes of Events and the
+ * calls of other workers never wait for each other.  It asks
+ * core/protocol/event_series what to write, writes it and reports the outcome.
+ * Its leaf lock is held only across calls of core/protocol/event_series.  A
+ * thread that records an Event therefore never waits for the API server.
  */
 
 struct event_recorder {

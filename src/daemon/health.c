@@ -51,7 +51,7 @@ check_main(struct health *h, const char *name)
 	       h->timing->heart_ms;
 }
 
-/* Returns whether all workers of this name are well.  Several watchers have one
+/* Returns whether all workers of this name are well.  All watchers share one
  * name.  The check of the elector is this function itself and not check_worker,
  * because the elector still has to give up the Lease while the process is
  * stopping. */

@@ -144,8 +144,9 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 		put_until(b, n, moment);
 		return EVENT_HOLD_STARTED;
 	case NOTE_SCOPE_MOVED:
-		/* Not "is held longer": the end may be the same as before, but
-		 * be certain now. */
+		/* The text does not say "is held longer", because the end of
+		 * the hold may be the same as before, and only be certain
+		 * now. */
 		buf_puts(b, " is still busy");
 		put_machine(b, ", most recently because of machine ",
 			    n->as.held.machine);

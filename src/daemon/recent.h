@@ -10,11 +10,11 @@
 
 /*
  * Counts the admission reviews of the last minute.  Main copies the counters
- * every RECENT_MS, and recent_read compares them with the copy of a minute ago.
- * Main alone calls recent_init and recent_look; any thread may call
- * recent_read.  No lock is needed: a copy is overwritten only when it is at
- * least 80 s old, and recent_read uses the youngest copy that is at least a
- * minute old.
+ * every RECENT_MS, and recent_read subtracts the copy of a minute ago from the
+ * present counters.  Main alone calls recent_init and recent_look; any thread
+ * may call recent_read.  No lock is needed: a copy is overwritten only when it
+ * is at least 80 s old, and recent_read uses the youngest copy that is at least
+ * a minute old.
  */
 #define RECENT_LOOKS 16 /* number of copies that are kept */
 #define RECENT_MS 5000

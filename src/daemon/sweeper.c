@@ -9,10 +9,10 @@
 #include "notes.h"
 
 /*
- * This worker has several keep-alive connections, the lanes.  It takes actions
- * while a job is free.  It sleeps in kube_lanes_wait until a reply, a wake-up
- * or the next deadline, and it reports each outcome to core/controller.  It
- * makes no decisions.
+ * This worker has several keep-alive connections, the lanes.  It asks
+ * core/controller for actions while a job is free.  It sleeps in
+ * kube_lanes_wait until a reply, a wake-up or the next deadline, and it reports
+ * each outcome to core/controller.  It makes no decisions.
  */
 
 struct sweeper {
@@ -22,8 +22,8 @@ struct sweeper {
 	struct watcher *const *watchers;
 	struct event_recorder *recorder;
 	unsigned concurrency, in_flight;
-	/* `concurrency` of them; the tag of a request is the index of its
-	 * job */
+	/* An array of `concurrency` jobs.  The tag of a request is the index of
+	 * its job. */
 	struct job *jobs;
 };
 

@@ -21,7 +21,7 @@ struct sweeper_setup {
 	struct watcher *const *watchers; /* VIEW_COUNT, one for each kind */
 	struct event_recorder *recorder;
 	const struct timing *timing;
-	unsigned concurrency; /* calls in flight */
+	unsigned concurrency; /* maximum number of calls in flight */
 };
 
 /* Main calls this.  It returns NULL on failure, and *e says why.  After
