@@ -35,8 +35,8 @@ struct doctor {
 	struct findings *f;
 	int64_t begin_ms; /* boot time at which the command began */
 	struct doctor_place place;
-	/* The configuration from the command line, until look_leader has read
-	 * that of the leader. */
+	/* The configuration from the command line, which look_leader replaces
+	 * by the leader's. */
 	struct config config;
 	/* Beginning of the key identifier of the CA that signed the leader's
 	 * serving certificate, or 0 if it is not known. */
@@ -78,7 +78,7 @@ struct doctor {
 	bool budget;	    /* Whether there is a PodDisruptionBudget. */
 
 	/* Number of items of the current list that could not be decoded, and
-	 * why the first of them could not. */
+	 * why the first of them could not be decoded. */
 	unsigned unread;
 	struct err unread_why;
 	enum kind listing;

@@ -27,7 +27,8 @@
  *	  |  +-----------+- 409 -------+   replaced
  *	  v
  *	TAKEN: somebody else has a ticket of this name that is in force
- *	LEFT: it was to be deleted, but somebody else has written it since
+ *	LEFT: the Lease was to be deleted, but somebody else has written it
+ *	since
  *
  * Every write carries the resourceVersion that was read.  A Lease of this name
  * is ours if it names our holder.  The keeper also takes over a Lease that is
@@ -79,8 +80,8 @@ struct keeper {
 	bool calling;
 	char uid[UID_BYTES], rv[RV_BYTES];
 	bool mine; /* this run has written the object with this uid */
-	/* Boot time until which another run may renew the ticket, too: its last
-	 * renewal that was read ends then. */
+	/* Boot time until which another run may renew the ticket, too: the hold
+	 * that its last known renewal began ends at that time. */
 	int64_t shared_ms;
 	/* A ring of the renewTimes that the last writes sent, even if these
 	 * writes have failed. */
@@ -95,9 +96,9 @@ struct keeper {
 	int64_t until_ms;
 	unsigned failures, conflicts;
 	int64_t retry_ms; /* boot time of the next try after a failure */
-	struct err why;	  /* of the last failure */
-	/* The last failure was a refusal, which another try will hardly
-	 * change. */
+	struct err why;	  /* why the last call failed */
+	/* Whether the last failure was a refusal, which will hardly change at
+	 * another try. */
 	bool refused;
 	/* The caller sets this when it will not call keeper_wait any more.
 	 * From then on refusals are printed on stderr.  Before, keeper_wait

@@ -18,7 +18,7 @@ struct leader_question {
 
 /* What the leader reports about the ticket. */
 struct leader_answer {
-	int64_t until_ms; /* server_ms */
+	int64_t until_ms; /* when the hold of the ticket ends (server_ms) */
 	uint64_t nodepools;
 	/* Which parts of the ticket do not count, and why, or "". */
 	char problem[160];

@@ -35,8 +35,8 @@ book_done(struct book *b)
 	told_done(&b->told);
 }
 
-/* Adds the fact and takes ownership of it.  Fails if f is NULL, because the
- * caller then had no memory for a copy. */
+/* Adds the fact and takes ownership of it.  Fails if f is NULL, which means
+ * that the caller had no memory for a copy. */
 static int
 keep(struct book *b, struct fact *f, struct err *e)
 {

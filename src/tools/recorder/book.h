@@ -29,8 +29,8 @@ struct book {
 int book_init(struct book *b);
 void book_done(struct book *b);
 
-/* The functions below return -1 if there is no memory.  If there is no room for
- * another NodeClaim, it is left out and `full` is set. */
+/* The functions below return -1 if there is no memory.  A NodeClaim for which
+ * there is no room is left out, and `full` is set. */
 int book_take(struct book *b, const struct fact *f, struct err *e);
 /* Call this when a NodeClaim is gone.  `claim` is its name. */
 int book_gone(struct book *b, const char *claim, int64_t now_ms, struct err *e);

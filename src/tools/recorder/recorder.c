@@ -43,11 +43,11 @@ struct side {
 	pthread_t thread;
 	/* Whether the thread was started.  Only main uses this. */
 	bool running;
-	/* Only the thread uses these four.  troubled: the trouble of the watch
-	 * was printed.  left_out: it was printed that an object was left out.
-	 * partial: an object of the current list was left out.  relist_ms:
-	 * earliest boot time at which a line that is left out causes a new
-	 * list. */
+	/* Only the thread uses these four members.  troubled: the trouble of
+	 * the watch was printed.  left_out: it was printed that an object was
+	 * left out.  partial: an object of the current list was left out.
+	 * relist_ms: earliest boot time at which a line that is left out causes
+	 * a new list. */
 	bool troubled, left_out, partial;
 	int64_t relist_ms;
 	/* Under the lock: whether the first list is complete, and whether the
@@ -410,7 +410,7 @@ look(struct recorder *r, struct err *e)
 		  clock_boot_ms() >= r->book.since_ms + RECORD_PATIENCE_MS))
 		(void)book_print(&r->book, &r->out, INT64_MAX, e);
 	(void)pthread_mutex_unlock(&r->lock);
-	/* The caller will find the signal itself. */
+	/* The caller checks for signals itself. */
 	if (e->code == ERR_CANCELLED)
 		*e = (struct err){0};
 	return listed;

@@ -5,8 +5,9 @@
 
 #define DOLLAR 1000000.0
 
-/* FAILS: exceeds the limit of regret.  FITS: keeps it, but not the limit of
- * price.  FITS_AND_IS_CHEAP: keeps both. */
+/* How a setting keeps the limits.  FAILS: it exceeds the limit of regret.
+ * FITS: it keeps the limit of regret, but not the limit of price.
+ * FITS_AND_IS_CHEAP: it keeps both. */
 enum rank { FAILS, FITS, FITS_AND_IS_CHEAP };
 
 struct candidate {

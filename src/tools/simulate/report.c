@@ -396,8 +396,9 @@ time_text(int64_t ms, char out[STAMP_US_BYTES])
 	return out;
 }
 
-/* Prints everything except the last byte, which stays in the buffer.  It
- * decides whether the next member needs a comma. */
+/* Prints everything except the last byte.  The last byte stays in the buffer,
+ * because json_printf needs it to decide whether the next member gets a
+ * comma. */
 static void
 flush(struct buf *b)
 {

@@ -163,8 +163,8 @@ come_to(struct source *s, int64_t at_ms)
 }
 
 /* Returns whether the time that was put aside is accepted even if no later line
- * confirms it.  It is if it comes at most SIMULATE_GAP_MS after the latest time
- * that was accepted, because a log may be quiet for that long. */
+ * confirms it.  The time is accepted if it is at most SIMULATE_GAP_MS after the
+ * latest accepted time, because a log may be quiet for that long. */
 static bool
 is_near(const struct source *s)
 {
@@ -400,8 +400,8 @@ begins_list(struct source *s, const char *bytes, size_t n)
 	       (n == 1 || (n == 2 && bytes[1] == '\r'));
 }
 
-/* Takes the next bytes of a list of objects.  If they are damaged, the source
- * ends with a warning.  Returns -1 if the command cannot go on. */
+/* Takes the next bytes of a list of objects.  If the bytes are damaged, the
+ * source ends with a warning.  Returns -1 if the command cannot go on. */
 static int
 take_piece(struct source *s, const char *bytes, size_t n, struct err *e)
 {
@@ -522,8 +522,8 @@ begin_matrix(struct source *s, struct err *e)
 		       : 0;
 }
 
-/* Takes the warnings that came with an answer of Prometheus: n, of which `text`
- * is the first. */
+/* Takes the n warnings that came with an answer of Prometheus.  `text` is the
+ * first of them. */
 static void
 take_warnings(struct source *s, uint64_t n, const char *text)
 {

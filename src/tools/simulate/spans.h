@@ -15,7 +15,8 @@
 struct span {
 	/* Decisions for which the log shows whether there was regret. */
 	uint64_t decisions;
-	/* Decisions for which the log ends too early to show it. */
+	/* Decisions for which the log ends too early to show whether there was
+	 * regret. */
 	uint64_t early;
 	/* Regret: those of `decisions` that a scale-up followed. */
 	uint64_t regret;

@@ -152,7 +152,8 @@ look_for_lease(struct uninstall *u, const char *given, struct err *e)
 }
 
 /* Finds the holder's namespace.  The namespace of a kubeconfig is not used: if
- * it is not the holder's, a Lease there would stop no holder. */
+ * the holder runs in another namespace, taking a Lease there would not stop
+ * it. */
 static int
 find_namespace(struct uninstall *u, struct err *e)
 {
