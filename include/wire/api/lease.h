@@ -27,7 +27,7 @@
  * get, create and patch on leases.
  */
 #define LEASE_PATH "/apis/coordination.k8s.io/v1/namespaces/%s/leases"
-#define LEASE_ITEM_PATH LEASE_PATH "/%s" /* namespace, name */
+#define LEASE_ITEM_PATH LEASE_PATH "/%s" /* arguments: namespace, name */
 #define LEASE_CREATE_TYPE "application/json"
 #define LEASE_UPDATE_TYPE PATCH_MERGE_TYPE
 #define LEASE_STATE_KEY OWN_PREFIX "state"

@@ -19,7 +19,7 @@
  *		which keeps everything else in the Secret
  */
 #define SECRET_PATH "/api/v1/namespaces/%s/secrets"
-#define SECRET_ITEM_PATH SECRET_PATH "/%s" /* namespace, name */
+#define SECRET_ITEM_PATH SECRET_PATH "/%s" /* arguments: namespace, name */
 #define SECRET_BODY_BYTES (3 * SECRET_PEM_MAX + 4 * NAME_BYTES)
 
 struct secret {

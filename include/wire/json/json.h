@@ -28,11 +28,13 @@ struct json_bounds {
 	unsigned depth_max;  /* maximum nesting of arrays and objects */
 	unsigned values_max; /* maximum number of values; keys do not count */
 	bool nul_ok;	     /* whether \u0000 is allowed; it ends its string */
-	unsigned kept_values_max; /* maximum number that json_pick keeps */
+	/* Maximum number of values that json_pick keeps. */
+	unsigned kept_values_max;
 	/* Maximum number of bytes of text that json_pick keeps. */
 	size_t kept_bytes_max;
 };
-extern const struct json_bounds json_bounds_default; /* those of limits.h */
+/* the bounds of limits.h */
+extern const struct json_bounds json_bounds_default;
 /* For objects that the API server stores.  Any annotation or message may
  * contain \u0000, and we have to read such objects, too. */
 extern const struct json_bounds json_bounds_stored;
@@ -77,7 +79,7 @@ const struct json *json_first(const struct json *array_or_object);
 const struct json *json_next(const struct json *value);
 /* Returns the key of a member of an object, or NULL for any other value. */
 const char *json_key(const struct json *member);
-const char *json_string(const struct json *v); /* NULL unless a string */
+const char *json_string(const struct json *v); /* NULL if v is no string */
 /* Returns whether the member `key` is the string `text`. */
 bool json_says(const struct json *object, const char *key, const char *text);
 bool json_is_object(const struct json *v);

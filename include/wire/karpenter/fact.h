@@ -56,7 +56,7 @@ struct fact_node {
 };
 
 struct fact {
-	int64_t at_ms; /* since 1970, UTC */
+	int64_t at_ms; /* ms since 1970, UTC */
 	enum fact_kind kind;
 	enum fact_maker maker;
 	const char *claim, *node, *pool;

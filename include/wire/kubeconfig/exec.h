@@ -25,7 +25,7 @@ struct exec {			 /* strings are owned (malloc) */
 	 * folder, and any other name is looked up in $PATH. */
 	char *command;
 	char *args[EXEC_ARGS_MAX + 1]; /* without the command; ends with NULL */
-	char *env[EXEC_ENV_MAX + 1];   /* "NAME=VALUE", NULL at the end */
+	char *env[EXEC_ENV_MAX + 1];   /* "NAME=VALUE" each; ends with NULL */
 	char *install_hint;	       /* on one line, or NULL if none */
 	/* "FILE:LINE:COL: user NAME", for messages.  NULL if the struct was not
 	 * read from a file. */

@@ -23,9 +23,10 @@ struct query_param {
 
 /* Reads a query such as "a=1&b=2", without its '?', into the n parameters.  %XX
  * is decoded, and '+' stands for itself.  The parameter `timeout`, which
- * kubectl may add, is ignored.  Returns -1 with a sentence that says what was
- * expected if the query has an unknown parameter, has a parameter twice, or has
- * one without a value, or if a value is too long or has a bad %XX. */
+ * kubectl may add, is ignored.  Returns -1, with a sentence in *e that says
+ * what was expected, if the query has an unknown parameter, a parameter twice
+ * or a parameter without a value.  It does the same if a value is too long or
+ * has a bad %XX. */
 int query_read(const char *query, struct query_param *params, size_t n,
 	       struct err *e);
 

@@ -30,7 +30,7 @@ extern const char status_policy[];
 struct status_lead {
 	/* Whether leader election is enabled.  If not, each replica leads. */
 	bool electing;
-	bool here; /* this replica leads */
+	bool here; /* whether this replica leads */
 	/* Nobody leads: the Lease still names the earlier container of this
 	 * pod. */
 	bool restarted;
@@ -77,7 +77,7 @@ struct status_head {
 	uint64_t cert_authority;
 	struct status_admissions admissions;
 	const struct rules *rules;
-	struct status_report report; /* only if lead.here */
+	struct status_report report; /* set only if lead.here */
 	int64_t known_ms; /* the time from which on the history is complete */
 	struct status_view view;
 };

@@ -31,8 +31,8 @@ enum config_type {
 #define CONFIG_UNSTORED SIZE_MAX
 
 struct config_key {
-	const char *path; /* "webhook.certFile" */
-	const char *flag; /* "webhook-cert-file", or NULL if none */
+	const char *path; /* such as "webhook.certFile" */
+	const char *flag; /* such as "webhook-cert-file", or NULL */
 	enum config_type type;
 	/* Offset and size of the field in struct config.  If the value is not
 	 * stored, offset is CONFIG_UNSTORED, and bytes is 0. */

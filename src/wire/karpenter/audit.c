@@ -83,9 +83,9 @@ give_news(void *ctx, const struct fact *f, struct err *e)
 	return 0;
 }
 
-/* Tells that the Node is gone or, if `kind` is FACT_GONE, that the NodeClaim is
- * gone.  No more facts will come about a claim that is gone, so the claim is
- * forgotten. */
+/* Adds the fact that the Node is gone or, if `kind` is FACT_GONE, the fact that
+ * the NodeClaim is gone.  No more facts will come about a claim that is gone,
+ * so the claim is forgotten. */
 static void
 give_gone(struct audit *a, const struct fact *like, enum fact_kind kind)
 {

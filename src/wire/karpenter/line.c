@@ -19,14 +19,14 @@
  *
  * Lines come from files, so everything is bounded and nothing is trusted.
  * `root` is the tree of the latest line.  The fact of this line points into the
- * tree.  A line that tells several facts has them as copies in `batch`.
+ * tree.  If a line has several facts, `batch` has copies of them.
  */
 
 struct line {
 	/* tree of the latest line; the line's fact points into it */
 	struct json *root;
 	struct pieces pieces;
-	struct batch batch;  /* the facts of a line that tells several */
+	struct batch batch;  /* the facts of a line that has several */
 	struct audit *audit; /* NULL if no line was of an audit log */
 	/* The pieces of lines that a container runtime has cut, for stdout and
 	 * for stderr, whose pieces may alternate. */

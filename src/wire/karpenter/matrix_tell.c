@@ -128,7 +128,7 @@ has_ended(const struct matrix *m, const struct life *l)
 	return l->last_ms < m->sums.to_ms - 2 * m->sums.step_ms;
 }
 
-/* Tells `prices` how many Nodes there were and when. */
+/* Reports to `prices` how many Nodes there were at which time. */
 static int
 count_nodes(struct matrix *m)
 {
@@ -172,8 +172,8 @@ pods_of(const struct matrix *m, const struct grown *g, size_t nodes)
 }
 
 /* Finds the Nodes that a step of the counter of disruptions has counted, and
- * tells the decision.  It searches as find_made does, but by the ends of the
- * Nodes instead of their births. */
+ * passes the decision to fn.  It searches as find_made does, but by the ends of
+ * the Nodes instead of their births. */
 static int
 tell_decision(struct matrix *m, const struct grown *g, size_t *from,
 	      snapshot_fn *fn, void *ctx, struct err *e)

@@ -25,7 +25,7 @@ void pieces_done(struct pieces *p);
 int pieces_nodes(struct pieces *p, size_t n);
 int pieces_text(struct pieces *p, const char *text);
 
-/* The facts of a line that tells several.  Each fact is a copy. */
+/* The facts of a line that has several.  Each fact is a copy. */
 struct batch {
 	struct fact *facts[LINE_FACTS_MAX];
 	size_t n, given;

@@ -15,8 +15,9 @@
  * The turns of the history (holds and releases) are read once, the newest
  * first, into an array at the end of the page's buffer (read_past).  The rows
  * are then written in front of that array: first the scopes that are held or
- * have turned, then the NodePools that people hold, then all other scopes.  A
- * row that does not fit is removed and counted.
+ * capped now or have changed since the chart begins, then the NodePools that
+ * people hold, then all other scopes.  A row that does not fit is removed and
+ * counted.
  */
 
 #define ROWS_SHOWN 30	/* maximum number of rows */
@@ -25,8 +26,8 @@
 #define WORDS_WIDE 2200 /* width of the text "held 03:04" on a phone */
 #define TICKS 8		/* maximum number of ticks on the axis */
 
-/* A hold that the history tells: one that is over, read from the turn that
- * ended it, or one by a hold-until, which may end in the future. */
+/* A hold in the history.  It is either over, and was read from the turn that
+ * ended it, or it is a hold by hold-until, which may end in the future. */
 struct past {
 	int64_t from_ms, to_ms;
 	bool capped, by_hand;
@@ -36,7 +37,7 @@ struct past {
 struct chart {
 	const struct status_head *h;
 	int64_t from_ms, known_ms; /* when the chart begins, and the history */
-	const struct past *past;   /* the newest first */
+	const struct past *past;   /* holds in the history, newest first */
 	unsigned past_n;
 	uint64_t rows, left;
 	size_t limit;
@@ -279,8 +280,9 @@ draw_row(struct buf *b, struct chart *c, const char *name, bool by_hand,
 	c->rows++;
 }
 
-/* If `turned` is true, draws the rows of the scopes that are held or have
- * turned; otherwise the rows of all other scopes. */
+/* If `turned` is true, draws the rows of the scopes that are held or capped now
+ * or have changed since the chart begins.  Otherwise draws the rows of all
+ * other scopes. */
 static void
 scope_rows(struct buf *b, struct chart *c, const struct status_items *items,
 	   bool turned)
