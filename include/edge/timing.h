@@ -10,7 +10,7 @@
  * limits.h.  Tests of the whole program pass shorter ones.
  */
 struct timing {
-	/* For struct server_options. */
+	/* Deadlines for struct server_options. */
 	int64_t head_ms, body_ms, reply_ms, idle_ms;
 	/* Timeouts of calls to the API server. */
 	int64_t connect_ms, call_ms, list_ms, silent_ms;

@@ -101,8 +101,8 @@ typedef int kube_sink(void *ctx, const char *bytes, size_t n, struct err *e);
 
 /* One call.  All strings are copied when the call starts. */
 struct kube_request {
-	const char *method;	  /* "GET", "PATCH", "POST", "DELETE" */
-	const char *path;	  /* "/api/v1/nodes?limit=500" */
+	const char *method;	  /* "GET", "PATCH", "POST" or "DELETE" */
+	const char *path;	  /* such as "/api/v1/nodes?limit=500" */
 	const char *accept;	  /* NULL: application/json */
 	const char *content_type; /* needed with a body */
 	const char *body;	  /* NULL if none */

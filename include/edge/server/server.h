@@ -57,7 +57,7 @@ struct server_reply {
 	/* If this is not NULL, the server takes the body over and frees it with
 	 * this function.  Otherwise the server copies the body. */
 	void (*body_free)(void *);
-	bool close; /* Connection: close */
+	bool close; /* whether to send "Connection: close" */
 };
 
 typedef void server_handler(void *ctx, const struct server_request *q,
@@ -66,7 +66,7 @@ typedef void server_handler(void *ctx, const struct server_request *q,
 struct server_route {
 	const char *path;   /* an exact path, or a prefix if it ends in '*';
 				   the first route that fits counts */
-	const char *method; /* "GET" answers HEAD as well */
+	const char *method; /* "GET" also answers HEAD */
 	/* The only type that is accepted, with any parameters; others get 415.
 	 * NULL: any type. */
 	const char *content_type;

@@ -28,7 +28,7 @@ struct kube_lanes {
 	int64_t used_ms;
 	/* The call that ended last.  The caller still uses its body. */
 	struct kube_call *last;
-	struct kube_call *calls[]; /* n slots, NULL if free. */
+	struct kube_call *calls[]; /* n slots; NULL: the slot is free */
 };
 
 struct kube_lanes *
