@@ -18,7 +18,7 @@ struct event_recorder_setup {
 	const struct clock *clock;
 	struct kube *kube;
 	const char *instance;	     /* the name of this replica; copied */
-	const struct timing *timing; /* call_ms is used */
+	const struct timing *timing; /* only call_ms is used */
 };
 
 /* Main calls this.  It returns NULL on failure, and *e says why.  Stop the

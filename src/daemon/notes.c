@@ -194,7 +194,7 @@ report_scope(struct state *s, const struct note *n, const struct rules *r,
 				     strcmp(nodepool.name, n->name) != 0))
 			continue;
 		if (nodepool.hand_ms != STAMP_NONE && !starts)
-			continue; /* its nodes stay held */
+			continue; /* the hold-until still holds its nodes */
 		what.nodepool = nodepool.name;
 		what.nodepool_uid = nodepool.uid;
 		event_recorder_say(rec, &what);

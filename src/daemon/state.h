@@ -31,11 +31,11 @@
  * Functions that change what there is to do wake the sweeper.
  */
 struct state {
-	struct clock *clock;	  /* has its own contract: edge/clock.h */
-	struct counters counters; /* atomic */
-	_Atomic bool stopping;	  /* state_stop was called */
+	struct clock *clock;	  /* any thread may use it: edge/clock.h */
+	struct counters counters; /* its members are atomic */
+	_Atomic bool stopping;	  /* whether state_stop was called */
 	struct disabled_nodepools *disabled_nodepools; /* has its own lock */
-	struct state_table *table; /* behind the mutex: state_parts.h */
+	struct state_table *table; /* protected by the mutex: state_parts.h */
 };
 
 /* --- main: start and stop ------------------------------------------------- */

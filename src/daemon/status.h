@@ -20,7 +20,7 @@ struct status {
 	struct state *shared;
 	struct serving_cert *pair;
 	const struct rules *rules;
-	struct recent recent; /* admission reviews */
+	struct recent recent; /* counts of admission reviews */
 	/* The name that /status shows for this replica if there is no Lease. */
 	char host[65];
 	/* The figures about all machines.  `counted` says whether they were
