@@ -94,8 +94,8 @@ struct hold_request {
 	struct hold_setup setup;
 	const char *name, *namespace_, *reason;
 	const char *kubeconfig, *context;
-	const char *for_, *lease, *every; /* durations */
-	bool waits;			  /* --while */
+	const char *for_, *lease, *every; /* durations as text */
+	bool waits;			  /* whether --while is given */
 	char nodepools[TICKET_PATTERNS_BYTES];
 	char made_name[HOLD_NAME_BYTES], identity[TICKET_HOLDER_BYTES];
 };
