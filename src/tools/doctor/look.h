@@ -100,7 +100,7 @@ int ask_post(struct doctor *d, const char *path, const struct buf *body,
  * becomes a finding of `check`.  ask_list returns what session_list returns. */
 struct ask_list {
 	enum doctor_check check;
-	const char *what;	   /* "Nodes" */
+	const char *what;	   /* in messages, such as "Nodes" */
 	const char *path, *accept; /* as in struct session_list */
 	void (*begin)(struct doctor *d);
 	int (*item)(struct doctor *d, const char *bytes, size_t n,

@@ -11,7 +11,7 @@
 struct leader_question {
 	struct session *calls; /* must have room for one more call */
 	const struct clock *clock;
-	const char *namespace_name, *lease; /* of the holder */
+	const char *namespace_name, *lease; /* of the holder's Lease */
 	const char *ticket_namespace, *ticket;
 	int64_t renewed_ms; /* the renewTime that was written */
 };

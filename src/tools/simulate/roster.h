@@ -20,10 +20,12 @@ struct logged {
 	/* A number that only this machine gets.  It is a part of the uids of
 	 * the machine's objects. */
 	uint64_t serial;
-	int64_t created_ms;    /* whole seconds, as an object's stamps are */
-	int64_t ready_ms;      /* whole seconds; STAMP_NONE: it is not ready */
-	int64_t registered_ms; /* whole seconds; STAMP_NONE: not registered */
-	/* Whole seconds; STAMP_NONE: it is not being deleted. */
+	/* The next four are cut to whole seconds, as in the stamps of objects.
+	 * STAMP_NONE: the machine is not ready, has not registered, or is not
+	 * being deleted. */
+	int64_t created_ms;
+	int64_t ready_ms;
+	int64_t registered_ms;
 	int64_t deleted_ms;
 	enum fact_maker maker;
 	bool used, launched;

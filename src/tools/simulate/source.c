@@ -10,10 +10,11 @@
 #include "wire/karpenter/snapshot.h"
 
 /*
- * `read` is the function that reads the source.  For a file it is read_first at
- * first, which looks at the first bytes and replaces itself by read_lines,
- * read_list or read_matrix.  For a query to Prometheus it is read_asked.  Facts
- * wait in the array `facts`, in order of time, from index `first` on.
+ * `read` is the function that reads the source.  For a file, `read` is at first
+ * read_first.  From the first bytes of the file, read_first chooses read_lines,
+ * read_list or read_matrix and sets `read` to that function.  For a query to
+ * Prometheus, `read` is read_asked.  Facts wait in the array `facts`, in order
+ * of time, from index `first` on.
  *
  * The lines of a log are nearly in order, but a single line may have a wrong
  * time, even years ahead.  Therefore a fact whose time is more than

@@ -44,7 +44,7 @@ struct wait {
 /* The decisions of one NodePool that a scale-up may still follow. */
 struct hope {
 	char pool[NODEPOOL_BYTES];
-	uint32_t first; /* UINT32_MAX: none */
+	uint32_t first; /* the first of them; UINT32_MAX: none */
 };
 
 struct waits {

@@ -18,7 +18,7 @@ struct lease_session_setup {
 	struct kube *kube;
 	const char *program; /* prefix of the lines on stderr */
 	struct clock *clock;
-	/* `leader` and patch_concurrency are used */
+	/* only `leader` and patch_concurrency are used */
 	const struct config *config;
 	const struct timing *timing;
 	struct output *out; /* the command's output, or NULL if none */
