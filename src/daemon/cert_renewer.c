@@ -44,8 +44,8 @@ struct cert_renewer {
 
 /* --- the thread ----------------------------------------------------------- */
 
-/* Logs a failed step and counts it as trouble.  The first conflict in a row is
- * no trouble. */
+/* Logs a failed step and counts it as trouble.  A conflict is no trouble if no
+ * failed step came before it. */
 static void
 report(struct cert_renewer *r, enum renewal_step step,
        const struct renewal_call_result *c)

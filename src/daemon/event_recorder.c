@@ -103,8 +103,8 @@ report(struct event_recorder *t, const struct event_series_todo *todo,
 	    LS("nodepool", v->nodepool), LI("code", status), LS("err", why));
 }
 
-/* Writes the Event, sets *o and logs the result.  Returns -1 if the stop has
- * cut the call short. */
+/* Writes the Event, sets *o and logs the result.  Returns -1 if the stop of the
+ * worker has cut the call. */
 static int
 event_write(struct event_recorder *t, const struct event_series_todo *todo,
 	    struct event_series_outcome *o)

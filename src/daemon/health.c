@@ -126,7 +126,7 @@ text_reply(struct server_reply *a, int status, const struct buf *b)
 	a->content_type = "text/plain; charset=utf-8";
 	a->body = b->data;
 	a->body_bytes = b->len;
-	a->close = true; /* a kubelet connects for each probe */
+	a->close = true; /* a kubelet opens a connection for each probe */
 }
 
 static void

@@ -67,7 +67,7 @@
 #define RECORDS_BYTES (SERVER_RECORDS_MAX * SERVER_RECORD_BYTES)
 
 /* The memory of a machine: a Node and a NodeClaim, the claim's place in the
- * index by name, and a failed write of the Node that is pending. */
+ * index by name, and one failed write that waits for its next try. */
 #define MACHINE_BYTES (2 * 244 + 8 + 72)
 
 /* Connections and the table share the rest of the memory.  Connections get at

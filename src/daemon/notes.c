@@ -144,9 +144,9 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 		put_until(b, n, moment);
 		return EVENT_HOLD_STARTED;
 	case NOTE_SCOPE_MOVED:
-		/* The text does not say "is held longer", because the end of
-		 * the hold may be the same as before, and only be certain
-		 * now. */
+		/* The text does not say "is held longer", because the hold may
+		 * end at the same time as before.  That time may only have
+		 * become certain. */
 		buf_puts(b, " is still busy");
 		put_machine(b, ", most recently because of machine ",
 			    n->as.held.machine);

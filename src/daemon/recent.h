@@ -21,7 +21,7 @@
 #define RECENT_KINDS 6 /* number of counts in a copy */
 
 struct recent {
-	_Atomic int64_t at_ms[RECENT_LOOKS]; /* boot time, or 0 if none */
+	_Atomic int64_t at_ms[RECENT_LOOKS]; /* boot time of the copy, or 0 */
 	_Atomic uint64_t n[RECENT_LOOKS][RECENT_KINDS];
 	_Atomic unsigned next;
 };

@@ -87,9 +87,9 @@ block_signals(sigset_t *set)
 	(void)pthread_sigmask(SIG_BLOCK, set, NULL);
 }
 
-/* Waits `ms` for a signal.  Returns SIGTERM or SIGINT if one of them came, and
- * 0 otherwise.  On SIGHUP it returns 0 at once, so that main checks the
- * certificate's files. */
+/* Waits for a signal for `ms` milliseconds at most.  Returns SIGTERM or SIGINT
+ * if one of them came, and 0 otherwise.  On SIGHUP it returns 0 at once, so
+ * that main checks the certificate's files. */
 static int
 wait_signal(const sigset_t *set, int64_t ms)
 {

@@ -20,8 +20,8 @@
  *
  * Lock: every function takes the mutex itself, unless its comment says that it
  * takes none.  The mutex is held across pure core calls only, never across I/O,
- * allocation or logging, so nobody waits for it for long.  The functions that
- * sleep say so; they do not hold the mutex meanwhile.
+ * allocation or logging, so nobody waits for it for long.  The comments say
+ * which functions sleep; these do not hold the mutex while they sleep.
  *
  * Thread: each group names the thread that calls it.  `any` means any thread
  * between state_new and state_free.

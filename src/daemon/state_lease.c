@@ -5,8 +5,8 @@
 #include "moment.h"
 #include "state_parts.h"
 
-/* The Lease's step machine is behind the table's mutex, so that the lead and
- * the leader's work change together. */
+/* The table's mutex also protects the step machine of the Lease, so that the
+ * lead and the leader's work change together. */
 
 /* Passes the history in the Lease to the controller, once in each lead.  With
  * leader election this happens before the leader sees any object.  Without

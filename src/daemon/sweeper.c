@@ -35,7 +35,8 @@ finish(struct sweeper *w, struct job *j, const struct controller_outcome *o)
 	w->in_flight--;
 }
 
-/* Reports that the action failed.  It may have been performed all the same. */
+/* Reports that the action failed.  The action may have been performed all the
+ * same. */
 static void
 finish_failed(struct sweeper *w, struct job *j)
 {
@@ -57,8 +58,8 @@ job_begin(struct sweeper *w, struct job *j)
 	finish_failed(w, j);
 }
 
-/* Gets the next todo.  Writes that MODE_OBSERVE does not make are logged and
- * skipped. */
+/* Gets the next todo.  With MODE_OBSERVE, writes are only logged (job_tell) and
+ * then skipped. */
 static struct controller_todo
 next(struct sweeper *w)
 {
