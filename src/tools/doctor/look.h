@@ -95,9 +95,10 @@ int ask_get_once(struct doctor *d, const char *path, struct kube_reply *r,
 int ask_post(struct doctor *d, const char *path, const struct buf *body,
 	     struct kube_reply *r, struct err *e);
 
-/* ask_list lists `path`.  It calls `begin` whenever the list begins or starts
- * again, and `item` for each item.  A list or an item that cannot be read
- * becomes a finding of `check`.  ask_list returns what session_list returns. */
+/* ask_list lists `path`.  ask_list calls `begin` whenever the list begins or
+ * starts again, and `item` for each item.  A list or an item that cannot be
+ * read becomes a finding of `check`.  ask_list returns what session_list
+ * returns. */
 struct ask_list {
 	enum doctor_check check;
 	const char *what;	   /* in messages, such as "Nodes" */

@@ -26,7 +26,7 @@
 
 /* --- where holders are ---------------------------------------------------- */
 
-/* Returns the site of this namespace, and adds the site if it is new.  If there
+/* Returns the site of this namespace.  If there is none yet, adds it.  If there
  * is no room for another site, returns the last one. */
 static struct doctor_site *
 site_of(struct doctor *d, const char *namespace_name)

@@ -55,7 +55,8 @@ is_shared(const struct keeper *k)
 	return clock_boot_ms() < k->shared_ms;
 }
 
-/* Returns whether there is nothing to do until the wish changes. */
+/* Returns whether there is nothing to do until the caller wishes something else
+ * (keeper_want). */
 static bool
 is_done(const struct keeper *k)
 {

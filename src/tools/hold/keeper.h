@@ -69,7 +69,7 @@ struct keeper_setup {
 
 struct keeper {
 	struct keeper_setup s;
-	struct ticket_draft draft; /* as the last write sent it */
+	struct ticket_draft draft; /* the ticket as the last write sent it */
 	struct session calls;
 	struct pace pace;
 	enum keeper_state state;
@@ -88,8 +88,7 @@ struct keeper {
 	int64_t tried[KEEPER_TRIED];
 	unsigned tried_n;
 	/* Boot times.  sent_ms: when the latest write was sent, or 0 if there
-	 * was none.  renew_ms: when to renew the ticket that the latest
-	 * successful write left. */
+	 * was none.  renew_ms: when the written ticket has to be renewed. */
 	int64_t sent_ms, renew_ms;
 	/* When the written ticket ends (server_ms), or STAMP_NONE if none is
 	 * written. */
@@ -108,8 +107,8 @@ struct keeper {
 	char path[300 + 2 * NAME_BYTES], body[TICKET_BODY_BYTES];
 };
 
-/* Opens the session and makes no call yet.  The session has room for one call
- * of the caller's beside those of the keeper.  keeper_open blocks SIGINT,
+/* Opens the session and makes no call yet.  Beside the keeper's calls, the
+ * session has room for one call of the caller.  keeper_open blocks SIGINT,
  * SIGTERM and SIGHUP until keeper_close.  Call keeper_close even after a
  * failure. */
 int keeper_open(struct keeper *k, const struct keeper_setup *s, struct err *e);

@@ -61,7 +61,7 @@ keep(struct book *b, struct fact *f, struct err *e)
 	return 0;
 }
 
-/* Takes the facts of Events that came before their NodeClaim was known. */
+/* Adds the facts of the Events that came before this NodeClaim was known. */
 static int
 take_early(struct book *b, const char *claim, struct err *e)
 {

@@ -24,9 +24,9 @@
  * when the NodeClaims are listed and when the recorder stops.
  *
  * The Events are listed only after the NodeClaims, because they are about
- * NodeClaims.  main prints while both watches are open.  If a watch was cut,
- * main waits until the oldest fact is RECORD_PATIENCE_MS old, because that
- * watch may still deliver an earlier fact.
+ * NodeClaims.  Main prints while both watches are open.  While a watch is not
+ * open, main waits until the oldest fact is RECORD_PATIENCE_MS old, because
+ * that watch may still deliver an earlier fact.
  */
 
 /* If the watch has to leave out a line because it is too large or unreadable,
@@ -67,7 +67,7 @@ struct recorder {
 	/* Signalled when the NodeClaims are listed and when `stopping` is set.
 	 */
 	pthread_cond_t turn;
-	/* The members below are guarded by `lock`. */
+	/* `lock` guards the members from here on. */
 	struct book book;
 	struct output out;
 	bool warned_full; /* Whether it was printed that the book is full. */

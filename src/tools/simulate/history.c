@@ -199,8 +199,7 @@ registered(struct history *h, const struct fact *f)
 	return 0;
 }
 
-/* Takes the fact that a machine is ready.  The fact comes again after a
- * reboot. */
+/* Takes the fact that a machine is ready.  A reboot brings this fact again. */
 static void
 ready(struct history *h, const struct fact *f)
 {

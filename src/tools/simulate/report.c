@@ -83,8 +83,8 @@ share_of(const struct tally *t, const struct replay_sums *r)
 	return percent(r->held_ms, period_ms(t));
 }
 
-/* Returns during how many percent of the time that reports of a holder cover
- * the holder held anything. */
+/* Returns for how many percent of the time the holder held anything.  Only the
+ * time that its reports cover counts. */
 static double
 happened_share(const struct history *h, const struct replay_sums *r)
 {
@@ -228,7 +228,8 @@ explain_happened(FILE *out, const struct history *h)
 /* Maximum number of bytes of a file's name that are shown. */
 #define FILE_BYTES 120
 
-/* Writes the first line whose time was not accepted: its file and number. */
+/* Writes the file and the number of the first line whose time was not
+ * accepted. */
 static void
 tell_odd(const struct tally *t, char out[ODD_BYTES])
 {

@@ -205,8 +205,8 @@ is_odd(int64_t at_ms)
 	return at_ms < SIMULATE_EARLIEST_MS || at_ms >= SIMULATE_LATEST_MS;
 }
 
-/* Returns whether a fact with this time is left out.  Counts it in the tally if
- * so. */
+/* Returns whether a fact with this time is left out.  If it is left out, the
+ * tally counts it. */
 static bool
 refuses(const struct source *s, int64_t at_ms)
 {

@@ -64,7 +64,7 @@ void tally_init(struct tally *t);
 void tally_message(struct tally *t, const char *message);
 /* Sorts the messages, the most frequent one first. */
 void tally_sort(struct tally *t);
-/* Number of created machines, by any maker. */
+/* Returns the number of created machines, whoever created them. */
 uint64_t tally_created(const struct tally *t);
 
 #endif

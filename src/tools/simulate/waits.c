@@ -26,7 +26,8 @@
 
 struct wait {
 	bool used, followed, spared, replaces;
-	/* drift: Karpenter would decide the same again under any load */
+	/* Whether the reason is drift.  Karpenter would then decide the same
+	 * again under any load. */
 	bool drift;
 	uint64_t nth;
 	/* waited_ms is the sum of the waits of all machines */
