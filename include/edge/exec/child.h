@@ -25,7 +25,7 @@
 
 struct child {
 	sigset_t mask;	 /* the signal mask at child_prepare */
-	bool pipe_kills; /* SIGPIPE was not ignored at child_prepare */
+	bool pipe_kills; /* whether SIGPIPE was not ignored at child_prepare */
 	/* Which descriptors were open at child_prepare, a bit for each. */
 	uint64_t inherited[CHILD_DESCRIPTORS / 64];
 	pid_t pid;  /* 0 before child_start */

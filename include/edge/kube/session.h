@@ -55,9 +55,9 @@ void session_close(struct session *n);
  * list_ms for a GET, and call_ms for other methods (struct timing). */
 int session_start(struct session *n, struct kube_request *q, uint64_t tag,
 		  struct err *e);
-/* Waits for the next call to end.  *no_answer says why there is no answer to
- * it; its code is ERR_NONE if there is one.  It returns -1 if the time is up or
- * a signal came. */
+/* Waits for the next call to end.  *no_answer says why there is no answer; its
+ * code is ERR_NONE if there is an answer.  It returns -1 if the time is up or a
+ * signal came. */
 int session_finished(struct session *n, uint64_t *tag, struct kube_reply *r,
 		     struct err *no_answer, struct err *e);
 /* Makes one turn of a wait.  It checks neither the signals nor until_ms.

@@ -80,7 +80,7 @@ struct server_route {
 	server_handler *busy;
 };
 
-/* What the server did without a handler.  For counters. */
+/* What the server did without a handler, as on_event reports it. */
 enum server_event {
 	SERVER_REFUSED, /* 4xx by the server, or an overlong body */
 	SERVER_SHED,	/* 503: too much memory for bodies, or too many big
@@ -150,10 +150,10 @@ uint16_t server_port(const struct server *s);
 int server_rotate(struct server *s, const char *cert_pem, size_t cert_bytes,
 		  const char *key_pem, size_t key_bytes, struct err *e);
 
-/* Changes these two options of server_new.  connections_max must not exceed the
- * value that server_new got.  If more connections are open, those that have
- * waited longest for their client are closed.  Bodies that are in memory stay.
- * Any thread. */
+/* Changes the options connections_max and bytes_max of server_new.
+ * connections_max must not exceed the value that server_new got.  If more
+ * connections are open, those that have waited longest for their client are
+ * closed.  Bodies that are in memory stay.  Any thread. */
 void server_bound(struct server *s, unsigned connections_max, size_t bytes_max);
 
 /* From now on every answer has "Connection: close".  Idle connections stay open

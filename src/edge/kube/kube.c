@@ -307,7 +307,7 @@ ended(struct kube_call *c, CURLcode code)
 	long os = 0;
 
 	c->ended = true;
-	/* A callback of ours that has refused something has set c->err. */
+	/* If one of our callbacks has stopped the call, it has set c->err. */
 	if ((code == CURLE_OK && c->head.whole) || c->err.code != ERR_NONE)
 		return;
 	/* If the connection closes inside the head, libcurl still reports a

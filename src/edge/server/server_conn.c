@@ -27,7 +27,7 @@
 #include "edge/log.h"
 
 #define TICK_MS 500
-#define SHED_A_TICK 256 /* Maximum number of connections that one tick sheds. */
+#define SHED_A_TICK 256 /* Maximum number of connections in one shed(). */
 
 static const char *const wait_names[CONN_WAITS] = {
 	[CONN_HEAD] = "head",	     [CONN_FIRST] = "first head",
