@@ -13,8 +13,8 @@
 
 /*
  * Decodes and encodes AdmissionReviews (admission.k8s.io/v1,
- * k8s.io/api/admission/v1 types.go).  It decides nothing.  The caller runs
- * core/rules/admit between decoding and encoding:
+ * k8s.io/api/admission/v1 types.go).  These functions decide nothing.  The
+ * caller runs core/rules/admit between decoding and encoding:
  *
  *	admission_decode	what the request says
  *	admit_decide		what to answer

@@ -43,7 +43,7 @@ struct disruption_event {
  * from etcd, and decodes every Event under its path before it applies the
  * selector.  A narrow path thus saves the API server the most work.  client-go
  * writes Events about objects without a namespace to `default`.  Only accounts
- * that may write Events in `default` can forge one.
+ * that may write Events in `default` can forge such an Event.
  *
  * A selector has no "or", so selecting the reasons of both Events would take
  * two watches, and the API server would read and decode the Events twice.  We

@@ -65,7 +65,7 @@ void lease_create(struct buf *b, const char *namespace_name, const char *name,
 
 /* Appends a merge patch (RFC 7396) at resourceVersion r->rv.  with_spec: the
  * patch contains the spec.  with_state: the patch sets the annotations of
- * r->state and r->history, or removes the annotation of the one that is "".  If
+ * r->state and r->history, and a text that is "" removes its annotation.  If
  * r->state_other is set, a patch with with_state also removes the state
  * annotation of the other mode. */
 void lease_update(struct buf *b, const struct lease_record *r, bool with_spec,

@@ -53,9 +53,9 @@ int matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
  * whole answer, or from the envelope that split_envelope returns. */
 #define MATRIX_TEXT_BYTES 160
 struct matrix_answer {
-	/* Whether the answer is that of a range query, and whether it is that
-	 * of a query for one moment whose result is a vector.  Both are false
-	 * for an error. */
+	/* matrix: whether this is the answer to a range query.  vector: whether
+	 * it is the answer to a query for one moment, with a vector as the
+	 * result.  Both are false for an error. */
 	bool matrix, vector;
 	uint64_t warnings; /* how many warnings came; with one, the answer may
 			      be partial */

@@ -55,7 +55,8 @@ bool exec_token_is_printable(const char *s);
 
 struct exec_credential {
 	char *token; /* owned */
-	/* When the token expires, in ms since 1970; STAMP_NONE: not said. */
+	/* When the token expires, in ms since 1970; STAMP_NONE: the plugin did
+	 * not say. */
 	int64_t expires_ms;
 };
 /* Wipes the token and frees it. */

@@ -31,10 +31,11 @@ struct status_lead {
 	/* Whether leader election is enabled.  If not, each replica leads. */
 	bool electing;
 	bool here; /* whether this replica leads */
-	/* Nobody leads: the Lease still names the earlier container of this
-	 * pod. */
+	/* Whether nobody leads because the Lease still names the earlier
+	 * container of this pod. */
 	bool restarted;
-	/* The holder of the Lease, or "" if nobody leads or it is unknown. */
+	/* The holder of the Lease, or "" if nobody leads or the holder is
+	 * unknown. */
 	char identity[NAME_BYTES];
 	/* Since when that holder leads, or STAMP_NONE if that is unknown. */
 	int64_t since_ms;
@@ -66,7 +67,8 @@ struct status_head {
 	int64_t now_ms; /* the API server's time */
 	const char *version;
 	char replica[NAME_BYTES]; /* the identity of the replica that answers */
-	/* MODE_OBSERVE: the holds are those that would be made. */
+	/* Whether the mode is observe.  The holds are then those that would be
+	 * made. */
 	bool observe;
 	struct status_lead lead;
 	int64_t cert_not_after_ms; /* when the certificate expires; 0: none is

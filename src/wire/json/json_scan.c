@@ -120,7 +120,8 @@ scan_escape(struct scan *s)
 	return 0;
 }
 
-/* Called at a byte within a string that is not plain.  Leaves p after it. */
+/* Called in a string, at a byte that is not plain.  Leaves p after the escape
+ * or the character that begins with this byte. */
 static int
 scan_unplain(struct scan *s)
 {

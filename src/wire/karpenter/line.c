@@ -33,7 +33,7 @@ struct line {
 	struct part {
 		char *bytes;
 		size_t n, room;
-		bool over; /* the line is too long, so it is dropped */
+		bool over; /* whether the line is too long and is dropped */
 	} parts[2];
 };
 
@@ -252,7 +252,7 @@ join(struct line *l, const char **bytes, size_t *n, enum line_what *what)
  * and one more. */
 #define WRAPPERS 3
 
-/* Returns the line in an object that a log shipper made of it, or NULL. */
+/* Returns the line that a log shipper has put into this object, or NULL. */
 static const char *
 wrapped(const struct json *o)
 {

@@ -132,7 +132,7 @@ enum machine_free {
 	FREE_UNSAID,
 	FREE_NOW,
 	FREE_THEN, /* at until->at_ms, when the hold ends */
-	FREE_SOON, /* once the hold is removed, which is due */
+	FREE_SOON, /* once the hold is removed; that is due now */
 	FREE_UNKNOWN,
 	FREE_PERSON, /* when a person removes the hold */
 };
