@@ -34,8 +34,8 @@ void clock_date(struct clock *c, int64_t date_ms, int64_t sent_ms,
 
 /* Returns true if the offset has moved by more than CLOCK_SHIFT_MS since the
  * last call that returned true.  As long as no call has returned true, the
- * offset is compared with the one that CLOCK_REALTIME had at clock_new.  *by_ms
- * is the difference.  For the log only. */
+ * offset is compared with that of CLOCK_REALTIME at clock_new.  *by_ms is the
+ * difference.  For the log only. */
 bool clock_shifted(struct clock *c, int64_t *by_ms);
 
 #endif

@@ -16,7 +16,7 @@
  * thread-safe.
  */
 struct output {
-	int fd, given; /* fd is written to; `given` was passed in */
+	int fd, given; /* bytes go to fd; `given` is the fd of output_init */
 	char *bytes;
 	size_t first, n, room; /* n bytes wait, from bytes[first] on */
 	int error;	       /* errno of a failed write, ENOMEM, or 0 */
@@ -46,8 +46,8 @@ bool output_is_full(const struct output *o);
  * failed. */
 int output_wait(struct output *o, size_t most, int64_t stall_ms, struct err *e);
 
-/* Prints a line like output_line's on stderr, through the log's buffer
- * (edge/log.h), and does not wait.  Any thread. */
+/* Formats a line as output_line does, and prints it on stderr through the log's
+ * buffer (edge/log.h).  It does not wait.  Any thread. */
 void output_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Call this at the end.  It waits for the reader of stderr, for LOG_END_MS at
  * most. */

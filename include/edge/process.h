@@ -11,8 +11,8 @@ void process_read(struct metrics_process *out);
 /* Makes this process use less memory.  Untouched pages cost nothing, because
  * transparent huge pages are turned off.  All threads share two arenas of
  * malloc, and freed memory goes back to the kernel at fixed thresholds
- * (mallopt(3)).  Call it before anything is allocated.  Otherwise glibc raises
- * the thresholds when memory is freed, and the heap then keeps a MiB more. */
+ * (mallopt(3)).  Call it before anything is allocated: otherwise glibc raises
+ * the thresholds when memory is freed, and the heap keeps a MiB more. */
 void process_spare_memory(void);
 /* Undoes that part of process_spare_memory which a program started by this
  * process would inherit. */

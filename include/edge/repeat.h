@@ -19,8 +19,8 @@ struct repeat {
 	/* A string literal, not copied.  NULL: the entry is free. */
 	const char *phrase;
 	int64_t until_ms; /* the end of the window */
-	/* Number of lines in this window that were allowed, and that were
-	 * suppressed. */
+	/* Number of lines that were allowed in this window, and number of lines
+	 * that were suppressed. */
 	unsigned said, kept_back;
 };
 

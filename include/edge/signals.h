@@ -14,9 +14,10 @@
  *	signals_block -> signals_take, again and again -> signals_restore
  *
  * When signals_take gets the first signal, it calls signals_restore.  From then
- * on the signals are not blocked, so a second one ends the process at once.
+ * on the signals are not blocked, so a second signal ends the process at once.
  * Only the main thread calls the functions that are not marked "any thread".
- * Threads that it starts while the signals are blocked have them blocked, too.
+ * Threads that the main thread starts while the signals are blocked have them
+ * blocked, too.
  */
 struct signals {
 	sigset_t before; /* the signal mask before signals_block */

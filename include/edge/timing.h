@@ -10,16 +10,16 @@
  * limits.h.  Tests of the whole program pass shorter ones.
  */
 struct timing {
-	/* For struct server_options. */
+	/* Deadlines for struct server_options. */
 	int64_t head_ms, body_ms, reply_ms, idle_ms;
 	/* Timeouts of calls to the API server. */
 	int64_t connect_ms, call_ms, list_ms, silent_ms;
 	int64_t query_ms; /* timeout of a range query to Prometheus */
 	int64_t token_ms; /* how often a token file is read again */
 	int64_t cert_ms;  /* how often the certificate files are checked */
-	/* After SIGTERM the webhook stays for at least this long, and until it
-	 * has been without any open connection for this long.  drainTimeout
-	 * limits both. */
+	/* After SIGTERM the webhook runs on for at least this long, and until
+	 * no connection has been open for this long.  It never runs on for
+	 * longer than drainTimeout. */
 	int64_t quiet_ms;
 	/* hold --while: how long the leader may take to list the ticket. */
 	int64_t listed_ms;

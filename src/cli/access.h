@@ -8,7 +8,7 @@
 #include "wire/config/config.h"
 #include "wire/kubeconfig/kubeconfig.h"
 
-/* Finds the cluster and the credentials to use.  It looks at --kubeconfig,
+/* Finds the cluster and the credentials to use.  It tries --kubeconfig,
  * $KUBECONFIG, the pod's service account (unless --context is given) and
  * ~/.kube/config, in that order.  `file` and `context` are the values of
  * --kubeconfig and --context, or NULL.  The caller frees *out with
@@ -17,8 +17,8 @@ int access_find(const char *file, const char *context, struct kubeconfig *out,
 		struct err *e);
 
 /* Checks that the token does not come from a credential plugin, because
- * karpenter-node-holder starts no process.  Returns -1 if the token does, and
- * *e says what to use instead. */
+ * karpenter-node-holder starts no process.  Returns -1 if a plugin is needed,
+ * and *e says what to use instead. */
 int access_without_plugin(const struct kubeconfig *access, struct err *e);
 
 /* Returns whether access_find would use the pod's service account. */

@@ -16,15 +16,15 @@
  * The worker acts while this replica leads.  During a roll-out to selfSigned
  * the leader may still run the old configuration, which issues no certificates.
  * A new replica without a certificate is not ready, so the roll-out would never
- * replace that leader.  A replica that does not lead therefore also acts when
- * it has had no certificate for a while.  Every write carries the resource
- * version that was read, so replicas that write at the same time only cost each
- * other a retry.
+ * replace that leader.  Therefore a replica that does not lead acts, too, if it
+ * has had no certificate for a while.  Every write carries the resource version
+ * that was read, so replicas that write at the same time only cost each other a
+ * retry.
  */
 
 /* A replica that does not lead acts if it has had no certificate for this many
- * intervals between reads.  A leader that issues certificates would have acted
- * within that time. */
+ * times the interval between two reads.  A leader that issues certificates
+ * would have acted within that time. */
 #define PATIENCE_READS 3
 
 enum role { IDLE, LEADS, STANDS_IN };
@@ -44,8 +44,8 @@ struct cert_renewer {
 
 /* --- the thread ----------------------------------------------------------- */
 
-/* Logs a failed step and counts it as trouble.  The first conflict in a row is
- * no trouble. */
+/* Logs a failed step and counts it as trouble.  A conflict is no trouble if no
+ * failed step came before it. */
 static void
 report(struct cert_renewer *r, enum renewal_step step,
        const struct renewal_call_result *c)
@@ -107,8 +107,8 @@ turn(struct cert_renewer *r)
 	return worker_nap_ms(todo.wait_ms);
 }
 
-/* Returns the role of this replica.  If the role is IDLE, waits for up to a
- * second before that. */
+/* Returns the role of this replica.  Before it returns IDLE, it waits for the
+ * lead, for a second at most. */
 static enum role
 await_role(struct cert_renewer *r, int64_t patience_ms)
 {

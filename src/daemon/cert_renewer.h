@@ -23,7 +23,7 @@ struct cert_renewer_setup {
 	const struct config *config;
 	struct serving_cert *pair;   /* the pair that this replica serves */
 	const char *namespace_name;  /* of the Secret and the Service */
-	const struct timing *timing; /* call_ms is used */
+	const struct timing *timing; /* only call_ms is used */
 };
 
 /* Main calls this.  It returns NULL on failure, and *e says why.  Stopping the

@@ -17,7 +17,8 @@ struct disabled_nodepools {
 		char name[NODEPOOL_BYTES];
 		/* Number of the last list that showed the name. */
 		unsigned generation;
-		int64_t alone_ms; /* time from which it is left alone */
+		/* time from which the NodePool is left alone */
+		int64_t alone_ms;
 	} at[SCOPES_MAX];
 };
 

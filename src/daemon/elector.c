@@ -119,7 +119,7 @@ elector_run(void *ctx)
 }
 
 /* Makes the elector give the Lease up.  Main calls this when sweeper and
- * renewer have ended, so that nothing is written after the lead. */
+ * renewer have ended, so that nothing is written after the lead has ended. */
 static void
 elector_stop(void *ctx)
 {

@@ -23,7 +23,7 @@ struct elector_setup {
 	struct watcher *const *watchers;
 	/* The namespace of the Lease, if the configuration names none. */
 	const char *namespace_name;
-	const struct timing *timing; /* soft_ms is used */
+	const struct timing *timing; /* only soft_ms is used */
 };
 
 /* Main calls this before any worker starts.  With leader election, this replica

@@ -15,11 +15,11 @@
 #include "wire/api/patch.h"
 
 /*
- * This worker has a connection of its own, so that Events and other calls never
- * wait for each other.  It asks core/protocol/event_series what to write,
- * writes it and reports the outcome.  Its leaf lock is held only across calls
- * of core/protocol/event_series.  A thread that records an Event therefore
- * never waits for the API server.
+ * This worker has a connection of its own, so that the writes of Events and the
+ * calls of other workers never wait for each other.  It asks
+ * core/protocol/event_series what to write, writes it and reports the outcome.
+ * Its leaf lock is held only across calls of core/protocol/event_series.  A
+ * thread that records an Event therefore never waits for the API server.
  */
 
 struct event_recorder {
@@ -103,8 +103,8 @@ report(struct event_recorder *t, const struct event_series_todo *todo,
 	    LS("nodepool", v->nodepool), LI("code", status), LS("err", why));
 }
 
-/* Writes the Event, sets *o and logs the result.  Returns -1 if the stop has
- * cut the call short. */
+/* Writes the Event, sets *o and logs the result.  Returns -1 if the stop of the
+ * worker has cut the call. */
 static int
 event_write(struct event_recorder *t, const struct event_series_todo *todo,
 	    struct event_series_outcome *o)

@@ -10,7 +10,7 @@
 #include "worker.h"
 
 /* The event recorder is the worker that writes our Events on NodePools.
- * core/protocol/event_series decides which Events to write and when.  If they
+ * core/protocol/event_series decides which Events to write and when.  If Events
  * cannot be written, nothing else in the program is affected. */
 struct event_recorder;
 
@@ -18,12 +18,12 @@ struct event_recorder_setup {
 	const struct clock *clock;
 	struct kube *kube;
 	const char *instance;	     /* the name of this replica; copied */
-	const struct timing *timing; /* call_ms is used */
+	const struct timing *timing; /* only call_ms is used */
 };
 
 /* Main calls this.  It returns NULL on failure, and *e says why.  Stop the
  * worker only when no thread records Events any more.  worker_stop first waits
- * until the worker has tried each write that is due once, but no longer than
+ * until the worker has tried each due write one time, but for no longer than
  * EVENT_SERIES_STOP_MS and call_ms.  It then cuts the call in progress.  Writes
  * that wait for a later try are dropped. */
 struct event_recorder *event_recorder_new(const struct event_recorder_setup *o,

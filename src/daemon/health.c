@@ -51,7 +51,7 @@ check_main(struct health *h, const char *name)
 	       h->timing->heart_ms;
 }
 
-/* Returns whether all workers of this name are well.  Several watchers have one
+/* Returns whether all workers of this name are well.  All watchers share one
  * name.  The check of the elector is this function itself and not check_worker,
  * because the elector still has to give up the Lease while the process is
  * stopping. */
@@ -126,7 +126,7 @@ text_reply(struct server_reply *a, int status, const struct buf *b)
 	a->content_type = "text/plain; charset=utf-8";
 	a->body = b->data;
 	a->body_bytes = b->len;
-	a->close = true; /* a kubelet connects for each probe */
+	a->close = true; /* a kubelet opens a connection for each probe */
 }
 
 static void

@@ -21,7 +21,8 @@ struct health {
 	struct state *shared;
 	struct hook *hook;
 	struct serving_cert *pair;
-	/* Each check of /livez finds its worker by the name of its kind. */
+	/* Each check of /livez finds the worker by the name of the worker's
+	 * kind. */
 	const struct worker *workers;
 	unsigned workers_n;
 	const struct timing *timing;

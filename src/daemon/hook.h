@@ -12,8 +12,8 @@
  * The webhook.  Each request of edge/server goes straight through
  * wire/admission (decode), core/rules/admit and wire/admission (encode).  The
  * hook never takes the table's mutex.  It reads the configuration, the clock
- * and disabled_nodepools, and increments counters.  The threads of the webhook
- * server handle the requests.
+ * and disabled_nodepools, and increments counters.  The threads of `server`
+ * handle the requests.
  *
  * Main calls hook_start, which fills in *h, and hook_stop.  *s and *c must
  * outlive the hook.  At most connections_max connections are open.  hook_start

@@ -19,9 +19,10 @@
 /*
  * job_start makes the request of an action: its path, and its patch if it
  * writes.  job_answered turns the reply into the outcome.  The items of a fresh
- * list, or the object of a read, go into the table before the outcome is
- * reported (state_fresh, state_found).  This file logs what went wrong, except
- * for refused writes, which the controller reports once for each object.
+ * list, or the object that was read, are passed to the controller before the
+ * outcome is reported (state_fresh, state_found).  This file logs what went
+ * wrong, except for refused writes, which the controller reports once for each
+ * object.
  */
 static bool
 is_list(const struct job *j)
@@ -30,8 +31,8 @@ is_list(const struct job *j)
 }
 
 /* Call this if the answer was too large or could not be decoded.  If j reads a
- * whole NodeClaim, this makes j ask for the metadata only, and returns true: j
- * has to be sent again.  Otherwise it returns false. */
+ * whole NodeClaim, this makes j ask for the metadata only, and returns true;
+ * call job_start again.  Otherwise it returns false. */
 static bool
 wants_metadata(struct job *j)
 {
@@ -337,8 +338,8 @@ was_read(const struct job_env *v, struct job *j, const struct kube_reply *r,
 		out->code = CONTROLLER_FAILED;
 		return !wants_metadata(j);
 	}
-	/* Another NodeClaim has got this name meanwhile, so the one that was
-	 * meant is gone. */
+	/* Another NodeClaim has this name by now, so the NodeClaim of the
+	 * action is gone. */
 	if (j->action.act == ACT_READ_CLAIM &&
 	    strcmp(o.uid, j->action.uid) != 0) {
 		out->code = CONTROLLER_GONE;

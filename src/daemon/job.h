@@ -17,11 +17,13 @@
 struct job {
 	bool used;
 	struct action action;
-	struct pager pager;	   /* the pages of a list */
-	const struct job_env *env; /* where the items of a page go */
+	struct pager pager; /* the pages of a list */
+	/* the job_env of job_start, for the items of a page */
+	const struct job_env *env;
 	/* Whether the read asks for metadata only. */
 	bool metadata;
-	char why[API_MESSAGE_BYTES]; /* outcome.why points to it */
+	/* *out of job_answered points to this text */
+	char why[API_MESSAGE_BYTES];
 };
 
 struct job_env {

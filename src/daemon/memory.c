@@ -32,8 +32,8 @@
  * and the answer. */
 #define LANE_BYTES ((80 << 10) + WRITE_ANSWER_MAX)
 
-/* The four watches.  Those of Nodes and of NodeClaims keep all annotations.
- * Those of NodePools and of Events keep little of an item. */
+/* The four watches.  The watches of Nodes and NodeClaims keep all annotations
+ * of an item.  The watches of NodePools and Events keep little of it. */
 #define STREAMS_BYTES                                                          \
 	(4 * (int64_t)ITEM_BYTES_MAX + 2 * TREE_BYTES(JSON_KEPT_BYTES_MAX) +   \
 	 2 * 3 * (int64_t)JSON_SMALL_BYTES_MAX)
@@ -59,22 +59,23 @@
 	 2 * (SERVER_RECEIVE_BYTES + SERVER_SEND_BYTES))
 #define PLAIN_BYTES (HEALTH_CONNECTIONS_MAX * PLAIN_CONNECTION_BYTES)
 
-/* A connection with TLS takes 40 KiB more: for GnuTLS's session, for up to
- * SERVER_SILENT_BYTES that were received but contain no HTTP yet, and for the
- * buffer of one record.  RECORDS_BYTES is for the further records of all
- * connections together. */
+/* A connection with TLS takes 40 KiB more than one without TLS: for GnuTLS's
+ * session, for up to SERVER_SILENT_BYTES that were received but contain no HTTP
+ * yet, and for the buffer of one record.  RECORDS_BYTES is for the further
+ * records of all connections together. */
 #define CONNECTION_BYTES (PLAIN_CONNECTION_BYTES + (40 << 10))
 #define RECORDS_BYTES (SERVER_RECORDS_MAX * SERVER_RECORD_BYTES)
 
 /* The memory of a machine: a Node and a NodeClaim, the claim's place in the
- * index by name, and a failed write of the Node that is pending. */
+ * index by name, and one failed write that waits for its next try. */
 #define MACHINE_BYTES (2 * 244 + 8 + 72)
 
 /* Connections and the table share the rest of the memory.  Connections get at
  * least the rest divided by CONNECTIONS_SHARE, even if the table is full. */
 #define CONNECTIONS_SHARE 12
 
-/* How many machines a list may add before the memory is divided again. */
+/* The division leaves memory for this many more machines than the table has,
+ * because a list may add them before the memory is divided again. */
 #define MACHINES_SOON 32768
 
 static int64_t

@@ -144,8 +144,9 @@ describe_scope(const struct note *n, const struct rules *r, const char *moment,
 		put_until(b, n, moment);
 		return EVENT_HOLD_STARTED;
 	case NOTE_SCOPE_MOVED:
-		/* Not "is held longer": the end may be the same as before, but
-		 * be certain now. */
+		/* The text does not say "is held longer", because the hold may
+		 * end at the same time as before.  That time may only have
+		 * become certain. */
 		buf_puts(b, " is still busy");
 		put_machine(b, ", most recently because of machine ",
 			    n->as.held.machine);
@@ -193,7 +194,7 @@ report_scope(struct state *s, const struct note *n, const struct rules *r,
 				     strcmp(nodepool.name, n->name) != 0))
 			continue;
 		if (nodepool.hand_ms != STAMP_NONE && !starts)
-			continue; /* its nodes stay held */
+			continue; /* the hold-until still holds its nodes */
 		what.nodepool = nodepool.name;
 		what.nodepool_uid = nodepool.uid;
 		event_recorder_say(rec, &what);

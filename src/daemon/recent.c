@@ -51,7 +51,7 @@ recent_look(struct recent *r, const struct counters *c, int64_t boot_ms)
 }
 
 /* Returns the index of the youngest copy that is at least a minute old, or of
- * the oldest copy if there is none. */
+ * the oldest copy if none is that old. */
 static unsigned
 look_of(struct recent *r, int64_t boot_ms)
 {

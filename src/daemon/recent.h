@@ -10,18 +10,18 @@
 
 /*
  * Counts the admission reviews of the last minute.  Main copies the counters
- * every RECENT_MS, and recent_read compares them with the copy of a minute ago.
- * Main alone calls recent_init and recent_look; any thread may call
- * recent_read.  No lock is needed: a copy is overwritten only when it is at
- * least 80 s old, and recent_read uses the youngest copy that is at least a
- * minute old.
+ * every RECENT_MS, and recent_read subtracts the copy of a minute ago from the
+ * present counters.  Main alone calls recent_init and recent_look; any thread
+ * may call recent_read.  No lock is needed: a copy is overwritten only when it
+ * is at least 80 s old, and recent_read uses the youngest copy that is at least
+ * a minute old.
  */
 #define RECENT_LOOKS 16 /* number of copies that are kept */
 #define RECENT_MS 5000
 #define RECENT_KINDS 6 /* number of counts in a copy */
 
 struct recent {
-	_Atomic int64_t at_ms[RECENT_LOOKS]; /* boot time, or 0 if none */
+	_Atomic int64_t at_ms[RECENT_LOOKS]; /* boot time of the copy, or 0 */
 	_Atomic uint64_t n[RECENT_LOOKS][RECENT_KINDS];
 	_Atomic unsigned next;
 };

@@ -202,8 +202,9 @@ write_pair(struct renewal_call *r, const struct renewal_todo *todo,
 	certs_own_done(&own);
 }
 
-/* Looks for one certificate in the caBundles of all webhooks and adds it to
- * *out.  Returns 1, or 0 if it was not found or does not fit. */
+/* Looks for the certificate `which` in the caBundles of all webhooks and adds
+ * it to *out.  Returns 1, or 0 if the certificate was not found or does not
+ * fit. */
 static unsigned
 add_to_bundle(const struct webhooks *w, const struct renewal_cert *which,
 	      struct buf *out)

@@ -87,9 +87,9 @@ block_signals(sigset_t *set)
 	(void)pthread_sigmask(SIG_BLOCK, set, NULL);
 }
 
-/* Waits `ms` for a signal.  Returns SIGTERM or SIGINT if one of them came, and
- * 0 otherwise.  On SIGHUP it returns 0 at once, so that main checks the
- * certificate's files. */
+/* Waits for a signal for `ms` milliseconds at most.  Returns SIGTERM or SIGINT
+ * if one of them came, and 0 otherwise.  On SIGHUP it returns 0 at once, so
+ * that main checks the certificate's files. */
 static int
 wait_signal(const sigset_t *set, int64_t ms)
 {
@@ -153,9 +153,9 @@ start_kube(struct serve *v, struct kubeconfig *access, struct err *e)
 	return 0;
 }
 
-/* Refuses a namespace of tickets that is the Lease's own.  If the configuration
- * names the Lease's namespace, config_validate has checked this.  Otherwise the
- * Lease is in the namespace of this pod. */
+/* Refuses a namespace of tickets that is also the namespace of the Lease.  If
+ * the configuration names the Lease's namespace, config_validate has checked
+ * this.  Otherwise the Lease is in the namespace of this pod. */
 static int
 check_tickets(const struct serve *v, struct err *e)
 {
@@ -258,8 +258,9 @@ make_elector(struct serve *v, struct err *e)
 		.timing = v->timing,
 	};
 
-	/* Without leader election the elector only keeps the soft state.  It is
-	 * then left out if no namespace for the Lease is known. */
+	/* Without leader election the elector only keeps the soft state.  In
+	 * that case, the elector is left out if no namespace for the Lease is
+	 * known. */
 	if (!v->config->leader.enabled && v->namespace_name[0] == '\0' &&
 	    v->config->leader.namespace_[0] == '\0')
 		return 0;
@@ -342,10 +343,10 @@ elector_ended(const struct serve *v)
 }
 
 /* Returns whether the webhook may end: drainTimeout is over, or the webhook has
- * had no open connection for quiet_ms.  It must not end earlier, for two
- * reasons.  The API server keeps idle connections for 90 s, and does not retry
- * a review if we close its connection first.  And each kube-proxy sends new
- * connections here until it learns that this replica is going. */
+ * had no open connection for quiet_ms.  There are two reasons why it must not
+ * end earlier.  The API server keeps idle connections for 90 s, and does not
+ * retry a review if we close its connection first.  And each kube-proxy sends
+ * new connections here until it learns that this replica is going. */
 static bool
 reviews_ended(const struct serve *v)
 {
@@ -451,9 +452,9 @@ loop(struct serve *v)
 	    LS("signal", sig == SIGTERM ? "SIGTERM" : "SIGINT"));
 }
 
-/* Waits for a signal, and watches the renewer meanwhile.  No kubelet probes
- * this process, because it has no port.  So if the renewer is stuck, the
- * process ends, and the kubelet starts it again. */
+/* Waits for a signal, and meanwhile checks that the renewer is well.  No
+ * kubelet probes this process, because it has no port.  So if the renewer is
+ * stuck, the process ends, and the kubelet starts it again. */
 static void
 loop_renewing(struct serve *v)
 {

@@ -12,8 +12,8 @@
  * miss a change within one tick of the file system's clock. */
 #define PAIR_AGAIN_MS 10000
 /* The Date header has whole seconds, so the API server's time may be up to a
- * second later than our clock says.  This allowance makes a pair valid that was
- * issued within this second. */
+ * second later than our clock says.  With this allowance, a pair that was
+ * issued within this second counts as valid. */
 #define DATE_MS 1000
 
 void
@@ -69,8 +69,8 @@ refuse_pair(struct serving_cert *p, const struct err *e)
 	(void)str_copy(p->refused, sizeof(p->refused), e->text);
 }
 
-/* FNV-1a over both files.  It differs for a new pair even if that has the
- * serial number of the old one. */
+/* FNV-1a over both files.  The result differs for a new pair even if its serial
+ * number is that of the old pair. */
 static uint64_t
 digest_of(const struct certs_pair *c)
 {
@@ -110,8 +110,8 @@ commit(struct serving_cert *p, const struct certs_pair *c)
 }
 
 /* Reads the pair.  If the files were replaced after one of them had been read,
- * certificate and key do not match.  After a failure it therefore reads again
- * if stat shows a change. */
+ * certificate and key do not match.  After a failure this function therefore
+ * reads both files again if stat shows a change. */
 static int
 load(struct serving_cert *p, int64_t now_ms, struct certs_pair *c,
      struct err *e)

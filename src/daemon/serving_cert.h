@@ -39,7 +39,7 @@ void serving_cert_init(struct serving_cert *p, const struct config *c,
 
 /* Reads the files if stat(2) shows a change, such as when the kubelet swaps the
  * ..data symlink, and otherwise every 10 s.  It checks a new pair and then
- * serves it.  If the new pair is not usable, the server keeps the old one, and
+ * serves it.  If the new pair is not usable, the server keeps the old pair, and
  * the log says why.  The same reason is logged only once. */
 void serving_cert_look(struct serving_cert *p);
 

@@ -20,8 +20,8 @@
  *
  * Lock: every function takes the mutex itself, unless its comment says that it
  * takes none.  The mutex is held across pure core calls only, never across I/O,
- * allocation or logging, so nobody waits for it for long.  The functions that
- * sleep say so; they do not hold the mutex meanwhile.
+ * allocation or logging, so nobody waits for it for long.  The comments say
+ * which functions sleep; these do not hold the mutex while they sleep.
  *
  * Thread: each group names the thread that calls it.  `any` means any thread
  * between state_new and state_free.
@@ -31,11 +31,11 @@
  * Functions that change what there is to do wake the sweeper.
  */
 struct state {
-	struct clock *clock;	  /* has its own contract: edge/clock.h */
-	struct counters counters; /* atomic */
-	_Atomic bool stopping;	  /* state_stop was called */
+	struct clock *clock;	  /* any thread may use it: edge/clock.h */
+	struct counters counters; /* its members are atomic */
+	_Atomic bool stopping;	  /* whether state_stop was called */
 	struct disabled_nodepools *disabled_nodepools; /* has its own lock */
-	struct state_table *table; /* behind the mutex: state_parts.h */
+	struct state_table *table; /* protected by the mutex: state_parts.h */
 };
 
 /* --- main: start and stop ------------------------------------------------- */
@@ -48,10 +48,10 @@ struct state *state_new(const struct rules *rules, uint32_t machines_max,
 void state_free(struct state *s); /* accepts NULL */
 
 /* Makes this replica keep a Lease.  Main calls this before any thread starts.
- * It takes no lock.  If c->enabled is false, this replica always leads, and
- * writes its soft state (controller_soft) into the Lease every soft_ms.  If
- * state_elect is not called, this replica always leads and keeps no Lease.
- * Returns -1 if memory is short. */
+ * It takes no lock.  If c->enabled is false (no leader election), this replica
+ * always leads, and writes its soft state (controller_soft) into the Lease
+ * every soft_ms.  If state_elect is not called, this replica always leads and
+ * keeps no Lease.  Returns -1 if memory is short. */
 int state_elect(struct state *s, const struct lease_config *c, int64_t soft_ms,
 		struct err *e);
 
@@ -69,7 +69,7 @@ void state_lease_stop(struct state *s);
 
 /* --- watchers ------------------------------------------------------------- */
 
-/* If they are about NodePools, these functions also update
+/* Calls of these functions that are about NodePools also update
  * disabled_nodepools. */
 void state_listing(struct state *s, enum kind kind);
 void state_listed(struct state *s, enum kind kind, bool served);
@@ -101,9 +101,9 @@ bool state_note(struct state *s, struct note *out);
 
 /* --- elector -------------------------------------------------------------- */
 
-/* These call lease_next, lease_done and lease_note.  If `record` of the todo is
- * not NULL, it points to *copy, which belongs to the caller and is changed by
- * no other thread. */
+/* These functions call lease_next, lease_done and lease_note.  If `record` in
+ * the returned lease_todo is not NULL, it points to *copy, which belongs to the
+ * caller and is changed by no other thread. */
 struct lease_todo state_lease_next(struct state *s, struct lease_record *copy);
 void state_lease_done(struct state *s, const struct lease_outcome *o);
 bool state_lease_note(struct state *s, struct lease_note *out);

@@ -5,13 +5,13 @@
 #include "moment.h"
 #include "state_parts.h"
 
-/* The Lease's step machine is behind the table's mutex, so that the lead and
- * the leader's work change together. */
+/* The table's mutex also protects the step machine of the Lease, so that the
+ * lead and the leader's work change together. */
 
 /* Passes the history in the Lease to the controller, once in each lead.  With
  * leader election this happens before the leader sees any object.  Without
- * leader election the Lease may not have been read yet, and a later call does
- * it. */
+ * leader election the Lease may not have been read yet, and a later call of
+ * recall passes the history on. */
 static void
 recall(struct state_table *t, struct now now)
 {
@@ -34,7 +34,7 @@ state_follow(struct state *s, struct now now)
 	t->restored = t->recalled = false;
 	t->leads = leads;
 	/* A replica that does not lead watches NodePools only, so when a lead
-	 * begins, only their watcher has to restart. */
+	 * begins, only the watcher of NodePools has to restart. */
 	for (int k = 0; k < VIEW_COUNT; k++)
 		t->turned[k] |= !leads || k == KIND_NODEPOOL;
 	controller_lead(t->controller, leads, now);
@@ -42,8 +42,8 @@ state_follow(struct state *s, struct now now)
 	(void)pthread_cond_broadcast(&t->turn);
 }
 
-/* Restores the soft state of the previous leader, and stores that for the next
- * leader. */
+/* Restores the soft state that the previous leader has stored, and stores the
+ * soft state for the next leader. */
 void
 state_soft(struct state *s, struct now now)
 {

@@ -7,12 +7,12 @@
 #include "state.h"
 
 /*
- * The part of the state behind the one mutex.  Only state.c, state_lease.c and
- * state_status.c include this header.  Watchers track objects under the mutex,
- * and the sweeper asks for the next action under it.  The webhook never takes
- * the mutex.  `awake` says that the sweeper was woken and has not yet asked for
- * its next action.  Without this flag a list of 10,000 objects would wake the
- * sweeper 10,000 times.
+ * The part of the state that the one mutex protects.  Only state.c,
+ * state_lease.c and state_status.c include this header.  Watchers track objects
+ * under the mutex, and the sweeper asks for the next action under it.  The
+ * webhook never takes the mutex.  `awake` says that the sweeper was woken and
+ * has not yet asked for its next action.  Without this flag a list of 10,000
+ * objects would wake the sweeper 10,000 times.
  */
 struct state_table {
 	pthread_mutex_t lock;
@@ -21,8 +21,8 @@ struct state_table {
 	pthread_cond_t stop, turn;
 	struct controller *controller;
 	struct lease *lease; /* NULL if no Lease is kept */
-	/* Whether this lead has restored the soft state and has recalled the
-	 * history. */
+	/* Whether the soft state has been restored, and the history passed to
+	 * the controller (recall), since the present lead began. */
 	bool restored, recalled;
 	char soft[LEASE_STATE_BYTES], history[LEASE_HISTORY_BYTES];
 	/* Without leader election the soft state is written every soft_ms.

@@ -16,9 +16,9 @@
  * The answers to /status, /status/machines, /status/machines/NAME and
  * /status/time.  An answer is written while the table is read, one item at a
  * time, so the table's lock is held only briefly.  Figures about all machines
- * are counted in advance, at most once a second, or when a scope has turned
- * (count_anew).  Only a leader knows the machines; other replicas name the
- * leader.
+ * are counted in advance: at most once a second, or when a scope has been held
+ * or released (count_anew).  Only a leader knows the machines; other replicas
+ * name the leader.
  */
 /* Size of the buffer for a refusal.  As HTML it contains the style sheet of the
  * page. */
@@ -184,8 +184,8 @@ status_busy(const struct server_request *q, struct server_reply *a)
 
 /* --- /status -------------------------------------------------------------- */
 
-/* Counts the machines again if the figures are a second old or a scope has
- * turned. */
+/* Counts the machines again if the figures are a second old, or if a scope was
+ * held or released since. */
 static void
 count_anew(struct status *t, const struct status_report *r)
 {
@@ -227,8 +227,8 @@ fill_head(struct status *t, struct status_head *h)
 	recent_read(&t->recent, &t->shared->counters, clock_boot_ms(),
 		    &h->admissions);
 	state_status(t->shared, &h->report);
-	/* The history may begin in the future if our clock was ahead when it
-	 * began. */
+	/* The history may seem to begin in the future, if our clock was ahead
+	 * at that time. */
 	h->known_ms = h->report.history_ms != STAMP_NONE &&
 				      h->report.history_ms < h->now_ms
 			      ? h->report.history_ms

@@ -20,12 +20,12 @@ struct status {
 	struct state *shared;
 	struct serving_cert *pair;
 	const struct rules *rules;
-	struct recent recent; /* admission reviews */
+	struct recent recent; /* counts of admission reviews */
 	/* The name that /status shows for this replica if there is no Lease. */
 	char host[65];
 	/* The figures about all machines.  `counted` says whether they were
-	 * counted, counted_boot_ms when, and counted_turns how many times
-	 * scopes had turned by then. */
+	 * counted, counted_boot_ms when, and counted_turns how many holds and
+	 * releases of scopes there had been by then. */
 	struct figures *figures;
 	bool counted;
 	int64_t counted_boot_ms;
@@ -37,8 +37,8 @@ int status_init(struct status *t, struct state *s, struct serving_cert *pair,
 		const struct rules *rules, struct err *e);
 void status_done(struct status *t);
 
-/* Counts the machines again if the figures are a second old or if a scope has
- * turned since.  The server's worker calls this. */
+/* Counts the machines again if the figures are a second old, or if a scope was
+ * held or released since.  The server's worker calls this. */
 void status_count(struct status *t);
 /* Makes `text` the body of the reply, which takes ownership.  `text` comes from
  * malloc and is shrunk to its first len bytes. */

@@ -9,10 +9,10 @@
 #include "notes.h"
 
 /*
- * This worker has several keep-alive connections, the lanes.  It takes actions
- * while a job is free.  It sleeps in kube_lanes_wait until a reply, a wake-up
- * or the next deadline, and it reports each outcome to core/controller.  It
- * makes no decisions.
+ * This worker has several keep-alive connections, the lanes.  It asks
+ * core/controller for actions while a job is free.  It sleeps in
+ * kube_lanes_wait until a reply, a wake-up or the next deadline, and it reports
+ * each outcome to core/controller.  It makes no decisions.
  */
 
 struct sweeper {
@@ -22,8 +22,8 @@ struct sweeper {
 	struct watcher *const *watchers;
 	struct event_recorder *recorder;
 	unsigned concurrency, in_flight;
-	/* `concurrency` of them; the tag of a request is the index of its
-	 * job */
+	/* An array of `concurrency` jobs.  The tag of a request is the index of
+	 * its job. */
 	struct job *jobs;
 };
 
@@ -35,7 +35,8 @@ finish(struct sweeper *w, struct job *j, const struct controller_outcome *o)
 	w->in_flight--;
 }
 
-/* Reports that the action failed.  It may have been performed all the same. */
+/* Reports that the action failed.  The action may have been performed all the
+ * same. */
 static void
 finish_failed(struct sweeper *w, struct job *j)
 {
@@ -57,8 +58,8 @@ job_begin(struct sweeper *w, struct job *j)
 	finish_failed(w, j);
 }
 
-/* Gets the next todo.  Writes that MODE_OBSERVE does not make are logged and
- * skipped. */
+/* Gets the next todo.  With MODE_OBSERVE, writes are only logged (job_tell) and
+ * then skipped. */
 static struct controller_todo
 next(struct sweeper *w)
 {

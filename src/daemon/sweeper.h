@@ -18,10 +18,10 @@ struct sweeper_setup {
 	struct state *shared;
 	struct kube *kube;
 	const struct rules *rules;
-	struct watcher *const *watchers; /* VIEW_COUNT, one for each kind */
+	struct watcher *const *watchers; /* one for each kind */
 	struct event_recorder *recorder;
 	const struct timing *timing;
-	unsigned concurrency; /* calls in flight */
+	unsigned concurrency; /* maximum number of calls in flight */
 };
 
 /* Main calls this.  It returns NULL on failure, and *e says why.  After

@@ -28,8 +28,8 @@ struct watcher {
 };
 
 /* Leaves out an object that is too large or cannot be decoded.  If there was no
- * memory for the object, the list or watch ends, and the next one shows the
- * object again. */
+ * memory for the object, the list or watch ends, and the next list or watch
+ * shows the object again. */
 static int
 leave_out(struct watcher *w, const struct err *why, struct err *e)
 {

@@ -26,7 +26,7 @@
  */
 #define WORKER_BEAT_MS 1000 /* the longest sleep between two beats */
 
-/* What all workers of one kind share. */
+/* What all workers of one kind have in common. */
 struct worker_kind {
 	/* Name of each thread, and of the check of these workers in /livez.  At
 	 * most 15 bytes. */
@@ -77,8 +77,8 @@ void worker_join(struct worker *w);
  * started. */
 bool worker_ended(const struct worker *w);
 /* Any thread may call this.  Returns whether the worker has ended, or has given
- * a sign of life within max_ms: a beat of its own or of its call.  The call
- * counts because a thread in a silent watch is alive. */
+ * a sign of life within max_ms: a beat of its own, or of the call that it
+ * makes.  The call counts because a thread in a silent watch is alive. */
 bool worker_is_well(const struct worker *w, int64_t max_ms);
 
 /* The worker's own thread calls these functions. */

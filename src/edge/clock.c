@@ -8,8 +8,8 @@
  *
  * The anchor is the median of the last samples, so that one odd server or one
  * slow reply does not move it.  The highest sample would be closer to the
- * server's clock.  But each hold would then end early, by the fraction of a
- * second that its stamp has lost, and with several servers the fastest clock
+ * server's clock.  But each hold would then end too early, because its stamp
+ * has lost a fraction of a second, and with several servers the fastest clock
  * would decide.
  *
  * All members are atomic, so that neither readers nor writers wait.  If two

@@ -173,7 +173,7 @@ file_place(const char *path, const char *const *others, size_t n, struct err *e)
 }
 
 /* Gets the status of the folder that the path is in.  Sets *name to the file's
- * name in that folder, which points into path. */
+ * name in that folder; *name points into path. */
 static int
 folder_stat(const char *path, const char **name, struct stat *st)
 {

@@ -116,7 +116,7 @@ write_piece(void)
 	if (n == 0)
 		return true;
 	done = unblocked_write(out_fd, bytes, n);
-	if (done < 0) /* Retry: the line may say why the process ends. */
+	if (done < 0) /* Try again: the line may say why the process ends. */
 		done = unblocked_write(out_fd, bytes, n);
 	if (done < 0)
 		waiting_lose();

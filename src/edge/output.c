@@ -34,8 +34,8 @@ output_done(struct output *o)
 }
 
 /* Makes room for n more bytes.  Waiting bytes are moved to the front only if at
- * least as many bytes are free before them.  So on average each byte is moved
- * at most once. */
+ * least as many bytes as wait are free before them.  So on average each byte is
+ * moved at most once. */
 static bool
 has_room(struct output *o, size_t n)
 {

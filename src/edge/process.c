@@ -53,7 +53,7 @@ count_fds(void)
 	while (readdir(d) != NULL)
 		n++;
 	(void)closedir(d);
-	return n >= 3 ? n - 3 : 0; /* without ".", ".." and d */
+	return n >= 3 ? n - 3 : 0; /* without ".", ".." and d itself */
 }
 
 void

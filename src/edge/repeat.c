@@ -34,8 +34,8 @@ repeats_allow(struct repeats *r, const char *phrase, unsigned burst,
 
 	at = repeat_find(r, phrase, now_ms);
 	if (at != NULL) {
-		/* An entry with lines kept back stays as it is until
-		 * repeats_report has reported them. */
+		/* An entry with suppressed lines stays as it is until
+		 * repeats_report has reported these lines. */
 		if (at->until_ms <= now_ms && at->kept_back == 0) {
 			at->until_ms = now_ms + REPEAT_WINDOW_MS;
 			at->said = 0;

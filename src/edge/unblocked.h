@@ -12,7 +12,8 @@
 
 /* Opens the pipe or terminal of fd again, non-blocking and for us alone, and
  * returns the new descriptor.  Returns fd itself if the kernel refuses this, or
- * if fd is neither a pipe nor a terminal.  A file needs no such descriptor. */
+ * if fd is neither a pipe nor a terminal.  A regular file needs no new
+ * descriptor. */
 int unblocked_open(int fd);
 
 /* Writes the beginning of the bytes, at most PIPE_BUF of them, and returns how

@@ -55,7 +55,7 @@ decode(const char *s, char *out)
 
 	while (*(s += strspn(s, " \t\r\n")) != '\0') {
 		if (got != 3)
-			return 0; /* something after the padding */
+			return 0; /* there is text after the padding */
 		got = decode_four(&s, out + n);
 		if (got == 0)
 			return 0;

@@ -33,10 +33,10 @@ struct certs_names {
  * Every file is written under another name in dir, and then renamed.
  *
  * If ca.crt and ca.key exist and new_ca is not set, that CA signs the leaf, and
- * its two files stay as they are.  It is an error if only one of the two
- * exists, if they are not a CA and its key, or if the CA would expire before
- * the leaf.  `days` is the lifetime of the leaf, at most CERTS_DAYS_MAX.  The
- * lifetime of a new CA is ten times as long. */
+ * its two files stay as they are.  It is an error if only one of the two files
+ * exists, if they do not contain a CA and its key, or if the CA would expire
+ * before the leaf.  `days` is the lifetime of the leaf, at most CERTS_DAYS_MAX.
+ * The lifetime of a new CA is ten times as long. */
 int certs_mint(const char *dir, const struct certs_names *names, int days,
 	       bool new_ca, int64_t now_ms, struct err *e);
 
@@ -88,9 +88,10 @@ int certs_load(const char *cert_file, const char *key_file, int64_t now_ms,
 
 #define CERTS_INSPECT_BYTES 8192
 /* For `certs --inspect`: appends a description of the pair to *out, as lines
- * for people.  CERTS_INSPECT_BYTES have room for it.  If certs_load would
- * refuse the pair, certs_inspect returns -1 with the reason.  *out then has
- * what could be read of the certificates, if anything. */
+ * for people.  A buffer of CERTS_INSPECT_BYTES has room for the description.
+ * If certs_load would refuse the pair, certs_inspect returns -1 with the
+ * reason.  *out then has what could be read of the certificates, if
+ * anything. */
 int certs_inspect(const char *cert_file, const char *key_file, int64_t now_ms,
 		  struct buf *out, struct err *e);
 

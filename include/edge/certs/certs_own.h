@@ -49,15 +49,15 @@ bool certs_own_is_leaf(const char *cert, const char *key, const char *ca_cert,
 
 /* Adds the certificates in this bundle to the *n entries at `at`, unless they
  * are there already.  `at` has room for RENEWAL_BUNDLE_MAX.  If there is no
- * room for all, those with the oldest NotBefore are left out.  Returns false if
- * some did not fit, if a block of the bundle is not a certificate, or if the
- * bundle has a certificate twice. */
+ * room for all certificates, those with the oldest NotBefore are left out.
+ * Returns false if some did not fit, if a block of the bundle is not a
+ * certificate, or if the bundle has a certificate twice. */
 bool certs_own_bundle_read(const char *pem, struct renewal_cert *at,
 			   unsigned *n);
 
 /* Returns whether the bundle may have the CA with the key identifier
- * `authority` (certs_pair.authority): a certificate in it has this key
- * identifier, or has none. */
+ * `authority` (certs_pair.authority): a certificate in the bundle has this key
+ * identifier, or lacks a key identifier. */
 bool certs_own_signed_by(const char *pem, uint64_t authority);
 
 /* Appends to out, as PEM, the certificate in this bundle that has the id of

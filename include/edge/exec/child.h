@@ -17,19 +17,19 @@
  *	child_prepare -> child_start -> child_wait, again and again
  *
  * The command gets the signal mask, the signals that are ignored and the
- * descriptors that this process had at child_prepare, and nothing of what the
- * process has opened or changed since then.  Only the main thread calls these
+ * descriptors that this process had at child_prepare, but not what this process
+ * has opened or changed since then.  Only the main thread calls these
  * functions.
  */
 #define CHILD_DESCRIPTORS 1024
 
 struct child {
 	sigset_t mask;	 /* the signal mask at child_prepare */
-	bool pipe_kills; /* SIGPIPE was not ignored at child_prepare */
+	bool pipe_kills; /* whether SIGPIPE was not ignored at child_prepare */
 	/* Which descriptors were open at child_prepare, a bit for each. */
 	uint64_t inherited[CHILD_DESCRIPTORS / 64];
 	pid_t pid;  /* 0 before child_start */
-	int status; /* as of waitpid(2), once the command has ended */
+	int status; /* as waitpid(2) returns it, once the command has ended */
 	bool ended;
 };
 

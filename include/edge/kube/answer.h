@@ -21,7 +21,7 @@ enum answer_class {
 	ANSWER_UNSERVED, /* 404 in plain text: no such resource */
 	ANSWER_EXISTS,	 /* 409, reason AlreadyExists */
 	/* 409 for any other reason: the object has another version, or a quota
-	 * does not allow it. */
+	 * does not allow the write. */
 	ANSWER_CONFLICT,
 	ANSWER_EXPIRED, /* 410: a version or a page that is too old */
 	ANSWER_INVALID, /* 422: a test of a JSON patch failed, or the object

@@ -40,12 +40,12 @@ int kube_in_cluster(const char *root, struct kubeconfig *out, struct err *e);
 /* A credential plugin and the token that it has printed, for all threads
  * (edge/exec). */
 struct kube_plugin {
-	/* Any thread: gets the present token.  If *text is NULL or has the
-	 * token of another version, it is freed and replaced by a copy of the
-	 * present token, which the caller frees, and *version is set.  If it is
-	 * time to renew the token, one thread runs the plugin while the others
-	 * wait.  The run is cut when *cancelled becomes true; `cancelled` may
-	 * be NULL.  Returns -1 with *e set if there is no token. */
+	/* Any thread: gets the present token.  If *text is NULL or is the token
+	 * of another version, *text is freed and set to a copy of the present
+	 * token, which the caller frees, and *version is set.  If it is time to
+	 * renew the token, one thread runs the plugin while the others wait.
+	 * The run is cut when *cancelled becomes true; `cancelled` may be NULL.
+	 * Returns -1 with *e set if there is no token. */
 	int (*get)(struct kube_plugin *p, const atomic_bool *cancelled,
 		   char **text, unsigned *version, struct err *e);
 	/* Any thread: reports that a call with the token of this version got a
@@ -63,15 +63,15 @@ typedef struct kube_plugin *kube_plugin_new(const struct kubeconfig *access,
 
 struct kube_options {
 	/* The API server and the credentials.  If kube_new succeeds, it takes
-	 * ownership of the contents and zeroes this; otherwise they remain the
-	 * caller's. */
+	 * ownership of the contents and zeroes this member.  Otherwise the
+	 * contents remain the caller's. */
 	struct kubeconfig access;
 	/* Receives the Date headers.  Borrowed, may be NULL. */
 	struct clock *clock;
 	/* For rest_client_requests_total.  Borrowed, may be NULL. */
 	struct counters *counters;
-	/* It must not begin with "curl": the API server pretty-prints its
-	 * answers for curl. */
+	/* The name for the header User-Agent.  It must not begin with "curl":
+	 * the API server pretty-prints its answers for curl. */
 	const char *user_agent;
 	/* Timeout for name resolution, TCP and TLS; 0: libcurl's default. */
 	int64_t connect_ms;
@@ -101,8 +101,8 @@ typedef int kube_sink(void *ctx, const char *bytes, size_t n, struct err *e);
 
 /* One call.  All strings are copied when the call starts. */
 struct kube_request {
-	const char *method;	  /* "GET", "PATCH", "POST", "DELETE" */
-	const char *path;	  /* "/api/v1/nodes?limit=500" */
+	const char *method;	  /* "GET", "PATCH", "POST" or "DELETE" */
+	const char *path;	  /* such as "/api/v1/nodes?limit=500" */
 	const char *accept;	  /* NULL: application/json */
 	const char *content_type; /* needed with a body */
 	const char *body;	  /* NULL if none */
@@ -121,10 +121,10 @@ struct kube_request {
 	 * the call and the sending. */
 	int64_t fence_ms;
 
-	/* The next three are for lanes only: kube_stream_run has arguments
-	 * instead.  kube_lanes_wait calls the two functions.  It calls `opened`
-	 * (may be NULL) when the head of a 2xx answer has come, each time that
-	 * the call is made. */
+	/* The next three members are for lanes only: kube_stream_run has
+	 * arguments instead.  kube_lanes_wait calls `sink` and `opened`.  It
+	 * calls `opened` (may be NULL) when the head of a 2xx answer has
+	 * come. */
 	kube_sink *sink; /* NULL: the body is kept */
 	void (*opened)(void *ctx);
 	void *ctx;
@@ -160,15 +160,15 @@ int kube_stream_run(struct kube_stream *s, const struct kube_request *q,
 		    kube_sink *sink, void (*opened)(void *ctx), void *ctx,
 		    struct kube_reply *reply, struct err *e);
 
-/* Any thread: both end the call in flight at once, with ERR_CANCELLED.  After
- * kube_stream_cancel, all later calls fail in the same way.  kube_stream_nudge
- * has no effect on later calls. */
+/* Any thread: both functions end the call in flight at once, with
+ * ERR_CANCELLED.  After kube_stream_cancel, all later calls fail in the same
+ * way.  kube_stream_nudge has no effect on later calls. */
 void kube_stream_cancel(struct kube_stream *s);
 void kube_stream_nudge(struct kube_stream *s);
 
-/* Any thread: returns the milliseconds since the last turn of the event loop,
- * which turns at least once a second during a call.  So a silent watch does not
- * look like a dead thread.  Between calls the age grows. */
+/* Any thread: returns the milliseconds since the last round of the event loop.
+ * During a call there is a round at least once a second, even if a watch is
+ * silent.  Between calls the age grows. */
 int64_t kube_stream_heartbeat_age_ms(const struct kube_stream *s);
 
 struct kube_lanes;

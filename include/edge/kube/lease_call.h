@@ -21,11 +21,11 @@ void lease_call_make(struct lease_call *c, const char *namespace_name,
 		     struct kube_request *q);
 
 /* Turns an answer into an outcome.  *no_answer says why there is no answer; its
- * code is ERR_NONE if there is one.  If `observes` is true, it reads the state
- * that leaders in mode observe write, and otherwise the state that leaders in
- * mode enforce write.  *record is the caller's memory; if o->code is LEASE_OK,
- * *o points to it.  If o->code is LEASE_FAILED, *why says why; otherwise
- * why->code is ERR_NONE. */
+ * code is ERR_NONE if there is an answer.  If `observes` is true, it reads the
+ * state that leaders in mode observe write, and otherwise the state that
+ * leaders in mode enforce write.  *record is the caller's memory; if o->code is
+ * LEASE_OK, *o points to it.  If o->code is LEASE_FAILED, *why says why;
+ * otherwise why->code is ERR_NONE. */
 void lease_call_answered(const struct kube_reply *r,
 			 const struct err *no_answer, bool observes,
 			 struct lease_record *record, struct lease_outcome *o,

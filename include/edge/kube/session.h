@@ -22,7 +22,7 @@ struct session_setup {
 	struct output *out; /* the command's output, or NULL if none */
 	/* Boot time at which the session ends; INT64_MAX: never. */
 	int64_t until_ms;
-	unsigned calls; /* how many calls may be in flight */
+	unsigned calls; /* maximum number of calls in flight */
 
 	/* Other work of the thread while it waits, or NULL.  `turn` does the
 	 * work that is due, and returns in how many milliseconds the next work
@@ -55,9 +55,9 @@ void session_close(struct session *n);
  * list_ms for a GET, and call_ms for other methods (struct timing). */
 int session_start(struct session *n, struct kube_request *q, uint64_t tag,
 		  struct err *e);
-/* Waits for the next call to end.  *no_answer says why there is no answer to
- * it; its code is ERR_NONE if there is one.  It returns -1 if the time is up or
- * a signal came. */
+/* Waits for the next call to end.  *no_answer says why there is no answer; its
+ * code is ERR_NONE if there is an answer.  It returns -1 if the time is up or a
+ * signal came. */
 int session_finished(struct session *n, uint64_t *tag, struct kube_reply *r,
 		     struct err *no_answer, struct err *e);
 /* Makes one turn of a wait.  It checks neither the signals nor until_ms.

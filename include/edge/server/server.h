@@ -57,7 +57,7 @@ struct server_reply {
 	/* If this is not NULL, the server takes the body over and frees it with
 	 * this function.  Otherwise the server copies the body. */
 	void (*body_free)(void *);
-	bool close; /* Connection: close */
+	bool close; /* whether to send "Connection: close" */
 };
 
 typedef void server_handler(void *ctx, const struct server_request *q,
@@ -66,7 +66,7 @@ typedef void server_handler(void *ctx, const struct server_request *q,
 struct server_route {
 	const char *path;   /* an exact path, or a prefix if it ends in '*';
 				   the first route that fits counts */
-	const char *method; /* "GET" answers HEAD as well */
+	const char *method; /* "GET" also answers HEAD */
 	/* The only type that is accepted, with any parameters; others get 415.
 	 * NULL: any type. */
 	const char *content_type;
@@ -80,7 +80,7 @@ struct server_route {
 	server_handler *busy;
 };
 
-/* What the server did without a handler.  For counters. */
+/* What the server did without a handler, as on_event reports it. */
 enum server_event {
 	SERVER_REFUSED, /* 4xx by the server, or an overlong body */
 	SERVER_SHED,	/* 503: too much memory for bodies, or too many big
@@ -99,10 +99,10 @@ struct server_options {
 	/* May be NULL.  The threads of the pool and the reaper call it. */
 	void (*on_event)(void *ctx, enum server_event event);
 	unsigned threads;
-	/* When more than three quarters of this number are open, each new
-	 * connection ends the connection that has waited longest for its
-	 * client, provided that this wait has lasted for SERVER_FRESH_MS or
-	 * that all places are taken. */
+	/* Maximum number of open connections.  When more than three quarters of
+	 * it are open, each new connection ends the connection that has waited
+	 * longest for its client, provided that this wait has lasted for
+	 * SERVER_FRESH_MS or that all places are taken. */
 	unsigned connections_max;
 	/* Limit for the bytes of all bodies in memory.  Requests beyond it get
 	 * 503.  If more than three quarters are used, the server closes the
@@ -110,14 +110,14 @@ struct server_options {
 	size_t bytes_max;
 	/* Bodies larger than big_bytes together use at most half of bytes_max,
 	 * and at most big_max of them are handled at a time; others get 503.
-	 * If they use more than a quarter of bytes_max, the server closes the
-	 * connection of the big body with the largest product of bytes and
-	 * time.  If big_bytes is 0, there is no such limit. */
+	 * If these bodies use more than a quarter of bytes_max, the server
+	 * closes the connection of the big body whose product of bytes and time
+	 * is largest.  If big_bytes is 0, there is no such limit. */
 	size_t big_bytes;
 	unsigned big_max;
-	/* Whether the server accepts a connection only when its first bytes
-	 * have come, or after ten seconds (TCP_DEFER_ACCEPT).  Until then the
-	 * connection does not count, so it cannot be closed for a newer one
+	/* Whether the server accepts a connection only when the client's first
+	 * bytes have come, or after ten seconds (TCP_DEFER_ACCEPT).  Until then
+	 * the connection does not count, so it cannot be closed for a newer one
 	 * while its client is about to send. */
 	bool deferred;
 	/* Limit for the bytes of all the worker's replies that clients have not
@@ -150,10 +150,10 @@ uint16_t server_port(const struct server *s);
 int server_rotate(struct server *s, const char *cert_pem, size_t cert_bytes,
 		  const char *key_pem, size_t key_bytes, struct err *e);
 
-/* Changes these two options of server_new.  connections_max must not exceed the
- * value that server_new got.  If more connections are open, those that have
- * waited longest for their client are closed.  Bodies that are in memory stay.
- * Any thread. */
+/* Changes the options connections_max and bytes_max of server_new.
+ * connections_max must not exceed the value that server_new got.  If more
+ * connections are open, those that have waited longest for their client are
+ * closed.  Bodies that are in memory stay.  Any thread. */
 void server_bound(struct server *s, unsigned connections_max, size_t bytes_max);
 
 /* From now on every answer has "Connection: close".  Idle connections stay open
@@ -161,8 +161,8 @@ void server_bound(struct server *s, unsigned connections_max, size_t bytes_max);
  * connections. */
 void server_drain(struct server *s);
 
-/* Any thread may call this and the next two functions.  server_connections
- * returns how many connections are open. */
+/* Returns how many connections are open.  Any thread may call this function and
+ * the next two. */
 unsigned server_connections(const struct server *s);
 
 /* Returns the milliseconds since the last connection was closed, or 0 while one
@@ -170,9 +170,10 @@ unsigned server_connections(const struct server *s);
 int64_t server_unused_ms(const struct server *s);
 
 /* For liveness checks.  Returns a time in milliseconds that grows while a
- * thread is stuck.  It is the longest of three: the time since the last round
- * of the reaper, the time since the call of a handler that has not returned,
- * and the time since the shutdown of a connection that has not been closed. */
+ * thread is stuck.  It is the longest of three times: the time since the last
+ * round of the reaper, the time since the call of a handler that has not
+ * returned, and the time since the shutdown of a connection that has not been
+ * closed. */
 int64_t server_heartbeat_age_ms(const struct server *s);
 
 #endif

@@ -13,8 +13,8 @@
 
 /*
  * Decodes and encodes AdmissionReviews (admission.k8s.io/v1,
- * k8s.io/api/admission/v1 types.go).  It decides nothing.  The caller runs
- * core/rules/admit between decoding and encoding:
+ * k8s.io/api/admission/v1 types.go).  These functions decide nothing.  The
+ * caller runs core/rules/admit between decoding and encoding:
  *
  *	admission_decode	what the request says
  *	admit_decide		what to answer
@@ -33,9 +33,10 @@ struct admission_request {
 	char name[NAME_BYTES]; /* request.name or object.metadata.name; "" for
 				   generateName */
 	bool dry_run;
-	/* The patch depends on these two.  has_annotations:
+	/* The patch depends on these two members.  has_annotations: whether
 	 * metadata.annotations is a map, neither missing nor null.
-	 * has_held_key: that map has the held-key annotation (HELD_KEY_KEY). */
+	 * has_held_key: whether that map has the held-key annotation
+	 * (HELD_KEY_KEY). */
 	bool has_annotations, has_held_key;
 	struct review review; /* the caller sets review.disabled */
 };
@@ -44,11 +45,11 @@ struct admission_request {
  * Reads one review.  `today` is the hold in the configuration; out->review.hold
  * says whether the object has this hold.
  *
- * Returns 0 with *out filled in.  It does so even if the object is malformed,
- * or is not one that we hold, because the API server needs an answer to every
- * review.  Returns -1 with *out untouched on failure.  ERR_INPUT or ERR_LIMIT:
- * the body is no review; send 400 with e->text (one line).  Any other code is
- * an error of ours; send 500.
+ * Returns 0 with *out filled in.  It also returns 0 if the object is malformed
+ * or of a kind that we do not hold, because the API server needs an answer to
+ * every review.  Returns -1 with *out untouched on failure.  ERR_INPUT or
+ * ERR_LIMIT: the body is no review; send 400 with e->text (one line).  Any
+ * other code is an error of ours; send 500.
  */
 int admission_decode(const char *body, size_t n, const struct hold_key *today,
 		     struct admission_request *out, struct err *e);

@@ -43,13 +43,13 @@ struct disruption_event {
  * from etcd, and decodes every Event under its path before it applies the
  * selector.  A narrow path thus saves the API server the most work.  client-go
  * writes Events about objects without a namespace to `default`.  Only accounts
- * that may write Events in `default` can forge one.
+ * that may write Events in `default` can forge such an Event.
  *
  * A selector has no "or", so selecting the reasons of both Events would take
- * two watches, and the API server would do this work twice.  We use one watch
- * of all Events on NodeClaims, without the reasons that repeat often.  The API
- * server sends no bookmarks on this watch, because bookmarks come from the
- * watch cache.
+ * two watches, and the API server would read and decode the Events twice.  We
+ * use one watch of all Events on NodeClaims, without the reasons that repeat
+ * often.  The API server sends no bookmarks on this watch, because bookmarks
+ * come from the watch cache.
  */
 #define DISRUPTION_EVENTS_PATH "/api/v1/namespaces/default/events"
 #define DISRUPTION_EVENTS_SELECTOR                                             \

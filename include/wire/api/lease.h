@@ -27,7 +27,7 @@
  * get, create and patch on leases.
  */
 #define LEASE_PATH "/apis/coordination.k8s.io/v1/namespaces/%s/leases"
-#define LEASE_ITEM_PATH LEASE_PATH "/%s" /* namespace, name */
+#define LEASE_ITEM_PATH LEASE_PATH "/%s" /* arguments: namespace, name */
 #define LEASE_CREATE_TYPE "application/json"
 #define LEASE_UPDATE_TYPE PATCH_MERGE_TYPE
 #define LEASE_STATE_KEY OWN_PREFIX "state"
@@ -65,7 +65,7 @@ void lease_create(struct buf *b, const char *namespace_name, const char *name,
 
 /* Appends a merge patch (RFC 7396) at resourceVersion r->rv.  with_spec: the
  * patch contains the spec.  with_state: the patch sets the annotations of
- * r->state and r->history, or removes the annotation of the one that is "".  If
+ * r->state and r->history, and a text that is "" removes its annotation.  If
  * r->state_other is set, a patch with with_state also removes the state
  * annotation of the other mode. */
 void lease_update(struct buf *b, const struct lease_record *r, bool with_spec,

@@ -15,18 +15,19 @@
  * state; any thread may call them.
  */
 
-/* Copy the string under `key` in map to dst[cap].  If it is missing, null or
- * "", meta_text_copy copies "" and meta_text_need fails.  Both fail with
- * ERR_INPUT if the value is no string or too long.  `what` names the value in
- * the error. */
+/* Copy the string under `key` in map to dst[cap].  If the string is missing,
+ * null or "", meta_text_copy copies "" and meta_text_need fails.  Both fail
+ * with ERR_INPUT if the value is no string or too long.  `what` names the value
+ * in the error. */
 int meta_text_copy(const struct json *map, const char *key, char *dst,
 		   size_t cap, const char *what, struct err *e);
 int meta_text_need(const struct json *map, const char *key, char *dst,
 		   size_t cap, const char *what, struct err *e);
 
-/* Gets the member `key`, which has to be an object, null or missing.  If it is
- * missing, *out is NULL; if it is null, *out is a value of type null.  The
- * functions of wire/json accept both.  Any other value is ERR_INPUT. */
+/* Gets the member `key`, which has to be an object, null or missing.  If the
+ * member is missing, *out is NULL.  If the member is null, *out is a value of
+ * type null.  The functions of wire/json accept both.  Any other value is
+ * ERR_INPUT. */
 int meta_map_read(const struct json *object, const char *key, const char *what,
 		  const struct json **out, struct err *e);
 

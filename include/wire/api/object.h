@@ -25,11 +25,11 @@
  * STAMP_NONE, but out->deleting is true all the same.
  *
  * If the mark belongs to another hold than today's, out->previous_key is that
- * hold.  The held-key names it; a mark without a held-key belongs to the
- * default hold.  If the held-key cannot be read (patch_held_key_parse), the
- * hold counts as absent: previous_key.key is "" and previous_hold is
- * HOLD_ABSENT.  A release then removes only the mark and the held-key, never a
- * value that a person may have set.
+ * other hold.  The held-key names the hold of a mark; a mark without a held-key
+ * belongs to the default hold.  If the held-key cannot be read
+ * (patch_held_key_parse), the hold counts as absent: previous_key.key is "" and
+ * previous_hold is HOLD_ABSENT.  A release then removes only the mark and the
+ * held-key, never a value that a person may have set.
  */
 int object_decode(const char *bytes, size_t n, enum kind kind,
 		  const struct hold_key *hold, struct object *out,
@@ -50,10 +50,10 @@ int object_list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 			    char cont[CONTINUE_BYTES], struct err *e);
 
 /* Returns whether managedFields show no person as the writer of the object's
- * hold k.  The writer is then this program, Karpenter (which copies from
- * NodeClaims), or unknown.  It is unknown if an admission webhook has set the
- * hold, or if the API server has merged the writer's entry with others.
- * managedFields that cannot be decoded count as empty. */
+ * hold k.  If it returns true, the writer is this program, Karpenter (which
+ * copies from NodeClaims), or unknown.  The writer is unknown if an admission
+ * webhook has set the hold, or if the API server has merged the writer's entry
+ * with others.  managedFields that cannot be decoded count as empty. */
 bool object_hold_is_unowned(const char *bytes, size_t n,
 			    const struct hold_key *k);
 

@@ -28,10 +28,11 @@ struct pager {
 	/* Whether pages have to be fed to pager_feed while they arrive, because
 	 * they may be too large to be kept (pager_streams). */
 	bool streams;
-	/* Number of pages before the current one.  A restart counts as one. */
+	/* Number of pages before the current one.  A restart counts as a
+	 * page. */
 	unsigned pages;
 	/* The token of the next page.  "" stands for the first page or, after
-	 * pager_turn, means that there is no other page. */
+	 * pager_turn, means that the list is complete. */
 	char cont[CONTINUE_BYTES];
 	char rv[RV_BYTES]; /* The list's resourceVersion, after pager_turn. */
 	/* Splits the current page, or NULL if there is none. */
@@ -54,8 +55,9 @@ int pager_feed(struct pager *p, const char *bytes, size_t n, struct err *e);
 /* Call this when the answer has ended.  ERR_CUT: there was no list in the
  * answer, or only a part of one. */
 int pager_end(struct pager *p, struct err *e);
-/* Sets p->cont and p->rv from the page, and frees it.  ERR_INPUT: the answer
- * was no list.  ERR_LIMIT: the list has more than LIST_PAGES_MAX pages. */
+/* Sets p->cont and p->rv from the page, and frees the page.  ERR_INPUT: the
+ * answer was no list.  ERR_LIMIT: the list has more than LIST_PAGES_MAX
+ * pages. */
 int pager_turn(struct pager *p, struct err *e);
 
 /* Takes an answer that was kept whole.  It fails if one of the four functions

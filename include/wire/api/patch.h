@@ -27,8 +27,8 @@ void patch_hold(struct buf *b, const struct hold_key *hold, const char *rv,
 		int64_t mark_ms);
 
 /* Writes a merge patch that sets CLASS_KEY to `replaces` and CLASS_UID_KEY to
- * the uid of the NodeClaim itself.  It contains the resourceVersion rv, as that
- * of patch_hold does. */
+ * the uid of the NodeClaim itself.  Like the patch of patch_hold, it contains
+ * the resourceVersion rv. */
 void patch_classify(struct buf *b, const char *replaces, const char *uid,
 		    const char *rv);
 
@@ -60,8 +60,8 @@ void patch_clear(struct buf *b, const struct patch_clear *c);
 
 /* Writes a JSON Patch for the object in an AdmissionReview.  It adds hold and
  * mark, and adds or removes the held-key as patch_hold does.  has_annotations:
- * the object has a map of annotations; if it has none, the patch adds the map.
- * has_held_key: the map has a held-key. */
+ * whether the object has a map of annotations; if not, the patch adds the map.
+ * has_held_key: whether the map has a held-key. */
 void patch_admit(struct buf *b, const struct hold_key *hold, int64_t mark_ms,
 		 bool has_annotations, bool has_held_key);
 

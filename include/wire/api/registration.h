@@ -20,8 +20,8 @@
 
 struct registration {
 	char name[NAME_BYTES];
-	bool ours;   /* it has our webhook */
-	bool others; /* it has other webhooks */
+	bool ours;   /* whether it has our webhook */
+	bool others; /* whether it has other webhooks, too */
 };
 
 /* Decodes one item of a list.  ERR_INPUT: it has no name. */

@@ -17,8 +17,8 @@ struct resource {
 	/* The Accept field for a list, and the Accept field for a watch or a
 	 * single object.  NULL: we ask for whole objects as JSON. */
 	const char *list_accept, *item_accept;
-	/* Each kind has four counters of watch_restarts_total.  This is the
-	 * first of them, COUNTER_WATCH_…_END. */
+	/* Each kind has four counters of watch_restarts_total.  This member is
+	 * the first of the four, COUNTER_WATCH_…_END. */
 	enum counter restarts;
 	const char *selector; /* such as "fieldSelector=…", or NULL for all */
 };

@@ -19,7 +19,7 @@
  *		which keeps everything else in the Secret
  */
 #define SECRET_PATH "/api/v1/namespaces/%s/secrets"
-#define SECRET_ITEM_PATH SECRET_PATH "/%s" /* namespace, name */
+#define SECRET_ITEM_PATH SECRET_PATH "/%s" /* arguments: namespace, name */
 #define SECRET_BODY_BYTES (3 * SECRET_PEM_MAX + 4 * NAME_BYTES)
 
 struct secret {
@@ -43,7 +43,8 @@ struct secret_pair {
 	const char *cert_name, *key_name;
 	const char *cert, *key; /* PEM */
 };
-extern const struct secret_pair secret_ca, secret_tls; /* with names only */
+/* In these two, cert and key are NULL. */
+extern const struct secret_pair secret_ca, secret_tls;
 
 /* Appends a whole Secret with this pair. */
 void secret_create(struct buf *b, const char *namespace_name, const char *name,

@@ -8,8 +8,8 @@
 
 /*
  * Cuts a streamed answer of an API server into single JSON documents while it
- * arrives.  So a list of 100 MB takes the memory of one item, and no item takes
- * more than its bound.
+ * arrives.  A list of 100 MB thus takes the memory of one item, and no item
+ * takes more than its bound.
  *
  *   SPLIT_LIST   one list object: each element of its top-level "items" is
  *                an item, and the rest is the envelope (also metadata that

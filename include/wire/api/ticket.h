@@ -34,8 +34,8 @@ int ticket_watch_decode(const char *bytes, size_t n, enum watch_type *type,
  *	PATCH LEASE_ITEM_PATH	ticket_renew or ticket_replace, PATCH_MERGE_TYPE
  *	DELETE LEASE_ITEM_PATH	ticket_delete, application/json
  *
- * The PATCH and the DELETE fail with 409 if the object is not the one that was
- * read.
+ * The PATCH and the DELETE fail with 409 if the Lease was changed or replaced
+ * after it was read.
  */
 struct ticket_draft {
 	const char *namespace_name, *name;
@@ -55,12 +55,14 @@ struct ticket_draft {
 
 /* Appends the whole object as JSON. */
 void ticket_create(struct buf *b, const struct ticket_draft *d);
-/* Append a merge patch at resourceVersion rv.  ticket_renew changes only the
- * times, and ticket_replace changes everything that the draft has. */
+/* Both append a merge patch at resourceVersion rv.  ticket_renew changes only
+ * the times of the Lease.  ticket_replace changes everything that the draft
+ * has. */
 void ticket_renew(struct buf *b, const struct ticket_draft *d, const char *rv);
 void ticket_replace(struct buf *b, const struct ticket_draft *d,
 		    const char *rv);
-/* Appends the options of a DELETE for this version of this object only. */
+/* Appends the options of a DELETE that deletes the Lease only if it still has
+ * this uid and this resourceVersion. */
 void ticket_delete(struct buf *b, const char *uid, const char *rv);
 
 #endif

@@ -40,8 +40,8 @@ enum watch_type {
 	{                                                                      \
 		"message", NULL                                                \
 	}
-/* The caller's function, which decodes the object of a line, or an item.  It
- * returns -1 with *e set on failure. */
+/* The caller's function, which decodes the object of a watch line, or an item
+ * of a list.  It returns -1 with *e set on failure. */
 typedef int watch_object_fn(void *ctx, const struct json *object,
 			    struct err *e);
 /* Decodes one line.  Calls `decode` with the line's object, unless the line is

@@ -59,7 +59,7 @@ void config_defaults(struct config *c);
  * need no places pass NULL. */
 #define CONFIG_KEY_ROOM 40 /* at least the number of keys */
 struct config_places {
-	const char *file; /* NULL if none */
+	const char *file; /* the file's name, or NULL if none */
 	struct {
 		/* The key's place in the file; line 0: not there. */
 		struct yaml_place at;

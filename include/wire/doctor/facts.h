@@ -46,17 +46,17 @@ int facts_leader_decode(const char *bytes, size_t n, struct leader_facts *out,
 /* What an answer of /status says of one ticket (docs/rules.md#tickets).  It is
  * for `holderctl hold`. */
 struct ticket_facts {
-	bool leads;    /* the replica that answers is the leader */
-	bool observes; /* mode: observe, so nothing is held */
+	bool leads;    /* whether the replica that answers leads */
+	bool observes; /* whether the mode is observe */
 	bool reads;    /* whether the holder has tickets.namespace */
-	bool listed;   /* whether its list of tickets has this one */
-	/* How many tickets its list has no room for. */
+	bool listed;   /* whether the answer lists this ticket */
+	/* How many tickets the answer has left out for lack of room. */
 	uint64_t left_out;
-	/* End of the ticket's hold; STAMP_NONE: it holds nothing. */
+	/* End of the ticket's hold; STAMP_NONE: the ticket holds nothing. */
 	int64_t until_ms;
 	/* The renewTime that the leader has seen; STAMP_NONE: not known. */
 	int64_t renewed_ms;
-	uint64_t nodepools; /* how many NodePools it holds */
+	uint64_t nodepools; /* how many NodePools the ticket holds */
 	char problem[160];  /* why the ticket does not hold, or "" */
 };
 int facts_ticket_decode(const char *bytes, size_t n, const char *ticket,

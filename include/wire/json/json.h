@@ -11,9 +11,9 @@
  * Reads JSON (RFC 8259).  A pass over the bytes checks the grammar, and limits
  * the depth and the number of values.  It refuses bytes that are no UTF-8,
  * \u0000, lone surrogates, control bytes, a BOM, and anything after the
- * document.  The same pass copies what the caller wants.  Of a Node, that is a
- * small part.  A tree is built from that copy.  The strings of the tree lie in
- * the copy, and cJSON decodes the strings that have escapes.
+ * document.  The same pass copies what the caller wants, which is a small part
+ * of a Node, for example.  A tree is built from that copy.  The strings of the
+ * tree lie in the copy, and cJSON decodes the strings that have escapes.
  *
  * An error is ERR_INPUT ("not JSON: … at byte N"), ERR_LIMIT if the text is
  * beyond the bounds, or ERR_SYSTEM.  Keys compare case-sensitively; of
@@ -28,10 +28,13 @@ struct json_bounds {
 	unsigned depth_max;  /* maximum nesting of arrays and objects */
 	unsigned values_max; /* maximum number of values; keys do not count */
 	bool nul_ok;	     /* whether \u0000 is allowed; it ends its string */
-	unsigned kept_values_max; /* maximum number that json_pick keeps */
-	size_t kept_bytes_max;	  /* maximum bytes of text that it keeps */
+	/* Maximum number of values that json_pick keeps. */
+	unsigned kept_values_max;
+	/* Maximum number of bytes of text that json_pick keeps. */
+	size_t kept_bytes_max;
 };
-extern const struct json_bounds json_bounds_default; /* those of limits.h */
+/* the bounds of limits.h */
+extern const struct json_bounds json_bounds_default;
 /* For objects that the API server stores.  Any annotation or message may
  * contain \u0000, and we have to read such objects, too. */
 extern const struct json_bounds json_bounds_stored;
@@ -47,7 +50,7 @@ struct json *json_parse(const char *bytes, size_t n,
 /* Names a member of an object that the caller wants.  A list of these structs
  * ends with a key of NULL.  `members` lists what is wanted of the member's
  * value.  If that value is a JSON array, `members` applies to each of its
- * elements.  If it is neither an object nor an array, it is kept in any
+ * elements.  A value that is neither an object nor an array is kept in any
  * case. */
 struct json_keep {
 	const char *key;
@@ -76,7 +79,7 @@ const struct json *json_first(const struct json *array_or_object);
 const struct json *json_next(const struct json *value);
 /* Returns the key of a member of an object, or NULL for any other value. */
 const char *json_key(const struct json *member);
-const char *json_string(const struct json *v); /* NULL unless a string */
+const char *json_string(const struct json *v); /* NULL if v is no string */
 /* Returns whether the member `key` is the string `text`. */
 bool json_says(const struct json *object, const char *key, const char *text);
 bool json_is_object(const struct json *v);

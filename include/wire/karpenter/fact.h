@@ -31,8 +31,8 @@ enum fact_kind {
 	/* What a holder did (docs/what-if.md#what-a-holder-did): */
 	/* A holder held a scope: pool, perhaps claim and reason. */
 	FACT_HELD,
-	/* A holder released a scope: the same members, with action "cap" if the
-	 * cap did it. */
+	/* A holder released a scope: the members of a FACT_HELD.  action is
+	 * "cap" if the scope was released because of the cap. */
 	FACT_RELEASED,
 	/* Every hold and release between the first FACT_WATCHED and the last is
 	 * known.  The fact has no members. */
@@ -56,15 +56,16 @@ struct fact_node {
 };
 
 struct fact {
-	int64_t at_ms; /* since 1970, UTC */
+	int64_t at_ms; /* ms since 1970, UTC */
 	enum fact_kind kind;
 	enum fact_maker maker;
 	const char *claim, *node, *pool;
 
 	/* A FACT_DECIDED has all of the following members.  A FACT_HELD or
 	 * FACT_RELEASED may have action and reason.  Other kinds have none. */
-	const char *action; /* "delete", "replace", from 1.15 on "reboot" and
-				   "terminate-first" */
+	/* "delete", "replace", from Karpenter 1.15 on "reboot" and
+	 * "terminate-first" */
+	const char *action;
 	const char *reason; /* "drifted", "empty", "underutilized",
 				   "unhealthy", …: lower case */
 	long long pods;	    /* how many pods have to move, or -1 if unknown */
@@ -84,7 +85,7 @@ void fact_init(struct fact *f, enum fact_kind kind, int64_t at_ms);
 /* Returns the fact and all that it points to in one piece of memory, which the
  * caller frees with free(3), or NULL if there is no memory. */
 struct fact *fact_copy(const struct fact *f);
-/* Returns the size of that memory. */
+/* Returns the size of the memory that fact_copy allocates. */
 size_t fact_bytes(const struct fact *f);
 
 /* Compares facts for sorting: first by time, then by kind (in the order in

@@ -12,8 +12,8 @@
  * log, of a record, or of the API server's audit log
  * (docs/what-if.md#the-audit-log), and of answers of the holder's /status
  * (docs/what-if.md#what-a-holder-did).  A line may be wrapped: it may have text
- * before the JSON, or be the member `log`, `message`, `line` or
- * `properties.log` of an object that a log shipper made of it.
+ * before the JSON, or a log shipper may have put it into the member `log`,
+ * `message`, `line` or `properties.log` of an object.
  *
  * A reader is for one stream, because a container runtime may cut a line into
  * pieces, and an audit log shows the same objects again and again.  Not
@@ -58,9 +58,10 @@ enum line_what line_read(struct line *l, const char *bytes, size_t n,
  * valid until the next line_read.  Returns false if there is none. */
 bool line_more(struct line *l, struct fact *f);
 
-/* Returns the time of the latest line, or STAMP_NONE if it has none.  Up to
- * this time the stream has shown everything, except for late lines.  Call it
- * after LINE_OTHER, LINE_BARE or LINE_UNTIL; a fact has a time of its own. */
+/* Returns the time of the latest line, or STAMP_NONE if the line has no time.
+ * Up to this time the stream has shown everything, except for late lines.  Call
+ * it after LINE_OTHER, LINE_BARE or LINE_UNTIL; a fact has a time of its
+ * own. */
 int64_t line_time(const struct line *l);
 
 #endif

@@ -20,9 +20,9 @@
  * name of its Node.  The price of a Node is the cost of its NodePool divided by
  * the number of Nodes in it.
  *
- * One answer may not cover the whole time.  Pass several answers in order of
- * time; they count as one, and a sample that comes twice counts once.  Not
- * thread-safe.
+ * If one answer does not cover the whole time, pass several answers in order of
+ * time.  Together they count as one answer, and a sample that comes twice
+ * counts once.  Not thread-safe.
  */
 struct matrix;
 
@@ -41,7 +41,7 @@ struct matrix_sums {
 	/* The time between two samples, which limits how exact all times are;
 	 * 0: no series has two samples. */
 	int64_t step_ms;
-	uint64_t lost; /* number of disruptions that fit no Node */
+	uint64_t lost; /* disruptions that could not be assigned to a Node */
 };
 /* Call this when all series have come.  It calls fn for each fact, in any
  * order; the fact is valid during the call.  Returns -1 if fn fails, or if
@@ -49,13 +49,13 @@ struct matrix_sums {
 int matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
 	       struct matrix_sums *out, struct err *e);
 
-/* What an answer says besides its series.  matrix_answer reads it from a whole
- * answer, or from the envelope that split_envelope returns. */
+/* What an answer contains besides its series.  matrix_answer reads it from a
+ * whole answer, or from the envelope that split_envelope returns. */
 #define MATRIX_TEXT_BYTES 160
 struct matrix_answer {
-	/* Whether the answer is that of a range query, and whether it is that
-	 * of a query for one moment whose result is a vector.  Both are false
-	 * for an error. */
+	/* matrix: whether this is the answer to a range query.  vector: whether
+	 * it is the answer to a query for one moment, with a vector as the
+	 * result.  Both are false for an error. */
 	bool matrix, vector;
 	uint64_t warnings; /* how many warnings came; with one, the answer may
 			      be partial */

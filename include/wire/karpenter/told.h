@@ -9,9 +9,9 @@
 #include "wire/karpenter/fact.h"
 
 /*
- * Remembers which facts about which NodeClaims have been told, so that each is
- * told only once.  Lists, watches and audit logs show the same objects again
- * and again.
+ * Remembers which facts about each NodeClaim have been told (passed on), so
+ * that each fact is told only once.  This is needed because lists, watches and
+ * audit logs show the same objects again and again.
  *
  * The command `record` lists all NodeClaims, and those that a list does not
  * show are gone.  The last RECORD_GONE_MAX claims that are gone are remembered,
@@ -20,14 +20,14 @@
  */
 struct told_claim {
 	char *name, *node;
-	uint32_t facts;	  /* which kinds of facts were told; a bit for each */
-	bool replacement; /* Whether the claim's maker has been told. */
+	uint32_t facts;	  /* a bit for each kind of fact that was told */
+	bool replacement; /* Whether it was told who created the claim. */
 	bool gone;
 	/* The value of told.list when the claim was last shown.  0: the place
 	 * is free. */
 	uint32_t list;
 	uint32_t next;	    /* in a free place: the next free place, or NO_ID */
-	int64_t created_ms; /* when it was created; STAMP_NONE: not told */
+	int64_t created_ms; /* creation of the claim; STAMP_NONE: not known */
 	int64_t last_ms;    /* the time of the latest fact about the claim */
 };
 
@@ -47,22 +47,22 @@ struct told {
 /* Returns -1 if there is no memory. */
 int told_init(struct told *t, uint32_t max);
 void told_done(struct told *t);
-void told_begin(struct told *t); /* call it first, and when a list begins */
+void told_begin(struct told *t); /* call this first, and when a list begins */
 /* Returns whether the fact is of the kind that Events tell: a decision, or who
  * created a claim. */
 bool told_of_event(const struct fact *f);
-/* Returns the name of the claim that the fact is about; for a decision, that of
- * its first machine. */
+/* Returns the name of the claim that the fact is about; for a decision, the
+ * name of its first machine's claim. */
 const char *told_name(const struct fact *f);
 /* Returns the claim's place, or NO_ID.  The claim may be gone already. */
 uint32_t told_find(const struct told *t, const char *name);
 /* Returns whether there is no room for another claim. */
 bool told_full(const struct told *t);
-/* Returns whether the fact is news, and notes that it is told.  A fact of the
- * kind that Events tell (told_of_event) is news only if the claim is known.
- * Any other fact about a claim that is gone is news only if it is the later
- * creation of another claim of that name.  Without room for the claim no fact
- * about it is news. */
+/* Returns whether the fact is news (not told before), and notes that the fact
+ * is told.  A fact of the kind that Events tell (told_of_event) is news only if
+ * the claim is known.  Any other fact about a claim that is gone is news only
+ * if the fact is that another claim of this name was created later.  If there
+ * is no room for the claim, no fact about the claim is news. */
 bool told_news(struct told *t, const struct fact *f);
 /* Finds the next claim from *i on that the latest list has not shown and that
  * is not noted as gone yet.  Call it after a complete list.  Returns false at

@@ -13,19 +13,19 @@
 /*
  * A credential plugin (client-go plugin/pkg/client/auth/exec) is the program
  * that a kubeconfig names in users[].user.exec.  This header describes the
- * command to run, the variable in its environment, and its output, for
- * client.authentication.k8s.io/v1 and v1beta1.  edge/exec runs it.  The
- * functions keep no state; any thread may call them.
+ * command to run, the plugin's environment variable EXEC_INFO and the plugin's
+ * output, for client.authentication.k8s.io/v1 and v1beta1.  edge/exec runs the
+ * plugin.  The functions keep no state; any thread may call them.
  */
 #define EXEC_INFO "KUBERNETES_EXEC_INFO"
 
 struct exec {			 /* strings are owned (malloc) */
 	const char *api_version; /* static */
-	/* Relative to the kubeconfig's folder if it has a '/'; otherwise it is
-	 * looked up in $PATH. */
+	/* The program.  A name with a '/' is relative to the kubeconfig's
+	 * folder, and any other name is looked up in $PATH. */
 	char *command;
 	char *args[EXEC_ARGS_MAX + 1]; /* without the command; ends with NULL */
-	char *env[EXEC_ENV_MAX + 1];   /* "NAME=VALUE", NULL at the end */
+	char *env[EXEC_ENV_MAX + 1];   /* "NAME=VALUE" each; ends with NULL */
 	char *install_hint;	       /* on one line, or NULL if none */
 	/* "FILE:LINE:COL: user NAME", for messages.  NULL if the struct was not
 	 * read from a file. */
@@ -35,8 +35,8 @@ struct exec {			 /* strings are owned (malloc) */
 /* Frees x and its strings.  NULL is allowed. */
 void exec_free(struct exec *x);
 
-/* The cluster, as the plugin gets it in EXEC_INFO.  ca_pem and tls_server_name
- * may be NULL. */
+/* The data of the cluster that the plugin gets in EXEC_INFO.  ca_pem and
+ * tls_server_name may be NULL. */
 struct exec_cluster {
 	const char *server, *tls_server_name, *ca_pem;
 	bool insecure;
@@ -55,7 +55,8 @@ bool exec_token_is_printable(const char *s);
 
 struct exec_credential {
 	char *token; /* owned */
-	/* When the token expires, in ms since 1970; STAMP_NONE: not said. */
+	/* When the token expires, in ms since 1970; STAMP_NONE: the plugin did
+	 * not say. */
 	int64_t expires_ms;
 };
 /* Wipes the token and frees it. */

@@ -18,17 +18,17 @@
 struct kubeconfig {   /* strings are owned (malloc) or NULL */
 	char *server; /* http(s)://host[:port][/path] without '/' at the end */
 	char *tls_server_name;
-	/* Of each NAME_pem and NAME_file at most one is set.  If the kubeconfig
-	 * has both, the PEM counts. */
+	/* For each NAME at most one of NAME_pem and NAME_file is set.  If the
+	 * kubeconfig has both, the PEM counts. */
 	char *ca_pem, *ca_file;
 	bool insecure; /* do not verify the server's certificate */
 	char *cert_pem, *key_pem, *cert_file, *key_file;
 	/* If both are set, the file counts.  The file is read again from time
 	 * to time. */
 	char *token, *token_file;
-	struct exec *exec; /* owned; it counts if there is neither token
-				   nor token_file */
-	char *namespace_;  /* the context's namespace */
+	/* owned; used if there is neither token nor token_file */
+	struct exec *exec;
+	char *namespace_; /* the context's namespace */
 };
 /* Wipes and frees everything, and zeroes *k. */
 void kubeconfig_done(struct kubeconfig *k);

@@ -25,7 +25,7 @@ struct metrics_gauges {
 	/* Number of objects that are held because of a hold-until.  With
 	 * MODE_OBSERVE, the number that would be held. */
 	uint32_t by_hand[KIND_COUNT];
-	int64_t cert_not_after_ms; /* its expiry; 0: no certificate */
+	int64_t cert_not_after_ms; /* expiry of the certificate; 0: none */
 	bool leads;
 	const char *lease_name;
 	const char *version;

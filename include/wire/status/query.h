@@ -23,16 +23,17 @@ struct query_param {
 
 /* Reads a query such as "a=1&b=2", without its '?', into the n parameters.  %XX
  * is decoded, and '+' stands for itself.  The parameter `timeout`, which
- * kubectl may add, is ignored.  Returns -1 with a sentence that says what was
- * expected if the query has an unknown parameter, has a parameter twice, or has
- * one without a value, or if a value is too long or has a bad %XX. */
+ * kubectl may add, is ignored.  Returns -1, with a sentence in *e that says
+ * what was expected, if the query has an unknown parameter, a parameter twice
+ * or a parameter without a value.  It does the same if a value is too long or
+ * has a bad %XX. */
 int query_read(const char *query, struct query_param *params, size_t n,
 	       struct err *e);
 
 /* Returns the format that the Accept field asks for (RFC 9110 §12.5.1): the one
- * with the highest weight.  Of formats with the same weight it is the one that
- * the field names most exactly.  Returns text if the field names none of the
- * three formats, or if accept is NULL. */
+ * with the highest weight.  Of several formats with the same weight, the format
+ * that the field names most exactly is returned.  Returns text if the field
+ * names none of the three formats, or if accept is NULL. */
 enum status_format query_accept(const char *accept);
 /* Sets *f to the format of this name: "text", "json" or "html".  Returns -1,
  * with a sentence in *e, for any other name. */

@@ -26,15 +26,16 @@ const char *status_type(enum status_format f);
 extern const char status_policy[];
 #define STATUS_REFRESH "15" /* seconds; the value of the HTTP field Refresh */
 
-/* Who leads. */
+/* Which replica leads. */
 struct status_lead {
 	/* Whether leader election is enabled.  If not, each replica leads. */
 	bool electing;
-	bool here; /* this replica leads */
-	/* Nobody leads: the Lease still names the earlier container of this
-	 * pod. */
+	bool here; /* whether this replica leads */
+	/* Whether nobody leads because the Lease still names the earlier
+	 * container of this pod. */
 	bool restarted;
-	/* The holder of the Lease, or "" if nobody leads or it is unknown. */
+	/* The holder of the Lease, or "" if nobody leads or the holder is
+	 * unknown. */
 	char identity[NAME_BYTES];
 	/* Since when that holder leads, or STAMP_NONE if that is unknown. */
 	int64_t since_ms;
@@ -57,7 +58,7 @@ struct status_admissions {
 
 /* Settings of the page; the other formats ignore them. */
 struct status_view {
-	int64_t last_ms; /* length of the timeline, at most JOURNAL_MS */
+	int64_t last_ms; /* time that the timeline shows, at most JOURNAL_MS */
 	bool still;	 /* Whether the page does not reload itself. */
 };
 
@@ -66,7 +67,8 @@ struct status_head {
 	int64_t now_ms; /* the API server's time */
 	const char *version;
 	char replica[NAME_BYTES]; /* the identity of the replica that answers */
-	/* MODE_OBSERVE: the holds are those that would be made. */
+	/* Whether the mode is observe.  The holds are then those that would be
+	 * made. */
 	bool observe;
 	struct status_lead lead;
 	int64_t cert_not_after_ms; /* when the certificate expires; 0: none is
@@ -77,7 +79,7 @@ struct status_head {
 	uint64_t cert_authority;
 	struct status_admissions admissions;
 	const struct rules *rules;
-	struct status_report report; /* only if lead.here */
+	struct status_report report; /* set only if lead.here */
 	int64_t known_ms; /* the time from which on the history is complete */
 	struct status_view view;
 };
@@ -106,9 +108,9 @@ void status_write_machine(struct buf *b, enum status_format f,
 			  const struct machine_status *m,
 			  const struct scope_status *scope);
 
-/* The machines of a list.  `next` calls controller_machine_next until that has
- * found a machine or the end.  It sets *scope to the machine's scope, or to an
- * empty one if there is none. */
+/* The machines of a list.  `next` calls controller_machine_next until a machine
+ * or the end is found.  It sets *scope to the machine's scope, or to an empty
+ * scope if the machine has none. */
 struct status_machines {
 	void *ctx;
 	bool (*next)(void *ctx, enum machine_rank rank, uint32_t *i,

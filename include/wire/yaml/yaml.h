@@ -67,8 +67,8 @@ int yaml_fail_at(const char *file, struct yaml_place at, struct err *e,
 		 const char *text);
 
 /* Set *e to ERR_INPUT with "FILE:LINE:COL: " and the formatted text, and return
- * -1.  yaml_fail names the place of the value, yaml_fail_key that of its
- * key. */
+ * -1.  yaml_fail names the place of the value, and yaml_fail_key the place of
+ * the member's key. */
 int yaml_fail(const struct yaml *v, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int yaml_fail_key(const struct yaml *member, struct err *e, const char *fmt,

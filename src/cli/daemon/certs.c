@@ -17,8 +17,8 @@
  * serve_renew in src/daemon).
  *
  * edge/certs makes and reads the certificates.  read_request collects the flags
- * and checks their combination before anything is written.  mint reads the new
- * pair back as serve would read it.
+ * and checks their combination before anything is written.  The function mint
+ * reads the new pair back in the same way as serve.
  */
 
 #define SERVICE "karpenter-node-holder.karpenter-node-holder.svc"
@@ -204,7 +204,7 @@ read_request(int argc, char **argv, struct certs_request *r, struct err *e)
 	return 0;
 }
 
-/* Makes the certificates and reads them back as serve would. */
+/* Makes the certificates and reads them back in the same way as serve. */
 static int
 mint(const struct certs_request *r, struct err *e)
 {

@@ -25,8 +25,8 @@
 #define LEASE_MS 60000
 #define EVERY_MS 15000
 #define LEAST_MS 1000 /* minimum of --for, --lease and --every */
-/* With a query and without --lease, the ticket lives for at least this many
- * intervals of --every. */
+/* With a query and without --lease, the ticket lasts at least this many times
+ * --every. */
 #define EVERY_PER_LEASE 4
 
 static const char usage[] =
@@ -94,8 +94,8 @@ struct hold_request {
 	struct hold_setup setup;
 	const char *name, *namespace_, *reason;
 	const char *kubeconfig, *context;
-	const char *for_, *lease, *every; /* durations */
-	bool waits;			  /* --while */
+	const char *for_, *lease, *every; /* durations as text */
+	bool waits;			  /* whether --while is given */
 	char nodepools[TICKET_PATTERNS_BYTES];
 	char made_name[HOLD_NAME_BYTES], identity[TICKET_HOLDER_BYTES];
 };

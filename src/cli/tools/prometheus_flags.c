@@ -70,8 +70,8 @@ read_step(const char *text, int64_t *out, struct err *e)
 		       text);
 }
 
-/* Reads a time, or an age such as 24h.  An age gives a time that is rounded
- * down to a whole step, so that the same command asks the same query until the
+/* Reads a time, or an age such as 24h.  An age becomes a time that is rounded
+ * down to a whole step, so that the same command sends the same query until the
  * next step begins. */
 static int
 read_time(const char *flag, const char *text, int64_t now_ms, int64_t step_ms,

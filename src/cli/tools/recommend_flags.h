@@ -11,8 +11,7 @@
 #define RECOMMEND_HOLDS "1m,2m,5m,10m,20m"
 #define RECOMMEND_SCOPES "cluster,nodepool,node"
 
-/* The limits of a recommendation if no flag sets them.  Its `asked` is
- * false. */
+/* The limits of a recommendation if no flag sets them.  `asked` is false. */
 extern const struct advice_setup recommend_flags_defaults;
 
 /* Stores the value of a flag, and sets a->asked.  Returns 1 on success, 0 if

@@ -44,8 +44,8 @@ struct uninstall_request {
 	struct uninstall_setup setup;
 };
 
-/* Stores a flag of this command, as options_own says: returns 1 if it is one,
- * and 0 if options_parse has to read it. */
+/* Stores the flag at which *f stands (options_own).  Returns 1 if this command
+ * has the flag, 0 if options_parse_with has to read it, and -1 on failure. */
 static int
 own_flag(void *ctx, struct flags *f, struct err *e)
 {

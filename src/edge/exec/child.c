@@ -93,7 +93,7 @@ next_signal(const sigset_t *set, int64_t ms, siginfo_t *info)
 
 /* Passes a signal on to the command, unless the kernel or the command has sent
  * it.  The kernel sends the signals of a terminal to the whole process group,
- * so the command got such a signal already.  A second one would make many
+ * so the command got such a signal already.  A second signal would make many
  * programs end at once, without cleaning up. */
 static void
 pass_on(const struct child *c, int sig, const siginfo_t *info)

@@ -18,7 +18,8 @@
  */
 
 struct plugin {
-	/* The first member, so that a pointer to it can be cast. */
+	/* It comes first, so that a pointer to it can be cast to struct
+	 * plugin. */
 	struct kube_plugin base;
 	const struct kubeconfig *access;
 	int64_t ms;

@@ -28,10 +28,10 @@
 
 struct run {
 	const struct exec *exec;
-	const atomic_bool *cancelled; /* Argument of plugin_run. */
+	const atomic_bool *cancelled; /* The argument of plugin_run, or NULL. */
 	pid_t pid;
 	int out[2], err[2]; /* Pipes: the read end, the write end. */
-	char *bytes;	    /* EXEC_OUT_MAX + 1 bytes. */
+	char *bytes;	    /* The output, in EXEC_OUT_MAX + 1 bytes. */
 	size_t n;
 	char line[LINE_BYTES]; /* First line of stderr that is not empty. */
 	size_t line_n;
@@ -79,8 +79,8 @@ make_env(const struct exec *x, char *info)
 }
 
 /* Builds "KUBERNETES_EXEC_INFO={…}".  If the plugin wants the cluster's data
- * (cluster_info) and the kubeconfig names a CA file, the text contains what is
- * in the file. */
+ * (cluster_info) and the kubeconfig names a CA file, the text contains the
+ * contents of this file. */
 static char *
 make_info(const struct kubeconfig *a, struct err *e)
 {

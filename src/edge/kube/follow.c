@@ -195,7 +195,7 @@ watch_opened(void *ctx)
 	struct follow *f = ctx;
 
 	/* follow_restart may have been called just before this call began.  Its
-	 * nudge was then lost, so it is repeated here. */
+	 * nudge was then lost, so the nudge is repeated here. */
 	if (atomic_load(&f->restart))
 		kube_stream_nudge(f->stream);
 	f->calls->watching(f->setup.ctx, !f->in_doubt);

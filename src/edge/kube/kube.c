@@ -17,11 +17,11 @@
 
 /*
  * This is the only file that uses libcurl.  Each call makes an easy handle and
- * frees it at its end.  This takes 10 µs, whereas an idle handle would keep 20
- * KiB.  The connections belong to the lane's multi handle.  All deadlines
- * except the one for connecting are kept by our own code, on CLOCK_BOOTTIME.
- * libcurl counts silence in whole seconds, and its clock stops while the
- * machine sleeps.
+ * frees the handle when it ends.  This takes 10 µs, whereas an idle handle
+ * would keep 20 KiB.  The connections belong to the lane's multi handle.  All
+ * deadlines except the one for connecting are kept by our own code, on
+ * CLOCK_BOOTTIME.  libcurl counts silence in whole seconds, and its clock stops
+ * while the machine sleeps.
  */
 
 #define BUFFER_BYTES 16384L /* Size of one TLS record. */
@@ -59,8 +59,8 @@ on_body(char *bytes, size_t size, size_t n, void *ctx)
 	return kube_call_take_body(ctx, bytes, size * n) == 0 ? size * n : 0;
 }
 
-/* Makes the kernel notice that the peer is gone after the idle time plus three
- * probes at most.  TCP_USER_TIMEOUT is needed for this because the kernel sends
+/* Makes the kernel notice a lost peer within the idle time plus the time of
+ * three probes.  TCP_USER_TIMEOUT is needed for this because the kernel sends
  * no keepalive probes while bytes of ours wait for an acknowledgement. */
 static int
 on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
@@ -112,8 +112,9 @@ set_transport(CURL *h, const struct kube *k)
 	return bad;
 }
 
-/* Sets PEM from memory if there is some, else from the file.  libcurl reads the
- * file at each new connection, so a rotated file needs no restart. */
+/* Sets the PEM text from memory if there is one, and otherwise the file.
+ * libcurl reads the file at each new connection, so a rotated file needs no
+ * restart. */
 static bool
 set_pem(CURL *h, char *pem, CURLoption blob, const char *file, CURLoption path)
 {
@@ -306,7 +307,7 @@ ended(struct kube_call *c, CURLcode code)
 	long os = 0;
 
 	c->ended = true;
-	/* A callback of ours that has refused something has set c->err. */
+	/* If one of our callbacks has stopped the call, it has set c->err. */
 	if ((code == CURLE_OK && c->head.whole) || c->err.code != ERR_NONE)
 		return;
 	/* If the connection closes inside the head, libcurl still reports a
@@ -324,10 +325,10 @@ ended(struct kube_call *c, CURLcode code)
 
 /* --- a lane --------------------------------------------------------------- */
 
-/* libcurl tells us which sockets it waits for, and until when.  A lane's work
- * thus grows with the number of events.  With curl_multi_perform and
- * curl_multi_poll it would grow with the number of calls in flight, because
- * these functions look at every call each time. */
+/* libcurl tells us which sockets it waits for, and until when.  The work of a
+ * lane thus grows with the number of events.  With curl_multi_perform and
+ * curl_multi_poll the work would grow with the number of calls in flight,
+ * because these functions look at every call each time. */
 
 /* Adds the socket to the epoll, or changes its events if it is there already.
  * The kernel removes a socket from the epoll when it is closed. */

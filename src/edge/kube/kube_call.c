@@ -21,8 +21,8 @@
  * call belongs to the thread of its lane.
  */
 
-/* First size of the memory for a body.  The reply to a patch of metadata has 1
- * to 4 KiB. */
+/* Initial size of the memory for a body.  The reply to a patch of metadata has
+ * 1 to 4 KiB. */
 #define BODY_BYTES_MIN 2048
 
 /* Adds "NAME: VALUE" as a line of the request's head.  If value is NULL, it

@@ -86,11 +86,13 @@ void kube_call_reply(const struct kube_call *c, struct kube_reply *out);
  * deadline has passed, and then sets c->err.  Both are in kube_call.c. */
 int64_t kube_call_deadline(const struct kube_call *c);
 bool kube_call_overdue(struct kube_call *c, int64_t boot_ms);
-/* A CURLOPT_PREREQFUNCTION.  It returns 1, which stops the call, if the
- * deadline has passed before the request is sent, else 0. */
+/* A CURLOPT_PREREQFUNCTION, which libcurl calls just before it sends the
+ * request.  It returns 1, which stops the call, if the deadline has passed, and
+ * otherwise 0. */
 int kube_call_unsent(void *call, char *, char *, int, int);
 
-/* Counts the call if it ended without a reply. */
+/* Counts the call in rest_client_requests_total if it ended without a reply and
+ * was not cancelled. */
 void kube_call_unanswered(const struct kube_call *c);
 
 /* A lane belongs to one thread.  Other threads may only call kube_lane_wake. */

@@ -100,7 +100,7 @@ kube_head_line(struct kube_head *h, const char *s, size_t n, struct err *e)
 		return err_set(e, ERR_LIMIT,
 			       "the head of the answer has more than %u bytes",
 			       HEAD_BYTES_MAX);
-	/* Lines after the head are trailers, which we ignore. */
+	/* After the head, further lines are trailers, which we ignore. */
 	if (!h->whole) {
 		if (n > 5 && strncmp(s, "HTTP/", 5) == 0) {
 			kube_head_init(h);

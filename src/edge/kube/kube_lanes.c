@@ -18,7 +18,8 @@ struct kube_lanes {
 	struct kube_lane lane;
 	struct kube_token token;
 	unsigned n, busy;
-	unsigned warm; /* How many calls kube_lanes_ready allows at a time. */
+	/* Maximum number of calls in flight that kube_lanes_ready allows. */
+	unsigned warm;
 	/* Boot time in ms since which the calls in flight have waited for an
 	 * answer: when a call last ended or, if that is later, when a call
 	 * began while no other was in flight. */
@@ -27,7 +28,7 @@ struct kube_lanes {
 	int64_t used_ms;
 	/* The call that ended last.  The caller still uses its body. */
 	struct kube_call *last;
-	struct kube_call *calls[]; /* n slots, NULL if free. */
+	struct kube_call *calls[]; /* n slots; NULL: the slot is free */
 };
 
 struct kube_lanes *

@@ -40,7 +40,8 @@ void kube_url_done(struct kube_url *u);
  * copy of its own, so that no thread waits for a lock or while another thread
  * reads the file.  Only the token of a plugin is shared. */
 struct kube_token {
-	/* Both are borrowed.  If both are set, the file takes precedence. */
+	/* The token itself, and the file that has it.  Both are borrowed.  If
+	 * both are set, the file takes precedence. */
 	const char *fixed, *file;
 	struct kube_plugin *plugin; /* Borrowed, or NULL. */
 	/* A run of the plugin is cut when this becomes true; may be NULL. */

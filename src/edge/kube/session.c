@@ -194,7 +194,8 @@ static void
 page_opened(void *ctx)
 {
 	struct page *g = ctx;
-	struct err e; /* Ignored: pager_feed then fails too. */
+	/* Ignored: if pager_begin fails, pager_feed fails, too. */
+	struct err e;
 
 	g->again = g->opened;
 	g->opened = true;

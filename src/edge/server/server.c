@@ -293,7 +293,7 @@ on_request(void *cls, struct MHD_Connection *con, const char *path,
 	size_t came = *n;
 
 	if (r == NULL || conn_of(con) == NULL)
-		return MHD_NO; /* no place, or no memory */
+		return MHD_NO; /* there was no free place, or no memory */
 	if (!r->begun)
 		return take_head(
 			cls, con, r,

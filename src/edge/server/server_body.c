@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Least memory of a body, unless its whole length is known and smaller. */
+/* Minimum memory of a body, unless its whole length is known and smaller. */
 #define FIRST_BYTES ((size_t)4096)
 
 static bool

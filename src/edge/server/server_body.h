@@ -24,7 +24,7 @@ struct budget {
 	/* Maximum number of big bodies that are handled at once. */
 	unsigned big_max;
 	_Atomic size_t held;	 /* Bytes that are taken now. */
-	_Atomic size_t big_held; /* Bytes of `held` that big bodies take. */
+	_Atomic size_t big_held; /* How many bytes of `held` big bodies take. */
 	/* Number of big bodies that are being handled. */
 	_Atomic unsigned big;
 };
@@ -48,10 +48,10 @@ struct body {
 int body_add(struct body *b, struct budget *g, const char *bytes, size_t n,
 	     size_t size);
 /* Returns the size above which another body may be dropped to make room for
- * this one.  If more than three quarters of the budget are taken, it is 0: any
- * body may be dropped.  Otherwise, if this body is big and more than half of
- * the big bodies' share is taken, it is big_bytes.  Otherwise it is SIZE_MAX:
- * no body may be dropped. */
+ * this one.  The result is 0 (any body may be dropped) if more than three
+ * quarters of the budget are taken.  Otherwise it is big_bytes if this body is
+ * big and more than half of the big bodies' share is taken.  In all other cases
+ * it is SIZE_MAX: no body may be dropped. */
 size_t body_needs_room(const struct body *b, const struct budget *g);
 /* Frees the body and gives its bytes back to the budget. */
 void body_drop(struct body *b, struct budget *g);

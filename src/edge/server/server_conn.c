@@ -27,7 +27,7 @@
 #include "edge/log.h"
 
 #define TICK_MS 500
-#define SHED_A_TICK 256 /* Maximum number of connections that one tick sheds. */
+#define SHED_A_TICK 256 /* Maximum number of connections in one shed(). */
 
 static const char *const wait_names[CONN_WAITS] = {
 	[CONN_HEAD] = "head",	     [CONN_FIRST] = "first head",
@@ -47,9 +47,9 @@ deadline(const struct conn *c)
 	return atomic_load_explicit(&c->deadline_ms, memory_order_relaxed);
 }
 
-/* Notes that HTTP has made progress, and counts bytes and TLS records from 0
- * again.  The TLS library passes on data only when it holds no incomplete TLS
- * message, so it keeps nothing of what was counted until now. */
+/* Call this when HTTP has made progress.  It counts bytes and TLS records from
+ * 0 again: the TLS library passes on data only when it holds no incomplete TLS
+ * message, so it keeps none of the bytes that were counted before. */
 static void
 progress(struct conn *c)
 {
@@ -298,8 +298,8 @@ conns_add(struct conns *t, int fd)
 	conn_expect(c, CONN_HEAD);
 	pthread_mutex_lock(&t->lock);
 	/* In a burst, even the oldest connection may be too young to have been
-	 * served.  So while places are free, it is shut down only if it has
-	 * waited for SERVER_FRESH_MS. */
+	 * served.  So while places are free, the oldest connection is shut down
+	 * only if it has waited for SERVER_FRESH_MS. */
 	if (is_crowded(t))
 		shut_oldest(t, taken(t) < atomic_load(&t->max) ? SERVER_FRESH_MS
 							       : 0);
@@ -316,9 +316,9 @@ conns_add(struct conns *t, int fd)
 	return c;
 }
 
-/* Drops one reference to p, which may be NULL.  If it was the last one, returns
- * p, which the caller frees after it has released the lock.  Otherwise returns
- * NULL.  Called under the lock. */
+/* Drops one reference to p, which may be NULL.  If that was the last reference,
+ * returns p, which the caller frees after it has released the lock.  Otherwise
+ * returns NULL.  Called under the lock. */
 static struct tls_credentials *
 unref(struct tls_credentials *p)
 {
@@ -439,8 +439,8 @@ reap(struct conns *t, int64_t now_ms, unsigned late[CONN_WAITS])
 }
 
 /* Shuts down connections if the bound on them has been lowered.  Each tick
- * takes at most SHED_A_TICK of them, because it holds the lock while it does
- * so, and the lock must not be held for long. */
+ * shuts down at most SHED_A_TICK of them, because the lock is held meanwhile
+ * and must not be held for long. */
 static void
 shed(struct conns *t)
 {

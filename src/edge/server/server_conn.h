@@ -33,7 +33,7 @@ enum conn_wait {
 
 /* A certificate pair in use.  Whoever embeds this struct provides `free`. */
 struct tls_credentials {
-	unsigned refs; /* Protected by the table's lock. */
+	unsigned refs; /* Number of users; protected by the table's lock. */
 	void (*free)(struct tls_credentials *p);
 };
 
@@ -43,7 +43,7 @@ struct request;
 struct conn {
 	struct conns *table;
 	int fd;
-	_Atomic int wait;	     /* enum conn_wait */
+	_Atomic int wait;	     /* what it waits for: an enum conn_wait */
 	_Atomic int64_t deadline_ms; /* Boot time in ms, or INT64_MAX. */
 	/* Boot time in µs since which the connection waits.  Many connections
 	 * may come within one millisecond, and their order matters. */
@@ -68,16 +68,16 @@ struct conns {
 	pthread_mutex_t lock;
 	pthread_t reaper;
 	int stop_fd;	  /* an eventfd that makes the reaper stop */
-	struct conn **at; /* Indexed by descriptor. */
+	struct conn **at; /* Connections, indexed by descriptor. */
 	int slots;
 	struct tls_credentials *current;
 	int64_t allowed_ms[CONN_WAITS]; /* by enum conn_wait; 0: no deadline */
 	int tick_ms;
 	_Atomic unsigned max;
 	/* Number of connections that are shut down and not yet dropped.  The
-	 * lock protects it and shut_bodies. */
+	 * lock protects `shut` and shut_bodies. */
 	unsigned shut;
-	unsigned shut_bodies; /* Number of these that had an arriving body. */
+	unsigned shut_bodies; /* How many of them had an arriving body. */
 	/* The largest number of connections that were open at once since memory
 	 * was last returned to the kernel. */
 	unsigned most;

@@ -93,9 +93,9 @@ open_family(const struct addrinfo *a, int family, uint16_t *port)
 }
 
 /* Opens one socket.  For ":port" this is an IPv6 socket, which takes IPv4 as
- * well, or an IPv4 socket if the kernel has no IPv6.  A name that has addresses
- * of both families ("localhost") means IPv4, as in Go.  If the port is in use,
- * the other family is not tried. */
+ * well, or an IPv4 socket if the kernel has no IPv6.  For a name that has
+ * addresses of both families ("localhost") this is an IPv4 socket, as in Go.
+ * If the port is in use, the other family is not tried. */
 static int
 open_any(const struct addrinfo *list, bool named, uint16_t *port)
 {

@@ -24,8 +24,8 @@ struct request {
 	const char *path, *content_type, *accept;
 	struct server_reply reply; /* valid until it is sent */
 	struct request *next;	   /* the next in the worker's queue */
-	/* Bytes of the reply's body that count in work.unread until the reply
-	 * is sent.  0 if the worker has not made the reply. */
+	/* How many bytes of the reply's body are counted in work.unread until
+	 * the reply is sent; 0 if the worker has not made the reply. */
 	size_t unread;
 	/* libmicrohttpd's connection, while the worker has the request. */
 	void *connection;

@@ -64,9 +64,9 @@ route_head_fault(const struct head *h)
 	return NULL;
 }
 
-/* The last label of the host's name decides.  In an IPv4 address it is a
- * number, and in a domain name it never is.  A name with only one label has no
- * dot and is safe. */
+/* The last label of the host's name decides.  The last label of an IPv4 address
+ * is a number, and that of a domain name never is.  A name with only one label
+ * has no dot and is safe. */
 bool
 route_head_is_rebound(const struct head *h)
 {

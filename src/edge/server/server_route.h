@@ -16,9 +16,11 @@
 /* The fields of a head that matter here.  The strings remain the caller's. */
 struct head {
 	const char *path, *method;
-	const char *content_type;		 /* NULL if none */
-	unsigned lengths, codings, types, hosts; /* Number of such fields. */
-	uint64_t length;			 /* the last Content-Length */
+	const char *content_type; /* NULL if none */
+	/* How often the head has Content-Length, Transfer-Encoding,
+	 * Content-Type and Host. */
+	unsigned lengths, codings, types, hosts;
+	uint64_t length;  /* the last Content-Length */
 	bool chunked;	  /* Whether the last Transfer-Encoding is "chunked". */
 	bool expects;	  /* Whether the head has "Expect: 100-continue". */
 	const char *host; /* the last Host, or NULL if none */

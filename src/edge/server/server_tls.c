@@ -86,8 +86,8 @@ tls_pair_new(const char *cert_pem, size_t cert_bytes, const char *key_pem,
 }
 
 /* Returns the connection of a session.  The session's pointer is the
- * MHD_Connection.  libmicrohttpd does not document this, but it is so in 0.9.75
- * and 1.0, and tests/edge checks it. */
+ * MHD_Connection.  libmicrohttpd does not document this, but 0.9.75 and 1.0
+ * behave so, and tests/edge checks this. */
 static struct conn *
 conn_of(gnutls_session_t session)
 {

@@ -14,11 +14,11 @@
 
 /* Removes the weak parts of GnuTLS's NORMAL: TLS 1.0 and 1.1, CBC, signatures
  * with SHA-1, and key exchange by RSA, which has no forward secrecy.  X25519 is
- * the first group because Go's clients send a key share for it; any other group
- * would cost them a second ClientHello.  AES-128 is the first cipher because
- * its suite hashes with SHA-256, for which processors have instructions.  The
- * suite of AES-256 uses SHA-384, which GnuTLS computes without such
- * instructions. */
+ * the first group because Go's clients send a key share for it; with any other
+ * first group these clients would have to send a second ClientHello.  AES-128
+ * is the first cipher because its suite hashes with SHA-256, for which
+ * processors have instructions.  The suite of AES-256 uses SHA-384, which
+ * GnuTLS computes without such instructions. */
 #define TLS_PRIORITIES                                                         \
 	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:"                          \
 	"-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"                                     \

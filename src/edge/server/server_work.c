@@ -64,9 +64,9 @@ next(struct work *w, bool *stop)
 
 /* Cuts one connection with an unread reply, and waits for a change.  Call it
  * under the lock, which it releases while it waits.  The change comes from
- * work_forget, when the serving thread closes the connection that was cut.  It
- * may also come from work_sends: a reply that is not being sent yet cannot be
- * cut. */
+ * work_forget, when the serving thread closes the connection that was cut.  The
+ * change may also come from work_sends, because a reply that is not being sent
+ * yet cannot be cut. */
 static void
 cut_one(struct work *w)
 {

@@ -37,7 +37,8 @@ struct work {
 	size_t unread_max;
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t turn; /* signals a request, a change, or the stop */
+	/* signals a new request, a change of the unread replies, or the stop */
+	pthread_cond_t turn;
 	struct request *first, **last; /* Queue of the waiting requests. */
 	size_t unread;		       /* Bytes of unread replies. */
 	/* Number of changes of the unread replies, for which cut_one waits. */
@@ -45,8 +46,8 @@ struct work {
 	bool runs, stop;
 };
 
-/* Starts the worker.  Returns -1 on failure, and *e says why.  If it is not
- * called, the struct must be zeroed, and only work_stop, work_done and
+/* Starts the worker.  Returns -1 on failure, and *e says why.  If work_init is
+ * not called, the struct must be zeroed, and only work_stop, work_done and
  * work_forget may be called. */
 int work_init(struct work *w, struct conns *conns, size_t unread_max,
 	      const struct work_calls *calls, struct err *e);

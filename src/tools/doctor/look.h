@@ -35,8 +35,8 @@ struct doctor {
 	struct findings *f;
 	int64_t begin_ms; /* boot time at which the command began */
 	struct doctor_place place;
-	/* The configuration from the command line, until look_leader has read
-	 * that of the leader. */
+	/* The configuration from the command line, which look_leader replaces
+	 * by the leader's. */
 	struct config config;
 	/* Beginning of the key identifier of the CA that signed the leader's
 	 * serving certificate, or 0 if it is not known. */
@@ -78,7 +78,7 @@ struct doctor {
 	bool budget;	    /* Whether there is a PodDisruptionBudget. */
 
 	/* Number of items of the current list that could not be decoded, and
-	 * why the first of them could not. */
+	 * why the first of them could not be decoded. */
 	unsigned unread;
 	struct err unread_why;
 	enum kind listing;
@@ -95,12 +95,13 @@ int ask_get_once(struct doctor *d, const char *path, struct kube_reply *r,
 int ask_post(struct doctor *d, const char *path, const struct buf *body,
 	     struct kube_reply *r, struct err *e);
 
-/* ask_list lists `path`.  It calls `begin` whenever the list begins or starts
- * again, and `item` for each item.  A list or an item that cannot be read
- * becomes a finding of `check`.  ask_list returns what session_list returns. */
+/* ask_list lists `path`.  ask_list calls `begin` whenever the list begins or
+ * starts again, and `item` for each item.  A list or an item that cannot be
+ * read becomes a finding of `check`.  ask_list returns what session_list
+ * returns. */
 struct ask_list {
 	enum doctor_check check;
-	const char *what;	   /* "Nodes" */
+	const char *what;	   /* in messages, such as "Nodes" */
 	const char *path, *accept; /* as in struct session_list */
 	void (*begin)(struct doctor *d);
 	int (*item)(struct doctor *d, const char *bytes, size_t n,

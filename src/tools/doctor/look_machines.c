@@ -26,7 +26,7 @@ place_pods(struct doctor *d, const struct carried *node)
 }
 
 /* Returns whether the template of the Node's NodePool sets the hold.
- * look_nodepools has already reported that. */
+ * look_nodepools has already reported such a template. */
 static bool
 is_held_by_template(const struct doctor *d, const struct carried *node)
 {

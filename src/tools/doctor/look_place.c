@@ -26,7 +26,7 @@
 
 /* --- where holders are ---------------------------------------------------- */
 
-/* Returns the site of this namespace, and adds the site if it is new.  If there
+/* Returns the site of this namespace.  If there is none yet, adds it.  If there
  * is no room for another site, returns the last one. */
 static struct doctor_site *
 site_of(struct doctor *d, const char *namespace_name)
@@ -342,8 +342,8 @@ look_lease(struct doctor *d)
 
 /* Returns the pod of the leader.  The leader's identity begins with the name of
  * its pod or, in the host's network, of its node.  Without a leader, returns
- * any replica, because every replica knows most of the status.  A ready one is
- * preferred. */
+ * any replica, because every replica knows most of the status.  A ready replica
+ * is preferred. */
 static const struct pod_facts *
 pod_to_ask(const struct doctor *d)
 {
@@ -388,8 +388,8 @@ take_configuration(struct doctor *d, const struct leader_facts *l)
 }
 
 /* Asks the leader or another replica for its /status, through the API server's
- * pod proxy.  edge/kube follows no redirect, because a hostile pod could use
- * one to get our token. */
+ * pod proxy.  edge/kube follows no redirect, because a hostile pod could answer
+ * with a redirect to get our token. */
 void
 look_leader(struct doctor *d)
 {

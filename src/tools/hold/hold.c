@@ -59,7 +59,7 @@ hold_identity(char out[TICKET_HOLDER_BYTES])
 	read_host(host);
 	(void)snprintf(text, sizeof(text), "%.440s@%s", user, host);
 	/* Cut and clean the identity as the holder does when it reads a ticket,
-	 * so that the two compare equal. */
+	 * so that our identity equals the one in the ticket. */
 	str_cut(out, TICKET_HOLDER_BYTES, text);
 	utf8_make_shown(out);
 }
@@ -90,8 +90,8 @@ print_written(const struct holding *h, struct err *e)
 	return rc;
 }
 
-/* Says how to end a ticket that may hold for hours although the command has
- * failed. */
+/* Prints how to end the ticket, which may hold for hours although the command
+ * has failed. */
 static void
 tell_doubt(const struct holding *h)
 {

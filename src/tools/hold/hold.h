@@ -18,9 +18,10 @@ struct hold_setup {
 	struct ticket_draft ticket;
 
 	/* --while: `command` is the command and its arguments, ended by NULL,
-	 * or NULL without --while.  The next two are the namespace and the
-	 * Lease of the holder that has to confirm the ticket.  With `strict`
-	 * the command starts only if it does. */
+	 * or NULL without --while.  holder_namespace and holder_lease are the
+	 * namespace and the Lease of the holder that has to confirm the ticket.
+	 * With `strict` the command starts only if that holder has confirmed
+	 * the ticket. */
 	char *const *command;
 	const char *holder_namespace, *holder_lease;
 	bool strict;

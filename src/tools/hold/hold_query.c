@@ -63,7 +63,9 @@ tell_found(const struct holding *h, const struct prometheus_found *f)
 	keeper_tell(&h->keeper, text, "");
 }
 
-/* Holds or lets go as the answer says, and reports a change. */
+/* Keeps the ticket if the query finds something, drops it if the query finds
+ * nothing, and only stops renewing it if there is no answer.  Reports a
+ * change. */
 static void
 act(struct holding *h, const struct prometheus_found *f, enum told *told)
 {

@@ -69,7 +69,7 @@ run_command(struct holding *h)
 }
 
 /* Reports why there is no confirmation that the ticket holds.  Returns whether
- * to start the command all the same. */
+ * the command is started all the same. */
 static bool
 goes_on(const struct holding *h, const char *why)
 {

@@ -16,8 +16,8 @@
  *
  * If the answer to a write is lost, the write may have succeeded all the same.
  * The next write then has an old resourceVersion and gets a 409, after which
- * the keeper reads the Lease again.  A failure is reported once, and its end
- * once.
+ * the keeper reads the Lease again.  Trouble is reported once when it begins,
+ * and once when it ends.
  */
 
 #define PROGRAM "holderctl"
@@ -29,9 +29,10 @@
 /* How often keeper_wait checks whether the ticket is written. */
 #define LOOK_MS 20
 #define IDLE_MS 1000
-/* Minimum timeout of a call, however short the ticket is. */
+/* Minimum timeout of a call, however short the ticket's duration is. */
 #define CALL_LEAST_MS 1000
-/* After more conflicts in a row, the keeper pauses as after a failure. */
+/* After more conflicts in a row than this, the keeper pauses as after a
+ * failure. */
 #define CONFLICTS_AT_ONCE 3
 
 void
@@ -54,7 +55,8 @@ is_shared(const struct keeper *k)
 	return clock_boot_ms() < k->shared_ms;
 }
 
-/* Returns whether there is nothing to do until the wish changes. */
+/* Returns whether there is nothing to do until the caller wishes something else
+ * (keeper_want). */
 static bool
 is_done(const struct keeper *k)
 {
@@ -84,7 +86,8 @@ due_ms(const struct keeper *k)
 
 /* --- calls ---------------------------------------------------------------- */
 
-/* Returns what the next call does, as `call` of struct keeper says. */
+/* Returns the kind of the next call, with the meanings of `call` in struct
+ * keeper. */
 static enum keeper_state
 next_call(const struct keeper *k)
 {
@@ -192,8 +195,9 @@ is_own_write(const struct keeper *k, int64_t renewed_us)
 	return false;
 }
 
-/* Notes that another run has renewed the ticket, for lasts_ms from now on.  A
- * run with a shorter --lease must not end this hold. */
+/* Notes that another run has renewed the ticket, for lasts_ms from now on.  If
+ * that run has a shorter --lease than one that renewed before, the time does
+ * not become shorter. */
 static void
 share(struct keeper *k, int64_t lasts_ms)
 {
@@ -261,8 +265,8 @@ take_absent(struct keeper *k)
 	k->mine = false;
 	k->shared_ms = 0;
 	k->until_ms = STAMP_NONE;
-	/* After a read this may be one conflict after another: there is no such
-	 * Lease, but none can be created either. */
+	/* After a read the conflicts still count: there may be no such Lease
+	 * each time it is read, but a conflict each time it is created. */
 	if (k->call != KEEPER_UNKNOWN)
 		k->conflicts = 0;
 }
@@ -307,7 +311,8 @@ take_answer(struct keeper *k, enum answer_class class,
 	return true;
 }
 
-/* Returns whether another try would hardly get another answer. */
+/* Returns whether the API server would hardly answer another try
+ * differently. */
 static bool is_refusal(enum answer_class class)
 {
 	return class == ANSWER_REFUSED || class == ANSWER_UNSERVED ||

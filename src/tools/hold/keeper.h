@@ -27,7 +27,8 @@
  *	  |  +-----------+- 409 -------+   replaced
  *	  v
  *	TAKEN: somebody else has a ticket of this name that is in force
- *	LEFT: it was to be deleted, but somebody else has written it since
+ *	LEFT: the Lease was to be deleted, but somebody else has written it
+ *	since
  *
  * Every write carries the resourceVersion that was read.  A Lease of this name
  * is ours if it names our holder.  The keeper also takes over a Lease that is
@@ -68,7 +69,7 @@ struct keeper_setup {
 
 struct keeper {
 	struct keeper_setup s;
-	struct ticket_draft draft; /* as the last write sent it */
+	struct ticket_draft draft; /* the ticket as the last write sent it */
 	struct session calls;
 	struct pace pace;
 	enum keeper_state state;
@@ -79,25 +80,24 @@ struct keeper {
 	bool calling;
 	char uid[UID_BYTES], rv[RV_BYTES];
 	bool mine; /* this run has written the object with this uid */
-	/* Boot time until which another run may renew the ticket, too: its last
-	 * renewal that was read ends then. */
+	/* Boot time until which another run may renew the ticket, too: the hold
+	 * that its last known renewal began ends at that time. */
 	int64_t shared_ms;
 	/* A ring of the renewTimes that the last writes sent, even if these
 	 * writes have failed. */
 	int64_t tried[KEEPER_TRIED];
 	unsigned tried_n;
 	/* Boot times.  sent_ms: when the latest write was sent, or 0 if there
-	 * was none.  renew_ms: when to renew the ticket that the latest
-	 * successful write left. */
+	 * was none.  renew_ms: when the written ticket has to be renewed. */
 	int64_t sent_ms, renew_ms;
 	/* When the written ticket ends (server_ms), or STAMP_NONE if none is
 	 * written. */
 	int64_t until_ms;
 	unsigned failures, conflicts;
 	int64_t retry_ms; /* boot time of the next try after a failure */
-	struct err why;	  /* of the last failure */
-	/* The last failure was a refusal, which another try will hardly
-	 * change. */
+	struct err why;	  /* why the last call failed */
+	/* Whether the last failure was a refusal, which will hardly change at
+	 * another try. */
 	bool refused;
 	/* The caller sets this when it will not call keeper_wait any more.
 	 * From then on refusals are printed on stderr.  Before, keeper_wait
@@ -107,8 +107,8 @@ struct keeper {
 	char path[300 + 2 * NAME_BYTES], body[TICKET_BODY_BYTES];
 };
 
-/* Opens the session and makes no call yet.  The session has room for one call
- * of the caller's beside those of the keeper.  keeper_open blocks SIGINT,
+/* Opens the session and makes no call yet.  Beside the keeper's calls, the
+ * session has room for one call of the caller.  keeper_open blocks SIGINT,
  * SIGTERM and SIGHUP until keeper_close.  Call keeper_close even after a
  * failure. */
 int keeper_open(struct keeper *k, const struct keeper_setup *s, struct err *e);

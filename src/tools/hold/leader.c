@@ -14,8 +14,9 @@
 /* The pause between two tries, and the minimum timeout of a request. */
 #define AGAIN_MS 300
 #define ANSWER_LEAST_MS 500
-/* Another run of the same name may have written the ticket since, a little
- * behind our clock, which has whole seconds. */
+/* By how much the renewTime that the leader knows may be earlier than ours:
+ * another run of the same name may have renewed the ticket after us, and the
+ * clocks have whole seconds. */
 #define CLOCK_STEP_MS 2000
 
 enum verdict {

@@ -11,14 +11,14 @@
 struct leader_question {
 	struct session *calls; /* must have room for one more call */
 	const struct clock *clock;
-	const char *namespace_name, *lease; /* of the holder */
+	const char *namespace_name, *lease; /* of the holder's Lease */
 	const char *ticket_namespace, *ticket;
 	int64_t renewed_ms; /* the renewTime that was written */
 };
 
 /* What the leader reports about the ticket. */
 struct leader_answer {
-	int64_t until_ms; /* server_ms */
+	int64_t until_ms; /* when the hold of the ticket ends (server_ms) */
 	uint64_t nodepools;
 	/* Which parts of the ticket do not count, and why, or "". */
 	char problem[160];

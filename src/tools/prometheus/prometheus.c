@@ -100,7 +100,8 @@ prometheus_unanswered(struct err *e)
 		(void)err_wrap(e, "see --prometheus-ca");
 }
 
-/* Decides what to do after a call that ended without a complete answer. */
+/* Decides whether to ask again, or for less, after a call that ended without a
+ * complete answer. */
 static enum page_end
 judge_failure(const struct page *p, struct err *e)
 {
@@ -137,7 +138,8 @@ prometheus_refused(const struct kube_reply *r, struct err *e)
 		      advice_for(r->status));
 }
 
-/* Decides what to do after an answer whose status is not 2xx. */
+/* Decides whether to ask again, or for less, after an answer whose status is
+ * not 2xx. */
 static enum page_end
 judge_status(const struct kube_reply *r, struct err *e)
 {

@@ -24,8 +24,8 @@ struct prometheus_setup {
 	 * braces, or NULL for all series.  At most PROMETHEUS_MATCH_MAX
 	 * bytes. */
 	const char *match;
-	int64_t from_ms, to_ms; /* since 1970, both included */
-	int64_t step_ms;	/* above 0 */
+	int64_t from_ms, to_ms; /* ms since 1970; both are included */
+	int64_t step_ms;	/* at least 1 */
 	const struct timing *timing;
 };
 

@@ -70,8 +70,7 @@ count_series(void *ctx, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
-/* Called when an answer begins.  A query may have a second answer if the first
- * one was a 401. */
+/* Called when a 2xx answer begins.  Discards what came of an earlier answer. */
 static void
 query_opened(void *ctx)
 {

@@ -35,8 +35,8 @@ book_done(struct book *b)
 	told_done(&b->told);
 }
 
-/* Adds the fact and takes ownership of it.  Fails if f is NULL, because the
- * caller then had no memory for a copy. */
+/* Adds the fact and takes ownership of it.  Fails if f is NULL, which means
+ * that the caller had no memory for a copy. */
 static int
 keep(struct book *b, struct fact *f, struct err *e)
 {
@@ -61,7 +61,7 @@ keep(struct book *b, struct fact *f, struct err *e)
 	return 0;
 }
 
-/* Takes the facts of Events that came before their NodeClaim was known. */
+/* Adds the facts of the Events that came before this NodeClaim was known. */
 static int
 take_early(struct book *b, const char *claim, struct err *e)
 {

@@ -12,7 +12,7 @@
 
 /* Keeps the facts that the watches have delivered until they are printed.  An
  * Event may come before its NodeClaim.  The latest RECORD_EARLY_MAX Events
- * without a NodeClaim are therefore kept as well.  Not thread-safe. */
+ * whose NodeClaim is not known are therefore kept, too.  Not thread-safe. */
 struct book {
 	struct told told;
 	struct fact **at; /* the facts that wait to be printed */
@@ -29,8 +29,8 @@ struct book {
 int book_init(struct book *b);
 void book_done(struct book *b);
 
-/* The functions below return -1 if there is no memory.  If there is no room for
- * another NodeClaim, it is left out and `full` is set. */
+/* The functions below return -1 if there is no memory.  A NodeClaim for which
+ * there is no room is left out, and `full` is set. */
 int book_take(struct book *b, const struct fact *f, struct err *e);
 /* Call this when a NodeClaim is gone.  `claim` is its name. */
 int book_gone(struct book *b, const char *claim, int64_t now_ms, struct err *e);
@@ -40,10 +40,10 @@ void book_listing(struct book *b);
 int book_listed(struct book *b, int64_t now_ms, struct err *e);
 
 /* book_begin prints the head of the record, unless it was printed before.
- * book_print prints all facts that wait, in order.  book_end does what both of
- * these do, and then prints the end of the record.  book_print and book_end
- * return what output_wait returns.  After a failure, the facts that were not
- * printed stay in the book. */
+ * book_print prints all facts that wait, in order.  book_end does what
+ * book_begin and book_print do, and then prints the end of the record.
+ * book_print and book_end return what output_wait returns.  After a failure,
+ * the facts that were not printed stay in the book. */
 void book_begin(struct book *b, struct output *out);
 int book_print(struct book *b, struct output *out, int64_t stall_ms,
 	       struct err *e);

@@ -24,9 +24,9 @@
  * when the NodeClaims are listed and when the recorder stops.
  *
  * The Events are listed only after the NodeClaims, because they are about
- * NodeClaims.  main prints while both watches are open.  If a watch was cut,
- * main waits until the oldest fact is RECORD_PATIENCE_MS old, because that
- * watch may still deliver an earlier fact.
+ * NodeClaims.  Main prints while both watches are open.  While a watch is not
+ * open, main waits until the oldest fact is RECORD_PATIENCE_MS old, because
+ * that watch may still deliver an earlier fact.
  */
 
 /* If the watch has to leave out a line because it is too large or unreadable,
@@ -43,11 +43,11 @@ struct side {
 	pthread_t thread;
 	/* Whether the thread was started.  Only main uses this. */
 	bool running;
-	/* Only the thread uses these four.  troubled: the trouble of the watch
-	 * was printed.  left_out: it was printed that an object was left out.
-	 * partial: an object of the current list was left out.  relist_ms:
-	 * earliest boot time at which a line that is left out causes a new
-	 * list. */
+	/* Only the thread uses these four members.  troubled: the trouble of
+	 * the watch was printed.  left_out: it was printed that an object was
+	 * left out.  partial: an object of the current list was left out.
+	 * relist_ms: earliest boot time at which a line that is left out causes
+	 * a new list. */
 	bool troubled, left_out, partial;
 	int64_t relist_ms;
 	/* Under the lock: whether the first list is complete, and whether the
@@ -67,7 +67,7 @@ struct recorder {
 	/* Signalled when the NodeClaims are listed and when `stopping` is set.
 	 */
 	pthread_cond_t turn;
-	/* The members below are guarded by `lock`. */
+	/* `lock` guards the members from here on. */
 	struct book book;
 	struct output out;
 	bool warned_full; /* Whether it was printed that the book is full. */
@@ -410,7 +410,7 @@ look(struct recorder *r, struct err *e)
 		  clock_boot_ms() >= r->book.since_ms + RECORD_PATIENCE_MS))
 		(void)book_print(&r->book, &r->out, INT64_MAX, e);
 	(void)pthread_mutex_unlock(&r->lock);
-	/* The caller will find the signal itself. */
+	/* The caller checks for signals itself. */
 	if (e->code == ERR_CANCELLED)
 		*e = (struct err){0};
 	return listed;

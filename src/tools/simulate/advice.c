@@ -5,8 +5,9 @@
 
 #define DOLLAR 1000000.0
 
-/* FAILS: exceeds the limit of regret.  FITS: keeps it, but not the limit of
- * price.  FITS_AND_IS_CHEAP: keeps both. */
+/* How a setting keeps the limits.  FAILS: it exceeds the limit of regret.
+ * FITS: it keeps the limit of regret, but not the limit of price.
+ * FITS_AND_IS_CHEAP: it keeps both. */
 enum rank { FAILS, FITS, FITS_AND_IS_CHEAP };
 
 struct candidate {
@@ -18,9 +19,9 @@ struct candidate {
 	bool unpriced;
 };
 
-/* Returns whether `regret` of `decisions` is within the limit.  If the limit is
- * a number, it is for `all` decisions and is scaled to the share that
- * `decisions` are of them. */
+/* Returns whether the limit allows that `regret` of the decisions, whose number
+ * is `decisions`, are regretted.  If the limit is a number, it is for `all`
+ * decisions, and this function scales it by `decisions` / `all`. */
 static bool
 is_little(const struct advice_setup *asked, uint64_t regret, uint64_t decisions,
 	  uint64_t all)

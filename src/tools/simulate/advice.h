@@ -17,7 +17,7 @@
 
 enum advice_verdict {
 	ADVICE_LITTLE,	/* too few decisions for a verdict */
-	ADVICE_ALONE,	/* Karpenter alone leaves no more regret */
+	ADVICE_ALONE,	/* Karpenter without a holder keeps the limit */
 	ADVICE_SETTING, /* take the setting `setting` */
 	ADVICE_NONE,	/* no setting keeps the limits */
 };
@@ -25,8 +25,8 @@ enum advice_verdict {
 /* The verdict for the decisions of the whole log, or of one half of it. */
 struct advice_pick {
 	enum advice_verdict verdict;
-	/* The setting to take or, with ADVICE_NONE, the one that comes nearest
-	 * to the limits. */
+	/* The setting to take or, with ADVICE_NONE, the setting that comes
+	 * nearest to the limits. */
 	size_t setting;
 	uint64_t decisions; /* how many decisions the verdict rests on */
 	uint64_t regret;    /* decisions with regret without a holder */
@@ -39,8 +39,8 @@ struct advice_pick {
 	/* The cost of the setting under the dearest assumption (waits.h).  For
 	 * a half of the log it is scaled up to the whole log. */
 	double dollars;
-	/* Whether some of the decisions that wait in this setting have no
-	 * price. */
+	/* Whether the price of some decisions that wait in this setting is not
+	 * known. */
 	bool unpriced;
 };
 

@@ -15,11 +15,11 @@
  * of the fact (replay_pass), so that its controller acts when it would have
  * acted.
  *
- * The log may not show the creation of a machine, because it begins later.  If
- * the first fact about the machine is its disruption or deletion, the machine
- * counts as older than the log (add_old).  If the first fact is a step of its
- * boot, the machine counts as new (add_new).  Facts about what a holder did go
- * into `happened` only.
+ * Some machines were created before the log begins, so the log does not show
+ * their creation.  If the first fact about a machine is its disruption or
+ * deletion, the machine counts as older than the log (add_old).  If the first
+ * fact is a step of its boot, the machine counts as new (add_new).  Facts about
+ * what a holder did go into `happened` only.
  */
 
 /* A machine that is older than the log counts as created this long before its
@@ -152,7 +152,8 @@ created(struct history *h, const struct fact *f)
 	h->tally->makers[MAKER_UNKNOWN] -= h->roster.at[id].counted;
 	h->tally->makers[f->maker]++;
 	h->roster.at[id].counted = true;
-	/* Only the Event says who made the machine.  Its object does not. */
+	/* Only Karpenter's Event says who created the machine.  The NodeClaim
+	 * does not. */
 	h->roster.at[id].maker = f->maker;
 	EACH(h, replay_changed(r, id));
 }
@@ -198,8 +199,7 @@ registered(struct history *h, const struct fact *f)
 	return 0;
 }
 
-/* Takes the fact that a machine is ready.  The fact comes again after a
- * reboot. */
+/* Takes the fact that a machine is ready.  A reboot brings this fact again. */
 static void
 ready(struct history *h, const struct fact *f)
 {
@@ -245,8 +245,8 @@ node_gone(struct history *h, const struct fact *f)
 		return;
 	h->roster.at[id].node_gone = true;
 	EACH(h, replay_node_gone(r, id));
-	/* If the log has not named the NodeClaim, it cannot show the end of the
-	 * NodeClaim.  The machine then ends with its Node. */
+	/* If the log has never named the NodeClaim, it will not show the end of
+	 * the NodeClaim either.  The machine then ends with its Node. */
 	if (h->roster.at[id].claim[0] != '\0')
 		return;
 	go(h, f, id);
@@ -288,7 +288,8 @@ find_decided(struct history *h, const struct fact *f)
 	return 0;
 }
 
-/* Counts the decision as it is without a holder: none of its nodes waits. */
+/* Counts the decision for Karpenter without a holder: none of its nodes
+ * waits. */
 static void
 take_alone(struct history *h, const struct fact *f)
 {
@@ -322,8 +323,8 @@ decided(struct history *h, const struct fact *f)
 
 /* --- what a holder did ---------------------------------------------------- */
 
-/* Call this before you take a fact of a holder.  An answer of /status covers
- * the day before it at most.  If two answers are further apart, the time
+/* Call this before you take a fact of a holder.  An answer of /status covers at
+ * most the day before the answer.  If two answers are further apart, the time
  * between them is unknown, and a hold that is open in the first answer counts
  * as ended at that answer. */
 static void

@@ -24,7 +24,8 @@ struct history {
 	struct turns happened;
 	/* The period in which a holder watched, or STAMP_NONE if none did. */
 	int64_t watched_from_ms, watched_to_ms;
-	/* How much of this period no report of a holder covers. */
+	/* For how long in this period no report of a holder tells what was
+	 * held. */
 	int64_t unwatched_ms;
 	uint64_t decisions;
 	uint32_t *ids; /* machines of the latest decision, each once */

@@ -23,7 +23,7 @@ struct input {
 	 */
 	bool skips;
 	bool ended;
-	/* The error that input_begins met; reported by a later call. */
+	/* The error that input_begins met.  A later call reports it. */
 	struct err trouble;
 	uint64_t bytes;
 };
@@ -184,7 +184,8 @@ give(struct input *in, size_t end, size_t next, const char **line, size_t *n)
 	return skipped ? INPUT_LONG : INPUT_LINE;
 }
 
-/* Returns whether the file ended normally or because of an error. */
+/* Returns INPUT_END if the file ended normally, and INPUT_DAMAGED with *e set
+ * if it ended because of an error. */
 static enum input_got
 end_of(const struct input *in, struct err *e)
 {

@@ -13,8 +13,8 @@ struct merge {
 	struct merging all;
 };
 
-/* Returns the source to read next: of those that have not ended, the one whose
- * newest time is the earliest.  Returns NULL if all have ended. */
+/* Returns the source to read next: of the sources that have not ended, the one
+ * that has been read to the earliest time.  Returns NULL if all have ended. */
 static struct source *
 slowest(const struct merge *m)
 {

@@ -110,8 +110,8 @@ draw_machines(const struct picture *p)
 }
 
 /* Draws a stroke for each decision.  The stroke is amber if the decision would
- * have waited in this setting, else red.  If setting is SIZE_MAX, all are
- * red. */
+ * have waited in this setting, and otherwise red.  If setting is SIZE_MAX, all
+ * strokes are red. */
 static void
 draw_marks(const struct picture *p, size_t setting, int y, int height)
 {

@@ -16,9 +16,9 @@
  * the controller act (step).
  *
  * If the log says that Karpenter disrupted a machine that is held in this
- * setting, the machine waits: until its hold ends, the copy ignores what the
- * log says about it (replay_api.c).  After each step look() records which
- * scopes have become held or free.
+ * setting, the machine waits: until its hold ends, what the log says about it
+ * does not change the copy (replay_api.c).  After each step look() records
+ * which scopes have become held or free.
  */
 
 #define POOLS_KNOWN SCOPES_MAX
@@ -39,7 +39,7 @@ take_notes(struct replay *r)
 	}
 }
 
-/* Tells `turns` which scopes are held now (turns.h). */
+/* Reports to `turns` which scopes are held now (turns.h). */
 static void
 look(struct replay *r)
 {
@@ -235,10 +235,11 @@ replay_static(struct replay *r, const char *pool)
 	step(r);
 }
 
-/* Marks the machine as disrupted, because no hold stops Karpenter.  Three cases
- * are not marked.  A machine that Karpenter reboots stays.  If Karpenter
- * terminates the machine first, or if its boot has failed, the successor may be
- * an ordinary new machine (struct object). */
+/* Call this for a machine that Karpenter disrupts, because no hold stops it.
+ * Marks the machine as disrupted, except in three cases.  A machine that
+ * Karpenter reboots stays.  If Karpenter terminates the machine first, or if
+ * its boot has failed, the successor may be an ordinary new machine (struct
+ * object). */
 static void
 disrupt(struct replay *r, uint32_t id, const struct fact *f)
 {

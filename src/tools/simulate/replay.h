@@ -13,9 +13,9 @@
 /*
  * The replay of one setting.  It runs the daemon's own controller
  * (core/controller) with the setting's rules, in virtual time.  The replay
- * plays the API server: it shows the machines of the log to the controller,
- * answers every call at once, and keeps what the controller writes.  All holds
- * and releases are therefore those that the daemon would make.
+ * takes the place of the API server: it shows the machines of the log to the
+ * controller, answers every call at once, and keeps what the controller writes.
+ * All holds and releases are therefore those that the daemon would make.
  *
  * If Karpenter decides to disrupt a machine that is held in the replay, the
  * decision would have waited.  The machine then stays until its release, even
@@ -76,7 +76,8 @@ bool replay_decided(struct replay *r, const struct fact *f, const uint32_t *ids,
 		    size_t n);
 
 /* Returns why the machine is held, in the words that the daemon logs when it
- * writes the hold, and sets *since_ms.  Returns NULL if it is not held. */
+ * writes the hold, and sets *since_ms to the time of the hold.  Returns NULL if
+ * the machine is not held. */
 const char *replay_why(const struct replay *r, uint32_t id, int64_t *since_ms);
 /* Returns the name of the machine that keeps the scope of machine `id` busy, or
  * "" if none does. */

@@ -15,9 +15,9 @@
  *
  * Every action succeeds at once, and its result is shown to the controller as a
  * watch would show it.  An object's uid contains the machine's id and serial
- * number, so an action finds its machine, and finds nothing if the machine is
- * gone.  When the last hold of a waiting machine ends, resume() applies what
- * the log has said about it meanwhile.
+ * number.  By the uid, find() finds the machine of an action, or nothing if the
+ * machine is gone.  When the last hold of a waiting machine ends, resume()
+ * applies what the log has said about it meanwhile.
  */
 
 #define BOOT_MS 1000000000 /* An arbitrary start for CLOCK_BOOTTIME. */
@@ -204,8 +204,8 @@ replay_copy_forget(struct replay *r, uint32_t id, enum kind kind)
 
 /* --- decisions that wait -------------------------------------------------- */
 
-/* Ends the wait of the machine.  Applies what the log has said about it
- * meanwhile, and lets the copy follow the log again. */
+/* Ends the wait of the machine.  Applies what the log has said about the
+ * machine meanwhile.  From then on the copy follows the log again. */
 static void
 resume(struct replay *r, uint32_t id)
 {

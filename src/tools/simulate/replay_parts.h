@@ -22,7 +22,7 @@ struct copy {
 	char *class;
 	bool deleting;
 	bool disrupted, drifted;
-	int64_t disrupted_ms; /* whole seconds */
+	int64_t disrupted_ms; /* in ms, cut to whole seconds */
 	bool waits;
 	uint32_t wait; /* if it waits: the number from waits_begin */
 };

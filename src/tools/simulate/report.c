@@ -83,8 +83,8 @@ share_of(const struct tally *t, const struct replay_sums *r)
 	return percent(r->held_ms, period_ms(t));
 }
 
-/* Returns during how many percent of the time that reports of a holder cover
- * the holder held anything. */
+/* Returns for how many percent of the time the holder held anything.  Only the
+ * time that its reports cover counts. */
 static double
 happened_share(const struct history *h, const struct replay_sums *r)
 {
@@ -228,7 +228,8 @@ explain_happened(FILE *out, const struct history *h)
 /* Maximum number of bytes of a file's name that are shown. */
 #define FILE_BYTES 120
 
-/* Writes the first line whose time was not accepted: its file and number. */
+/* Writes the file and the number of the first line whose time was not
+ * accepted. */
 static void
 tell_odd(const struct tally *t, char out[ODD_BYTES])
 {
@@ -396,8 +397,9 @@ time_text(int64_t ms, char out[STAMP_US_BYTES])
 	return out;
 }
 
-/* Prints everything except the last byte, which stays in the buffer.  It
- * decides whether the next member needs a comma. */
+/* Prints everything except the last byte.  The last byte stays in the buffer,
+ * because json_printf needs it to decide whether the next member gets a
+ * comma. */
 static void
 flush(struct buf *b)
 {

@@ -17,24 +17,29 @@
 struct logged {
 	char *claim, *node; /* "" if the log has not named it */
 	char pool[NODEPOOL_BYTES];
-	/* A number that only this machine gets; part of its uids. */
+	/* A number that only this machine gets.  It is a part of the uids of
+	 * the machine's objects. */
 	uint64_t serial;
-	int64_t created_ms;    /* whole seconds, as an object's stamps are */
-	int64_t ready_ms;      /* whole seconds; STAMP_NONE: it is not ready */
-	int64_t registered_ms; /* whole seconds; STAMP_NONE: not registered */
-	/* Whole seconds; STAMP_NONE: it is not being deleted. */
+	/* The next four are cut to whole seconds, as in the stamps of objects.
+	 * STAMP_NONE: the machine is not ready, has not registered, or is not
+	 * being deleted. */
+	int64_t created_ms;
+	int64_t ready_ms;
+	int64_t registered_ms;
 	int64_t deleted_ms;
 	enum fact_maker maker;
 	bool used, launched;
-	/* Whether it was also ready before a reboot; ready_ms is the time after
-	 * it. */
+	/* Whether the machine was ready before a reboot, too.  ready_ms is then
+	 * the time at which it was ready again. */
 	bool rebooted;
 	bool counted; /* Whether the tally counts it as created. */
-	/* Whether the log says that its Node, or the whole machine, is gone.  A
-	 * replay may still keep it. */
+	/* Whether the log says that the machine's Node, or the whole machine,
+	 * is gone.  A replay may still keep the machine. */
 	bool node_gone, gone;
-	uint64_t decision; /* Latest decision that names it, or 0. */
-	/* Number of replays that keep it because its disruption waits there. */
+	/* Number of the latest decision that names the machine, or 0. */
+	uint64_t decision;
+	/* Number of replays in which the machine's disruption waits, so that
+	 * they still keep the machine. */
 	uint32_t waits;
 };
 
@@ -62,7 +67,8 @@ uint32_t roster_add(struct roster *c, const char *claim, const char *node,
 /* Sets the name of the machine's Node.  Returns -1 if there is no memory. */
 int roster_name_node(struct roster *c, uint32_t id, const char *node);
 /* Call this when the machine is gone but a replay still keeps it.  roster_find
- * then no longer finds it, because a new machine may get the same Node name. */
+ * then no longer finds the machine, because a new machine may get the same Node
+ * name. */
 void roster_gone(struct roster *c, uint32_t id);
 void roster_drop(struct roster *c, uint32_t id);
 

@@ -30,7 +30,7 @@ struct run {
 	struct tally tally;
 	struct history history;
 	struct merge *merge;
-	char *record; /* RECORD_BYTES */
+	char *record; /* buffer of RECORD_BYTES bytes */
 	time_t told;
 	uint64_t explained; /* number of decisions that were explained */
 	/* Whether any fact has named the machine to explain. */

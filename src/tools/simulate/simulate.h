@@ -40,7 +40,7 @@ struct advice_setup {
 };
 
 struct simulate_setup {
-	const char *const *files; /* "-": stdin */
+	const char *const *files; /* "-" stands for stdin */
 	size_t files_n;
 	/* Fetches series from Prometheus; NULL if none is queried. */
 	matrix_ask_fn *ask;

@@ -10,10 +10,11 @@
 #include "wire/karpenter/snapshot.h"
 
 /*
- * `read` is the function that reads the source.  For a file it is read_first at
- * first, which looks at the first bytes and replaces itself by read_lines,
- * read_list or read_matrix.  For a query to Prometheus it is read_asked.  Facts
- * wait in the array `facts`, in order of time, from index `first` on.
+ * `read` is the function that reads the source.  For a file, `read` is at first
+ * read_first.  From the first bytes of the file, read_first chooses read_lines,
+ * read_list or read_matrix and sets `read` to that function.  For a query to
+ * Prometheus, `read` is read_asked.  Facts wait in the array `facts`, in order
+ * of time, from index `first` on.
  *
  * The lines of a log are nearly in order, but a single line may have a wrong
  * time, even years ahead.  Therefore a fact whose time is more than
@@ -163,8 +164,8 @@ come_to(struct source *s, int64_t at_ms)
 }
 
 /* Returns whether the time that was put aside is accepted even if no later line
- * confirms it.  It is if it comes at most SIMULATE_GAP_MS after the latest time
- * that was accepted, because a log may be quiet for that long. */
+ * confirms it.  The time is accepted if it is at most SIMULATE_GAP_MS after the
+ * latest accepted time, because a log may be quiet for that long. */
 static bool
 is_near(const struct source *s)
 {
@@ -204,8 +205,8 @@ is_odd(int64_t at_ms)
 	return at_ms < SIMULATE_EARLIEST_MS || at_ms >= SIMULATE_LATEST_MS;
 }
 
-/* Returns whether a fact with this time is left out.  Counts it in the tally if
- * so. */
+/* Returns whether a fact with this time is left out.  If it is left out, the
+ * tally counts it. */
 static bool
 refuses(const struct source *s, int64_t at_ms)
 {
@@ -400,8 +401,8 @@ begins_list(struct source *s, const char *bytes, size_t n)
 	       (n == 1 || (n == 2 && bytes[1] == '\r'));
 }
 
-/* Takes the next bytes of a list of objects.  If they are damaged, the source
- * ends with a warning.  Returns -1 if the command cannot go on. */
+/* Takes the next bytes of a list of objects.  If the bytes are damaged, the
+ * source ends with a warning.  Returns -1 if the command cannot go on. */
 static int
 take_piece(struct source *s, const char *bytes, size_t n, struct err *e)
 {
@@ -522,8 +523,8 @@ begin_matrix(struct source *s, struct err *e)
 		       : 0;
 }
 
-/* Takes the warnings that came with an answer of Prometheus: n, of which `text`
- * is the first. */
+/* Takes the n warnings that came with an answer of Prometheus.  `text` is the
+ * first of them. */
 static void
 take_warnings(struct source *s, uint64_t n, const char *text)
 {

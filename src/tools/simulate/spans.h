@@ -13,16 +13,18 @@
  * spans_init makes an empty struct spans.  Not thread-safe.
  */
 struct span {
-	/* Decisions for which the log shows whether there was regret. */
+	/* Decisions, except those about drift, for which the log shows whether
+	 * there was regret.  (Decisions about drift cause no regret.) */
 	uint64_t decisions;
-	/* Decisions for which the log ends too early to show it. */
+	/* Decisions, except those about drift, for which the log ends too early
+	 * to show whether there was regret. */
 	uint64_t early;
-	/* Regret: those of `decisions` that a scale-up followed. */
+	/* How many of `decisions` a scale-up followed, which is regret. */
 	uint64_t regret;
-	/* Those of `regret` that still waited when the scale-up came, so that
-	 * the hold has spared them. */
+	/* How many of `regret` still waited when the scale-up came, so that the
+	 * hold has prevented them. */
 	uint64_t spared;
-	/* Those of all decisions that have no price. */
+	/* Decisions without a price.  Those about drift count, too. */
 	uint64_t unpriced;
 	double hours_high, dollars_high; /* as in waits_sums */
 };

@@ -26,7 +26,7 @@ struct story {
 	/* Largest number of machines in each step.  A machine that is older
 	 * than the log is missing in the steps before the log names it. */
 	int32_t steps[SIMULATE_STEPS_MAX];
-	int32_t now;	/* number of machines now */
+	int32_t now;	/* number of machines at the latest time */
 	int32_t before; /* number of named machines older than the log */
 	struct story_mark marks[SIMULATE_MARKS_MAX];
 	uint32_t marks_n;

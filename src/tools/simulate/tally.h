@@ -44,7 +44,8 @@ struct tally {
 	uint64_t unknown;
 	uint64_t answers;  /* answers of Prometheus */
 	uint64_t warnings; /* warnings that came with these answers */
-	/* Disruptions that Prometheus counts but that fit no Node. */
+	/* Disruptions that Prometheus counts, but that could not be assigned to
+	 * a Node. */
 	uint64_t lost;
 	/* Resolution of Prometheus' times, or 0 without Prometheus. */
 	int64_t step_ms;
@@ -63,7 +64,7 @@ void tally_init(struct tally *t);
 void tally_message(struct tally *t, const char *message);
 /* Sorts the messages, the most frequent one first. */
 void tally_sort(struct tally *t);
-/* Number of created machines, by any maker. */
+/* Returns the number of created machines, whoever created them. */
 uint64_t tally_created(const struct tally *t);
 
 #endif

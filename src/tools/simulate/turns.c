@@ -69,7 +69,7 @@ list_place(struct turns *t)
 
 /* Moves the open turn o behind the other turns that were named since
  * turns_look.  The scopes are named in the same order the next time, so
- * turns_held then finds each turn at once. */
+ * turns_held finds each turn at once. */
 static void
 see(struct turns *t, struct open_turn *o)
 {

@@ -21,8 +21,8 @@ struct turns {
 	struct turn *list;
 	size_t n, room;
 	uint64_t holds, caps;
-	/* since_ms: since when at least one scope is held, if any is.  held_ms:
-	 * how long this was so in earlier periods. */
+	/* since_ms: since when at least one scope is held, if any is held.
+	 * held_ms: how long at least one scope was held in earlier periods. */
 	int64_t since_ms, held_ms, longest_ms;
 };
 

@@ -26,7 +26,8 @@
 
 struct wait {
 	bool used, followed, spared, replaces;
-	/* drift: Karpenter would decide the same again under any load */
+	/* Whether the reason is drift.  Karpenter would then decide the same
+	 * again under any load. */
 	bool drift;
 	uint64_t nth;
 	/* waited_ms is the sum of the waits of all machines */
@@ -44,7 +45,7 @@ struct wait {
 /* The decisions of one NodePool that a scale-up may still follow. */
 struct hope {
 	char pool[NODEPOOL_BYTES];
-	uint32_t first; /* UINT32_MAX: none */
+	uint32_t first; /* the first of them; UINT32_MAX: none */
 };
 
 struct waits {

@@ -14,12 +14,13 @@
  * cost of waiting.  What Karpenter would have decided after the wait is
  * unknown, so the cost is computed under two assumptions:
  *
- * cheapest Karpenter decides the same as soon as the machine is released.  If
- * the same NodePool scales up within regret_ms of the decision, the machine
- * would have been used, and the wait costs nothing.  If the decision replaces
- * machines, the cost of one machine is left out, because the replacement would
- * have run instead.  dearest Karpenter decides the same SIMULATE_RETHINK_MS
- * after the release, and no pod would have used the machine until then.
+ *  - cheapest: Karpenter decides the same as soon as the machine is released.
+ *    If the same NodePool scales up within regret_ms of the decision, the
+ *    machine would have been used, and the wait costs nothing.  If the decision
+ *    replaces machines, the cost of one machine is left out, because the
+ *    replacement would have run instead.
+ *  - dearest: Karpenter decides the same SIMULATE_RETHINK_MS after the release,
+ *    and no pod would have used the machine until then.
  *
  * Not thread-safe.
  */

@@ -21,9 +21,9 @@ struct lease_session {
 	struct lease_session_setup s;
 	struct session calls;
 	char namespace_name[64];
-	bool elects;   /* there is a Lease to take and keep */
-	bool calling;  /* a call for the Lease is in flight */
-	bool ended;    /* the Lease has been given up */
+	bool elects;   /* whether there is a Lease to take and keep */
+	bool calling;  /* whether a call for the Lease is in flight */
+	bool ended;    /* whether the Lease has been given up */
 	bool troubled; /* trouble with the Lease has been printed */
 	struct lease lease;
 	struct lease_record want, answer;

@@ -18,7 +18,7 @@ struct lease_session_setup {
 	struct kube *kube;
 	const char *program; /* prefix of the lines on stderr */
 	struct clock *clock;
-	/* `leader` and patch_concurrency are used */
+	/* only `leader` and patch_concurrency are used */
 	const struct config *config;
 	const struct timing *timing;
 	struct output *out; /* the command's output, or NULL if none */
@@ -32,13 +32,13 @@ struct lease_session *lease_session_new(const struct lease_session_setup *s,
 					struct err *e);
 void lease_session_free(struct lease_session *l);
 
-/* Waits until the Lease is ours.  A running holder takes a free Lease before us
- * (patience_ms in core/protocol/lease.h), so we get the Lease only if no holder
- * runs.  This matters because a running holder would restore the holds that we
- * remove.  If the Lease does not exist, no holder has ever led there, and the
- * command goes on without a Lease.  namespace_name is the namespace of the
- * Lease.  NULL stands for the Lease of an earlier call or, if there was none,
- * for no Lease. */
+/* Waits until the Lease is ours.  A running holder takes a free Lease before
+ * this session does (patience_ms in core/protocol/lease.h), so the session gets
+ * the Lease only if no holder runs.  This is necessary because a running holder
+ * would restore the holds that the command removes.  If the Lease does not
+ * exist, no holder has ever led there, and the command goes on without a Lease.
+ * namespace_name is the namespace of the Lease.  NULL stands for the Lease of
+ * an earlier call or, if there was none, for no Lease. */
 int lease_session_take(struct lease_session *l, const char *namespace_name,
 		       struct err *e);
 /* Returns whether the session may write: it has the Lease, or there is no

@@ -14,7 +14,8 @@ add(struct registered *r, enum registered_kind kind, const char *base,
 {
 	unsigned i = r->n;
 
-	/* The next call of registered_look will find the others. */
+	/* The registrations for which there is no room are found by a later
+	 * call of registered_look. */
 	if (i >= REGISTERED_MAX)
 		return;
 	r->at[i].kind = kind;

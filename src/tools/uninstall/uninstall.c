@@ -17,9 +17,10 @@
 
 /*
  * Carries out the steps of core/protocol/cleanup one after another, on one
- * thread.  The writes of one round are in flight together.  cleanup_call makes
- * the lists and writes.  registered finds the webhook or policy that adds holds
- * to new objects.  lease_session renews the Lease during every wait.
+ * thread.  The writes of one round are in flight together.  cleanup_call.c
+ * makes the lists and writes.  registered.c finds the webhook or policy that
+ * adds holds to new objects.  lease_session.c renews the Lease during every
+ * wait.
  *
  * The namespace of the Lease is found before anything is changed.  At the end,
  * even after a failure, the command gives up the Lease, say() prints what was
@@ -144,7 +145,7 @@ look_for_lease(struct uninstall *u, const char *given, struct err *e)
 		       e->code == ERR_CANCELLED))
 		return err_wrap(e, "lease %s", name);
 	*e = (struct err){0};
-	if (rc != 0) /* An incomplete list does not count. */
+	if (rc != 0) /* Forget what an incomplete list has shown. */
 		lease_where_begin(&w);
 	if (lease_where_choose(&w, u->namespace_name, e))
 		return err_wrap(e, "lease %s", name);
@@ -152,7 +153,8 @@ look_for_lease(struct uninstall *u, const char *given, struct err *e)
 }
 
 /* Finds the holder's namespace.  The namespace of a kubeconfig is not used: if
- * it is not the holder's, a Lease there would stop no holder. */
+ * the holder runs in another namespace, taking a Lease there would not stop
+ * it. */
 static int
 find_namespace(struct uninstall *u, struct err *e)
 {

@@ -85,9 +85,9 @@ request_read(const struct json *root, const struct json **request,
 	return uid_read(v, uid, e);
 }
 
-/* Reads the kind.  Only the resource decides, in any version, because with
- * matchPolicy Equivalent the API server may convert the object to another
- * version. */
+/* Reads the kind.  The kind follows from the resource alone, whatever its
+ * version, because with matchPolicy Equivalent the API server may convert the
+ * object to another version. */
 static bool
 kind_read(const struct json *request, enum kind *out)
 {
@@ -153,7 +153,8 @@ bytes_of(const struct json *annotations)
 }
 
 /* Reads the state of the hold that the mark stands for.  `held` is the text of
- * the held-key, or NULL.  If it cannot be read, *out stays HOLD_ABSENT. */
+ * the held-key, or NULL.  If the held-key cannot be read, *out stays
+ * HOLD_ABSENT. */
 static int
 mark_hold_read(const struct json *annotations, const char *held, enum hold *out)
 {

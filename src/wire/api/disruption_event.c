@@ -9,8 +9,8 @@
 
 #define LAUNCHING "Launching NodeClaim: "
 
-/* Copies a word of ASCII letters in lower case.  Any other text fails, because
- * the word becomes the value of an annotation. */
+/* Copies a word of ASCII letters in lower case.  Fails for any other text,
+ * because the word becomes the value of an annotation. */
 static int
 word_lower(char *dst, size_t cap, const char *s)
 {
@@ -27,8 +27,8 @@ word_lower(char *dst, size_t cap, const char *s)
 	return n > 0 ? 0 : -1;
 }
 
-/* Reads the reason.  The text may stand anywhere in the message, because
- * client-go may put "(combined from similar events): " before it. */
+/* Reads the reason.  The text LAUNCHING may stand anywhere in the message,
+ * because client-go may put "(combined from similar events): " before it. */
 static void
 reason_read(const char *message, struct disruption_event *s)
 {
@@ -84,7 +84,7 @@ static const struct json_keep claim_keep[] = {{"apiVersion", NULL},
 static const struct json_keep metadata_keep[] = {{"resourceVersion", NULL},
 						 {NULL, NULL}};
 static const struct json_keep event_keep[] = {
-	WATCH_STATUS_KEEP, /* an Event has a reason and a message as well */
+	WATCH_STATUS_KEEP, /* also names reason and message */
 	{"metadata", metadata_keep},
 	{"involvedObject", claim_keep},
 	{NULL, NULL}};

@@ -8,7 +8,7 @@
 
 /* Cuts s after a whole character, to at most cap - 1 bytes.  kubectl prints the
  * text as it is, so a character that could control a terminal becomes '?'.  The
- * text must not get longer, because Kubernetes limits its bytes. */
+ * text must not get longer by this, because Kubernetes limits its bytes. */
 static const char *
 shown(const char *s, size_t cap, char *out)
 {
@@ -24,8 +24,8 @@ is_alnum(char c)
 }
 
 /* Returns whether the name is a DNS-1123 subdomain, as every NodePool's name
- * is. The Event's name begins with the NodePool's name, and the API server
- * refuses a bad name. */
+ * is.  The Event's name begins with the NodePool's name, and the API server
+ * refuses an Event with a bad name. */
 static bool
 is_name(const char *s)
 {

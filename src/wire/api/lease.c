@@ -11,8 +11,8 @@
 
 /* --- reading -------------------------------------------------------------- */
 
-/* Reads the digits that stamp_parse cuts off: the fourth to sixth after the
- * point. */
+/* Returns the microseconds that stamp_parse cuts off: the fourth to the sixth
+ * digit after the decimal point. */
 static int
 micros_of(const char *s)
 {
@@ -149,7 +149,7 @@ lease_item_decode(const char *bytes, size_t n, char namespace_name[64],
 /* --- writing -------------------------------------------------------------- */
 
 /* Returns the time as text, or NULL if it is not set.  json_printf writes NULL
- * as null, as Go writes such a time. */
+ * as null, as Go does for a time that is not set. */
 static const char *
 time_text(int64_t us, char out[STAMP_US_BYTES])
 {

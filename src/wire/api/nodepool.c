@@ -30,8 +30,9 @@ annotations_read(const struct json *meta, struct nodepool *p, struct err *e)
 	return 0;
 }
 
-/* Reads the generation, and whether the spec makes the NodePool inert.  A field
- * of a wrong type, which no API server would store, counts as missing. */
+/* Reads the generation, and whether the spec makes the NodePool inert (struct
+ * nodepool).  A field of a wrong type, which no API server would store, counts
+ * as missing. */
 static void
 spec_read(const struct json *root, const struct json *meta, struct nodepool *p)
 {

@@ -70,7 +70,7 @@ same_hold(const struct hold_key *a, const struct hold_key *b)
 }
 
 /*
- * Reads the hold that the mark belongs to, if that is not the configured one.
+ * If the mark belongs to another hold than the configured one, reads that hold.
  * If the held-key cannot be read, the hold counts as absent.  A release then
  * removes only our own annotations, and no value that may be a person's.
  */
@@ -128,8 +128,8 @@ created_read(const struct json *meta, int64_t *out, struct err *e)
 }
 
 /* Copies a name or uid of another object.  Returns -1 if it is missing or too
- * long.  That is no error of the object: nobody validates these fields, and a
- * bad one must not keep the object out of the table. */
+ * long.  The object is not refused for this: nobody validates these fields, and
+ * a bad reference must not keep the object out of the table. */
 static int
 reference_copy(const struct json *map, const char *key, char *dst, size_t cap)
 {
@@ -168,8 +168,8 @@ transition_read(const struct json *c, const struct object *o)
 }
 
 /* Returns whether Karpenter (since 1.15) may delete the NodeClaim before it
- * makes another.  Karpenter does this, and then names no replacement, if the
- * reservation has no room for both. */
+ * creates a new one.  If the capacity reservation has no room for both
+ * NodeClaims, Karpenter does so, and names no replacement. */
 static bool
 terminates_first(const struct json *reason, bool reserved)
 {
@@ -180,8 +180,8 @@ terminates_first(const struct json *reason, bool reserved)
 /* Reads a condition.  Sets *rebooted_ms to when the condition Rebooting became
  * False; Initialized becomes True some time after that (sigs.k8s.io/karpenter
  * pkg/controllers/nodeclaim/reboot).  As long as a machine has never been
- * ready, the time of its Initialized is that of the NodeClaim's creation, even
- * during a reboot. */
+ * ready, its condition Initialized has the time of the NodeClaim's creation,
+ * even during a reboot. */
 static void
 condition_read(const struct json *c, bool reserved, struct object *o,
 	       int64_t *rebooted_ms)
@@ -211,8 +211,8 @@ condition_read(const struct json *c, bool reserved, struct object *o,
 	}
 }
 
-/* Reads the class.  Annotations that were copied from another object have the
- * UID of that object, and do not count. */
+/* Reads the class.  The class does not count if its annotations have the UID of
+ * another object, from which they were copied. */
 static int
 class_read(const struct json *annotations, struct object *o, struct err *e)
 {
@@ -321,7 +321,7 @@ object_read(void *ctx, const struct json *root, struct err *e)
 	return 0;
 }
 
-/* The members that are read. */
+/* The members that are read of a Node or NodeClaim. */
 static const struct json_keep labels_keep[] = {{NODEPOOL_LABEL, NULL},
 					       {CAPACITY_LABEL, NULL},
 					       {REGISTERED_LABEL, NULL},

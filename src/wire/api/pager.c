@@ -23,8 +23,8 @@ pager_drop(struct pager *p)
 _Static_assert(LIST_PAGES_MAX *LIST_METADATA_PAGE >= MACHINES_MAX,
 	       "a list may show as many objects as the table can have");
 
-/* Counts a page.  Call it before each page after the first one.  It fails
- * beyond LIST_PAGES_MAX. */
+/* Counts a page.  Call it before each page after the first one.  It fails if
+ * the list would have more than LIST_PAGES_MAX pages. */
 static int
 count_page(struct pager *p, struct err *e)
 {

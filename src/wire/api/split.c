@@ -45,22 +45,23 @@ struct split {
 	split_item_fn *fn;
 	void *ctx;
 	struct bytes item; /* the part of an item from earlier calls */
-	/* The size so far of an item that is too large, or 0. */
+	/* Bytes that have come of an item that is too large, or 0. */
 	size_t discarded;
 	struct bytes envelope;
 	enum place place;
 	bool in_string, escaped;
-	/* How deep the brackets are in the envelope or, while in an item, in
-	 * the item. */
+	/* Number of open brackets in the envelope or, while in an item, in the
+	 * item. */
 	unsigned depth;
 
-	/* The next three are used in the envelope at depth `level`. */
+	/* The next three members are used in the envelope at depth `level`. */
 	bool wants_key; /* Whether the next string is a key. */
-	/* How many bytes of the name the key has matched; -1: other key. */
+	/* How many bytes of `name` the key has matched so far; -1: the key is
+	 * another one. */
 	int matched;
 	bool items_next; /* Whether the key `name` and its ':' have come. */
 
-	/* The next two are used between items. */
+	/* The next two members are used between items. */
 	bool wants_item; /* Whether a comma has come, so an item must follow. */
 	bool had_item;	 /* Whether an item has come since the last comma. */
 };

@@ -19,8 +19,8 @@
  * key of the table or a section, whose members are keys of the table.
  * config_file and config_env work on a copy and store it when everything was
  * good, so an error leaves *c alone.  Errors name the place in the file, what
- * was found and what was expected.  For an unknown key they name the nearest
- * known one.
+ * was found and what was expected.  For an unknown key they name the most
+ * similar known key.
  */
 
 #define API_VERSION "karpenter-node-holder.io/v1"
@@ -151,8 +151,9 @@ distance(const char *a, const char *b)
 	return row[n];
 }
 
-/* Returns the nearest known path.  The last part of the path is also compared
- * alone, because a key in the wrong section is as likely as a typing error. */
+/* Returns the most similar known path.  The last part of the path is also
+ * compared alone, because a key in the wrong section is as likely as a typing
+ * error. */
 static const char *
 nearest_path(const char *path)
 {

@@ -56,7 +56,7 @@ conflict(const struct config_places *places, const char *path, const char *at,
 	return -1;
 }
 
-/* A duration that must be longer than that of another key, or than a
+/* A duration that must be longer than the duration of another key, or than a
  * constant. */
 struct exceeds {
 	const char *path;
@@ -84,7 +84,7 @@ static int
 check_lease(const struct config *c, const struct config_places *places,
 	    struct err *e)
 {
-	/* client-go has the same rules; 1.2 is its JitterFactor. */
+	/* These are the rules of client-go; 1.2 is its JitterFactor. */
 	struct exceeds rules[] = {
 		{"leaderElection.leaseDuration", c->leader.lease_ms, "",
 		 "leaderElection.renewDeadline", c->leader.renew_ms},

@@ -31,15 +31,17 @@ enum config_type {
 #define CONFIG_UNSTORED SIZE_MAX
 
 struct config_key {
-	const char *path; /* "webhook.certFile" */
-	const char *flag; /* "webhook-cert-file", or NULL if none */
+	const char *path; /* such as "webhook.certFile" */
+	const char *flag; /* such as "webhook-cert-file", or NULL */
 	enum config_type type;
-	/* Of the field in struct config; else CONFIG_UNSTORED. */
+	/* Offset and size of the field in struct config.  If the value is not
+	 * stored, offset is CONFIG_UNSTORED, and bytes is 0. */
 	size_t offset, bytes;
 	/* The default as text; for a list, its only element. */
 	const char *def;
-	/* The feature is for a later version: config_value_set accepts only the
-	 * value that means off, and config_value_add accepts nothing. */
+	/* Whether the feature is left to a later version: config_value_set then
+	 * accepts only the value that means off, and config_value_add accepts
+	 * nothing. */
 	bool off_only;
 	/* The range of a count or a share.  A duration (in ms) and bytes have
 	 * only a minimum. */
@@ -61,7 +63,8 @@ const struct config_key *config_key_of_path(const char *path);
 int config_value_set(struct config *c, const struct config_key *k,
 		     const char *text, struct err *e);
 
-/* Adds one element to a list.  Errors read as those of config_value_set. */
+/* Adds one element to a list.  Errors have the same form as those of
+ * config_value_set. */
 int config_value_add(struct config *c, const struct config_key *k,
 		     const char *text, struct err *e);
 

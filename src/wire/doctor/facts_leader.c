@@ -29,8 +29,8 @@ static const struct json_keep status_keep[] = {
 	{"views", NULL},       {"nodePools", nodepool_keep},
 	{NULL, NULL}};
 
-/* Reads what the leader says of its configuration.  A value that is missing or
- * too long counts as not told. */
+/* Reads the part of its configuration that the leader reports.  A value that is
+ * missing or too long counts as not reported. */
 static void
 told_read(const struct json *root, struct leader_facts *l)
 {

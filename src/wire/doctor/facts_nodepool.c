@@ -15,7 +15,7 @@ static const char *const reasons[REASONS] = {"Underutilized", "Empty",
 
 /* Returns the set of reasons that this budget blocks at all times.  Only a
  * budget of 0 nodes without a schedule does so.  A budget without reasons
- * applies to all of them. */
+ * applies to all reasons. */
 static unsigned
 blocks(const struct json *budget)
 {

@@ -9,10 +9,10 @@
 #include "wire/json/json.h"
 
 /*
- * Decodes what the installation runs as: Deployments, Pods, the webhook's
- * Service with its EndpointSlices, and PodDisruptionBudgets.  Each function
- * keeps only the members in the table above it, fills a struct of facts
- * (core/doctor/judge.h), and judges nothing.
+ * Decodes the objects that make up the installation: Deployments, Pods, the
+ * webhook's Service with its EndpointSlices, and PodDisruptionBudgets.  Each
+ * function keeps only the members in the table above it, fills a struct of
+ * facts (core/doctor/judge.h), and judges nothing.
  *
  * The objects come from the API server, which validates them.  So only what the
  * API server would not store is an error: an object without a name, or a name

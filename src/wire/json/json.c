@@ -75,7 +75,7 @@ struct tree {
 	struct json values[]; /* the root is the first */
 };
 
-/* The state of the build: where in the text it is, and which of the values are
+/* The state of the build: its place in the text, and the first value that is
  * still unused (`free`).  The text has passed json_scan and ends with a NUL. */
 struct build {
 	char *p, *end;

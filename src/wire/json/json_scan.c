@@ -22,7 +22,7 @@ struct scan {
 	const char *start, *p, *end;
 	const struct json_bounds *bounds;
 	unsigned depth;
-	size_t values;	  /* how many came so far, kept or not */
+	size_t values;	  /* how many values came so far, kept or not */
 	bool drops;	  /* Whether the current bytes are not kept. */
 	bool escaped;	  /* Whether a string had a backslash. */
 	size_t key_bytes; /* Length of the last key, with its quotes. */
@@ -86,7 +86,8 @@ hex4(const char *p, unsigned *out)
 	return 0;
 }
 
-/* Called at "\uXXXX".  Leaves p after it, or after the surrogate pair. */
+/* Called at "\uXXXX".  Leaves p after this escape or, if the escape begins a
+ * surrogate pair, after the pair. */
 static int
 scan_unicode(struct scan *s)
 {
@@ -119,7 +120,8 @@ scan_escape(struct scan *s)
 	return 0;
 }
 
-/* Called at a byte within a string that is not plain.  Leaves p after it. */
+/* Called in a string, at a byte that is not plain.  Leaves p after the escape
+ * or the character that begins with this byte. */
 static int
 scan_unplain(struct scan *s)
 {

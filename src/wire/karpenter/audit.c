@@ -14,10 +14,11 @@
  * that is of use here.
  *
  * An object also shows facts that are older than the log.  These are left out.
- * If the log lacks the event of the write that brought a fact, a later event
- * shows the fact.  The fact's time may then be far behind that of the event.
- * The readers of the facts accept a disorder of at most SIMULATE_DISORDER_MS,
- * so such a fact gets the time BEHIND_MS before the event.
+ * A fact is first shown by a later event if the log lacks the event of the
+ * write that caused the fact.  The fact's time may then be far behind that of
+ * the event.  The readers of the facts accept a disorder of at most
+ * SIMULATE_DISORDER_MS, so such a fact gets the time BEHIND_MS before the
+ * event.
  */
 #define BEHIND_MS (SIMULATE_DISORDER_MS / 2)
 #define STAMP_MS 1000 /* stamps of objects are cut to seconds */
@@ -82,9 +83,9 @@ give_news(void *ctx, const struct fact *f, struct err *e)
 	return 0;
 }
 
-/* Tells that the Node is gone or, if `kind` is FACT_GONE, that the NodeClaim is
- * gone.  No more facts will come about a claim that is gone, so the claim is
- * forgotten. */
+/* Adds the fact that the Node is gone or, if `kind` is FACT_GONE, the fact that
+ * the NodeClaim is gone.  No more facts will come about a claim that is gone,
+ * so the claim is forgotten. */
 static void
 give_gone(struct audit *a, const struct fact *like, enum fact_kind kind)
 {
@@ -241,7 +242,8 @@ read_deleted(struct audit *a, const struct json *ref, bool of_claim)
 
 /* --- events --------------------------------------------------------------- */
 
-/* Returns whether the event is about a write that was made. */
+/* Returns whether the event is about a write that succeeded and was no dry
+ * run. */
 static bool
 is_write(const struct json *line)
 {

@@ -8,8 +8,9 @@
 /*
  * Reads the history in an answer of the holder's /status.  The history says
  * which scopes were really held, and when.  The only machines that it names are
- * those that were the last to restart a quiet time, so it cannot be replayed.
- * Holds by hold-until are left out, because no setting would change them.
+ * those that were the last to restart a quiet time, so the history cannot be
+ * replayed.  Holds by hold-until are left out, because no setting would change
+ * them.
  */
 #define STATUS_GROUP "status.karpenter-node-holder.io/"
 
@@ -56,7 +57,7 @@ read_turn(const struct json *v, int64_t since_ms, int64_t now_ms,
 		return;
 	f.action = json_says(v, "what", "capped") ? "cap" : "";
 	if (!held && text != NULL && duration_parse(text, &for_ms) == 0) {
-		/* The hold may have begun before the history does. */
+		/* The hold may have begun before the history begins. */
 		struct fact begin = f;
 
 		begin.kind = FACT_HELD;

@@ -18,21 +18,22 @@
  * runtime has cut the line, and up to WRAPPERS objects of log shippers.
  *
  * Lines come from files, so everything is bounded and nothing is trusted.
- * `root` is the tree of the latest line, and its fact points into it.  A line
- * that tells several facts has them as copies in `batch`.
+ * `root` is the tree of the latest line.  The fact of this line points into the
+ * tree.  If a line has several facts, `batch` has copies of them.
  */
 
 struct line {
-	struct json *root; /* the latest line; its fact points into it */
+	/* tree of the latest line; the line's fact points into it */
+	struct json *root;
 	struct pieces pieces;
-	struct batch batch;  /* the facts of a line that tells several */
+	struct batch batch;  /* the facts of a line that has several */
 	struct audit *audit; /* NULL if no line was of an audit log */
 	/* The pieces of lines that a container runtime has cut, for stdout and
 	 * for stderr, whose pieces may alternate. */
 	struct part {
 		char *bytes;
 		size_t n, room;
-		bool over; /* the line is too long, so it is dropped */
+		bool over; /* whether the line is too long and is dropped */
 	} parts[2];
 };
 
@@ -251,7 +252,7 @@ join(struct line *l, const char **bytes, size_t *n, enum line_what *what)
  * and one more. */
 #define WRAPPERS 3
 
-/* Returns the line in an object that a log shipper made of it, or NULL. */
+/* Returns the line that a log shipper has put into this object, or NULL. */
 static const char *
 wrapped(const struct json *o)
 {

@@ -14,8 +14,9 @@
  *   1.0 to 1.2  "disrupting nodeclaim(s) via replace, terminating 2 nodes (7
  *               pods) NODE/TYPE/CAPACITY, … and replacing with …", and `reason`
  *   1.3 to 1.8  "disrupting node(s)", `disrupted-nodes` and `reason`
- *   from 1.9    the same without `reason`; in `command`: "Drifted/UUID: delete:
- *               nodepools=[general]: [NODE, …] (savings: $0.11)"
+ *   from 1.9    "disrupting node(s)", `disrupted-nodes` and `command`, which is
+ *               text such as "Drifted/UUID: delete: nodepools=[general]:
+ *               [NODE, …] (savings: $0.11)"
  */
 static const struct {
 	const char *message;

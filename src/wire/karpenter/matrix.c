@@ -20,8 +20,8 @@
  * The same series comes several times if the range was queried in parts, and
  * the same Node comes several times if several replicas were scraped.  So the
  * lives of one Node are joined, and a counter is identified by a hash of its
- * labels and continues where it was.  Samples with impossible values are left
- * out.
+ * labels and continues from its last sample.  Samples with impossible values
+ * are left out.
  */
 
 #define LIFETIME "karpenter_nodes_current_lifetime_seconds"
@@ -30,7 +30,7 @@
 #define PODS "karpenter_pods_disruption_initiated_total"
 #define COST "karpenter_nodepools_cost_total"
 
-/* two births that were computed for one Node differ by less. */
+/* Two births that were computed for one Node differ by less than this. */
 #define SAME_MS 60000
 #define LATEST_S 253402300799.0 /* the end of the year 9999 */
 
@@ -211,9 +211,9 @@ see_time(struct matrix_sums *s, int64_t before_ms, int64_t at_ms)
 		s->step_ms = at_ms - before_ms;
 }
 
-/* Makes room for another life.  First it joins lives of the same Node.  If that
- * frees half of the room or less, it also doubles the room, so that not every
- * life needs a join, which takes time. */
+/* Makes room for another life.  First it joins lives of the same Node.  If this
+ * frees at most half of the room, it also doubles the room.  Otherwise a join,
+ * which takes time, might be needed for every life. */
 static int
 room_for_life(struct matrix *m, struct err *e)
 {
@@ -250,8 +250,9 @@ read_life(struct matrix *m, const char *node, const char *pool,
 		birth_ms = s.at_ms - (int64_t)(s.value * 1000);
 		if (l.first_ms == STAMP_NONE)
 			l.first_ms = s.at_ms;
-		/* A sample may be some seconds older than its time, so the
-		 * earliest birth counts. */
+		/* The age in a sample may have been measured some seconds
+		 * before the time of the sample, so the earliest birth
+		 * counts. */
 		if (l.birth_ms == STAMP_NONE || birth_ms < l.birth_ms)
 			l.birth_ms = birth_ms;
 		if (s.at_ms > l.last_ms)

@@ -12,7 +12,7 @@ static const struct json_keep envelope[] = {
 	{"warnings", NULL}, {"data", kind},	 {NULL, NULL}};
 
 /* Takes the first line of a refusal in plain text, such as a proxy's.  The
- * first line of HTML or JSON tells nothing, so such a body is skipped. */
+ * first line of HTML or JSON explains nothing, so such a body is skipped. */
 static void
 take_plain(const char *bytes, size_t n, struct matrix_answer *out)
 {

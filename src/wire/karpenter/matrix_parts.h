@@ -56,7 +56,7 @@ struct matrix {
 		counters_room;
 	struct index by_labels; /* finds a counter by its `labels` */
 	struct prices prices;
-	struct pieces pieces; /* the machines of a decision */
+	struct pieces pieces; /* memory for the machines of a decision */
 	/* Time of the first sample of COUNTED_PODS, or STAMP_NONE. */
 	int64_t pods_ms;
 	struct matrix_sums sums;

@@ -55,8 +55,9 @@ by_step(const void *a, const void *b)
 }
 
 /* Returns whether the step counts.  The first sample of a series has no sample
- * before it, so it counts only if the series began after the answer did.
- * Otherwise it may count things that are older than the answer. */
+ * before it, so it counts only if the series began after the beginning of the
+ * answer.  Otherwise its value may include things that happened before the time
+ * of the answer. */
 static bool
 counts(const struct matrix *m, const struct grown *g)
 {
@@ -127,7 +128,7 @@ has_ended(const struct matrix *m, const struct life *l)
 	return l->last_ms < m->sums.to_ms - 2 * m->sums.step_ms;
 }
 
-/* Tells `prices` how many Nodes there were and when. */
+/* Reports to `prices` how many Nodes there were at which time. */
 static int
 count_nodes(struct matrix *m)
 {
@@ -151,9 +152,10 @@ is_voluntary(const char *reason)
 }
 
 /* Returns how many of the step's pods were on the Nodes that were found for the
- * step *g.  `nodes` is the number of these Nodes, and the pods are shared out
- * evenly among all Nodes of the step.  Returns -1 if Karpenter did not count
- * pods yet.  by_step puts the step of the counter of pods right behind *g. */
+ * step *g.  `nodes` is the number of these Nodes.  Each Node of the step is
+ * assumed to have had the same number of pods.  Returns -1 if Karpenter did not
+ * count pods yet.  by_step puts the step of the counter of pods right behind
+ * *g. */
 static long long
 pods_of(const struct matrix *m, const struct grown *g, size_t nodes)
 {
@@ -170,8 +172,8 @@ pods_of(const struct matrix *m, const struct grown *g, size_t nodes)
 }
 
 /* Finds the Nodes that a step of the counter of disruptions has counted, and
- * tells the decision.  It searches as find_made does, but by the ends of the
- * Nodes instead of their births. */
+ * passes the decision to fn.  It searches as find_made does, but by the ends of
+ * the Nodes instead of their births. */
 static int
 tell_decision(struct matrix *m, const struct grown *g, size_t *from,
 	      snapshot_fn *fn, void *ctx, struct err *e)
@@ -226,7 +228,8 @@ tell_life(const struct matrix *m, const struct life *l, snapshot_fn *fn,
 	fact_init(&f, FACT_CREATED, 0);
 	f.claim = l->node;
 	f.pool = l->pool;
-	/* The boot of a Node that is older than the answer is unknown. */
+	/* If a Node is older than the beginning of the answer, its boot is
+	 * unknown. */
 	if (l->birth_ms >= m->sums.from_ms) {
 		f.maker = l->maker;
 		if (tell(&f, FACT_CREATED, l->birth_ms, fn, ctx, e))

@@ -25,7 +25,7 @@ void pieces_done(struct pieces *p);
 int pieces_nodes(struct pieces *p, size_t n);
 int pieces_text(struct pieces *p, const char *text);
 
-/* The facts of a line that tells several.  Each fact is a copy. */
+/* The facts of a line that has several.  Each fact is a copy. */
 struct batch {
 	struct fact *facts[LINE_FACTS_MAX];
 	size_t n, given;
@@ -64,8 +64,8 @@ bool log_time(const struct json *v, int64_t *out);
 const struct json *snapshot_condition(const struct json *object,
 				      const char *type, int64_t *at_ms);
 
-/* A reader of the audit log's events.  It tells what the objects in them say,
- * and tells each fact only once. */
+/* A reader of the audit log's events.  It makes facts of the objects in the
+ * events, and each fact only once. */
 struct audit;
 struct audit *audit_new(void);	  /* NULL if no memory */
 void audit_free(struct audit *a); /* accepts NULL */

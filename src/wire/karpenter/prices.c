@@ -7,7 +7,7 @@
 #include "core/base/str.h"
 
 #define DOLLAR 1000000.0
-#define DOLLARS_TOP 1000000.0 /* an hour; no Node costs more */
+#define DOLLARS_TOP 1000000.0 /* maximum price of a Node, an hour */
 
 void
 prices_done(struct prices *p)
@@ -77,7 +77,7 @@ prices_sort(struct prices *p)
 	sort(&p->costs);
 	sort(&p->nodes);
 	/* Until here the value of a level was the change of the number of
-	 * Nodes. From here on it is the number itself. */
+	 * Nodes.  From here on the value is the number itself. */
 	for (size_t i = 1; i < p->nodes.n; i++)
 		if (strcmp(p->nodes.at[i].pool, p->nodes.at[i - 1].pool) == 0)
 			p->nodes.at[i].value += p->nodes.at[i - 1].value;
@@ -110,7 +110,8 @@ prices_at(const struct prices *p, const char *pool, int64_t at_ms)
 	double nodes = level_at(&p->nodes, pool, at_ms);
 
 	/* Karpenter does not know all Nodes yet when it has just started.  If
-	 * it has miscounted, the cost that it reports may even be negative. */
+	 * Karpenter has miscounted, the cost that it reports may even be
+	 * negative. */
 	if (cost <= 0 || nodes < 1 || cost / nodes > DOLLARS_TOP)
 		return -1;
 	return (int64_t)(cost / nodes * DOLLAR + .5);

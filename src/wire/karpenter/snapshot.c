@@ -86,7 +86,8 @@ snapshot_condition(const struct json *object, const char *type, int64_t *at_ms)
 		       : NULL;
 }
 
-/* Tells a fact of this kind if the claim's condition of this type is True. */
+/* Passes on a fact of this kind if the claim's condition of this type is
+ * True. */
 static void
 tell_condition(struct teller *t, const struct json *claim, const char *type,
 	       const struct fact *like, enum fact_kind kind)

@@ -256,8 +256,8 @@ read_exec(const struct yaml *exec, const struct yaml *cluster, const char *dir,
 	return x->cluster_info ? check_extensions(cluster, e) : 0;
 }
 
-/* Notes the text with which errors about the exec section begin, for messages
- * of edge/exec. */
+/* Stores the text with which errors about the exec section begin, for
+ * edge/exec. */
 static int
 note_place(const struct yaml *context, const struct yaml *exec, char **out,
 	   struct err *e)

@@ -21,7 +21,7 @@ no_memory(struct err *e)
 	return err_set(e, ERR_SYSTEM, "out of memory");
 }
 
-/* kubectl treats a missing value, null and "" alike. */
+/* As in kubectl, null and "" count as a missing value. */
 const struct yaml *
 field_present(const struct yaml *map, const char *key)
 {

@@ -131,9 +131,9 @@ write_counters(struct buf *b, struct counters *c, bool observes)
 	}
 }
 
-/* Writes a histogram.  Bounds and sum are in units of which per_second make a
- * second; per_second is at most a million.  The sum is written exactly, because
- * it grows for weeks, and each answer adds little. */
+/* Writes a histogram.  One second is per_second units of `bounds` and `sum`;
+ * per_second is at most a million.  The sum is written exactly, because it
+ * grows for weeks, and each answer adds little. */
 static void
 write_histogram(struct buf *b, const char *name, const char *help,
 		_Atomic uint64_t *buckets, _Atomic uint64_t *sum,
@@ -234,8 +234,8 @@ write_scopes(struct buf *b, const struct metrics_gauges *g,
 }
 
 /* Writes until when NodePools are held by hand, and how many objects are held
- * by hand.  Only the leader writes until when: the other replicas know the
- * NodePools, too, but hold nothing. */
+ * by hand.  Only the leader writes when the holds end: the other replicas know
+ * the NodePools, too, but hold nothing. */
 static void
 write_by_hand(struct buf *b, const struct metrics_gauges *g,
 	      metrics_nodepool_fn *nodepools, void *ctx)

@@ -100,8 +100,8 @@ take_param(const char *s, size_t n, struct query_param *params, size_t known,
 	return unknown(s, key, params, known, e);
 }
 
-/* Returns whether the parameter comes from kubectl.  `kubectl get --raw` adds
- * its --request-timeout to the query, and the API server passes it on. */
+/* Returns whether the parameter is one that kubectl adds.  `kubectl get --raw`
+ * adds its --request-timeout to the query, and the API server passes it on. */
 static bool
 kubectls(const char *query, size_t n)
 {

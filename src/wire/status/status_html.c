@@ -11,7 +11,7 @@
 
 /* status_policy forbids the page to load or run anything, and to apply any
  * style but this one.  STYLE_HASH is the SHA-256 of STYLE in base64;
- * tests/edge/test_daemon_page.py checks that it is. */
+ * tests/edge/test_daemon_page.py checks this. */
 #define STYLE                                                                    \
 	":root{color-scheme:light dark;--bg:#fff;--fg:#24292f;--dim:#57606a;"    \
 	"--line:#d8dee4;--free:#7590a8;--held:#2f7d5b;--hand:#c07f16;"           \

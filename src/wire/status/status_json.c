@@ -170,7 +170,7 @@ write_waits(struct buf *b, const struct status_waits *whole,
 }
 
 /* Writes what restarted the quiet time last.  It writes null if s is NULL, or
- * if no machine is known that did. */
+ * if it is not known which machine restarted the quiet time. */
 static void
 write_restart(struct buf *b, const struct scope_status *s)
 {

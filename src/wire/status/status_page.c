@@ -75,8 +75,8 @@ count_by_hand(const struct status_items *items, struct hand_holds *hand)
 	}
 }
 
-/* Writes " until …" with the time, and what ends the state then, or why it may
- * end later. */
+/* Writes " until …" with the time at which the scope's state ends, and what
+ * ends the state or why it may end later. */
 static void
 put_until(struct buf *b, const struct status_head *h,
 	  const struct scope_status *s)
@@ -184,7 +184,8 @@ put_verdict(struct buf *b, const struct status_head *h, const struct tally *t)
 	buf_puts(b, "</p>");
 }
 
-/* Writes who leads.  The identity begins with the name of the pod. */
+/* Writes that this replica does not lead, and who leads.  The identity begins
+ * with the name of the pod. */
 static void
 put_follower(struct buf *b, const struct status_lead *l)
 {
@@ -418,8 +419,8 @@ has_bad(const struct nodepool_status *p)
 	return false;
 }
 
-/* Returns the rank of the NodePool in the list: 0 if a person may have to do
- * something, or has done something, 1 if something is held, and 2 otherwise. */
+/* Returns the rank of the NodePool in the list: 0 if a person has to act or has
+ * acted, 1 if something is held, and 2 otherwise. */
 static int
 rank(const struct nodepool_status *p)
 {

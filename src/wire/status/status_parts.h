@@ -46,8 +46,8 @@ void status_page(struct buf *b, const struct status_head *h,
 void status_timeline(struct buf *b, const struct status_head *h,
 		     const struct status_items *items, size_t limit);
 
-/* The functions of status_html.c follow.  html_begin and html_end write the
- * beginning and the end of each answer in HTML. */
+/* The next functions are those of status_html.c.  html_begin and html_end write
+ * the beginning and the end of each answer in HTML. */
 void html_begin(struct buf *b, const char *title);
 void html_end(struct buf *b);
 /* html_text appends text, escaped.  html_name appends a name or value from
@@ -98,9 +98,9 @@ void words_hand(const struct status_head *h, const struct hand_holds *hand,
 		char out[HAND_BYTES]);
 
 /* Returns how many machines of a list were left out.  `seen` is how many were
- * visited.  If `left` is 0, all of them fitted and there were no more;
- * otherwise the last one visited did not fit.  list->total was counted earlier,
- * so there may be more machines now. */
+ * visited.  If `left` is 0, all machines were visited and fitted.  Otherwise
+ * the machine that was visited last did not fit.  list->total was counted
+ * earlier, so there may be more machines now. */
 uint64_t words_left_out(const struct status_machines *list, uint32_t seen,
 			uint64_t left);
 
@@ -120,8 +120,9 @@ struct machine_until {
 struct machine_until words_until(const struct machine_status *m,
 				 const struct scope_status *scope,
 				 int64_t now_ms);
-/* Returns `scope` if it holds the machine because it is busy and it is known
- * which machine restarted its quiet time.  Otherwise returns NULL. */
+/* Returns `scope` if the scope is busy and therefore holds the machine, and if
+ * it is known which machine restarted the scope's quiet time.  Otherwise
+ * returns NULL. */
 const struct scope_status *words_restarted(const struct machine_status *m,
 					   const struct scope_status *scope);
 /* When Karpenter may disrupt the machine if nothing else happens. */
@@ -131,7 +132,7 @@ enum machine_free {
 	FREE_UNSAID,
 	FREE_NOW,
 	FREE_THEN, /* at until->at_ms, when the hold ends */
-	FREE_SOON, /* once the hold is removed, which is due */
+	FREE_SOON, /* once the hold is removed; that is due now */
 	FREE_UNKNOWN,
 	FREE_PERSON, /* when a person removes the hold */
 };

@@ -20,9 +20,9 @@
  * that other formats also use are in words.c.
  */
 
-#define TURNS_SHOWN 20	/* maximum number of turns shown: a page */
+#define TURNS_SHOWN 20	/* maximum number of turns shown */
 #define TAIL_BYTES 512	/* reserved for what follows the last item */
-#define COLUMNS_LEAST 8 /* least width of a column of names */
+#define COLUMNS_LEAST 8 /* minimum width of a column of names */
 #define ROWS_SHOWN 2000 /* maximum number of machines in the list */
 
 /* --- names, times and durations ------------------------------------------- */
@@ -180,7 +180,8 @@ write_head(struct buf *b, const struct status_head *h)
 	buf_puts(b, "\n");
 }
 
-/* Writes who leads.  The identity begins with the name of the pod. */
+/* Writes that this replica does not lead, and who leads.  The identity begins
+ * with the name of the pod. */
 static void
 write_follower(struct buf *b, const struct status_lead *l)
 {
@@ -548,7 +549,7 @@ write_half(struct buf *b, const char *what, bool observe,
 	buf_puts(b, "\n");
 }
 
-/* Writes from when on Karpenter may take the machine. */
+/* Writes when Karpenter may disrupt the machine. */
 static void
 write_free(struct buf *b, const struct status_head *h,
 	   const struct machine_status *m, const struct scope_status *scope)

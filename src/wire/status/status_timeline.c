@@ -15,18 +15,19 @@
  * The turns of the history (holds and releases) are read once, the newest
  * first, into an array at the end of the page's buffer (read_past).  The rows
  * are then written in front of that array: first the scopes that are held or
- * have turned, then the NodePools that people hold, then all other scopes.  A
- * row that does not fit is removed and counted.
+ * capped now or have changed since the chart begins, then the NodePools that
+ * people hold, then all other scopes.  A row that does not fit is removed and
+ * counted.
  */
 
 #define ROWS_SHOWN 30	/* maximum number of rows */
 #define FULL 10000	/* width of a row, in hundredths of a percent */
-#define SEEN 30		/* least width of a box, so that it can be seen */
-#define WORDS_WIDE 2200 /* the share that "held 03:04" takes on a phone */
+#define SEEN 30		/* minimum width of a box, so that it is visible */
+#define WORDS_WIDE 2200 /* width of the text "held 03:04" on a phone */
 #define TICKS 8		/* maximum number of ticks on the axis */
 
-/* A hold that the history tells: one that is over, read from the turn that
- * ended it, or one by a hold-until, which may end in the future. */
+/* A hold in the history.  It is either over, and was read from the turn that
+ * ended it, or it is a hold by hold-until, which may end in the future. */
 struct past {
 	int64_t from_ms, to_ms;
 	bool capped, by_hand;
@@ -35,8 +36,8 @@ struct past {
 
 struct chart {
 	const struct status_head *h;
-	int64_t from_ms, known_ms; /* when the chart and the history begin */
-	const struct past *past;   /* the newest first */
+	int64_t from_ms, known_ms; /* when the chart begins, and the history */
+	const struct past *past;   /* holds in the history, newest first */
 	unsigned past_n;
 	uint64_t rows, left;
 	size_t limit;
@@ -154,14 +155,14 @@ legend(struct buf *b)
 
 /* A box in a row, from one moment to another. */
 struct stretch {
-	const char *class; /* of its style; NULL: there is no box */
+	const char *class; /* CSS class of the box; NULL: there is no box */
 	int64_t from_ms, to_ms;
 	int high;
 };
 
-/* Writes when a stretch began, above its beginning, unless this would overlap
- * the words of a later stretch.  The style leaves room for words behind the end
- * of the row. */
+/* Writes, above the beginning of a stretch, the time at which the stretch
+ * began, unless the text would overlap the text of a later stretch.  The style
+ * leaves room for words behind the end of the row. */
 static void
 words_at(struct buf *b, const struct chart *c, const struct stretch *s,
 	 int *words_x)
@@ -184,7 +185,7 @@ is_of(const struct past *p, const char *name, bool by_hand)
 	return p->by_hand == by_hand && strcmp(p->name, name) == 0;
 }
 
-/* Says in words what the row draws. */
+/* Writes in words what the row shows. */
 static void
 summary(struct buf *b, const struct chart *c, const char *name, bool by_hand,
 	const struct stretch *now)
@@ -279,8 +280,9 @@ draw_row(struct buf *b, struct chart *c, const char *name, bool by_hand,
 	c->rows++;
 }
 
-/* If `turned` is true, draws the rows of the scopes that are held or have
- * turned; otherwise the rows of all other scopes. */
+/* If `turned` is true, draws the rows of the scopes that are held or capped now
+ * or have changed since the chart begins.  Otherwise draws the rows of all
+ * other scopes. */
 static void
 scope_rows(struct buf *b, struct chart *c, const struct status_items *items,
 	   bool turned)

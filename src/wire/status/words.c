@@ -192,7 +192,8 @@ words_half_held(const struct half_status *h)
 	return h->tenure == TENURE_OURS ? "holder" : NULL;
 }
 
-/* Karpenter obeys the hold of the Node, so the Node comes first. */
+/* Karpenter obeys the hold of the Node, so the NodeClaim's hold counts only if
+ * the Node has none. */
 const char *
 words_held_by(const struct machine_status *m)
 {
@@ -239,7 +240,8 @@ words_until(const struct machine_status *m, const struct scope_status *scope,
 		u.earliest = m->booting;
 	}
 	/* A scope that is held until a hold-until ends does not count here.
-	 * manual_ms below has the hold-until of the machine's own NodePool. */
+	 * manual_ms below is the end of the hold-until of the machine's own
+	 * NodePool. */
 	if (scope != NULL && scope->state == SCOPE_HELD && !m->drifts &&
 	    !scope->until_hand) {
 		if (scope->until_ms == STAMP_NONE || scope->until_ms > u.at_ms)

@@ -67,8 +67,8 @@ no_memory(struct builder *b)
 	return err_set(b->e, ERR_SYSTEM, "%s: out of memory", b->tree->file);
 }
 
-/* Copies the text of a scalar event.  Returns NULL and sets the error if it has
- * a NUL byte. */
+/* Copies the text of a scalar event.  Returns NULL and sets the error if the
+ * text has a NUL byte. */
 static char *
 scalar_copy(struct builder *b, const yaml_event_t *ev)
 {
