@@ -52,9 +52,9 @@ check_main(struct health *h, const char *name)
 }
 
 /* Returns whether all workers of this name are well.  All watchers share one
- * name.  The check of the elector is this function itself and not check_worker,
- * because the elector still has to give up the Lease while the process is
- * stopping. */
+ * name.  check_worker counts every worker as well once the process is stopping.
+ * The elector is checked by this function instead, because it still has to give
+ * up the Lease then. */
 static bool
 check_elector(struct health *h, const char *name)
 {

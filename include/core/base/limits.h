@@ -259,9 +259,9 @@
 #define STATUS_PAGE_BYTES (384u << 10)
 /* Minimum time between two counts of all machines for /status. */
 #define STATUS_FIGURES_MS 1000
-/* After SIGTERM the webhook serves until no connection has been open for this
- * long, or until drainTimeout is over.  A Service stops routing to a pod a few
- * seconds after the pod's kubelet told it to stop. */
+/* After SIGTERM the webhook serves until it has been without an open connection
+ * for this long, or until drainTimeout is over.  A Service stops routing to a
+ * pod a few seconds after the pod's kubelet told it to stop. */
 #define DRAIN_QUIET_MS 10000
 
 /* Interval at which the certificate and key files are checked. */

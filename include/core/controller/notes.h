@@ -78,8 +78,8 @@ struct note {
 			const char *unseen;
 		} quiet;
 		struct {
-			/* Server time until which the scope stays released at
-			 * least. */
+			/* The earliest server time at which the scope can be
+			 * held again. */
 			int64_t until_ms;
 			int64_t max_ms;	    /* the scope's cap */
 			const char *unseen; /* as in `quiet` above */

@@ -36,7 +36,7 @@ struct half {
 	 * not held again. */
 	bool spent;
 	enum tenure tenure;
-	enum hold hold;		/* state of today's hold */
+	enum hold hold;		/* state of the hold by holdAnnotation */
 	bool previous;		/* the mark stands for a previous hold (struct
 			   object) */
 	bool previous_default;	/* that previous hold is the default hold */

@@ -144,12 +144,12 @@ struct touched {
 };
 
 /* Makes or updates the entry of a Node or NodeClaim.  seen_ms is the current
- * server time.  A time on the object that is later than seen_ms when the table
- * first sees it counts as seen_ms.  A Node with the same name and another uid
- * replaces the old Node, even if the table is full.  Sets *t, which includes
- * the entry itself.  Returns the entry's id, or NO_ID if there is no room for
- * the object or its names.  In that case an existing entry is out of date, and
- * the caller drops it. */
+ * server time.  If the table reads a time on the object for the first time, and
+ * this time is later than seen_ms, the table stores seen_ms instead.  A Node
+ * with the same name and another uid replaces the old Node, even if the table
+ * is full.  Sets *t, which includes the entry itself.  Returns the entry's id,
+ * or NO_ID if there is no room for the object or its names.  In that case an
+ * existing entry is out of date, and the caller drops it. */
 uint32_t machines_put(struct machines *m, const struct object *o,
 		      int64_t seen_ms, struct touched *t);
 /* The same as machines_put, for a caller that has already looked for the entry.

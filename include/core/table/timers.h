@@ -158,9 +158,9 @@ int timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
 		uint32_t extra);
 void timers_done(struct timers *ts);
 
-/* The facts about a machine.  The members mean the same as in struct timer.
- * first_ms is the created_ms of the machine that first tried this boot, which
- * may be the machine itself. */
+/* The facts about a machine.  Members that are also in struct timer mean the
+ * same.  first_ms: if the machine is another try of a failed boot, the
+ * created_ms of the first try; otherwise the machine's own created_ms. */
 struct timer_facts {
 	const char *nodepool; /* "" without one */
 	int64_t deadline_ms;

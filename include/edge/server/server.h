@@ -108,11 +108,12 @@ struct server_options {
 	 * 503.  If more than three quarters are used, the server closes the
 	 * connection whose body has the largest product of bytes and time. */
 	size_t bytes_max;
-	/* Bodies larger than big_bytes together use at most half of bytes_max,
-	 * and at most big_max of them are handled at a time; others get 503.
-	 * If these bodies use more than a quarter of bytes_max, the server
-	 * closes the connection of the big body whose product of bytes and time
-	 * is largest.  If big_bytes is 0, there is no such limit. */
+	/* A body of more than big_bytes is big.  All big bodies together use at
+	 * most half of bytes_max, and at most big_max of them are handled at a
+	 * time.  Further big bodies get 503.  If big bodies use more than a
+	 * quarter of bytes_max, the server closes the connection of the big
+	 * body whose product of bytes and time is largest.  If big_bytes is 0,
+	 * no body is big. */
 	size_t big_bytes;
 	unsigned big_max;
 	/* Whether the server accepts a connection only when the client's first

@@ -60,9 +60,9 @@ uint32_t told_find(const struct told *t, const char *name);
 bool told_full(const struct told *t);
 /* Returns whether the fact is news (not told before), and notes that the fact
  * is told.  A fact of the kind that Events tell (told_of_event) is news only if
- * the claim is known.  Any other fact about a claim that is gone is news only
- * if the fact is that another claim of this name was created later.  If there
- * is no room for the claim, no fact about the claim is news. */
+ * the claim is known.  If the claim of this name is gone, any other fact is
+ * news only if it is the later creation of another claim with the same name.
+ * If there is no room for the claim, no fact about the claim is news. */
 bool told_news(struct told *t, const struct fact *f);
 /* Finds the next claim from *i on that the latest list has not shown and that
  * is not noted as gone yet.  Call it after a complete list.  Returns false at

@@ -75,8 +75,8 @@ struct controller {
 	/* Whether controller_turns_settle still has to check the scopes that
 	 * were held at the end of the earlier lead's turns. */
 	bool unsettled;
-	/* Whether the history may lack the turn of a hold by hand that is still
-	 * in force. */
+	/* Whether the history may be incomplete: a hold that a person or a
+	 * ticket has set is in force, but may have no turn in the history. */
 	bool history_cut;
 
 	/* The clock: see steady.c. */

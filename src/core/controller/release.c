@@ -108,8 +108,8 @@ release_unknown(struct release *r)
 	r->unknown++;
 }
 
-/* Shortens the backoff so that it does not end after the moment from which the
- * release goes on without tickets. */
+/* When the fresh list of tickets has failed for FRESH_TICKETS_MS, the release
+ * goes on without this list.  Shortens the backoff so that it ends by then. */
 static void
 try_in_time(struct release *r, int64_t boot_ms)
 {

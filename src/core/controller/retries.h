@@ -25,7 +25,7 @@ struct retry {
 	bool used;
 	char nodepool[NODEPOOL_BYTES];
 	char name[NAME_BYTES], uid[UID_BYTES];
-	int64_t created_ms;	/* when the scale-up's first try was created */
+	int64_t created_ms; /* when the first claim of the tries was created */
 	int64_t own_created_ms; /* when this claim was created */
 	int64_t until_ms; /* the latest time until which the boot counts */
 	/* The stamps as they are written on the claim. */

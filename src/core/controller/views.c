@@ -101,9 +101,9 @@ views_skipped(struct views *v, enum kind kind)
 	struct view *w = &v->at[kind];
 
 	w->skipped = true;
-	/* Only a line that the watch leaves out requests another list.  What a
-	 * list leaves out, another list would leave out as well.  Karpenter's
-	 * Events do not show which objects exist, so they request nothing. */
+	/* List again only if the object was left out of the watch.  The next
+	 * list would leave out what this list has left out.  Never list again
+	 * for Karpenter's Events, which do not show which objects exist. */
 	w->behind = w->behind || (w->listed && w->up && kind != KIND_EVENT);
 }
 

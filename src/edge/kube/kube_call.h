@@ -102,7 +102,8 @@ struct kube_lane {
 	/* poll_fd is an epoll of the sockets and of wake_fd, which is an
 	 * eventfd. */
 	int poll_fd, wake_fd;
-	/* Boot time of libcurl's next timer, or INT64_MAX. */
+	/* When libcurl's next timer is due (boot_ms), or INT64_MAX if there is
+	 * none. */
 	int64_t due_ms;
 	/* The maximum number of connections, and the number of calls in
 	 * flight. */

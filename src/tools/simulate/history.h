@@ -24,7 +24,7 @@ struct history {
 	struct turns happened;
 	/* The period in which a holder watched, or STAMP_NONE if none did. */
 	int64_t watched_from_ms, watched_to_ms;
-	/* For how long in this period no report of a holder tells what was
+	/* The part of this period about which no holder has reported what was
 	 * held. */
 	int64_t unwatched_ms;
 	uint64_t decisions;

@@ -4,15 +4,15 @@
 
 #include "replay.h"
 
-/* Records when each scope was held.  To report what is held now, call
- * turns_look, then turns_held for each scope that is held, then turns_looked.
- * turns_looked ends the hold of each scope that was not named.  A zeroed struct
- * is a valid start.  Not thread-safe. */
 struct open_turn {
 	struct turn t;
 	size_t kept; /* index in `list`, or SIZE_MAX if there was no room */
 };
 
+/* Records when each scope was held.  To report what is held now, call
+ * turns_look, then turns_held for each scope that is held, then turns_looked.
+ * turns_looked ends the hold of each scope that was not named.  A zeroed struct
+ * is a valid start.  Not thread-safe. */
 struct turns {
 	/* The turns that are open, which means that their scopes are held.
 	 * turns_held has named the first `looked` of them since turns_look. */

@@ -37,12 +37,12 @@ struct wait {
 	 * that still wait. */
 	uint32_t nodes, open;
 	size_t total;
-	/* The next free place, or the next decision that a scale-up of the
-	 * NodePool may still follow. */
+	/* The next free place, or the next decision after which a scale-up of
+	 * the NodePool may still come. */
 	uint32_t next;
 };
 
-/* The decisions of one NodePool that a scale-up may still follow. */
+/* The decisions about one NodePool after which a scale-up may still come. */
 struct hope {
 	char pool[NODEPOOL_BYTES];
 	uint32_t first; /* the first of them; UINT32_MAX: none */

@@ -62,7 +62,8 @@ bracket_bytes(const char *p)
 	size_t i = p[1] == '!' || p[1] == '^' ? 2 : 1, class;
 
 	if (p[i] == ']' && p[1] == '^')
-		/* Where '^' does not mean "not", this ']' is the end. */
+		/* In a C library that does not read '^' as "not", this ']' ends
+		 * the expression. */
 		return 0;
 	i += p[i] == ']';
 	for (; p[i] != '\0' && p[i] != ']'; i++) {

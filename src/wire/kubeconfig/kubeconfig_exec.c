@@ -222,8 +222,8 @@ check_mode(const struct yaml *exec, const char *version, struct err *e)
 	return 0;
 }
 
-/* Refuses the extension that the plugin should get as spec.cluster.config,
- * because the plugin may depend on it. */
+/* Refuses an extension that the plugin would get as spec.cluster.config.  We do
+ * not pass it on, and the plugin may depend on it. */
 static int
 check_extensions(const struct yaml *cluster, struct err *e)
 {
