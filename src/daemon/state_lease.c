@@ -85,7 +85,9 @@ state_elect(struct state *s, const struct lease_config *c, int64_t soft_ms,
 	t->soft_ms = soft_ms;
 	lease_init(t->lease, c, clock_boot_us());
 	state_follow(s, clock_now(s->clock));
-	memset(t->turned, 0, sizeof(t->turned)); /* no watcher runs yet */
+	/* state_follow has set these flags, but no watcher runs yet that would
+	 * have to list again. */
+	memset(t->turned, 0, sizeof(t->turned));
 	return 0;
 }
 

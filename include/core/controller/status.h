@@ -232,8 +232,9 @@ struct machine_status {
 	/* The reason that the person or the ticket gave for this hold, or
 	 * "". */
 	char reason[REASON_BYTES];
-	/* The number of its scope: controller_scope_status reports that scope
-	 * if *i is this number.  NO_ID if the machine has no scope. */
+	/* The number of the machine's scope.  To get this scope, call
+	 * controller_scope_status with *i set to this number.  NO_ID if the
+	 * machine has no scope. */
 	uint32_t scope;
 };
 

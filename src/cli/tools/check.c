@@ -113,8 +113,8 @@ cmd_check(int argc, char **argv, const struct timing *t)
 		access_in_cluster(r.options.kubeconfig, r.options.context);
 	findings_init(&findings);
 	rc = doctor_run(&r.setup, &access, t, &findings, &e);
-	/* output_tell does not wait for a reader of stderr, even after a
-	 * signal. */
+	/* If nobody reads stderr, output_tell does not block as a write would,
+	 * so a signal can still end the command. */
 	if (rc != 0)
 		output_tell("%s: %s", say_program(), e.text);
 	output_tell_end();

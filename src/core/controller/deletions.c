@@ -102,9 +102,10 @@ deletions_spend(struct deletions *d, const char *uid)
 }
 
 /* Returns whether a claim created at created_ms may be the substitute for this
- * deletion.  That is so if the deletion began shortly before created_ms, if the
- * deleted node was still draining at that time, or if earlier claims for the
- * deletion were deleted before their launch, which moves until_ms. */
+ * deletion.  That is so if created_ms is not after until_ms, or if the deleted
+ * node was still draining at created_ms.  until_ms is shortly after the
+ * deletion began.  It moves to a later time if a claim that may be the
+ * substitute is deleted before its launch. */
 static bool
 made_room(const struct deletion *it, int64_t created_ms)
 {

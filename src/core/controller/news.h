@@ -34,7 +34,7 @@ struct scope_news {
 
 /* A zeroed struct has no news. */
 struct news {
-	bool latency_open; /* some scope may have latency_open */
+	bool latency_open; /* some scope_news.latency_open may be set */
 	uint32_t n;
 	uint32_t scopes[SCOPES_MAX]; /* the scopes that may have something to
 					report */

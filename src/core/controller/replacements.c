@@ -319,7 +319,8 @@ replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 	if (e->ready_ms == STAMP_NONE && !e->rebooted &&
 	    substitutes(machines_replaces(r->machines, e)) == NULL)
 		deleted_early(r, e, deleted_ms, now_ms);
-	/* Once the claim is gone, the reason for its deletion is unknown. */
+	/* If the claim was gone when the deletion was first seen, we cannot
+	 * know the reason for the deletion, so it is not remembered. */
 	else if (!gone)
 		deletions_put(&r->deletions, uid, nodepool, deleted_ms);
 }

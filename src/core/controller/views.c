@@ -101,9 +101,9 @@ views_skipped(struct views *v, enum kind kind)
 	struct view *w = &v->at[kind];
 
 	w->skipped = true;
-	/* List again only if the object was left out of the watch.  The next
-	 * list would leave out what this list has left out.  Never list again
-	 * for Karpenter's Events, which do not show which objects exist. */
+	/* List again only if the watch has left the object out.  If a list has
+	 * left it out, the next list would do so, too.  Never list again for
+	 * Karpenter's Events, which do not show which objects exist. */
 	w->behind = w->behind || (w->listed && w->up && kind != KIND_EVENT);
 }
 

@@ -40,8 +40,8 @@ fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part)
 			    finding_name(p->release));
 		return;
 	}
-	/* The roles of a trial have no right to write, so they are built from
-	 * the overlay. */
+	/* With mode observe, take the roles from the overlay.  The roles of
+	 * deploy/base allow writes. */
 	if (parts[part].from == NULL || (part == FIX_RBAC && p->observes))
 		(void)snprintf(from, sizeof(from),
 			       "kustomize deploy/overlays/%s", overlay(p));

@@ -342,8 +342,8 @@ is_assumable(enum act act, enum tenure tenure)
 	}
 }
 
-/* Changes the entry as a write that adds or removes the hold *k would change
- * the object. */
+/* Makes the change to the entry that a write makes to the object when the write
+ * adds or removes the hold *k. */
 static void
 assume_hold(struct entry *e, enum hold hold, const struct hold_key *k,
 	    const struct hold_key *today)

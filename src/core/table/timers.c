@@ -242,9 +242,10 @@ is_near_first(const struct timer *t, const struct timer *other)
 		is_near(t->created_ms, other_first, t->hold_ms));
 }
 
-/* Counts the machines that are near t only by the creation of a first try
- * (is_near_first).  A machine that tries a failed boot again belongs to two
- * scale-ups: to that of the failed boot, and to that of its own creation. */
+/* Counts the machines that were not created near t in time, but are near t if
+ * the first try of a failed boot counts as the creation (is_near_first).  A
+ * machine that tries a failed boot again belongs to two scale-ups: to that of
+ * the failed boot, and to that of its own creation. */
 static uint32_t
 neighbours_first(const struct timers *ts, const struct timer *t, uint32_t n,
 		 const struct again *again)

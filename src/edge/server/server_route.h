@@ -28,7 +28,7 @@ struct head {
 	 * no script can suppress. */
 	bool browser;
 	/* Whether the head has Sec-Fetch-Site, which browsers send only to
-	 * localhost and over TLS, and which no script can set. */
+	 * localhost or over TLS, and which no script can set. */
 	bool trusted;
 	/* Whether a field's name is no token (RFC 9110 §5.6.2). */
 	bool no_token;

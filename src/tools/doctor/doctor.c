@@ -59,8 +59,10 @@ doctor_look(struct doctor *d)
 static bool
 is_settled(const struct findings *f)
 {
-	/* DOCTOR_ADMISSION is in the list, because the webhook may be
-	 * registered after look_admission and before the dry run. */
+	/* DOCTOR_ADMISSION is in the list for this case: the webhook was
+	 * registered after look_admission and before the dry run.  Then the
+	 * dry run passes, and only the error of DOCTOR_ADMISSION shows that the
+	 * check has to be repeated. */
 	static const enum doctor_check at[] = {DOCTOR_API, DOCTOR_ADMISSION,
 					       DOCTOR_BUNDLE, DOCTOR_DRY_RUN,
 					       DOCTOR_HOLDER};

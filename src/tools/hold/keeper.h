@@ -80,8 +80,8 @@ struct keeper {
 	bool calling;
 	char uid[UID_BYTES], rv[RV_BYTES];
 	bool mine; /* this run has written the object with this uid */
-	/* Boot time until which another run may renew the ticket, too: the hold
-	 * that its last known renewal began ends at that time. */
+	/* Boot time until which we assume that another run renews the ticket,
+	 * too.  The last renewal by another run that we have read ends then. */
 	int64_t shared_ms;
 	/* A ring of the renewTimes that the last writes sent, even if these
 	 * writes have failed. */

@@ -29,7 +29,7 @@ struct advice_pick {
 	 * nearest to the limits. */
 	size_t setting;
 	uint64_t decisions; /* how many decisions the verdict rests on */
-	uint64_t regret;    /* decisions with regret without a holder */
+	uint64_t regret; /* those of them with regret, if there is no holder */
 	/* Decisions with regret that remain with the setting.  With
 	 * ADVICE_ALONE it equals `regret`. */
 	uint64_t left;

@@ -199,8 +199,8 @@ refuse_nothing(const struct tally *t, struct err *e)
 		       (unsigned long long)t->lines, t->lines == 1 ? "" : "s");
 }
 
-/* Refuses flags that need a replay if the input only shows what a holder did,
- * which cannot be replayed. */
+/* If the input only shows what a holder did, there is nothing to replay.  Then
+ * this refuses the flags that need a replay. */
 static int
 refuse_happened(const struct simulate_setup *s, struct err *e)
 {

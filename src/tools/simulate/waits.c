@@ -30,7 +30,7 @@ struct wait {
 	 * again under any load. */
 	bool drift;
 	uint64_t nth;
-	/* waited_ms is the sum of the waits of all machines */
+	/* waited_ms is the sum of the waits of the decision's machines. */
 	int64_t at_ms, waited_ms;
 	int64_t savings, price;
 	/* nodes: number of machines that have waited.  open: number of them
