@@ -19,8 +19,8 @@ void figures_hand_add(struct hand_holds *hand, const struct nodepool_terms *t);
 /* Returns which machine of the scope has the latest deadline, in the past or in
  * the future, and when the scope becomes quiet because of that deadline. */
 struct quiet figures_scope(const struct figures *f, uint32_t scope);
-/* Returns the latest deadline of the scope's machines that count, in the past
- * or in the future, or STAMP_NONE if none counts. */
+/* Returns the latest deadline of those machines of the scope that count, or
+ * STAMP_NONE if none counts.  The deadline may be in the past. */
 int64_t figures_deadline_ms(const struct figures *f, uint32_t scope);
 
 #endif

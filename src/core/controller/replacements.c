@@ -310,9 +310,9 @@ replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 	e->deletion_seen = true;
 	if (deleted_ms == STAMP_NONE)
 		deleted_ms = now_ms;
-	/* Karpenter removes a disrupted claim by its own choice, so no later
-	 * claim counts as its substitute.  A claim of a NodePool that is left
-	 * out belongs to no scope. */
+	/* Karpenter has chosen to remove a disrupted claim, so no later claim
+	 * is a substitute for it.  If the NodePool's machines do not count, the
+	 * claim belongs to no scope. */
 	if (e->disrupted ||
 	    nodepools_terms(r->nodepools, nodepool, now_ms).uncounted)
 		return;

@@ -59,8 +59,8 @@ retry_refresh(struct retries *t, struct retry *r, int64_t now_ms)
 		retries_end(t, r);
 }
 
-/* Returns how many machines minScaleUp required when the boot came to count.
- * If that happened just now, the number still has to be computed. */
+/* Returns how many machines minScaleUp required when the boot began to count.
+ * If the boot begins to count only now, the function computes the number. */
 static uint32_t
 least_of(const struct retries *t, const struct entry *claim)
 {

@@ -405,8 +405,8 @@ written(struct writes *ws, const struct action *a,
 			of->reholds++;
 		of->was_ours = true;
 	}
-	/* The watch line of this write came before the answer, perhaps with
-	 * later lines.  Nothing more is expected. */
+	/* Expect no watch line of this write if it came before the answer, even
+	 * if later lines have come since, or if nothing was written. */
 	if (strcmp(rv, o->rv) == 0 || shown)
 		return;
 	w->rv = packed_version_key(o->rv);

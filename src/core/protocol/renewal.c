@@ -342,7 +342,9 @@ renewal_done(struct renewal *r, const struct renewal_outcome *o, struct now now)
 	} else if (read) {
 		trust(r, now.boot_ms);
 	} else {
-		if (!r->partly) /* A partial view counts as a failure. */
+		/* A partial view has counted as a failure, and a write after it
+		 * does not reset the count. */
+		if (!r->partly)
 			r->failures = 0;
 		r->wrote_ms[r->step] = now.boot_ms;
 	}

@@ -38,7 +38,8 @@ void story_init(struct story *s);
  * are older than the log were named first, and `gone` machines were deleted. */
 void story_count(struct story *s, int64_t at_ms, int born, int found, int gone);
 void story_mark(struct story *s, int64_t at_ms, uint32_t nodes, uint32_t waits);
-/* Returns the largest number of machines in step i of s->steps_n. */
+/* Returns the largest number of machines that existed at one time in step i,
+ * which is below s->steps_n. */
 int32_t story_machines(const struct story *s, uint32_t i);
 
 #endif
