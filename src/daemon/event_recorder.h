@@ -24,8 +24,8 @@ struct event_recorder_setup {
 /* Main calls this.  It returns NULL on failure, and *e says why.  Stop the
  * worker only when no thread records Events any more.  worker_stop first waits
  * until the worker has tried each due write one time, but for no longer than
- * EVENT_SERIES_STOP_MS and call_ms.  It then cuts the call in progress.  Writes
- * that wait for a later try are dropped. */
+ * the shorter of EVENT_SERIES_STOP_MS and call_ms.  It then cuts the call in
+ * progress.  Writes that wait for a later try are dropped. */
 struct event_recorder *event_recorder_new(const struct event_recorder_setup *o,
 					  struct worker *worker, struct err *e);
 /* Main calls this after the join.  NULL is allowed. */

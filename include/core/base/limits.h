@@ -238,9 +238,10 @@
 #define SERVER_BODY_MS 10000
 /* Deadline for writing the reply, because the client may never read it. */
 #define SERVER_REPLY_MS 10000
-/* Idle time after which we close a connection.  It is longer than the 90 s after
- * which the API server closes the connection.  Otherwise we might close while a
- * review arrives, and the API server would not send that review again. */
+/* Idle time after which we close a connection.  It is longer than the 90 s
+ * after which the API server closes the connection.  Otherwise we might close
+ * while a review arrives, and the API server would not send that review
+ * again. */
 #define SERVER_IDLE_MS 120000
 /* Maximum number of connections to the metrics address. */
 #define HEALTH_CONNECTIONS_MAX 64

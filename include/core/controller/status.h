@@ -132,8 +132,8 @@ struct scope_status {
 	/* CAPPED: the end of the window.  HELD: the end of the hold, which is
 	 * the end of the quiet time or the moment of the cap, whichever is
 	 * earlier.  If a hold-until or a ticket holds each NodePool of the
-	 * scope, until_ms is no earlier than the earliest end of these holds.
-	 * STAMP_NONE if unknown. */
+	 * scope, until_ms is the later of that moment and the earliest end of
+	 * these holds.  STAMP_NONE if unknown. */
 	int64_t until_ms;
 	bool earliest;	 /* until_ms may move, because machines are booting */
 	bool until_cap;	 /* until_ms is due to the cap */

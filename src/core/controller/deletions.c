@@ -132,9 +132,9 @@ is_better(const struct deletion *a, const struct deletion *b,
 }
 
 /* Returns the best match among the deletions for which the claim may be the
- * substitute, or NULL.  If `failed` is true, a deletion that another claim has
- * already extended is left out, unless that other claim was deleted before this
- * claim was created. */
+ * substitute, or NULL.  `failed`: the claim was deleted before its launch (see
+ * deletions_extend).  Then a deletion that another failed claim has extended is
+ * left out if both claims existed at the same time. */
 static struct deletion *
 find_best(const struct deletions *d, enum scope_kind scope,
 	  const char *nodepool, int64_t created_ms, bool failed)

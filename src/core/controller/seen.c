@@ -167,7 +167,8 @@ controller_wants_list(struct controller *s, enum kind kind)
 }
 
 /* Call this when a claim was disrupted.  The claim that replaces it may have
- * been seen earlier, so the Events about such claims are judged again. */
+ * been seen before the disruption was, so the Events about all claims that may
+ * be such replacements are judged again. */
 static void
 look_back(struct controller *s, int64_t disrupted_ms, int64_t now_ms)
 {

@@ -129,9 +129,9 @@ refuse_request(struct server *s, struct MHD_Connection *con,
 		.status = status,
 		.content_type = "text/plain; charset=utf-8",
 		.body = text,
-		/* A 503 has no Retry-After.  The API server would wait for that
-		 * time, and the wait counts against the 2 s that it gives our
-		 * webhook. */
+		/* We send no Retry-After with a 503: the API server would wait
+		 * for that time, and the wait would count against the 2 s that
+		 * it gives our webhook. */
 		.close = status == 503 || status == 400,
 	};
 

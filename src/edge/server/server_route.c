@@ -64,9 +64,10 @@ route_head_fault(const struct head *h)
 	return NULL;
 }
 
-/* The last label of the host's name decides.  The last label of an IPv4 address
- * is a number, and that of a domain name never is.  A name with only one label
- * has no dot and is safe. */
+/* A domain name may be an attacker's, and an address is safe.  The last label
+ * tells an IPv4 address from a domain name, because only in an address it is a
+ * number.  A name with one label, or one that ends in .localhost, is safe,
+ * too. */
 bool
 route_head_is_rebound(const struct head *h)
 {

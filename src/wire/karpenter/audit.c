@@ -212,8 +212,9 @@ read_node(struct audit *a, const struct json *node)
 	read_marks(a, node, f);
 	f.kind = FACT_DELETING;
 	if (snapshot_time(json_member(meta, "deletionTimestamp"), &f.at_ms)) {
-		/* The stamp is cut to seconds, but the deletion must not seem
-		 * to be earlier than the taint. */
+		/* deletionTimestamp is cut to seconds, so it may seem to be
+		 * earlier than Karpenter's taint, which came just before.  If
+		 * the deletion is that recent, take the time of this line. */
 		if (f.at_ms > a->at_ms - STAMP_MS)
 			f.at_ms = a->at_ms;
 		(void)give_news(a, &f, NULL);
