@@ -35,10 +35,8 @@ print_help(const char *usage)
 	(void)printf("Usage: %s %s\nFlags:\n", say_program(), usage);
 	print_flag("config", "''",
 		   "the configuration file (HolderConfig, YAML)");
-	print_flag("kubeconfig", "''",
-		   "the kubeconfig file; the default is $KUBECONFIG, then the "
-		   "pod's account, then ~/.kube/config");
-	print_flag("context", "''", "the context of the kubeconfig");
+	print_flag("kubeconfig", "''", OPTIONS_KUBECONFIG_HELP);
+	print_flag("context", "''", OPTIONS_CONTEXT_HELP);
 	for (size_t i = 0; config_flag_help(i, &name, &help, def); i++)
 		print_flag(name, def[0] ? def : "''", help);
 	(void)printf(

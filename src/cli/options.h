@@ -19,6 +19,17 @@
 
 #define OPTIONS_WARNINGS_MAX 12
 
+/* The help texts of --kubeconfig and --context (see access_find). */
+#define OPTIONS_KUBECONFIG_HELP                                                \
+	"the kubeconfig file; the default is $KUBECONFIG, then the pod's "     \
+	"account, then ~/.kube/config"
+#define OPTIONS_CONTEXT_HELP "the context of the kubeconfig"
+/* The end of the help of a command that has no flags of the configuration. */
+#define OPTIONS_ACCESS_HELP                                                    \
+	"    --kubeconfig='':\n        " OPTIONS_KUBECONFIG_HELP               \
+	"\n    --context='':\n        " OPTIONS_CONTEXT_HELP                   \
+	"\n    -h, --help:\n        print this text\n"
+
 struct options {
 	/* The valid configuration: the defaults, overridden by the file, then
 	 * by the environment, then by the flags. */

@@ -464,9 +464,11 @@ def test_a_leader_that_knows_the_ticket_before(w):
     the next one."""
     others(w, holder=f"me@{os.uname().nodename}", ago=10, lasts=600,
            annotations={OWN + "nodepools": "web"})
-    before = ticket(w)["spec"]["renewTime"]
+    def renewed():   # as /status has it, in whole seconds
+        return ticket(w)["spec"]["renewTime"][:19] + "Z"
+    before = renewed()
     asked = leader(w, lambda n: {"tickets": listed(
-        w, renewed=before if n < 4 else ticket(w)["spec"]["renewTime"])})
+        w, renewed=before if n < 4 else renewed())})
     run_ = Hold(w, "--while", "--strict", "--nodepool=batch",
                 tail=["echo", "run"])
     run_.ends()

@@ -79,14 +79,7 @@ static const char usage[] =
 	"        the namespace of the tickets, which is the holder's "
 	"tickets.namespace\n"
 	"    --holder-namespace='" HOLDER "', --holder-lease='" HOLDER "':\n"
-	"        the Lease that names the leader, whom --while asks\n"
-	"    --kubeconfig='':\n"
-	"        the kubeconfig file; the default is $KUBECONFIG, then the "
-	"pod's account, then ~/.kube/config\n"
-	"    --context='':\n"
-	"        the context of the kubeconfig\n"
-	"    -h, --help:\n"
-	"        print this text\n";
+	"        the Lease that names the leader, whom --while asks\n" OPTIONS_ACCESS_HELP;
 
 enum { WAY_FOR = 1, WAY_WHILE = 2, WAY_QUERY = 4, ANY_WAY = 7 };
 

@@ -19,14 +19,7 @@ static const char usage[] =
 	"namespace default.\n"
 	"\n"
 	"    --for='0':\n"
-	"        stop after this time; 0: stop at SIGINT or SIGTERM\n"
-	"    --kubeconfig='':\n"
-	"        the kubeconfig file; the default is $KUBECONFIG, then the "
-	"pod's account, then ~/.kube/config\n"
-	"    --context='':\n"
-	"        the context of the kubeconfig\n"
-	"    -h, --help:\n"
-	"        print this text\n";
+	"        stop after this time; 0: stop at SIGINT or SIGTERM\n" OPTIONS_ACCESS_HELP;
 
 struct record_request {
 	struct recorder_setup setup;

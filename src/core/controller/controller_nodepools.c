@@ -274,10 +274,12 @@ released_since(const struct controller *s, const struct nodepool_terms *scope)
 static void
 apply_restamped(struct controller *s, struct now now)
 {
-	for (uint32_t i = 0; s->tickets_restamped && i < s->nodepools.top; i++)
+	if (!s->tickets_restamped)
+		return;
+	s->tickets_restamped = false;
+	for (uint32_t i = 0; i < s->nodepools.top; i++)
 		if (s->nodepools.at[i].name[0] != '\0')
 			controller_nodepool_tickets(s, i, now);
-	s->tickets_restamped = false;
 }
 
 /* Refreshes the machines of each NodePool whose hold-until or ticket has ended,

@@ -280,16 +280,12 @@ write_nodepool(struct buf *b, const struct nodepool_status *p)
 static void
 write_ticket(struct buf *b, const struct ticket_status *t)
 {
-	char renewed[STAMP_US_BYTES];
-
-	stamp_format_us(t->renewed_ms == STAMP_NONE ? 0 : t->renewed_ms * 1000,
-			renewed);
 	json_printf(b,
 		    ",{'name':%s,'holder':%s,'reason':%s,'until':%s,"
 		    "'nodePools':%u,'problem':%s,'renewed':%s}",
 		    t->name, known(t->holder), known(t->reason),
 		    MOMENT(t->until_ms), t->nodepools, words_ticket(t),
-		    t->renewed_ms == STAMP_NONE ? NULL : renewed);
+		    MOMENT(t->renewed_ms));
 }
 
 /* --- the history ---------------------------------------------------------- */

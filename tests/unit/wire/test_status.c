@@ -301,9 +301,9 @@ START_TEST(test_tickets)
 	ck_assert(json_says(t, "holder", "runner-7"));
 	ck_assert(json_says(t, "reason", "helm upgrade"));
 	ck_assert(json_says(t, "until", "2026-01-02T04:04:05Z"));
-	ck_assert_ptr_nonnull(strstr(text, "\"nodePools\":3,\"problem\":null,"
-				     "\"renewed\":\"2026-01-02T03:04:05."
-				     "000000Z\""));
+	ck_assert_ptr_nonnull(
+		strstr(text, "\"nodePools\":3,\"problem\":null,"
+			     "\"renewed\":\"2026-01-02T03:04:05Z\""));
 	ck_assert_ptr_nonnull(
 		strstr(text, "\"name\":\"old\",\"holder\":null,\"reason\":null,"
 			     "\"until\":null,\"nodePools\":0,\"problem\":\"it "
