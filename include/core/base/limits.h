@@ -363,6 +363,12 @@
 /* Maximum time at shutdown for writing Events that are due. */
 #define EVENT_SERIES_STOP_MS 1000
 
+/* Maximum leaseDuration.  The leaseDurationSeconds of a Lease is believed for
+ * no longer, because anybody may have written it. */
+#define LEASE_MS_MAX 60000
+/* Size of the kubectl command that deletes the Lease. */
+#define LEASE_COMMAND_BYTES (NAME_BYTES + NODEPOOL_BYTES + 32)
+
 /* --- the controller ------------------------------------------------------- */
 
 /* Maximum time to wait for the watch line of our own write. */

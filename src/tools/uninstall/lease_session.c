@@ -66,6 +66,10 @@ session_tell(struct lease_session *l)
 			say(l, "free, taken unless a holder that runs wants it",
 			    "");
 			break;
+		case LEASE_NOTE_WAITS:
+			say(l, "not renewed; waiting for a minute at most for ",
+			    n.name);
+			break;
 		case LEASE_NOTE_BAD_STATE:
 			break;
 		}
