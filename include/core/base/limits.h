@@ -441,7 +441,10 @@
 /* Maximum number of findings that are printed.  The others are counted. */
 #define FINDINGS_MAX 100
 /* Timeout for all calls together.  The time of --wait does not count. */
-#define DOCTOR_MS 60000
+#define DOCTOR_MS 120000
+/* How long a replica may take, once the time of a leader that does not renew
+ * its Lease is over, to take the Lease. */
+#define DOCTOR_TAKEOVER_MS 3000
 /* Time between two checks with --wait. */
 #define DOCTOR_AGAIN_MS 1000
 /* Maximum number of registered webhooks that are judged.  Usually there is
