@@ -280,7 +280,7 @@ DAY = 86400
     ("ghost_1", DAY, 0, {}, "ghost_1, which is no pod and does not renew it"),
     ("ghost_1", DAY, DAY - 60, {}, "ghost_1, which is no pod"),
     ("holder-0_1", DAY, 60, {}, "holder-0_1, which does not renew it"),
-    ("holder-0_1", 15, 0, {}, None),
+    ("holder-0_1", 15, -60, {}, None),
     ("holder-0_1", DAY, 60, {"renewTime": 0}, None),
     ("uninstall_1", 15, 0, {"renewTime": 0}, None),
     ("ghost_1", DAY, 0, {"holderIdentity": "holder-0_2"}, None),

@@ -27,8 +27,8 @@
  *
  * Two replicas never lead at the same time if their leaseDurations are at most
  * LEASE_MS_MAX and nobody deletes the Lease.  If somebody deletes it, a replica
- * that creates it without having seen the leader renew it leads beside that
- * leader until the leader's next renewal, which then fails.
+ * that creates it without having seen the leader renew the deleted Lease leads
+ * beside that leader until the leader's next renewal, which then fails.
  *
  * Not thread-safe.  A struct lease owns no memory, but takes 170 KiB: do not
  * put it on the stack.
