@@ -17,7 +17,7 @@ import yaml
 
 from cluster import node_pool
 from controlplane import (ADMISSION, CLAIMS, NAMESPACES, NODES, POOLS, RBAC,
-                          REPO, ApiError, ControlPlane, spawn, until)
+                          REPO, ApiError, ControlPlane, end, spawn, until)
 from hold import clear, claims, held, nodes, stamp
 from holder import HOLDERCTL
 from lead import LEASES, NAME, NAMESPACE, SHORT, leader
@@ -30,10 +30,12 @@ OWN = "karpenter-node-holder.io/"
 WEEK = 7 * 24 * 3600
 
 
-def ticket(name="a", reason=None, nodepools=None, meta=None, **spec):
+def ticket(name="a", reason=None, nodepools=None, meta=None, notes=None,
+           **spec):
     """A Lease that the policy lets through.  A field that is None is left
     out."""
-    notes = {OWN + "nodepools": nodepools, OWN + "reason": reason}
+    notes = {OWN + "nodepools": nodepools, OWN + "reason": reason,
+             **(notes or {})}
     fields = {"holderIdentity": "ci/1234", "leaseDurationSeconds": 300,
               "renewTime": stamp(time.time())[:-1] + ".000000Z", **spec}
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
@@ -174,6 +176,23 @@ def test_rights(plane, who, two_tickets, name):
     assert [c for c in denied if call(plane, who[name], *c)] == []
 
 
+@contextlib.contextmanager
+def without_policy(plane):
+    """Without the policy's binding, until the policy is in force again."""
+    path = POLICY.rsplit("/", 1)[0].replace("policies", "policybindings")
+    binding = plane.get(path, TICKETS)
+    plane.delete(path, TICKETS)
+    bad = ticket("probe", holderIdentity=None)
+    try:
+        until(lambda: not refusal(plane, bad), 20, "the policy gone")
+        yield
+    finally:
+        for field in ("resourceVersion", "uid", "creationTimestamp"):
+            del binding["metadata"][field]
+        plane.create(path, binding)
+    until(lambda: refusal(plane, bad), 20, "the policy in force")
+
+
 # Which tickets are refused
 
 def refusal(plane, body, user=None, path=HERE):
@@ -187,6 +206,14 @@ def refusal(plane, body, user=None, path=HERE):
     return answer["message"] if code > 201 else ""
 
 
+HOOK_FINALIZER = "argocd.argoproj.io/hook-finalizer"
+
+
+def hook(annotation="argocd.argoproj.io/hook", finalizer=HOOK_FINALIZER):
+    return {"notes": {annotation: "PreSync"},
+            "meta": {"finalizers": [finalizer]}}
+
+
 LONG = "has {} bytes at most"
 MANY = "has 64 patterns at most"
 # what is refused: (fields, words)
@@ -196,7 +223,19 @@ BAD = {
     "8 days": ({"leaseDurationSeconds": 8 * WEEK // 7}, "which is 7 days"),
     "a second more": ({"leaseDurationSeconds": WEEK + 1}, "which is 7 days"),
     "no holder": ({"holderIdentity": None}, "spec.holderIdentity who wrote it"),
+    "holder, in bytes": ({"holderIdentity": "\u00e9" * 129},
+                         LONG.format(256)),
+    **{f"holder with {ord(c):#x}": ({"holderIdentity": f"ci{c}1"},
+                                    "no control characters")
+       for c in "\n\t\0\x1b\x7f\x9b\u061c\u200e\u2028\u202e\u206f"},
     "no renewal": ({"renewTime": None}, "spec.renewTime when it was written"),
+    "1999": ({"renewTime": "1999-12-31T23:59:59.999999Z"},
+             "in the years 2000 to 9999"),
+    **{f"{at} as it is stored": ({"renewTime": at},
+                                 "in the years 2000 to 9999")
+       for at in ("2000-01-01T00:00:00.000000+01:00",
+                  "0000-01-01T00:00:00.000000+14:00",
+                  "9999-12-31T23:59:59.000000-14:00")},
     "NodePools": ({"nodepools": "a" * 2049}, LONG.format(2048)),
     "NodePools, in bytes": ({"nodepools": "\u00e9" * 1025}, LONG.format(2048)),
     "a long pattern": ({"nodepools": "web," + "a" * 128},
@@ -209,12 +248,21 @@ BAD = {
     "reason, in bytes": ({"reason": "\u00e9" * 129}, LONG.format(256)),
     "a finalizer": ({"meta": {"finalizers": ["example.com/a"]}},
                     "no finalizers"),
+    "the collector's finalizer": ({"meta": {"finalizers": ["orphan"]}},
+                                  "no finalizers"),
+    "Argo CD's finalizer of no hook": (hook("example.com/hook"),
+                                       "no finalizers"),
+    "another finalizer of a hook": (hook(finalizer="example.com/a"),
+                                    "no finalizers"),
 }
 # what is let through
 GOOD = {
     "as it is": {}, "1 s": {"leaseDurationSeconds": 1},
     "7 days": {"leaseDurationSeconds": WEEK},
-    "long ago": {"renewTime": "2001-01-01T00:00:00.000000Z"},
+    "long ago": {"renewTime": "2000-01-01T00:00:00.000000Z"},
+    "9999": {"renewTime": "9999-12-31T23:59:59.999999Z"},
+    "holder": {"holderIdentity": "\u00e9" * 128},
+    "a hook": hook(), "Argo CD's of a hook of Helm": hook("helm.sh/hook"),
     "NodePools": {"nodepools": ("a" * 127 + ",") * 16},
     "patterns": {"nodepools": ", ".join(["p-*"] * 64) + " ,\n"},
     "reason": {"reason": "\u00e9" * 128},
@@ -251,6 +299,68 @@ def test_one_ticket_alone(plane, who, two_tickets):
     # It may do with it what the guide does.
     shell(plane, block("A ticket with kubectl", "create"), own)
     shell(plane, block("A ticket with kubectl", "delete"), own)
+
+
+def test_a_finalizer_that_is_there_stays(plane, who, two_tickets):
+    """As after the policy has come, or when a hook is none any more."""
+    plane.patch(HERE, "a", {"metadata": {
+        "annotations": hook()["notes"], "finalizers": [HOOK_FINALIZER]}})
+    plane.patch(HERE, "a", {"metadata": {"annotations": None}})
+    plane.patch(HERE, "a", {"spec": {"leaseDurationSeconds": 400}})
+    plane.patch(HERE, "a", {"metadata": {"finalizers": None}})
+    assert "finalizers" not in plane.get(HERE, "a")["metadata"]
+
+
+@pytest.fixture
+def collector(plane, flags, build_programs):
+    """start() starts the garbage collector."""
+    build_programs("kube-controller-manager")
+    started = []
+
+    def start():
+        started.append(spawn(
+            [plane.bin / "kube-controller-manager",
+             f"--kubeconfig={plane.kubeconfig}", "--leader-elect=false",
+             "--secure-port=0", "--controllers=garbage-collector-controller"],
+            plane.dir / "kube-controller-manager.log"))
+    yield start
+    for process in started:
+        end(process)
+
+
+def removed(plane, user, name, how):
+    """DELETE adds a finalizer, which no policy sees.  The ticket stays until
+    the garbage collector takes the finalizer away."""
+    plane.ok("DELETE", f"{HERE}/{name}", {
+        "kind": "DeleteOptions", "apiVersion": "v1",
+        "propagationPolicy": how}, user=user)
+
+
+def test_the_garbage_collector_is_not_blocked(plane, who, collector):
+    """Neither by a ring of owners, whose tickets it has to change before they
+    can go, nor by a ticket that the policy would refuse today."""
+    def owner(name, uid, blocks=True):
+        return [{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+                 "name": name, "uid": uid, "blockOwnerDeletion": blocks}]
+    a = plane.create(HERE, ticket("a"))["metadata"]
+    b = plane.create(HERE, ticket("b", meta={
+        "ownerReferences": owner("a", a["uid"])}))["metadata"]
+    plane.patch(HERE, "a", {"metadata": {
+        "ownerReferences": owner("b", b["uid"])}})
+    plane.create(HERE, ticket("alone"))
+    with without_policy(plane):
+        plane.create(HERE, ticket("bad", holderIdentity=None))
+    for name, how in (("alone", "Orphan"), ("bad", "Orphan"),
+                      ("a", "Foreground"), ("b", "Foreground")):
+        removed(plane, who["writer"], name, how)
+        meta = plane.get(HERE, name)["metadata"]
+        assert meta["deletionTimestamp"] and meta["finalizers"], meta
+    # What the collector writes in a ring if it has seen a go first.
+    plane.patch(HERE, "b", {"metadata": {
+        "ownerReferences": owner("a", a["uid"], False)}})
+    collector()
+    until(lambda: plane.get(HERE)["items"] == [], 60,
+          lambda: [o["metadata"] for o in plane.get(HERE)["items"]])
 
 
 # What they hold
