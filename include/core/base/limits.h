@@ -285,6 +285,13 @@
 /* Maximum number of pages of a list.  With LIST_METADATA_PAGE items each, these
  * hold more than MACHINES_MAX items. */
 #define LIST_PAGES_MAX 1100
+/* Maximum number of objects of a list, also if the API server sends more of
+ * them in a page than it is asked for.  There may be more Events than
+ * MACHINES_MAX. */
+#define LIST_OBJECTS_MAX (LIST_PAGES_MAX * LIST_PAGE)
+/* Time after which no further page of a list is asked for.  The continue token
+ * of an API server is valid for 5 to 10 minutes. */
+#define LIST_WHOLE_MS 600000
 /* Maximum size of an object, or of a reply that is kept in one piece.  The
  * objects that we watch have some KiB.  etcd accepts 1.5 MiB, and JSON may need
  * six bytes for each byte of that.  Items larger than this limit are
@@ -434,8 +441,8 @@
 
 /* Maximum number of findings that are printed.  The others are counted. */
 #define FINDINGS_MAX 100
-/* Timeout for all calls together.  The time of --wait does not count. */
-#define DOCTOR_MS 60000
+/* Default of --timeout. */
+#define DOCTOR_MS 120000
 /* Time between two checks with --wait. */
 #define DOCTOR_AGAIN_MS 1000
 /* Maximum number of registered webhooks that are judged.  Usually there is
