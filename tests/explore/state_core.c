@@ -38,7 +38,6 @@ nodepool(struct mix *m, const struct nodepool *p)
 	mix(m, (uint64_t)p->max_hold_ms);
 	mix_server(m, p->ticket_ms);
 	mix_server(m, p->ticket_next_ms);
-	mix_text(m, p->ticket);
 }
 
 static void
@@ -71,9 +70,14 @@ tickets(struct mix *m, const struct controller *s)
 	for (uint32_t i = 0; i < s->tickets.max; i++)
 		if (s->tickets.turned_away[i] != 0)
 			mix(m, s->tickets.turned_away[i]);
-	for (uint32_t i = 0; i < s->nodepools.top; i++)
-		if (s->nodepools.at[i].ticket_ms != STAMP_NONE)
-			mix(m, s->nodepools.at[i].ticket_place);
+	for (uint32_t i = 0; i < s->nodepools.top; i++) {
+		const struct manual_news *w = &s->news.manual[i];
+
+		mix(m, w->by);
+		mix_boot(m, w->told_boot_ms);
+		mix(m, w->told[0] | (uint64_t)w->told[1] << 32);
+		mix(m, w->ticket);
+	}
 	mix(m, s->ticket_lines == s->ticket_lines_then);
 	mix(m, s->tickets_restamped);
 	mix(m, s->release.without);

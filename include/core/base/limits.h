@@ -128,6 +128,9 @@
 #define BEGIN_WAIT_MS 10000
 /* Minimum time between two log lines that report a scope's new quiet time. */
 #define MOVED_EVERY_MS 60000
+/* Minimum time between two reports on the tickets that hold a NodePool, while
+ * it stays held. */
+#define TICKET_TOLD_EVERY_MS 60000
 /* Maximum number of scopes, and of NodePools in their table.  Real clusters
  * have dozens. */
 #define SCOPES_MAX 4096

@@ -105,7 +105,7 @@ controller_tickets_known(struct controller *s, struct now now)
 		const struct nodepool *p = &s->nodepools.at[i];
 
 		if (p->name[0] != '\0' && controller_was_shown(s, p))
-			controller_turn_by_hand(s, p, false, now);
+			controller_turn_by_hand(s, i, false, now);
 	}
 }
 
@@ -120,9 +120,9 @@ controller_tickets_forget(struct controller *s)
 			continue;
 		p = s->nodepools.at[i];
 		p.ticket_ms = p.ticket_next_ms = STAMP_NONE;
-		p.ticket[0] = '\0';
 		(void)nodepools_put(&s->nodepools, &p,
 				    s->nodepools.generation[i]);
+		s->news.manual[i] = (struct manual_news){0};
 	}
 }
 

@@ -187,7 +187,9 @@ tickets_hold(const struct tickets *ts, uint32_t place, int64_t now_ms)
 		h.n++;
 		if (h.next_ms == STAMP_NONE || e->until_ms < h.next_ms)
 			h.next_ms = e->until_ms;
-		if (e->until_ms <= h.until_ms)
+		if (e->until_ms < h.until_ms ||
+		    (e->until_ms == h.until_ms &&
+		     strcmp(e->ticket.name, h.last->ticket.name) > 0))
 			continue;
 		h.until_ms = e->until_ms;
 		h.last = e;

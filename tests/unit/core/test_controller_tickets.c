@@ -376,10 +376,14 @@ START_TEST(a_new_reason_is_told)
 	t = w->tickets[0];
 	strcpy(t.reason, "");
 	world_ticket(w, &t);
+	world_run(w, MINUTE);
 	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, &n), 1);
 	ck_assert_str_eq(n.as.manual.reason, "ticket ci of tester");
 	strcpy(t.holder, "");
 	world_ticket(w, &t);
+	world_run(w, MINUTE - 1);
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, &n), 0);
+	world_run(w, 1);
 	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, &n), 1);
 	ck_assert_str_eq(n.as.manual.reason, "ticket ci");
 	ck_assert_int_eq(n.as.manual.until_ms, t.renewed_ms + t.lasts_ms);
@@ -583,6 +587,9 @@ START_TEST(one_of_several_names_another)
 	(void)ticket("rollout", "web", 15 * MINUTE);
 	(void)notes(NOTE_NODEPOOL_MANUAL, NULL);
 	(void)ticket("ci", "gpu", 10 * MINUTE);
+	world_run(w, MINUTE - 1);
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, &n), 0);
+	world_run(w, 1);
 	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, &n), 1);
 	ck_assert_str_eq(n.as.manual.reason, "ticket deploy of tester: a sale");
 	holds(2, 0);
@@ -591,6 +598,8 @@ END_TEST
 
 START_TEST(renewed_in_turns)
 {
+	struct note n;
+
 	open_pools();
 	for (int i = 0; i < 20; i++) {
 		(void)ticket("ci", "web", 90 * 1000);
@@ -599,16 +608,18 @@ START_TEST(renewed_in_turns)
 		world_run(w, MINUTE / 2);
 		ck_assert_uint_eq(held_in("web"), 2);
 	}
-	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, NULL), 1);
-	world_ticket_gone(w, "ci");
-	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, NULL), 1);
-	holds(2, 0);
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, NULL), 2);
+	/* The last report named deploy. */
 	world_ticket_gone(w, "deploy");
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, &n), 1);
+	ck_assert_str_eq(n.as.manual.reason, "ticket ci of tester: a sale");
+	holds(2, 0);
+	world_ticket_gone(w, "ci");
 	holds(0, 0);
 }
 END_TEST
 
-/* Whichever lasts longer holds, and each change is told. */
+/* Whichever lasts longer holds. */
 START_TEST(beside_hold_until)
 {
 	struct nodepool p = pool_of("web");
@@ -633,12 +644,16 @@ START_TEST(beside_hold_until)
 	until = ticket("ci", "web", 16 * MINUTE);
 	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, NULL), 0);
 	world_ticket_gone(w, "ci");
+	world_run(w, MINUTE);
 	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, &n), 1);
 	ck_assert_str_eq(n.as.manual.reason, "by hand");
 	until = ticket("ci", "web", 15 * MINUTE);
-	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, NULL), 1);
-	world_run_until(w, p.hold_until_ms + SLACK);
+	/* The hold-until, which was reported last, is still in force. */
+	world_run(w, MINUTE);
 	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, NULL), 0);
+	world_run_until(w, p.hold_until_ms + SLACK);
+	ck_assert_uint_eq(notes(NOTE_NODEPOOL_MANUAL, &n), 1);
+	ck_assert_int_eq(n.as.manual.until_ms, until);
 	ck_assert_uint_eq(held_in("web"), 2);
 	world_run_until(w, until - 1);
 	ck_assert_uint_eq(held_in("web"), 2);
@@ -861,7 +876,6 @@ END_TEST
 /* --- the history ---------------------------------------------------------- */
 
 #define CI "ticket ci of tester: a sale"
-#define DEPLOY "ticket deploy of tester: a sale"
 
 START_TEST(one_turn_for_each_ticket)
 {
@@ -872,10 +886,10 @@ START_TEST(one_turn_for_each_ticket)
 		until = ticket("ci", "web", 5 * MINUTE);
 		world_run(w, 2 * MINUTE);
 	}
-	told_by_both("web held: hold-until (" CI ")\n");
+	told_by_both("web held: ticket (" CI ")\n");
 	world_run_until(w, until + SLACK);
-	told_by_both("web held: hold-until (" CI ")\n"
-		     "web released: hold-until-over 23 (" CI ")\n");
+	told_by_both("web held: ticket (" CI ")\n"
+		     "web released: ticket-ended 23\n");
 }
 END_TEST
 
@@ -885,10 +899,10 @@ START_TEST(a_turn_that_is_ended_by_deletion)
 	(void)ticket("ci", NULL, 60 * MINUTE);
 	world_run(w, 5 * MINUTE);
 	world_ticket_gone(w, "ci");
-	told_by_both("web held: hold-until (" CI ")\n"
-		     "batch held: hold-until (" CI ")\n"
-		     "web resumed: by-hand 5 (" CI ")\n"
-		     "batch resumed: by-hand 5 (" CI ")\n");
+	told_by_both("web held: ticket (" CI ")\n"
+		     "batch held: ticket (" CI ")\n"
+		     "web released: ticket-ended 5\n"
+		     "batch released: ticket-ended 5\n");
 }
 END_TEST
 
@@ -902,13 +916,11 @@ START_TEST(turns_of_several)
 	world_run(w, 5 * MINUTE);
 	last = ticket("deploy", "web", 10 * MINUTE);
 	world_run(w, MINUTE);
-	told_by_both("web held: hold-until (" CI ")\n");
+	told_by_both("web held: ticket (" CI ")\n");
 	world_run_until(w, first + SLACK);
 	world_run_until(w, last + SLACK);
-	told_by_both("web held: hold-until (" CI ")\n"
-		     "web released: hold-until-over 10 (" CI ")\n"
-		     "web held: hold-until (" DEPLOY ")\n"
-		     "web released: hold-until-over 5 (" DEPLOY ")\n");
+	told_by_both("web held: ticket (" CI ")\n"
+		     "web released: ticket-ended 15\n");
 }
 END_TEST
 
@@ -925,17 +937,17 @@ START_TEST(a_released_at_is_no_turn_meanwhile)
 	p.released_at_ms = stamp_now();
 	world_pool(w, &p);
 	world_run(w, MINUTE);
-	told_by_both("web held: hold-until (" CI ")\n");
+	told_by_both("web held: ticket (" CI ")\n");
 	if (_i == 0)
 		world_run_until(w, until + SLACK);
 	else
 		world_ticket_gone(w, "ci");
 	world_run(w, MINUTE);
 	world_pool(w, &p);
-	told_by_both(_i == 0 ? "web held: hold-until (" CI ")\n"
-			       "web released: hold-until-over 10 (" CI ")\n"
-			     : "web held: hold-until (" CI ")\n"
-			       "web resumed: by-hand 3 (" CI ")\n");
+	told_by_both(_i == 0 ? "web held: ticket (" CI ")\n"
+			       "web released: ticket-ended 10\n"
+			     : "web held: ticket (" CI ")\n"
+			       "web released: ticket-ended 3\n");
 }
 END_TEST
 
@@ -955,8 +967,7 @@ START_TEST(turns_beside_hold_until)
 	until = ticket("ci", "web", 15 * MINUTE);
 	world_run_until(w, until + SLACK);
 	told_by_both("web held: hold-until (by hand)\n"
-		     "web held: hold-until (" CI ")\n"
-		     "web released: hold-until-over 17 (" CI ")\n");
+		     "web released: ticket-ended 17\n");
 }
 END_TEST
 
@@ -973,27 +984,25 @@ START_TEST(turns_while_nobody_leads)
 	case 0:
 		(void)ticket("ci", "web", 5 * MINUTE);
 		leads(TERM + 1);
-		tells("web held: hold-until (" CI ")\n");
+		tells("web held: ticket (" CI ")\n");
 		break;
 	case 1:
 		leads(TERM + 1);
-		tells("web held: hold-until (" CI ")\n"
-		      "web released: hold-until-over 12 (" CI ")\n");
+		tells("web held: ticket (" CI ")\n"
+		      "web released: ticket-ended 12\n");
 		break;
 	case 2:
 		w->boot_ms -= 9 * MINUTE;
 		world_ticket_gone(w, "ci");
 		leads(TERM + 1);
-		tells("web held: hold-until (" CI ")\n"
-		      "web resumed: by-hand 3 (" CI ")\n");
+		tells("web held: ticket (" CI ")\n"
+		      "web released: ticket-ended 3\n");
 		break;
 	case 3:
 		world_ticket_gone(w, "ci");
 		(void)ticket("deploy", "web", 5 * MINUTE);
 		leads(TERM + 1);
-		tells("web held: hold-until (" CI ")\n"
-		      "web released: hold-until-over 12 (" CI ")\n"
-		      "web held: hold-until (" DEPLOY ")\n");
+		tells("web held: ticket (" CI ")\n");
 		break;
 	}
 }
@@ -1013,13 +1022,40 @@ START_TEST(a_turn_waits_for_the_list)
 	list_nodepools();
 	list_machines();
 	world_run(w, 8000);
-	tells("web held: hold-until (" CI ")\n");
+	tells("web held: ticket (" CI ")\n");
 	world_list(w, KIND_TICKET);
 	if (_i == 0)
-		tells("web held: hold-until (" CI ")\n");
+		tells("web held: ticket (" CI ")\n");
 	else
-		tells("web held: hold-until (" CI ")\n"
-		      "web resumed: by-hand 2 (" CI ")\n");
+		tells("web held: ticket (" CI ")\n"
+		      "web released: ticket-ended 2\n");
+}
+END_TEST
+
+/* The Lease has the text of a release that called a ticket hold-until.  The
+ * hold goes on, and its end is that of a ticket. */
+START_TEST(turns_of_an_older_release)
+{
+	static const char older[] = "held hold-until", newer[] = "held ticket";
+	char *at;
+
+	open_pools();
+	(void)ticket("ci", "web", 5 * MINUTE);
+	world_run(w, MINUTE);
+	(void)ticket("ci", "web", 15 * MINUTE);
+	killed();
+	w->boot_ms += 5 * MINUTE;
+	at = strstr(text, newer);
+	ck_assert_ptr_nonnull(at);
+	memmove(at + strlen(older), at + strlen(newer),
+		strlen(at + strlen(newer)) + 1);
+	memcpy(at, older, strlen(older));
+	leads(TERM + 1);
+	tells("web held: hold-until (" CI ")\n");
+	world_ticket_gone(w, "ci");
+	world_run(w, 2 * MINUTE);
+	tells("web held: hold-until (" CI ")\n"
+	      "web released: ticket-ended 7\n");
 }
 END_TEST
 
@@ -1138,6 +1174,7 @@ add_history(TCase *c)
 	tcase_add_test(c, turns_beside_hold_until);
 	tcase_add_loop_test(c, turns_while_nobody_leads, 0, 4);
 	tcase_add_loop_test(c, a_turn_waits_for_the_list, 0, 2);
+	tcase_add_test(c, turns_of_an_older_release);
 	tcase_add_loop_test(c, a_persons_reason, 0, 2);
 }
 
