@@ -38,6 +38,7 @@ nodepool(struct mix *m, const struct nodepool *p)
 	mix(m, (uint64_t)p->max_hold_ms);
 	mix_server(m, p->ticket_ms);
 	mix_server(m, p->ticket_next_ms);
+	mix_server(m, p->ticket_least_ms);
 }
 
 static void
@@ -51,7 +52,8 @@ ticket(struct mix *m, const struct controller *s, const struct ticket_entry *e)
 	mix_text(m, e->ticket.reason);
 	mix_server(m, e->ticket.renewed_ms);
 	mix(m, (uint64_t)e->ticket.lasts_ms);
-	mix(m, e->ticket.all | e->flaw << 1 |
+	mix_text(m, e->ticket.fault);
+	mix(m, e->ticket.all | e->ticket.deleting << 7 | e->flaw << 1 |
 		       (uint64_t)e->ticket.left_out << 8);
 	for (const char *p = e->ticket.patterns; *p != '\0'; p += strlen(p) + 1)
 		mix_text(m, p);

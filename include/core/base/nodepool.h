@@ -65,11 +65,12 @@ struct nodepool {
 	 * is good or missing. */
 	char bad[NODEPOOL_KEY_COUNT][NODEPOOL_BAD_BYTES];
 
-	/* The controller sets the next two members (server_ms).  ticket_ms is
-	 * until when tickets hold this NodePool, or STAMP_NONE if none do.
-	 * ticket_next_ms is when the controller looks at the NodePool's tickets
-	 * again, or STAMP_NONE. */
-	int64_t ticket_ms, ticket_next_ms;
+	/* The controller sets the next three members (server_ms, or
+	 * STAMP_NONE).  ticket_ms is until when tickets hold this NodePool.
+	 * ticket_least_ms is until when they hold it even if they end earlier
+	 * (TICKET_LEAST_MS).  ticket_next_ms is when the controller looks at
+	 * the NodePool's tickets again. */
+	int64_t ticket_ms, ticket_least_ms, ticket_next_ms;
 
 	/* The value of NODEPOOL_REASON_KEY, in which a person gives a reason;
 	 * "" if there is none.  It is shown and never interpreted. */

@@ -190,6 +190,10 @@ struct ticket_status {
 	int64_t renewed_ms; /* its renewTime, or STAMP_NONE */
 	uint32_t nodepools; /* how many NodePools it holds */
 	enum ticket_flaw flaw;
+	char fault[TICKET_FAULT_BYTES]; /* of TICKET_UNREADABLE, or "" */
+	/* How far its renewTime was ahead of the API server's clock when it was
+	 * first seen, or 0. */
+	int64_t ahead_ms;
 };
 /* Iterates over the tickets that have been seen, as controller_scope_status
  * does over the scopes. */

@@ -43,6 +43,7 @@ nodepool_init(struct nodepool *p)
 		.hold_until_ms = STAMP_NONE,
 		.released_at_ms = STAMP_NONE,
 		.ticket_ms = STAMP_NONE,
+		.ticket_least_ms = STAMP_NONE,
 		.ticket_next_ms = STAMP_NONE,
 		.hold_ms = -1,
 		.max_hold_ms = -1,

@@ -141,7 +141,8 @@ tell_manual(struct controller *s, uint32_t place, bool person, struct now now)
 	if (m.by == MANUAL_PERSON)
 		words += 2 * (uint32_t)(p->hold_until_ms / 1000);
 	person = person && m.by == MANUAL_PERSON;
-	if (!person && is_told(s, place, words, now.server_ms))
+	if (!person && (is_told(s, place, words, now.server_ms) ||
+			(m.by == MANUAL_TICKET && m.ticket == NO_ID)))
 		return;
 	if (!person && was.told_boot_ms != 0 && now.boot_ms < due_boot_ms) {
 		wake(s, place, now.server_ms + due_boot_ms - now.boot_ms);
@@ -154,16 +155,43 @@ tell_manual(struct controller *s, uint32_t place, bool person, struct now now)
 	put_manual(s, p, &m);
 }
 
+/* Sets the members of *p that depend on tickets; *p is the NodePool in this
+ * place.  Tickets that begin to hold a NodePool hold it for TICKET_LEAST_MS at
+ * least, unless it is disabled, because a writer that made its hold begin and
+ * end all the time would make us write to all its machines each time.  Of
+ * tickets that a new leader finds, nobody knows when their hold began. */
+static void
+set_tickets(const struct controller *s, uint32_t place, int64_t now_ms,
+	    struct nodepool *p)
+{
+	struct ticket_hold h = tickets_hold(&s->tickets, place, now_ms);
+	bool held = p->ticket_ms > now_ms;
+
+	p->ticket_ms = p->ticket_next_ms = STAMP_NONE;
+	if (p->disabled || !rules_nodepool_included(&s->rules, p->name)) {
+		p->ticket_least_ms = STAMP_NONE;
+		return;
+	}
+	if (h.last != NULL && !held && s->views.at[KIND_TICKET].listed &&
+	    s->views.at[KIND_NODEPOOL].listed)
+		p->ticket_least_ms = now_ms + TICKET_LEAST_MS;
+	p->ticket_ms = h.until_ms;
+	p->ticket_next_ms = h.next_ms;
+	if (p->ticket_least_ms <= now_ms || p->ticket_least_ms <= h.until_ms)
+		return;
+	p->ticket_ms = p->ticket_least_ms;
+	if (h.last == NULL)
+		p->ticket_next_ms = p->ticket_least_ms;
+}
+
 /* Computes again until when tickets hold the NodePool in this place. */
 static void
 apply_tickets(struct controller *s, uint32_t place, int64_t now_ms)
 {
-	struct ticket_hold h = tickets_hold(&s->tickets, place, now_ms);
 	struct nodepool p = s->nodepools.at[place];
 	bool held = nodepool_until_ms(&p) > s->nodepools.ms;
 
-	p.ticket_ms = h.until_ms;
-	p.ticket_next_ms = h.next_ms;
+	set_tickets(s, place, now_ms, &p);
 	(void)nodepools_put(&s->nodepools, &p, s->nodepools.generation[place]);
 	/* The machines were last decided for the time s->nodepools.ms.  If the
 	 * NodePool's hold has begun or ended since that time, decide them
@@ -229,6 +257,7 @@ controller_nodepool(struct controller *s, const struct nodepool *shown,
 	nodepool_keep_spec(&p, known);
 	if (!new) {
 		p.ticket_ms = known->ticket_ms;
+		p.ticket_least_ms = known->ticket_least_ms;
 		p.ticket_next_ms = known->ticket_next_ms;
 	}
 	changed = new || !same(known, &p);

@@ -92,7 +92,9 @@ void controller_nodepool_tickets(struct controller *s, uint32_t place,
 struct manual {
 	enum manual_by by;
 	int64_t until_ms; /* server time, or STAMP_NONE if nothing holds it */
-	uint32_t ticket;  /* the ticket's place in struct tickets, or NO_ID */
+	/* The ticket's place in struct tickets.  NO_ID for a person, and for
+	 * tickets that have ended (TICKET_LEAST_MS). */
+	uint32_t ticket;
 	/* The text that describes the ticket (tickets_words), or the reason
 	 * that the person gave, or "". */
 	char reason[REASON_BYTES];

@@ -283,6 +283,9 @@ controller_ticket_status(const struct controller *s, uint32_t *i,
 							  : STAMP_NONE,
 				      .renewed_ms = e->ticket.renewed_ms,
 				      .flaw = e->flaw};
+	if (e->ticket.renewed_ms > e->seen_ms - e->set_ms)
+		out->ahead_ms = e->ticket.renewed_ms - e->seen_ms + e->set_ms;
+	memcpy(out->fault, e->ticket.fault, sizeof(out->fault));
 	memcpy(out->name, e->ticket.name, sizeof(out->name));
 	memcpy(out->holder, e->ticket.holder, sizeof(out->holder));
 	memcpy(out->reason, e->ticket.reason, sizeof(out->reason));

@@ -167,8 +167,10 @@ controller_manual(const struct controller *s, uint32_t place, int64_t now_ms)
 		return m;
 	}
 	h = tickets_hold(&s->tickets, place, now_ms);
-	if (h.last == NULL)
+	if (h.last == NULL) {
+		(void)str_copy(m.reason, sizeof(m.reason), TICKET_ENDED_WORDS);
 		return m;
+	}
 	m.ticket = (uint32_t)(h.last - s->tickets.at);
 	tickets_words(h.last, m.reason, sizeof(m.reason));
 	return m;

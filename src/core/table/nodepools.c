@@ -275,6 +275,8 @@ nodepools_shift_tickets(struct nodepools *p, int64_t by_ms)
 			continue;
 		if (p->at[i].ticket_ms != STAMP_NONE)
 			p->at[i].ticket_ms += by_ms;
+		if (p->at[i].ticket_least_ms != STAMP_NONE)
+			p->at[i].ticket_least_ms += by_ms;
 		p->at[i].ticket_next_ms += by_ms;
 		sort_in(p, i);
 	}

@@ -121,6 +121,7 @@ tickets_same(const struct ticket *a, const struct ticket *b)
 {
 	return strcmp(a->uid, b->uid) == 0 && a->renewed_ms == b->renewed_ms &&
 	       a->lasts_ms == b->lasts_ms && a->left_out == b->left_out &&
+	       a->deleting == b->deleting && strcmp(a->fault, b->fault) == 0 &&
 	       tickets_same_nodepools(a, b);
 }
 

@@ -33,6 +33,8 @@ told_flaw(enum ticket_flaw flaw)
 	struct note n;
 	unsigned told = notes(NOTE_TICKET, &n);
 
+	if (flaw == TICKET_DELETING) /* is no fault of its writer */
+		flaw = TICKET_GOOD;
 	ck_assert_uint_eq(told, flaw == TICKET_GOOD ? 0 : 1);
 	ck_assert_uint_eq(flawed() - flawed_before, told);
 	flawed_before = flawed();
@@ -119,10 +121,12 @@ START_TEST(other_patterns)
 	open_pools();
 	(void)ticket("ci", "web", 30 * MINUTE);
 	holds(2, 0);
+	world_run(w, MINUTE);
 	(void)ticket("ci", "batch", 30 * MINUTE);
 	holds(0, 2);
 	(void)ticket("ci", NULL, 30 * MINUTE);
 	holds(2, 2);
+	world_run(w, MINUTE);
 	(void)ticket("ci", "gpu", 30 * MINUTE);
 	holds(0, 0);
 }
@@ -358,6 +362,7 @@ START_TEST(a_shorter_renewal)
 	open_pools();
 	(void)ticket("ci", "web", 60 * MINUTE);
 	holds(2, 0);
+	world_run(w, MINUTE);
 	(void)ticket("ci", "web", 1000);
 	holds(0, 0);
 }
@@ -396,6 +401,7 @@ START_TEST(deleted)
 	(void)ticket("ci", "web", 30 * MINUTE);
 	holds(2, 0);
 	ck_assert_uint_eq(report().tickets, 1);
+	world_run(w, MINUTE);
 	world_ticket_gone(w, "ci");
 	ck_assert_uint_eq(report().tickets, 0);
 	holds(0, 0);
@@ -409,6 +415,7 @@ START_TEST(a_list_shows_it_no_more)
 	(void)ticket("ci", "web", 30 * MINUTE);
 	(void)ticket("stays", "b*", 30 * MINUTE);
 	holds(2, 2);
+	world_run(w, MINUTE);
 	world_watch(w, KIND_TICKET, false);
 	world_ticket_gone(w, "ci");
 	(void)ticket("comes", "gpu", 30 * MINUTE);
@@ -419,7 +426,7 @@ START_TEST(a_list_shows_it_no_more)
 }
 END_TEST
 
-/* The writer's clock is an hour ahead: each renewal counts from when it was
+/* The writer's clock is ten minutes ahead: each renewal counts from when it was
  * seen, and one that is shown again does not count again. */
 START_TEST(a_clock_ahead)
 {
@@ -429,7 +436,7 @@ START_TEST(a_clock_ahead)
 	open_pools();
 	for (int i = 0; i < 3; i++) {
 		until = server_ms(w) + 5 * MINUTE;
-		t.renewed_ms = stamp_now() + 60 * MINUTE;
+		t.renewed_ms = stamp_now() + 10 * MINUTE;
 		world_ticket(w, &t);
 		world_run(w, 2 * MINUTE);
 	}
@@ -680,14 +687,20 @@ with_flaw(enum ticket_flaw flaw)
 {
 	struct ticket t = ticket_new("ci", "web", stamp_now(), 30 * MINUTE);
 
+	if (flaw == TICKET_UNREADABLE)
+		strcpy(t.fault, "it cannot be read: spec.renewTime is no time");
+	if (flaw == TICKET_DELETING)
+		t.deleting = true;
 	if (flaw == TICKET_ENDLESS)
 		t.lasts_ms = 0;
+	if (flaw == TICKET_FAR_AHEAD)
+		t.renewed_ms += 31 * MINUTE;
 	if (flaw == TICKET_OVER)
 		t.renewed_ms -= 31 * MINUTE;
 	if (flaw == TICKET_LONG)
 		t.lasts_ms = 8 * DAY;
 	if (flaw == TICKET_AHEAD)
-		t.renewed_ms += 31 * MINUTE;
+		t.renewed_ms += 9 * MINUTE;
 	if (flaw == TICKET_BROAD)
 		ticket_set_patterns(&t, many(65));
 	return t;
@@ -697,7 +710,7 @@ with_flaw(enum ticket_flaw flaw)
 START_TEST(a_flaw_is_told_once)
 {
 	enum ticket_flaw flaw = (enum ticket_flaw)_i;
-	bool all = flaw != TICKET_ENDLESS && flaw != TICKET_OVER;
+	bool all = flaw > TICKET_OVER;
 	struct ticket t, good;
 
 	open_pools();
@@ -808,6 +821,7 @@ START_TEST(more_than_a_thousand)
 	/* Those that are in the table are renewed. */
 	(void)ticket("t7", "batch", DAY);
 	holds(0, 2);
+	world_run(w, MINUTE);
 	/* When there is room, a list brings one of those that had none. */
 	world_ticket_gone(w, "t7");
 	holds(3, 0);
@@ -1153,7 +1167,7 @@ static void
 add_bounds(TCase *c)
 {
 	tcase_add_checked_fixture(c, setup, scene_teardown);
-	tcase_add_loop_test(c, a_flaw_is_told_once, TICKET_ENDLESS,
+	tcase_add_loop_test(c, a_flaw_is_told_once, TICKET_UNREADABLE,
 			    TICKET_FULL);
 	tcase_add_test(c, one_pattern_more);
 	tcase_add_test(c, seven_days);
