@@ -41,6 +41,13 @@
 #define TICKETS_MAX 1000
 /* Maximum time for which a ticket lasts without being renewed. */
 #define TICKET_MAX_MS ((int64_t)7 * 24 * 3600 * 1000)
+/* Size of the text that says why a ticket cannot be read. */
+#define TICKET_FAULT_BYTES 128
+/* A ticket's renewTime is not before the year 2000. */
+#define TICKET_FIRST_MS ((int64_t)946684800 * 1000)
+/* A ticket whose renewTime is further ahead of the API server's clock holds
+ * nothing. */
+#define TICKET_AHEAD_MAX_MS ((int64_t)10 * 60 * 1000)
 /* Size of a NodePool's or ticket's annotation "reason".  A longer one is
  * truncated. */
 #define REASON_BYTES 257
@@ -128,6 +135,11 @@
 #define BEGIN_WAIT_MS 10000
 /* Minimum time between two log lines that report a scope's new quiet time. */
 #define MOVED_EVERY_MS 60000
+/* Minimum time for which tickets hold a NodePool. */
+#define TICKET_LEAST_MS 60000
+/* Minimum time between two reports on the tickets that hold a NodePool, while
+ * it stays held. */
+#define TICKET_TOLD_EVERY_MS 60000
 /* Maximum number of scopes, and of NodePools in their table.  Real clusters
  * have dozens. */
 #define SCOPES_MAX 4096

@@ -166,8 +166,11 @@ struct nodepool_status {
 	/* The NodePool with its annotations, including unreadable ones. */
 	struct nodepool nodepool;
 	enum nodepool_out out;
-	bool by_hand;	/* its hold-until is in force */
-	bool by_ticket; /* a ticket holds it for longer than its hold-until */
+	bool by_hand; /* its hold-until is in force */
+	/* Tickets hold it, and its hold-until does not end later. */
+	bool by_ticket;
+	/* The text that describes the ticket that ends last, or "". */
+	char ticket[REASON_BYTES];
 	bool released_ahead; /* its released-at lies in the future, so it does
 				not count yet */
 	struct nodepool_figures n;
@@ -187,6 +190,10 @@ struct ticket_status {
 	int64_t renewed_ms; /* its renewTime, or STAMP_NONE */
 	uint32_t nodepools; /* how many NodePools it holds */
 	enum ticket_flaw flaw;
+	char fault[TICKET_FAULT_BYTES]; /* of TICKET_UNREADABLE, or "" */
+	/* How far its renewTime was ahead of the API server's clock when it was
+	 * first seen, or 0. */
+	int64_t ahead_ms;
 };
 /* Iterates over the tickets that have been seen, as controller_scope_status
  * does over the scopes. */

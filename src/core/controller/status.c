@@ -236,6 +236,7 @@ controller_nodepool_status(const struct controller *s, const struct figures *f,
 			   struct nodepool_status *out)
 {
 	struct nodepool_terms terms;
+	struct manual m;
 	uint32_t ref;
 
 	for (; *i < s->nodepools.top; (*i)++) {
@@ -244,14 +245,17 @@ controller_nodepool_status(const struct controller *s, const struct figures *f,
 		if (p->name[0] == '\0')
 			continue;
 		terms = nodepools_terms_at(&s->nodepools, *i, now.server_ms);
+		m = controller_manual(s, *i, now.server_ms);
 		*out = (struct nodepool_status){
 			.nodepool = *p,
 			.by_hand =
 				!terms.out && p->hold_until_ms > now.server_ms,
-			.by_ticket = terms.by_ticket,
+			.by_ticket = m.by == MANUAL_TICKET,
 			.released_ahead = p->released_at_ms > now.server_ms,
 			.out = terms.uncounted,
 		};
+		if (out->by_ticket)
+			memcpy(out->ticket, m.reason, sizeof(out->ticket));
 		ref = strings_find(&s->machines.strings, p->name);
 		if (ref != NO_ID)
 			out->n = figures_nodepool(f, ref);
@@ -279,6 +283,9 @@ controller_ticket_status(const struct controller *s, uint32_t *i,
 							  : STAMP_NONE,
 				      .renewed_ms = e->ticket.renewed_ms,
 				      .flaw = e->flaw};
+	if (e->ticket.renewed_ms > e->seen_ms - e->set_ms)
+		out->ahead_ms = e->ticket.renewed_ms - e->seen_ms + e->set_ms;
+	memcpy(out->fault, e->ticket.fault, sizeof(out->fault));
 	memcpy(out->name, e->ticket.name, sizeof(out->name));
 	memcpy(out->holder, e->ticket.holder, sizeof(out->holder));
 	memcpy(out->reason, e->ticket.reason, sizeof(out->reason));
@@ -344,15 +351,14 @@ fill_manual(const struct controller *s, struct now now,
 	    struct machine_status *out)
 {
 	const struct nodepool *p = nodepools_find(&s->nodepools, out->nodepool);
+	struct manual m = {.until_ms = STAMP_NONE};
 
-	struct nodepool_terms terms =
-		nodepools_terms(&s->nodepools, out->nodepool, now.server_ms);
-
-	out->manual_ms = terms.until_ms;
-	out->by_ticket = terms.by_ticket;
-	if (out->manual_ms != STAMP_NONE)
-		(void)str_copy(out->reason, sizeof(out->reason),
-			       nodepool_reason(p));
+	if (p != NULL)
+		m = controller_manual(s, (uint32_t)(p - s->nodepools.at),
+				      now.server_ms);
+	out->manual_ms = m.until_ms;
+	out->by_ticket = m.by == MANUAL_TICKET;
+	(void)str_copy(out->reason, sizeof(out->reason), m.reason);
 }
 
 static void

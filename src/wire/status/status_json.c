@@ -269,8 +269,7 @@ write_nodepool(struct buf *b, const struct nodepool_status *p)
 	write_invalid(b, p);
 	json_printf(b, ",'reason':%s", known(p->nodepool.reason));
 	if (p->by_ticket)
-		json_printf(b, ",'ticket':%s,'ticketUntil':%s",
-			    p->nodepool.ticket,
+		json_printf(b, ",'ticket':%s,'ticketUntil':%s", p->ticket,
 			    MOMENT(nodepool_until_ms(&p->nodepool)));
 	buf_puts(b, "}");
 }

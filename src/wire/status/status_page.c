@@ -457,7 +457,7 @@ put_annotations(struct buf *b, const struct nodepool_status *p)
 	}
 	if (p->by_ticket) {
 		buf_puts(b, "<p>held by ");
-		html_name(b, p->nodepool.ticket);
+		html_name(b, p->ticket);
 		buf_puts(b, "</p>");
 	}
 	if (p->nodepool.reason[0] != '\0') {

@@ -332,7 +332,7 @@ write_annotations(struct buf *b, size_t indent, const struct nodepool_status *p)
 		buf_puts(b, "held until ");
 		moment(b, nodepool_until_ms(&p->nodepool));
 		buf_puts(b, " by ");
-		(void)status_text_safe(b, p->nodepool.ticket);
+		(void)status_text_safe(b, p->ticket);
 		buf_puts(b, "\n");
 	}
 	if (p->nodepool.reason[0] != '\0') {

@@ -142,7 +142,8 @@ words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
 const char *
 words_ticket(const struct ticket_status *t)
 {
-	const char *problem = ticket_problem(t->flaw);
+	const char *problem =
+		t->fault[0] != '\0' ? t->fault : ticket_problem(t->flaw);
 
 	return problem == NULL && t->until_ms != STAMP_NONE && t->nodepools == 0
 		       ? "it matches no NodePool that may be held"

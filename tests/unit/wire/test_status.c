@@ -294,7 +294,7 @@ START_TEST(test_tickets)
 	head.report.table.has_tickets = true;
 	nodepool.by_ticket = true;
 	nodepool.nodepool.ticket_ms = T + 24 * 60 * MIN;
-	strcpy(nodepool.nodepool.ticket, "ticket ci-42 of runner-7");
+	strcpy(nodepool.ticket, "ticket ci-42 of runner-7");
 	root = parse(write(STATUS_JSON));
 	t = json_first(json_member(root, "tickets"));
 	ck_assert(json_says(t, "name", "ci-42"));
