@@ -61,7 +61,8 @@ fresh_decode(const struct job *j, const char *bytes, size_t n, struct err *e)
 			return -1;
 		state_fresh(j->env->shared, &o);
 	} else if (j->action.act == ACT_LIST_TICKETS) {
-		if (ticket_decode(bytes, n, &t, e))
+		if (ticket_decode(bytes, n, &t, e) &&
+		    ticket_unread_decode(bytes, n, NULL, &t, e))
 			return -1;
 		state_fresh_ticket(j->env->shared, &t);
 	} else {
