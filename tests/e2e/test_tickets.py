@@ -7,6 +7,7 @@ The commands and manifests of the guide are used as they stand there, with
 shorter times.
 """
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -507,6 +508,50 @@ def test_two_tickets_and_a_leader_that_is_killed(plane, flags, who, make_holder,
     plane.delete(HERE, "release-9", user=who["writer"])
     view.wait_clear(of["web"])
     assert all(map(clear, view.of(of["db"]).values())), "spread"
+
+
+# What "held" means
+
+def test_held_means_one_thing(plane, flags, make_holder, karpenter, view):
+    """JSON, text and metric agree: while nothing holds, a scale-up, a
+    hold-until alone, and a ticket alone."""
+    plane.create(POOLS, node_pool("web"))
+    of = nodes(karpenter.settled(2, "web"))
+    holder = make_holder(start=False, register=False, holdDuration="5s")
+    holder.flags = flags
+    holder.start()
+
+    def agree(state, value, words=""):
+        def says():
+            scope, = json.loads(
+                holder.fetch("/status?format=json")[1])["scopes"]
+            text = holder.fetch("/status?format=text")[1]
+            return (scope["state"], f"\ncluster  {state} " in text,
+                    holder.metric("karpenter_node_holder_scope_held"),
+                    words in text,
+                    state == "quiet" or f" {scope['since']} " in text)
+        until(lambda: says() == (state, True, value, True, True), 15, says)
+
+    agree("quiet", 0)
+    karpenter.machine("web")
+    view.wait_held(of)
+    agree("held", 1, "restarted by ")
+    view.wait_clear(of, 20)
+    agree("quiet", 0)
+    hold = OWN + "hold-until"
+    plane.patch(POOLS, "web", {"metadata": {"annotations": {
+        hold: stamp(time.time() + 300)}}})
+    view.wait_held(of)
+    agree("held", 2, "1 of 1 NodePool is held by hold-until, until ")
+    plane.patch(POOLS, "web", {"metadata": {"annotations": {hold: None}}})
+    view.wait_clear(of, 20)
+    agree("quiet", 0)
+    plane.create(leases(TICKETS), ticket())
+    view.wait_held(of)
+    agree("held", 2, "1 of 1 NodePool is held by tickets, until ")
+    plane.delete(leases(TICKETS), "a")
+    view.wait_clear(of, 90)
+    agree("quiet", 0, "NodePool web released: ticket-ended")
 
 
 def at_hour(hour):

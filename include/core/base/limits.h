@@ -379,6 +379,11 @@
 /* Size of an error message of the API server.  A longer one is truncated.  In a
  * refusal by a policy, two names come before the reason. */
 #define API_MESSAGE_BYTES 400
+/* The token bucket of the writes of Events, so that nobody can fill etcd with
+ * them by changing a ticket or an annotation.  EVENTS_BURST allows an Event on
+ * each of that many NodePools at once. */
+#define EVENTS_PER_S 1
+#define EVENTS_BURST 64
 /* Maximum time at shutdown for writing Events that are due. */
 #define EVENT_SERIES_STOP_MS 1000
 

@@ -44,6 +44,7 @@ struct figures;
 struct hand_holds {
 	uint32_t nodepools; /* number of NodePools that may be held */
 	uint32_t held;	    /* number of those that are held */
+	uint32_t tickets;   /* number of those that tickets hold */
 	/* The earliest and the latest end of these holds, or STAMP_NONE if
 	 * there are none. */
 	int64_t first_ms, last_ms;
@@ -126,8 +127,8 @@ struct scope_status {
 	 * ticket holds each of its NodePools. */
 	enum scope_state state;
 	bool hand_alone; /* it is held only by hold-until or tickets */
-	/* When this state began.  STAMP_NONE if it began before the history, or
-	 * if hand_alone is set. */
+	/* When this state began or, if hand_alone is set, when the last of its
+	 * NodePools became held.  STAMP_NONE if that is before the history. */
 	int64_t since_ms;
 	/* CAPPED: the end of the window.  HELD: the end of the hold, which is
 	 * the end of the quiet time or the moment of the cap, whichever is

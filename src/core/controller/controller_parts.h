@@ -31,6 +31,14 @@ void controller_refresh(struct controller *s, uint32_t id, int64_t now_ms);
 /* Removes an object that is gone, and everything that is known about it. */
 void controller_drop(struct controller *s, uint32_t id, struct now now);
 
+/* status.c.  Counts the NodePools of the scope that a hold-until or tickets
+ * hold.  Returns whether all are held. */
+struct figures;
+struct hand_holds;
+bool controller_by_hand(const struct controller *s, const struct figures *f,
+			uint32_t scope, int64_t now_ms,
+			struct hand_holds *out);
+
 /* turns.c keeps the history.  No decision depends on it.
  * controller_scope_turned records that the scope has turned
  * (core/controller/journal.h).  It returns for how many milliseconds the scope
@@ -55,6 +63,10 @@ void controller_turns_lead(struct controller *s, struct now now);
 void controller_turns_settle(struct controller *s, struct now now);
 /* Returns when the scope turned last, or STAMP_NONE if that is unknown. */
 int64_t controller_turned_ms(const struct controller *s, uint32_t scope);
+/* Returns when the last of the scope's NodePools that are held by hand became
+ * held, or STAMP_NONE if that is unknown. */
+int64_t controller_by_hand_ms(const struct controller *s, const char *scope,
+			      int64_t now_ms);
 /* Returns the name of the machine with this timer, or "" for NO_ID. */
 const char *controller_machine_name(const struct controller *s, uint32_t id);
 

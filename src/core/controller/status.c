@@ -143,37 +143,37 @@ scope_until(const struct controller *s, uint32_t scope, const struct quiet *q,
 	out->earliest = false;
 }
 
-/* Returns how many NodePools of the scope are held by hand, and until when. */
-static struct hand_holds
-held_by_hand(const struct controller *s, const struct figures *f,
-	     uint32_t scope, struct now now)
+bool
+controller_by_hand(const struct controller *s, const struct figures *f,
+		   uint32_t scope, int64_t now_ms, struct hand_holds *out)
 {
-	struct hand_holds hand = figures_hand(f);
 	struct nodepool_terms t;
 
-	if (s->rules.scope == SCOPE_CLUSTER)
-		return hand;
-	hand = (struct hand_holds){.first_ms = STAMP_NONE,
-				   .last_ms = STAMP_NONE};
-	t = nodepools_terms(&s->nodepools,
-			    timers_scope(&s->timers, scope)->name,
-			    now.server_ms);
-	figures_hand_add(&hand, &t);
-	return hand;
+	*out = figures_hand(f);
+	if (s->rules.scope != SCOPE_CLUSTER) {
+		*out = (struct hand_holds){.first_ms = STAMP_NONE,
+					   .last_ms = STAMP_NONE};
+		t = nodepools_terms(&s->nodepools,
+				    timers_scope(&s->timers, scope)->name,
+				    now_ms);
+		figures_hand_add(out, &t);
+	}
+	return out->held > 0 && out->held == out->nodepools &&
+	       out->first_ms > now_ms;
 }
 
-/* Adds the holds by hand, which are in force whatever the scope itself does. */
+/* Adds the holds by hand, which hold all of the scope whatever the scope itself
+ * does. */
 static void
-add_hand(struct now now, struct scope_status *out)
+add_hand(const struct controller *s, struct now now, struct scope_status *out)
 {
 	const struct hand_holds *hand = &out->by_hand;
 
-	if (hand->held == 0 || hand->held < hand->nodepools ||
-	    hand->first_ms <= now.server_ms)
-		return;
 	if (out->state != SCOPE_HELD) {
 		out->hand_alone = true;
-		out->since_ms = out->until_ms = STAMP_NONE;
+		out->since_ms =
+			controller_by_hand_ms(s, out->name, now.server_ms);
+		out->until_ms = STAMP_NONE;
 	}
 	out->state = SCOPE_HELD;
 	if (hand->first_ms < out->until_ms)
@@ -202,11 +202,11 @@ fill_scope(const struct controller *s, const struct figures *f, uint32_t scope,
 		.cap_max_ms = sc->max_ms,
 		.cap_used_ms = cap_debt_ms(&sc->cap, &r, now.boot_ms),
 		.cap_window_ms = r.window_ms,
-		.by_hand = held_by_hand(s, f, scope, now),
 	};
 	memcpy(out->name, sc->name, sizeof(out->name));
 	scope_until(s, scope, &q, now, out);
-	add_hand(now, out);
+	if (controller_by_hand(s, f, scope, now.server_ms, &out->by_hand))
+		add_hand(s, now, out);
 	restarted_by(s, &q, out);
 	if (sc->held && sc->live == 0 && sc->undecided > 0)
 		add_wait(&out->waits, WAIT_UNDECIDED, VIEW_COUNT, sc->undecided,

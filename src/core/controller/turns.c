@@ -176,6 +176,23 @@ controller_manual(const struct controller *s, uint32_t place, int64_t now_ms)
 	return m;
 }
 
+int64_t
+controller_by_hand_ms(const struct controller *s, const char *scope,
+		      int64_t now_ms)
+{
+	uint64_t before = UINT64_MAX, from = s->carried ? 0 : s->turns_before;
+	struct turn t;
+
+	while (journal_turn_at(&s->journal, &before, &t) && before >= from)
+		if (t.nodepool && t.what == TURN_HELD &&
+		    (s->rules.scope == SCOPE_CLUSTER ||
+		     strcmp(t.scope, scope) == 0) &&
+		    nodepools_terms(&s->nodepools, t.scope, now_ms).until_ms !=
+			    STAMP_NONE)
+			return t.at_ms;
+	return STAMP_NONE;
+}
+
 /* Returns whether the history needs no other turn for the NodePool's
  * released-at: *t is the turn of that released-at, or *t ended the hold of
  * tickets, which had held the NodePool in spite of the released-at. */

@@ -49,9 +49,7 @@ over(struct session *n, struct err *e)
 
 	if (sig != 0)
 		return err_set(e, ERR_CANCELLED, "ended by %s",
-			       sig == SIGINT	? "SIGINT"
-			       : sig == SIGTERM ? "SIGTERM"
-						: "SIGHUP");
+			       signals_name(sig));
 	if (clock_boot_ms() >= n->s.until_ms)
 		return err_set(e, ERR_TIMEOUT, "the time is over (--timeout)");
 	return 0;
