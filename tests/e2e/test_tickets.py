@@ -510,6 +510,83 @@ def test_two_tickets_and_a_leader_that_is_killed(plane, flags, who, make_holder,
     assert all(map(clear, view.of(of["db"]).values())), "spread"
 
 
+# What a writer of one ticket can do, whoever he is (SECURITY.md has the figures)
+
+def told(plane, holder):
+    """How many Events, log lines, patches and turns of the history there are.
+    A series of Events is one object that is patched."""
+    def count(*parts):
+        return sum(value for name, value in metrics.items()
+                   if all(part in name for part in parts))
+    metrics = holder.metrics()
+    patches = count("r_holds_total{") + count("r_releases_total{")
+    writes = count("rest_client_requests_total", 'method="POST"') + count(
+        "rest_client_requests_total", 'method="PATCH"')
+    return {"Events": writes - patches, "patches": patches,
+            "lines": holder.log.read_text(errors="replace").count("\n"),
+            "turns": {tuple(sorted(turn.items())) for turn in json.loads(
+                holder.fetch("/status?format=json")[1])["history"]}}
+
+
+@contextlib.contextmanager
+def measured(plane, holder, what):
+    """Yields a dict, which has the difference afterwards."""
+    difference, before, begin = {}, told(plane, holder), time.monotonic()
+    yield difference
+    took = time.monotonic() - begin
+    after = told(plane, holder)
+    after["turns"] = len(after["turns"] - before.pop("turns"))
+    difference.update({k: after[k] - before.get(k, 0) for k in after}, s=took)
+    print(f"{what}: " + ", ".join(f"{v:.0f} {k}"
+                                  for k, v in difference.items()))
+
+
+def test_what_a_writer_of_one_ticket_can_do(plane, flags, who, make_holder,
+                                            karpenter):
+    """His ticket holds 10 NodePools with 30 machines.  He changes its words 20
+    times a second, and then deletes it and writes it again each second."""
+    pools = [f"p{n}" for n in range(10)]
+    for pool in pools:
+        plane.create(POOLS, node_pool(pool))
+        karpenter.settled(3, pool)
+    holder = make_holder(start=False, register=False, holdDuration="1s")
+    holder.flags = flags
+    holder.start()
+
+    def all_are(state):
+        return all(map(state, plane.get(NODES)["items"]))
+    until(lambda: all_are(clear), 60, "clear")
+    plane.create(HERE, ticket("deploy-web"), user=who["own"])
+    begin = time.monotonic()
+    until(lambda: all_are(held), 60, "held")
+    with measured(plane, holder, "words changed") as words:
+        for n in range(200):
+            plane.patch(HERE, "deploy-web", {"metadata": {"annotations": {
+                OWN + "reason": f"{n} " + "x" * 200}}}, user=who["own"])
+            time.sleep(0.05)
+    # At most one report for each NodePool and minute.
+    assert words["lines"] <= 4 * len(pools), words
+    assert words["Events"] <= 64 + words["s"] + 1, words
+    assert words["turns"] == words["patches"] == 0, words
+    until(lambda: time.monotonic() > begin + 62, 61, "the least time is over")
+    begin = time.monotonic()
+    with measured(plane, holder, "deleted and written") as flips:
+        for _ in range(20):
+            plane.delete(HERE, "deploy-web", user=who["own"])
+            time.sleep(0.5)
+            plane.create(HERE, ticket("deploy-web"), user=who["own"])
+            time.sleep(0.5)
+    # All machines, Node and NodeClaim, are released and held once a minute.
+    assert flips["patches"] <= 2 * 2 * 30, flips
+    assert flips["turns"] <= 2 * len(pools), flips
+    assert flips["Events"] <= 64 + flips["s"] + 1, flips
+    plane.delete(HERE, "deploy-web", user=who["own"])
+    until(lambda: all_are(clear), 100, "released")
+    took = time.monotonic() - begin
+    print(f"released {took:.0f} s after the first of them")
+    assert 55 < took < 80
+
+
 # What "held" means
 
 def test_held_means_one_thing(plane, flags, make_holder, karpenter, view):
