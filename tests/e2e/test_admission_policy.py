@@ -494,7 +494,7 @@ def test_a_pool_that_the_policy_does_not_know_of(plane, policy, karpenter,
 
 def test_what_many_annotations_cost(plane, policy):
     """What the policy costs the API server grows with their number alone."""
-    body = node_body("many", annotations={f"{n:x}": "" for n in range(40000)})
+    body = node_body("many", annotations={f"{n:x}": "" for n in range(30000)})
 
     def spent(marked):
         """The API server's processor time, in seconds."""
