@@ -7,9 +7,10 @@
 #include <stdint.h>
 
 /*
- * The signals that ask a command to end: SIGTERM, SIGINT and SIGHUP.  SIGHUP is
- * not one of them if the process ignores it, as under nohup.  While these
- * signals are blocked, they wait until the command takes one:
+ * The signals that ask a command to end: SIGTERM, SIGINT, SIGHUP, SIGQUIT,
+ * SIGUSR1 and SIGUSR2.  Each of the last four is not one of them if the process
+ * ignores it, as SIGHUP under nohup.  While these signals are blocked, they wait
+ * until the command takes one:
  *
  *	signals_block -> signals_take, again and again -> signals_restore
  *
@@ -24,8 +25,9 @@ struct signals {
 	int taken;	 /* the first signal that came, or 0 if none */
 };
 
-/* Any thread: makes *set the set of these signals. */
+/* Any thread: makes *set the set of these signals, or names one of them. */
 void signals_fill(sigset_t *set);
+const char *signals_name(int number);
 
 /* Blocks these signals.  It also ignores SIGPIPE, because the reader of our
  * output or of a connection may go away. */

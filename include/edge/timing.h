@@ -14,6 +14,7 @@ struct timing {
 	int64_t head_ms, body_ms, reply_ms, idle_ms;
 	/* Timeouts of calls to the API server. */
 	int64_t connect_ms, call_ms, list_ms, silent_ms;
+	int64_t whole_ms; /* how long a list of many pages may take */
 	int64_t query_ms; /* timeout of a range query to Prometheus */
 	int64_t token_ms; /* how often a token file is read again */
 	int64_t cert_ms;  /* how often the certificate files are checked */

@@ -168,8 +168,7 @@ next(struct event_recorder *t, struct event_series_todo *todo,
 	return todo->step != EVENT_SERIES_WAIT;
 }
 
-/* Logs how many Events were dropped.  core/protocol/event_series drops Events
- * when more series are open at once than it has room for. */
+/* Logs how many Events core/protocol/event_series has dropped. */
 static void
 tell_dropped(struct event_recorder *t, uint64_t dropped)
 {

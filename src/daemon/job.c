@@ -61,7 +61,8 @@ fresh_decode(const struct job *j, const char *bytes, size_t n, struct err *e)
 			return -1;
 		state_fresh(j->env->shared, &o);
 	} else if (j->action.act == ACT_LIST_TICKETS) {
-		if (ticket_decode(bytes, n, &t, e))
+		if (ticket_decode(bytes, n, &t, e) &&
+		    ticket_unread_decode(bytes, n, NULL, &t, e))
 			return -1;
 		state_fresh_ticket(j->env->shared, &t);
 	} else {
@@ -159,7 +160,7 @@ job_init(struct job *j, const struct action *a)
 	j->used = true;
 	j->metadata = false;
 	j->action = *a;
-	pager_init(&j->pager, a->page);
+	pager_init(&j->pager, a->page, clock_boot_ms(), LIST_WHOLE_MS);
 }
 
 static void
@@ -358,7 +359,7 @@ fresh_page(struct job *j, const struct kube_reply *r,
 	struct pager *p = &j->pager;
 	struct err e = {0};
 
-	if (pager_end(p, &e) || pager_turn(p, &e)) {
+	if (pager_end(p, &e) || pager_turn(p, clock_boot_ms(), &e)) {
 		out->code = CONTROLLER_FAILED;
 		log_failure(j, r, &e);
 		return true;

@@ -327,7 +327,9 @@ log_ticket(const struct note *n)
 {
 	LOG(LOG_WARN, "ticket", LS("name", n->name),
 	    LS("holder", n->as.ticket.holder),
-	    LS("problem", ticket_problem(n->as.ticket.flaw)));
+	    LS("problem", n->as.ticket.fault[0] != '\0'
+				  ? n->as.ticket.fault
+				  : ticket_problem(n->as.ticket.flaw)));
 }
 
 void

@@ -7,17 +7,26 @@
 #include "wire/api/resource.h"
 #include "wire/api/ticket.h"
 
-/* If rc is not 0, logs why the object is left out.  It logs nothing if there
- * was no memory, because the caller then lists or watches again.  Returns 0 or
- * -1. */
+/* Logs why the object is left out.  It logs nothing if there was no memory,
+ * because the caller then lists or watches again.  Returns -1. */
 static int
-left_out(enum kind kind, int rc, const struct err *e)
+left_out(enum kind kind, const struct err *e)
 {
-	if (rc != 0 && e->code != ERR_SYSTEM &&
-	    log_ratelimit("object left out", 10))
+	if (e->code != ERR_SYSTEM && log_ratelimit("object left out", 10))
 		LOG(LOG_WARN, "object left out",
 		    LS("resource", resources[kind].name), LS("err", e->text));
-	return rc != 0 ? -1 : 0;
+	return -1;
+}
+
+/* Returns whether the object that was refused because of *e is a ticket whose
+ * name can be read.  Such a ticket is not left out, because it ends the hold of
+ * its earlier version. */
+static bool
+ticket_anyway(const char *bytes, size_t n, enum watch_type *type,
+	      struct sighting *out, const struct err *e)
+{
+	return out->kind == KIND_TICKET && e->code != ERR_SYSTEM &&
+	       ticket_unread_decode(bytes, n, type, &out->as.ticket, e) == 0;
 }
 
 static int
@@ -45,10 +54,12 @@ int
 sighting_item(const char *bytes, size_t n, const struct hold_key *hold,
 	      struct sighting *out, struct err *e)
 {
-	return left_out(out->kind,
-			too_large(bytes, n, e) ||
-				item_decode(bytes, n, hold, out, e),
-			e);
+	if (too_large(bytes, n, e))
+		return left_out(out->kind, e);
+	if (item_decode(bytes, n, hold, out, e) == 0 ||
+	    ticket_anyway(bytes, n, NULL, out, e))
+		return 0;
+	return left_out(out->kind, e);
 }
 
 static int
@@ -74,11 +85,12 @@ sighting_line(const char *bytes, size_t n, const struct hold_key *hold,
 	      enum watch_type *type, struct sighting *out, int *status_code,
 	      struct err *e)
 {
-	return left_out(out->kind,
-			too_large(bytes, n, e) ||
-				any_line_decode(bytes, n, hold, type, out,
-						status_code, e),
-			e);
+	if (too_large(bytes, n, e))
+		return left_out(out->kind, e);
+	if (any_line_decode(bytes, n, hold, type, out, status_code, e) == 0 ||
+	    ticket_anyway(bytes, n, type, out, e))
+		return 0;
+	return left_out(out->kind, e);
 }
 
 const char *

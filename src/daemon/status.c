@@ -310,7 +310,7 @@ void
 status_overview(struct status *t, const struct server_request *q,
 		struct server_reply *a)
 {
-	const struct status_view v = {.last_ms = JOURNAL_MS};
+	const struct status_view v = {.last_ms = 0};
 	enum status_format f;
 
 	if (format_of(q, a, &f) == 0)
@@ -326,7 +326,7 @@ status_browse(struct status *t, const struct server_request *q,
 		{"last", last, sizeof(last), false},
 		{"refresh", refresh, sizeof(refresh), false},
 	};
-	struct status_view v = {.last_ms = JOURNAL_MS};
+	struct status_view v = {.last_ms = 0};
 	struct err e = {0};
 
 	if (query_read(q->query, params, 2, &e)) {

@@ -3,17 +3,39 @@
 
 #include <time.h>
 
+static const struct {
+	int number;
+	const char *name;
+} ends[] = {{SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"},	{SIGHUP, "SIGHUP"},
+	    {SIGQUIT, "SIGQUIT"}, {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}};
+#define ENDS_N (sizeof(ends) / sizeof(ends[0]))
+
+const char *
+signals_name(int number)
+{
+	size_t i = 0;
+
+	while (i < ENDS_N && ends[i].number != number)
+		i++;
+	return i < ENDS_N ? ends[i].name : "a signal";
+}
+
+static bool
+is_ignored(int number)
+{
+	struct sigaction now = {.sa_handler = SIG_DFL};
+
+	return number != SIGTERM && number != SIGINT &&
+	       sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 void
 signals_fill(sigset_t *set)
 {
-	struct sigaction hup = {.sa_handler = SIG_DFL};
-
 	(void)sigemptyset(set);
-	(void)sigaddset(set, SIGTERM);
-	(void)sigaddset(set, SIGINT);
-	(void)sigaction(SIGHUP, NULL, &hup);
-	if (hup.sa_handler != SIG_IGN)
-		(void)sigaddset(set, SIGHUP);
+	for (size_t i = 0; i < ENDS_N; i++)
+		if (!is_ignored(ends[i].number))
+			(void)sigaddset(set, ends[i].number);
 }
 
 void
@@ -57,8 +79,10 @@ signals_pending(void)
 {
 	sigset_t waiting;
 
-	return sigpending(&waiting) == 0 &&
-	       (sigismember(&waiting, SIGTERM) == 1 ||
-		sigismember(&waiting, SIGINT) == 1 ||
-		sigismember(&waiting, SIGHUP) == 1);
+	if (sigpending(&waiting))
+		return false;
+	for (size_t i = 0; i < ENDS_N; i++)
+		if (sigismember(&waiting, ends[i].number) == 1)
+			return true;
+	return false;
 }

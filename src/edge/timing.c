@@ -15,6 +15,7 @@ const struct timing timing_default = {
 	.connect_ms = CONNECT_MS,
 	.call_ms = CALL_MS,
 	.list_ms = LIST_MS,
+	.whole_ms = LIST_WHOLE_MS,
 	.silent_ms = WATCH_SILENT_MS,
 	.query_ms = PROMETHEUS_MS,
 	.token_ms = TOKEN_MS,

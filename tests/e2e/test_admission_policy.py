@@ -492,6 +492,25 @@ def test_a_pool_that_the_policy_does_not_know_of(plane, policy, karpenter,
         assert HOLD in plane.annotations(CLAIMS, m.name)
 
 
+def test_what_many_annotations_cost(plane, policy):
+    """What the policy costs the API server grows with their number alone."""
+    body = node_body("many", annotations={f"{n:x}": "" for n in range(30000)})
+
+    def spent(marked):
+        """The API server's processor time, in seconds."""
+        before = plane.metrics()["process_cpu_seconds_total"]
+        status, node = plane.request("POST", NODES + "?dryRun=All", body,
+                                     timeout=120)
+        assert status == 201, node
+        assert (MARK in annotations(node)) == marked
+        return plane.metrics()["process_cpu_seconds_total"] - before
+    ours = spent(True)
+    policy.remove()
+    others = spent(False)
+    print(f"{others:.1f} s without the policy, {ours:.1f} s with it")
+    assert ours < 5 * others + 1
+
+
 def test_after_a_restart_of_the_api_server(plane, policy):
     """Until the API server knows their schema it refuses the creation of
     NodeClaims, whatever failurePolicy says.  It never refuses that of Nodes.

@@ -1531,6 +1531,46 @@ def test_each_clause_of_the_policy_is_needed(plane, clean, everything):
     assert len(spec) == len({message for message, *_ in CLAUSES.values()})
 
 
+def processor_s(plane):
+    """The processor time that the API server has used."""
+    return plane.metrics()["process_cpu_seconds_total"]
+
+
+def test_a_node_with_as_many_annotations_as_fit(plane, clean, limited):
+    """What the policy's loops over them cost grows with their number alone,
+    and within the bound of the API server.  Annotations have 256 KiB in all.
+    The creator's entry in managedFields names every annotation, and the hold,
+    too, so the release changes this entry."""
+    account = plane.service_account(NAME, NAME)
+    many = {f"{n:x}": "" for n in range(60000)}
+
+    def spent(user, body):
+        """The API server's processor time, in seconds."""
+        before = processor_s(plane)
+        status, answer = plane.request(
+            "PATCH", f"{NODES}/many?dryRun=All&fieldManager={NAME}", body,
+            user=user, timeout=120)
+        assert status == 200, answer["message"]
+        return processor_s(plane) - before
+    status, answer = plane.request(
+        "POST", NODES, node_body("many", annotations={**many, **MINE}),
+        timeout=60)
+    assert status == 201, answer
+    release = annotated(**{HOLD: None, MARK: None})
+    others = spent(plane.admin, release)
+    ours = spent(account, release)
+    print(f"{others:.1f} s without the policy, {ours:.1f} s with it")
+    assert ours < 5 * others + 1
+    # One annotation among them is still noticed, and one more.
+    for body in ({"7f3a": None}, {"7f3a": "x"}, {"zz": ""}):
+        status, answer = plane.request(
+            "PATCH", f"{NODES}/many?dryRun=All&fieldManager={NAME}",
+            annotated(**{HOLD: None, MARK: None}, **body), user=account,
+            timeout=120)
+        assert status == 403 and "no annotation but its own" in answer[
+            "message"], answer
+
+
 def people_may(state):
     """What people do with holds and marks: (the next state, the hold that they
     set or None, whether the hold was there by the mark)."""

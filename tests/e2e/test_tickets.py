@@ -7,6 +7,7 @@ The commands and manifests of the guide are used as they stand there, with
 shorter times.
 """
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -17,7 +18,7 @@ import yaml
 
 from cluster import node_pool
 from controlplane import (ADMISSION, CLAIMS, NAMESPACES, NODES, POOLS, RBAC,
-                          REPO, ApiError, ControlPlane, spawn, until)
+                          REPO, ApiError, ControlPlane, end, spawn, until)
 from hold import clear, claims, held, nodes, stamp
 from holder import HOLDERCTL
 from lead import LEASES, NAME, NAMESPACE, SHORT, leader
@@ -30,10 +31,12 @@ OWN = "karpenter-node-holder.io/"
 WEEK = 7 * 24 * 3600
 
 
-def ticket(name="a", reason=None, nodepools=None, meta=None, **spec):
+def ticket(name="a", reason=None, nodepools=None, meta=None, notes=None,
+           **spec):
     """A Lease that the policy lets through.  A field that is None is left
     out."""
-    notes = {OWN + "nodepools": nodepools, OWN + "reason": reason}
+    notes = {OWN + "nodepools": nodepools, OWN + "reason": reason,
+             **(notes or {})}
     fields = {"holderIdentity": "ci/1234", "leaseDurationSeconds": 300,
               "renewTime": stamp(time.time())[:-1] + ".000000Z", **spec}
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
@@ -174,6 +177,23 @@ def test_rights(plane, who, two_tickets, name):
     assert [c for c in denied if call(plane, who[name], *c)] == []
 
 
+@contextlib.contextmanager
+def without_policy(plane):
+    """Without the policy's binding, until the policy is in force again."""
+    path = POLICY.rsplit("/", 1)[0].replace("policies", "policybindings")
+    binding = plane.get(path, TICKETS)
+    plane.delete(path, TICKETS)
+    bad = ticket("probe", holderIdentity=None)
+    try:
+        until(lambda: not refusal(plane, bad), 20, "the policy gone")
+        yield
+    finally:
+        for field in ("resourceVersion", "uid", "creationTimestamp"):
+            del binding["metadata"][field]
+        plane.create(path, binding)
+    until(lambda: refusal(plane, bad), 20, "the policy in force")
+
+
 # Which tickets are refused
 
 def refusal(plane, body, user=None, path=HERE):
@@ -187,6 +207,14 @@ def refusal(plane, body, user=None, path=HERE):
     return answer["message"] if code > 201 else ""
 
 
+HOOK_FINALIZER = "argocd.argoproj.io/hook-finalizer"
+
+
+def hook(annotation="argocd.argoproj.io/hook", finalizer=HOOK_FINALIZER):
+    return {"notes": {annotation: "PreSync"},
+            "meta": {"finalizers": [finalizer]}}
+
+
 LONG = "has {} bytes at most"
 MANY = "has 64 patterns at most"
 # what is refused: (fields, words)
@@ -196,7 +224,19 @@ BAD = {
     "8 days": ({"leaseDurationSeconds": 8 * WEEK // 7}, "which is 7 days"),
     "a second more": ({"leaseDurationSeconds": WEEK + 1}, "which is 7 days"),
     "no holder": ({"holderIdentity": None}, "spec.holderIdentity who wrote it"),
+    "holder, in bytes": ({"holderIdentity": "\u00e9" * 129},
+                         LONG.format(256)),
+    **{f"holder with {ord(c):#x}": ({"holderIdentity": f"ci{c}1"},
+                                    "no control characters")
+       for c in "\n\t\0\x1b\x7f\x9b\u061c\u200e\u2028\u202e\u206f"},
     "no renewal": ({"renewTime": None}, "spec.renewTime when it was written"),
+    "1999": ({"renewTime": "1999-12-31T23:59:59.999999Z"},
+             "in the years 2000 to 9999"),
+    **{f"{at} as it is stored": ({"renewTime": at},
+                                 "in the years 2000 to 9999")
+       for at in ("2000-01-01T00:00:00.000000+01:00",
+                  "0000-01-01T00:00:00.000000+14:00",
+                  "9999-12-31T23:59:59.000000-14:00")},
     "NodePools": ({"nodepools": "a" * 2049}, LONG.format(2048)),
     "NodePools, in bytes": ({"nodepools": "\u00e9" * 1025}, LONG.format(2048)),
     "a long pattern": ({"nodepools": "web," + "a" * 128},
@@ -209,12 +249,21 @@ BAD = {
     "reason, in bytes": ({"reason": "\u00e9" * 129}, LONG.format(256)),
     "a finalizer": ({"meta": {"finalizers": ["example.com/a"]}},
                     "no finalizers"),
+    "the collector's finalizer": ({"meta": {"finalizers": ["orphan"]}},
+                                  "no finalizers"),
+    "Argo CD's finalizer of no hook": (hook("example.com/hook"),
+                                       "no finalizers"),
+    "another finalizer of a hook": (hook(finalizer="example.com/a"),
+                                    "no finalizers"),
 }
 # what is let through
 GOOD = {
     "as it is": {}, "1 s": {"leaseDurationSeconds": 1},
     "7 days": {"leaseDurationSeconds": WEEK},
-    "long ago": {"renewTime": "2001-01-01T00:00:00.000000Z"},
+    "long ago": {"renewTime": "2000-01-01T00:00:00.000000Z"},
+    "9999": {"renewTime": "9999-12-31T23:59:59.999999Z"},
+    "holder": {"holderIdentity": "\u00e9" * 128},
+    "a hook": hook(), "Argo CD's of a hook of Helm": hook("helm.sh/hook"),
     "NodePools": {"nodepools": ("a" * 127 + ",") * 16},
     "patterns": {"nodepools": ", ".join(["p-*"] * 64) + " ,\n"},
     "reason": {"reason": "\u00e9" * 128},
@@ -251,6 +300,68 @@ def test_one_ticket_alone(plane, who, two_tickets):
     # It may do with it what the guide does.
     shell(plane, block("A ticket with kubectl", "create"), own)
     shell(plane, block("A ticket with kubectl", "delete"), own)
+
+
+def test_a_finalizer_that_is_there_stays(plane, who, two_tickets):
+    """As after the policy has come, or when a hook is none any more."""
+    plane.patch(HERE, "a", {"metadata": {
+        "annotations": hook()["notes"], "finalizers": [HOOK_FINALIZER]}})
+    plane.patch(HERE, "a", {"metadata": {"annotations": None}})
+    plane.patch(HERE, "a", {"spec": {"leaseDurationSeconds": 400}})
+    plane.patch(HERE, "a", {"metadata": {"finalizers": None}})
+    assert "finalizers" not in plane.get(HERE, "a")["metadata"]
+
+
+@pytest.fixture
+def collector(plane, flags, build_programs):
+    """start() starts the garbage collector."""
+    build_programs("kube-controller-manager")
+    started = []
+
+    def start():
+        started.append(spawn(
+            [plane.bin / "kube-controller-manager",
+             f"--kubeconfig={plane.kubeconfig}", "--leader-elect=false",
+             "--secure-port=0", "--controllers=garbage-collector-controller"],
+            plane.dir / "kube-controller-manager.log"))
+    yield start
+    for process in started:
+        end(process)
+
+
+def removed(plane, user, name, how):
+    """DELETE adds a finalizer, which no policy sees.  The ticket stays until
+    the garbage collector takes the finalizer away."""
+    plane.ok("DELETE", f"{HERE}/{name}", {
+        "kind": "DeleteOptions", "apiVersion": "v1",
+        "propagationPolicy": how}, user=user)
+
+
+def test_the_garbage_collector_is_not_blocked(plane, who, collector):
+    """Neither by a ring of owners, whose tickets it has to change before they
+    can go, nor by a ticket that the policy would refuse today."""
+    def owner(name, uid, blocks=True):
+        return [{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+                 "name": name, "uid": uid, "blockOwnerDeletion": blocks}]
+    a = plane.create(HERE, ticket("a"))["metadata"]
+    b = plane.create(HERE, ticket("b", meta={
+        "ownerReferences": owner("a", a["uid"])}))["metadata"]
+    plane.patch(HERE, "a", {"metadata": {
+        "ownerReferences": owner("b", b["uid"])}})
+    plane.create(HERE, ticket("alone"))
+    with without_policy(plane):
+        plane.create(HERE, ticket("bad", holderIdentity=None))
+    for name, how in (("alone", "Orphan"), ("bad", "Orphan"),
+                      ("a", "Foreground"), ("b", "Foreground")):
+        removed(plane, who["writer"], name, how)
+        meta = plane.get(HERE, name)["metadata"]
+        assert meta["deletionTimestamp"] and meta["finalizers"], meta
+    # What the collector writes in a ring if it has seen a go first.
+    plane.patch(HERE, "b", {"metadata": {
+        "ownerReferences": owner("a", a["uid"], False)}})
+    collector()
+    until(lambda: plane.get(HERE)["items"] == [], 60,
+          lambda: [o["metadata"] for o in plane.get(HERE)["items"]])
 
 
 # What they hold
@@ -397,6 +508,127 @@ def test_two_tickets_and_a_leader_that_is_killed(plane, flags, who, make_holder,
     plane.delete(HERE, "release-9", user=who["writer"])
     view.wait_clear(of["web"])
     assert all(map(clear, view.of(of["db"]).values())), "spread"
+
+
+# What a writer of one ticket can do, whoever he is (SECURITY.md has the figures)
+
+def told(plane, holder):
+    """How many Events, log lines, patches and turns of the history there are.
+    A series of Events is one object that is patched."""
+    def count(*parts):
+        return sum(value for name, value in metrics.items()
+                   if all(part in name for part in parts))
+    metrics = holder.metrics()
+    patches = count("r_holds_total{") + count("r_releases_total{")
+    writes = count("rest_client_requests_total", 'method="POST"') + count(
+        "rest_client_requests_total", 'method="PATCH"')
+    return {"Events": writes - patches, "patches": patches,
+            "lines": holder.log.read_text(errors="replace").count("\n"),
+            "turns": {tuple(sorted(turn.items())) for turn in json.loads(
+                holder.fetch("/status?format=json")[1])["history"]}}
+
+
+@contextlib.contextmanager
+def measured(plane, holder, what):
+    """Yields a dict, which has the difference afterwards."""
+    difference, before, begin = {}, told(plane, holder), time.monotonic()
+    yield difference
+    took = time.monotonic() - begin
+    after = told(plane, holder)
+    after["turns"] = len(after["turns"] - before.pop("turns"))
+    difference.update({k: after[k] - before.get(k, 0) for k in after}, s=took)
+    print(f"{what}: " + ", ".join(f"{v:.0f} {k}"
+                                  for k, v in difference.items()))
+
+
+def test_what_a_writer_of_one_ticket_can_do(plane, flags, who, make_holder,
+                                            karpenter):
+    """His ticket holds 10 NodePools with 30 machines.  He changes its words 20
+    times a second, and then deletes it and writes it again each second."""
+    pools = [f"p{n}" for n in range(10)]
+    for pool in pools:
+        plane.create(POOLS, node_pool(pool))
+        karpenter.settled(3, pool)
+    holder = make_holder(start=False, register=False, holdDuration="1s")
+    holder.flags = flags
+    holder.start()
+
+    def all_are(state):
+        return all(map(state, plane.get(NODES)["items"]))
+    until(lambda: all_are(clear), 60, "clear")
+    plane.create(HERE, ticket("deploy-web"), user=who["own"])
+    begin = time.monotonic()
+    until(lambda: all_are(held), 60, "held")
+    with measured(plane, holder, "words changed") as words:
+        for n in range(200):
+            plane.patch(HERE, "deploy-web", {"metadata": {"annotations": {
+                OWN + "reason": f"{n} " + "x" * 200}}}, user=who["own"])
+            time.sleep(0.05)
+    # At most one report for each NodePool and minute.
+    assert words["lines"] <= 4 * len(pools), words
+    assert words["Events"] <= 64 + words["s"] + 1, words
+    assert words["turns"] == words["patches"] == 0, words
+    until(lambda: time.monotonic() > begin + 62, 61, "the least time is over")
+    begin = time.monotonic()
+    with measured(plane, holder, "deleted and written") as flips:
+        for _ in range(20):
+            plane.delete(HERE, "deploy-web", user=who["own"])
+            time.sleep(0.5)
+            plane.create(HERE, ticket("deploy-web"), user=who["own"])
+            time.sleep(0.5)
+    # All machines, Node and NodeClaim, are released and held once a minute.
+    assert flips["patches"] <= 2 * 2 * 30, flips
+    assert flips["turns"] <= 2 * len(pools), flips
+    assert flips["Events"] <= 64 + flips["s"] + 1, flips
+    plane.delete(HERE, "deploy-web", user=who["own"])
+    until(lambda: all_are(clear), 100, "released")
+    took = time.monotonic() - begin
+    print(f"released {took:.0f} s after the first of them")
+    assert 55 < took < 80
+
+
+# What "held" means
+
+def test_held_means_one_thing(plane, flags, make_holder, karpenter, view):
+    """JSON, text and metric agree: while nothing holds, a scale-up, a
+    hold-until alone, and a ticket alone."""
+    plane.create(POOLS, node_pool("web"))
+    of = nodes(karpenter.settled(2, "web"))
+    holder = make_holder(start=False, register=False, holdDuration="5s")
+    holder.flags = flags
+    holder.start()
+
+    def agree(state, value, words=""):
+        def says():
+            scope, = json.loads(
+                holder.fetch("/status?format=json")[1])["scopes"]
+            text = holder.fetch("/status?format=text")[1]
+            return (scope["state"], f"\ncluster  {state} " in text,
+                    holder.metric("karpenter_node_holder_scope_held"),
+                    words in text,
+                    state == "quiet" or f" {scope['since']} " in text)
+        until(lambda: says() == (state, True, value, True, True), 15, says)
+
+    agree("quiet", 0)
+    karpenter.machine("web")
+    view.wait_held(of)
+    agree("held", 1, "restarted by ")
+    view.wait_clear(of, 20)
+    agree("quiet", 0)
+    hold = OWN + "hold-until"
+    plane.patch(POOLS, "web", {"metadata": {"annotations": {
+        hold: stamp(time.time() + 300)}}})
+    view.wait_held(of)
+    agree("held", 2, "1 of 1 NodePool is held by hold-until, until ")
+    plane.patch(POOLS, "web", {"metadata": {"annotations": {hold: None}}})
+    view.wait_clear(of, 20)
+    agree("quiet", 0)
+    plane.create(leases(TICKETS), ticket())
+    view.wait_held(of)
+    agree("held", 2, "1 of 1 NodePool is held by tickets, until ")
+    plane.delete(leases(TICKETS), "a")
+    view.wait_clear(of, 90)
+    agree("quiet", 0, "NodePool web released: ticket-ended")
 
 
 def at_hour(hour):

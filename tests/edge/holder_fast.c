@@ -34,6 +34,7 @@ static const struct timing hurried = {
 	.connect_ms = 800 * SLOW,
 	.call_ms = 1000 * SLOW,
 	.list_ms = 1200 * SLOW,
+	.whole_ms = 10000 * SLOW,
 	.silent_ms = 2000 * SLOW,
 	.query_ms = 1000 * SLOW,
 	.token_ms = 300,

@@ -16,7 +16,8 @@ import threading
 import pytest
 import yaml
 
-from conftest import HOLDERCTL, PATIENCE, REPO, environment, stalled_pipe
+from conftest import (HOLDERCTL, HOLDERCTL_FAST, PATIENCE, REPO, environment,
+                      stalled_pipe)
 from test_commands import holderctl as run  # noqa: F401
 from test_commands import refused
 
@@ -40,6 +41,7 @@ def api_server(answer):
     """answer(path) returns (status, body), and maybe a header."""
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1       # an answer is one write
 
         def do_GET(self):
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -110,6 +112,66 @@ def test_ended_while_nobody_reads_either_output(tmp_path):
             process.kill()
             os.close(ours)
             os.close(theirs)
+
+
+def endless(fill=(), name="", pause=0):
+    """A list that always has a next page, with these items."""
+    body = json.dumps({"kind": "List", "apiVersion": "v1", "metadata": {
+        "resourceVersion": "5", "continue": "again"},
+        "items": list(fill)}).encode()
+
+    def answer(path):
+        time.sleep(pause)
+        return 200, body if name in path else EMPTY
+    return answer
+
+
+@pytest.mark.parametrize("fill,bound", [
+    ([], "a list of more than 1100 pages"),
+    ([0] * 50000, "a list of more than 550000 objects")])
+def test_lists_without_an_end(run, tmp_path, fill, bound):  # noqa: F811
+    with api_server(endless(fill, "/nodepools?")) as port:
+        findings = found(run, tmp_path, port)
+    assert findings["nodepools-unknown"]["what"] == f"list NodePools: {bound}"
+
+
+def test_the_time_is_bounded(run, tmp_path):  # noqa: F811
+    """That of --wait is not counted."""
+    begin = time.monotonic()
+    with api_server(endless(pause=0.05)) as port:
+        out = check(run, tmp_path, port, "--timeout=1s", "--wait=1s").out
+    assert time.monotonic() - begin > 2
+    assert ": the time is over (--timeout)\n" in out
+    assert "in flight" not in out
+
+
+def test_record_of_a_list_without_an_end(run, tmp_path):  # noqa: F811
+    with api_server(endless()) as port:
+        access(tmp_path, port)
+        done = run("record", "--kubeconfig", "kubeconfig")
+    assert (done.code, done.out, done.err) == (
+        1, "", "holderctl: nodeclaims: list failed: a list of more than 1100"
+        " pages\n")
+
+
+@pytest.mark.parametrize("expired", [False, True])
+def test_record_of_a_list_that_takes_too_long(tmp_path, expired):
+    """Each page comes late, or its token has always expired by then."""
+    def answer(path):
+        if expired and "continue" in path:
+            return 410, b"{}"
+        return page(path)
+    page = endless(pause=0.5)
+    with api_server(answer) as port:
+        access(tmp_path, port)
+        done = subprocess.run(
+            [HOLDERCTL_FAST, "record", "--kubeconfig", "kubeconfig"],
+            cwd=tmp_path, env={**environment(tmp_path), "HURRY": "1"},
+            capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 1 and not done.stdout
+    assert re.search(r"^holderctl: nodeclaims: list failed: " + (
+        "HTTP 410$" if expired else r"a list without an end within \d+ s$"),
+        done.stderr, re.M), done.stderr
 
 
 def test_no_api_server(run, tmp_path):  # noqa: F811

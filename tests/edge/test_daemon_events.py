@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Karpenter's Events on NodeClaims, and ours on NodePools."""
+import time
+
 import pytest
 
 CLASS = "karpenter-node-holder.io/replacement"
@@ -280,6 +282,25 @@ def test_manual_hold_and_bad_values(w):
     assert any('hold-duration: "fast" does not count, expected a duration'
                in e["note"] for e in (first, second))
     assert any("released-at" in e["note"] for e in (first, second))
+
+
+def test_a_flood_of_events(w):
+    """They come by a token bucket, and what is left out is counted."""
+    for i in range(80):
+        w.api.create("nodepools", f"p{i:02}")
+    holder = w.start()
+    start = time.monotonic()
+
+    def change(n):
+        for i in range(80):
+            w.api.patch_meta("nodepools", f"p{i:02}", annotations={
+                "karpenter-node-holder.io/hold-until": w.api.stamp(n)})
+    for n in range(5):
+        change(3600 + n)
+    w.wait(lambda: len(ours(w, "ManualHold")) >= 64, "a burst")
+    line = holder.wait_line("events dropped")
+    assert line["level"] == "warn" and line["events"] > 0
+    assert len(ours(w, "ManualHold")) <= 66 + time.monotonic() - start
 
 
 def test_not_allowed(w):

@@ -161,9 +161,9 @@ def test_contrast(w, scheme):
 def test_views(w):
     holder = w.start(watching=False)
     for query, last, still in (
-            ("", "24h", False), ("?last=1h", "1h", False),
-            ("?last=5m&refresh=off", "5m", True), ("?refresh=off", "24h", True),
-            ("?timeout=1s", "24h", False)):
+            ("", "1h", False), ("?last=24h", "24h", False),
+            ("?last=5m&refresh=off", "5m", True), ("?refresh=off", "1h", True),
+            ("?timeout=1s", "1h", False)):
         head, root = look(holder, "/" + query)
         assert head["Refresh"] == (None if still else "15")
         assert f"The last {last}" in words(root)

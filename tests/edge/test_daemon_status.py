@@ -147,8 +147,8 @@ def test_people(w):
     s = status(holder)["scopes"]
     assert [(x["state"], x["until"], x["untilHand"]) for x in s] == [
         ("held", until, True)]
-    assert s[0]["byHand"] == {"nodePools": 1, "held": 1, "firstUntil": until,
-                              "lastUntil": until}
+    assert s[0]["byHand"] == {"nodePools": 1, "held": 1, "tickets": 0,
+                              "firstUntil": until, "lastUntil": until}
     line = holder.wait_line("pool held by hand")
     assert line["reason"] == "Black Friday"
     # A new reason is told; none is not.
@@ -161,6 +161,53 @@ def test_people(w):
     assert len(holder.lines("pool held by hand")) == 2
     w.wait(lambda: any("(an audit)" in w.api.get("our-events", e)["note"]
                        for e in w.api.names("our-events")), "an Event")
+
+
+# what holds: the metric, the cause in the history, the words of the text
+MEANINGS = {None: (0, None, ""), "scale-up": (1, "scale-up", "restarted by busy"),
+            "hold-until": (2, "hold-until",
+                           "1 of 1 NodePool is held by hold-until"),
+            "ticket": (2, "ticket", "1 of 1 NodePool is held by tickets")}
+
+
+@pytest.mark.parametrize("what", MEANINGS)
+def test_held_means_one_thing(w, what):
+    """JSON, text, page and metric agree, and have the beginning."""
+    value, cause, words = MEANINGS[what]
+    w.api.create("nodepools", "p")
+    names = w.machines(2)
+    holder = w.start(tickets_namespace="tickets")
+    w.stays(lambda: w.free(names), seconds=0.5)
+    if what == "scale-up":
+        w.busy()
+    elif what == "hold-until":
+        w.api.patch_meta("nodepools", "p", annotations={
+            OWN + "hold-until": w.api.stamp(3600)})
+    elif what == "ticket":
+        w.api.create("tickets", "t", namespace="tickets", top={"spec": {
+            "holderIdentity": "me", "leaseDurationSeconds": 3600,
+            "renewTime": w.api.stamp()[:-1] + ".000000Z"}})
+    state = "held" if what else "quiet"
+    w.wait(lambda: status(holder)["scopes"][0]["state"] == state)
+    if what:
+        w.wait_held(names)
+    metric = 'karpenter_node_holder_scope_held{scope="cluster"}'
+    w.wait(lambda: holder.metrics()[metric] == value, holder.metrics)
+    s = status(holder)
+    row = re.search(r"^cluster +(\w+)(?: +(\S+))?.*\n(?:  .*\n)*", text(holder),
+                    re.M)
+    assert row[1] == s["scopes"][0]["state"] == state and words in row[0]
+    page = ask(holder, "/")[2]
+    assert f"<title>{state} | " in page and f'<p class="v {state}">' in page
+    if what is None:
+        assert s["history"] == [] and "NodePool is held" not in row[0]
+        return
+    turn, = s["history"]
+    assert (turn["what"], turn["cause"]) == ("held", cause)
+    assert turn["time"] == s["scopes"][0]["since"] == row[2]
+    hand = s["scopes"][0]["byHand"]
+    assert (hand or {}).get("tickets") == {
+        "ticket": 1, "hold-until": 0, "scale-up": None}[what]
 
 
 def test_machines(w):

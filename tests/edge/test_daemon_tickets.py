@@ -312,52 +312,99 @@ def test_more_than_a_thousand(w):
     w.wait_free("of-p")
 
 
-WRONG = [("renewTime", 5), ("leaseDurationSeconds", "600"),
-         ("holderIdentity", ["ops"])]
+WRONG = [("renewTime", 5, "spec.renewTime is no time"),
+         ("renewTime", "1999-12-31T23:59:59.000000Z",
+          "spec.renewTime is before the year 2000"),
+         ("renewTime", "-001-12-31T10:00:00.000000Z",
+          "spec.renewTime is no time"),
+         ("leaseDurationSeconds", "600",
+          "spec.leaseDurationSeconds is no 32-bit number"),
+         ("holderIdentity", ["ops"], "spec.holderIdentity is no string"),
+         ("holderIdentity", "h" * 100000,
+          "JSON of more than 65536 bytes that matter")]
 
 
-def test_what_cannot_be_read_is_left_out(w):
-    """The others go on, and the log says which it is."""
+def problem_of(holder, name):
+    return [t["problem"] for t in
+            json.loads(holder.get("/status?format=json")[1])["tickets"]
+            if t["name"] == name][0]
+
+
+@pytest.mark.parametrize("key, value, fault", WRONG,
+                         ids=[str(i) for i in range(len(WRONG))])
+def test_what_cannot_be_read_holds_nothing(w, key, value, fault):
+    """It ends the hold of the version before it, whether the watch or a list
+    shows it, and it is counted, logged and shown by name and fault."""
+    pools(w, "p", "q")
+    ticket(w, "bad", "p")
+    ticket(w, "good", "q")
+    holder = start(w)
+    w.wait_held(["of-p", "of-q"])
+    w.api.change("tickets", "bad", {"spec": {key: value}})
+    w.wait_free("of-p")
+    line = holder.wait_line("ticket", name="bad")
+    assert line["problem"].startswith("it cannot be read: " + fault), line
+    assert problem_of(holder, "bad").startswith("it cannot be read: " + fault)
+    assert in_force(holder) == 1
+    assert holder.metrics()[METRIC + "tickets_flawed_total"] == 1
+    # The same in the list of a new leader.
+    holder.kill9()
+    holder = start(w)
+    line = holder.wait_line("ticket", name="bad")
+    assert line["problem"].startswith("it cannot be read: " + fault), line
+    w.stays(lambda: w.held("of-q") and w.free("of-p"), 0.5)
+    assert in_force(holder) == 1
+    # A version that can be read holds again.
+    w.api.delete("tickets", "bad")
+    ticket(w, "bad", "p")
+    w.wait_held("of-p")
+
+
+def test_a_ticket_that_is_being_deleted(w):
+    """A finalizer keeps it.  Its end is no fault of its writer."""
     pools(w, "p")
-    for i, (key, value) in enumerate(WRONG):
-        ticket(w, f"bad{i}")
-        w.api.change("tickets", f"bad{i}", {"spec": {key: value}})
-    ticket(w, "good", "p")
+    ticket(w, "ci", "p")
     holder = start(w)
     w.wait_held("of-p")
-    said = [e["err"] for e in holder.lines("object left out",
-                                           resource="tickets")]
-    assert [s for s in said if s.startswith("Lease bad1: ")]
-    skipped = METRIC + 'objects_skipped_total{resource="tickets"}'
-    assert holder.metrics()[skipped] >= len(WRONG)
-    assert in_force(holder) == 1
-    w.api.delete("tickets", "good")
+    w.api.change("tickets", "ci", {"metadata": {
+        "deletionTimestamp": "2026-01-02T03:04:05Z",
+        "finalizers": ["example.com/keep"]}})
     w.wait_free("of-p")
+    assert problem_of(holder, "ci") == "it is being deleted"
+    assert in_force(holder) == 0
+    assert holder.metrics()[METRIC + "tickets_flawed_total"] == 0
 
 
-@pytest.mark.parametrize("key, size", [
-    ("nodepools", 300 << 10), ("reason", 70 << 10), ("others", 1100 << 10)])
-def test_a_ticket_that_becomes_too_large(w, key, size):
-    """It holds as it was last seen, and no release waits for it."""
+def test_a_ticket_of_more_than_a_mebibyte(w):
+    """Nobody can read its name.  It holds nothing, and no release waits."""
     pools(w, "p", "q")
     ticket(w, "ci", "p")
     holder = start(w)
     w.wait_held("of-p")
-    w.api.patch_meta("tickets", "ci", annotations={OWN + key: "w" * size})
+    w.api.patch_meta("tickets", "ci", annotations={"others": "w" * (1100 << 10)})
     holder.wait_line("object left out", resource="tickets")
+    w.wait_free("of-p")
+    skipped = METRIC + 'objects_skipped_total{resource="tickets"}'
+    assert holder.metrics()[skipped] >= 2     # by the watch, and by a list
     w.busy(pool="q")
     w.wait_held("of-q")
     w.quiet()
     w.wait_free("of-q")
-    n = len(w.lists("tickets"))
-    w.api.compact()
-    w.api.drop_watches("tickets")
-    w.wait(lambda: len(w.lists("tickets")) > n, "a list without it")
-    w.stays(lambda: w.held("of-p"), 0.7)
-    # A deletion shows the object as it was, and would be left out, too.
-    w.api.patch_meta("tickets", "ci", annotations={OWN + key: None})
-    w.api.delete("tickets", "ci")
-    w.wait_free("of-p")
+    w.api.patch_meta("tickets", "ci", annotations={"others": None})
+    w.wait_held("of-p")
+
+
+def test_one_write_a_second_is_no_patch_a_second(w):
+    """Once a ticket holds, it holds for a minute, whatever its writer does."""
+    pools(w, "p")
+    holder = start(w)
+    for i in range(6):
+        ticket(w, "ci", "p")
+        w.wait_held("of-p")
+        w.api.delete("tickets", "ci")
+        w.stays(lambda: w.held("of-p"), 0.3)
+    assert w.changed("of-p") == 1
+    assert len(holder.lines("pool held by hand", pool="p")) == 1
 
 
 def test_texts_that_a_terminal_obeys(w):

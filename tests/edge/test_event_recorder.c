@@ -582,6 +582,7 @@ START_TEST(test_hang)
 	ck_assert_uint_eq(atomic_load(&f.server.open), 1);
 	hang(false);	/* the call is cut and will be tried again */
 	wait_asked(1 + EVENT_SERIES_MAX - 1);
+	leap(2000);	/* tokens for the next two writes */
 	settle();
 	leap(AGAIN_MS);
 	join();

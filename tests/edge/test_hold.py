@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import time
+from unittest.mock import ANY
 
 import pytest
 
@@ -732,11 +733,15 @@ def test_signals_are_passed_on(w):
     assert not w.api.names("tickets")
 
 
-def test_a_signal_that_ends_the_command(w):
+ENDS = [signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2]
+
+
+@pytest.mark.parametrize("number", ENDS)
+def test_a_signal_that_ends_the_command(w, number):
     leader(w)
-    run_ = begun(w, lease="60s", script="echo run; exec sleep 60")
-    run_.process.send_signal(signal.SIGINT)
-    run_.ends(130)
+    run_ = begun(w, lease="60s", script="ulimit -c 0; echo run; exec sleep 60")
+    run_.process.send_signal(number)
+    run_.ends(128 + number)
     assert not w.api.names("tickets")
 
 
@@ -754,8 +759,10 @@ def test_a_signal_for_the_whole_group(w):
 def test_ignored_signals_stay_so(w):
     """nohup holderctl hold --while -- COMMAND"""
     leader(w)
-    run_ = begun(w, first=["nohup"], script="echo run; exec sleep 60")
+    run_ = begun(w, first=["sh", "-c", "trap '' QUIT; exec nohup \"$@\"", "-"],
+                 script="echo run; exec sleep 60")
     run_.process.send_signal(signal.SIGHUP)
+    run_.process.send_signal(signal.SIGQUIT)
     stays(run_.alive, 0.5)
     run_.term(143)
 
@@ -790,13 +797,15 @@ def test_control_c_comes_once(w):
     assert run_.printed() == "run\nINT 1\n"
 
 
-def test_a_signal_before_the_command(w):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_before_the_command(w, number):
     leader(w, lambda n: {"tickets": []})
     run_ = Hold(w, "--while", tail=["echo", "run"])
     wait(lambda: w.api.names("tickets"), "written")
     wait(lambda: w.api.select(name=STATUS), "asks")
-    err = run_.term(143)
-    assert "ended by SIGTERM" in err and not run_.printed()
+    run_.process.send_signal(number)
+    err = run_.ends(128 + number)
+    assert f"ended by {number.name}" in err and not run_.printed()
     assert not w.api.names("tickets")
 
 
@@ -870,13 +879,17 @@ def test_query(w):
 @pytest.mark.parametrize("status, body, words", [
     (400, failure("bad_data", "parse error"), "HTTP 400, bad_data: parse error"),
     (503, failure("timeout", "query timed out"), "HTTP 503"),
-    (200, failure("execution", "no luck"), "no vector, execution: no luck"),
+    (200, failure("execution", "no luck"), "no well-formed vector, execution: no luck"),
     (200, json.dumps({"status": "success", "data": {
-        "resultType": "scalar", "result": [1, "1"]}}), "no vector: expected"),
+        "resultType": "scalar", "result": [1, "1"]}}),
+     "no vector: an element is not a series"),
     (200, vector(0, warnings=["a store is away"]),
      "an empty answer that may be partial: a store is away"),
+    (200, vector(0, isPartial=True),
+     "an empty answer that may be partial: isPartial is set"),
     (200, vector(2)[:-9], "ended"),
-    (200, "<html>", "no vector: expected"), (204, "", "no vector"),
+    (200, "<html>", "no well-formed vector: expected"),
+    (204, "", "HTTP 204"),
     (302, "", "redirects are not followed"),
     (401, "", "see --prometheus-token-file"),
 ], ids=lambda x: str(x)[:20])
@@ -899,6 +912,49 @@ def test_a_prometheus_that_does_not_say(w, status, body, words):
     assert text.count(words) == 1 and text.count("answers again") == 1
     assert "not renewed meanwhile, and over at" in text
     assert not w.api.names("tickets")
+
+
+DATA = '"data":{"resultType":"vector","result":[]}'
+WHOLE = '{"status":"success",' + DATA + "}"
+
+
+NO_ANSWER = [
+    WHOLE.replace("[]", '{"a":1}'), WHOLE.replace("[]", "{}"),
+    WHOLE.replace("[]", "null"), WHOLE.replace("[]", '"x"'),
+    WHOLE.replace(',"result":[]', ""), WHOLE.replace("vector", "matrix"),
+    WHOLE.replace("vector", "streams"), WHOLE.replace('"vector"', "[]"),
+    WHOLE.replace("[]", '[{"metric":{},"value":[1,"1"]}],"result":[]'),
+    WHOLE.replace("[]", '[],"result":{"a":1}'),
+    WHOLE.replace("result\"", "resul\\u0074\"").replace("[]", "[{}]"),
+    WHOLE.replace("[]", '[1,2,null,"x"]'), WHOLE.replace("[]", "[{}]"),
+    WHOLE.replace("[]", '[{"metric":{},"values":[]}]'),
+    WHOLE.replace("[]", "[,]"), '{"status":"success"}',
+    WHOLE.replace("success", "error"), "{" + DATA + "}", f"[{WHOLE}]",
+    f'{{"data":[{WHOLE}],"status":"success"}}',
+    '{"status":"success","data":{},' + DATA + "}",
+    WHOLE[:-1] + ',"status":"error"}', WHOLE[:-1] + ',"warnings":["a"]}',
+    WHOLE[:-1] + ',"warnings":{"a":1}}', WHOLE[:-1] + ',"isPartial":1}',
+    WHOLE[:-1] + ',"isPartial":false,"isPartial":true}', WHOLE[:-1],
+    WHOLE + WHOLE, WHOLE + "}", WHOLE + "x", "\ufeff" + WHOLE,
+]
+
+
+def test_only_a_whole_empty_vector_is_nothing(w):
+    """All other answers are failed queries, which leave the ticket."""
+    bodies = [vector(1), *NO_ANSWER]
+    with Asked() as p:
+        p.always = lambda handler, _: say(
+            handler, 200, bodies[min(len(p.asked), len(bodies)) - 1])
+        run_ = query(w, p, "--lease=200s")
+        wait(lambda: len(p.asked) > len(bodies), run_.text)
+        assert not writes(w, "delete") and len(run_.text().splitlines()) == 3
+        p.always = lambda handler, _: say(handler, 200, vector(
+            0, isPartial=False, warnings=[], infos=["a"]))
+        wait(lambda: not w.api.names("tickets"), "not held")
+        text = run_.term()
+    assert [re.split("[:,] ", line)[-1] for line in text.splitlines()] == [
+        "held", "expected an expression such as of an alert",
+        ANY, "Prometheus answers again", "not held"]
 
 
 def test_a_prometheus_that_is_away(w):

@@ -460,11 +460,11 @@ def test_warnings(run, log, prometheus):  # noqa: F811
     """A partial answer counts, and is said to be one."""
     want = saved(run, log)
     partial = {"warnings": ["store-7\nis down", "and store-8"],
-               "infos": ["a counter"]}
+               "infos": ["a counter"], "isPartial": False}
 
     def lacking(handler, query):
         more = {} if query["query"] == LIFE else {
-            "warnings": ["store-9 is down", "and store-8"]}
+            "warnings": ["store-9 is down"], "isPartial": True}
         prometheus.answer(handler, query, **{**partial, **more})
     prometheus.always = lacking
     log([json.dumps({**json.loads(answer(FULL)), **partial})], "partial.json")

@@ -266,8 +266,8 @@ do_pages(struct err *e)
 	struct pager p;
 	int items = 0;
 
-	pager_init(&p, 500);
-	if (pager_page(&p, text, strlen(text), count_item, &items, e)) {
+	pager_init(&p, 500, 0, LIST_WHOLE_MS);
+	if (pager_page(&p, text, strlen(text), count_item, &items, 0, e)) {
 		pager_drop(&p);
 		return -1;
 	}

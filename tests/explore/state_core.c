@@ -38,7 +38,7 @@ nodepool(struct mix *m, const struct nodepool *p)
 	mix(m, (uint64_t)p->max_hold_ms);
 	mix_server(m, p->ticket_ms);
 	mix_server(m, p->ticket_next_ms);
-	mix_text(m, p->ticket);
+	mix_server(m, p->ticket_least_ms);
 }
 
 static void
@@ -52,7 +52,8 @@ ticket(struct mix *m, const struct controller *s, const struct ticket_entry *e)
 	mix_text(m, e->ticket.reason);
 	mix_server(m, e->ticket.renewed_ms);
 	mix(m, (uint64_t)e->ticket.lasts_ms);
-	mix(m, e->ticket.all | e->flaw << 1 |
+	mix_text(m, e->ticket.fault);
+	mix(m, e->ticket.all | e->ticket.deleting << 7 | e->flaw << 1 |
 		       (uint64_t)e->ticket.left_out << 8);
 	for (const char *p = e->ticket.patterns; *p != '\0'; p += strlen(p) + 1)
 		mix_text(m, p);
@@ -71,9 +72,14 @@ tickets(struct mix *m, const struct controller *s)
 	for (uint32_t i = 0; i < s->tickets.max; i++)
 		if (s->tickets.turned_away[i] != 0)
 			mix(m, s->tickets.turned_away[i]);
-	for (uint32_t i = 0; i < s->nodepools.top; i++)
-		if (s->nodepools.at[i].ticket_ms != STAMP_NONE)
-			mix(m, s->nodepools.at[i].ticket_place);
+	for (uint32_t i = 0; i < s->nodepools.top; i++) {
+		const struct manual_news *w = &s->news.manual[i];
+
+		mix(m, w->by);
+		mix_boot(m, w->told_boot_ms);
+		mix(m, w->told[0] | (uint64_t)w->told[1] << 32);
+		mix(m, w->ticket);
+	}
 	mix(m, s->ticket_lines == s->ticket_lines_then);
 	mix(m, s->tickets_restamped);
 	mix(m, s->release.without);

@@ -89,9 +89,9 @@ turn_pages(const char *bytes, size_t n)
 	struct err e = {0};
 	struct buf b;
 
-	pager_init(&p, 500);
+	pager_init(&p, 500, 0, LIST_WHOLE_MS);
 	do {
-		if (pager_page(&p, bytes, n, pass, NULL, &e)) {
+		if (pager_page(&p, bytes, n, pass, NULL, 0, &e)) {
 			PROMISE(e.code == ERR_INPUT || e.code == ERR_LIMIT ||
 				e.code == ERR_CUT);
 			PROMISE(pager_streams(&p, &e) == p.streams);
@@ -113,7 +113,7 @@ turn_pages(const char *bytes, size_t n)
 		}
 		/* The bound on pages costs time: only short lists meet it. */
 	} while (p.cont[0] != '\0' && (n < 100 || p.pages < 3));
-	if (pager_restart(&p, &e))
+	if (pager_restart(&p, 0, &e))
 		PROMISE(e.code == ERR_LIMIT);
 	pager_drop(&p);
 }

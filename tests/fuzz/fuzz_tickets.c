@@ -34,12 +34,15 @@ check_until(const struct ticket *t)
 		enum ticket_flaw flaw = ticket_flaw(t, nows[i]);
 
 		PROMISE(until_ms <= nows[i] + TICKET_MAX_MS);
-		PROMISE((until_ms == STAMP_NONE) == (flaw == TICKET_ENDLESS));
-		PROMISE((until_ms == STAMP_NONE) ==
-			(t->renewed_ms == STAMP_NONE || t->lasts_ms == 0));
+		bool none = flaw != TICKET_GOOD && flaw <= TICKET_FAR_AHEAD;
+
+		PROMISE((until_ms == STAMP_NONE) == none);
+		PROMISE(none == (t->renewed_ms == STAMP_NONE ||
+				 t->lasts_ms == 0 || t->deleting ||
+				 t->renewed_ms > nows[i] + TICKET_AHEAD_MAX_MS));
 		if (flaw == TICKET_OVER)
 			PROMISE(until_ms <= nows[i]);
-		else if (flaw != TICKET_ENDLESS)
+		else if (!none)
 			PROMISE(until_ms > nows[i]);
 	}
 }
@@ -71,9 +74,33 @@ check_ticket(const struct ticket *t)
 	promise_utf8(t->name);
 	promise_shown(t->holder, sizeof(t->holder));
 	promise_shown(t->reason, sizeof(t->reason));
+	PROMISE(t->fault[0] == '\0');
+	PROMISE(t->renewed_ms == STAMP_NONE ||
+		t->renewed_ms >= TICKET_FIRST_MS);
 	PROMISE(t->lasts_ms >= 0 && t->lasts_ms <= 1000 * (int64_t)INT32_MAX);
 	check_patterns(t);
 	check_until(t);
+}
+
+/* What is refused has a fault and holds nothing, if it has a name. */
+static void
+check_unread(const char *text, size_t n, enum watch_type *type,
+	     const struct err *e)
+{
+	static struct ticket t, before;
+
+	memset(&before, 'x', sizeof(before));
+	t = before;
+	if (ticket_unread_decode(text, n, type, &t, e)) {
+		PROMISE(memcmp(&t, &before, sizeof(t)) == 0);
+		return;
+	}
+	PROMISE(t.name[0] != '\0');
+	promise_utf8(t.name);
+	promise_shown(t.fault, sizeof(t.fault));
+	PROMISE(t.fault[0] != '\0' && !t.all && t.patterns[0] == '\0');
+	PROMISE(ticket_flaw(&t, 0) == TICKET_UNREADABLE);
+	PROMISE(type == NULL || *type <= WATCH_DELETED);
 }
 
 /* Refusal leaves what was there. */
@@ -99,12 +126,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	} else {
 		promise_refused(&e);
 		promise_untouched(&t, &before);
+		check_unread(text, n, NULL, &e);
 	}
 	t = before;
 	if (ticket_watch_decode(text, n, &type, &t, &code, &e)) {
 		promise_refused(&e);
 		promise_untouched(&t, &before);
 		PROMISE(type == WATCH_ADDED && code == 0);
+		check_unread(text, n, &type, &e);
 	} else if (type == WATCH_ERROR) {
 		PROMISE(code >= 0 && code < 1000);
 		promise_untouched(&t, &before);

@@ -193,7 +193,7 @@ FAULTS = [
     ("scope node is always held", SAID, PAGE,
      "h->report.table.timers > 0))", "1))"),
     ("what people hold is quiet", SAID, PAGE,
-     "t->hand.held > 0 ? \"held by hand\"", "0 ? \"held by hand\""),
+     "t->hand.held > 0 ? \"partly held\"", "0 ? \"partly held\""),
     ("a follower's page has its lead's state", SAID, PAGE,
      "if (!h->lead.here)\n\t\treturn \"stands by\";", ""),
     ("claims that are held are not counted", SAID, PAGE,

@@ -37,6 +37,7 @@ struct recorder {
 	bool under_way;
 	int64_t answer_at;
 	struct event_series_outcome outcome;
+	int64_t from, writes;	/* how many writes were sent since then */
 	int64_t quota_until;
 	int64_t refused_us, refused_at;	/* the last one refused … */
 	unsigned refused_count;		/* … with this count */
@@ -53,7 +54,7 @@ recorder_new(uint64_t seed, int64_t now)
 
 	if (r == NULL)
 		abort();
-	r->at = now;
+	r->at = r->from = now;
 	r->wake_at = INT64_MAX;
 	r->dice.state = (seed + 1) * 0x9e3779b97f4a7c15u | 1;
 	event_series_init(&r->series, seed);
@@ -192,6 +193,11 @@ check_write(struct holder *h, const struct event_series_event *v)
 	if ((e != NULL && e->known == v->count) || was_refused(h, v))
 		broken(h->w, "I14: holder %d writes %u once more: %s",
 		       h->number, v->count, v->note);
+	if (++h->recorder->writes >
+	    64 + (h->recorder->at - h->recorder->from) / 1000)
+		broken(h->w, "I14: holder %d has written %lld Events in %lld "
+		       "ms", h->number, (long long)h->recorder->writes,
+		       (long long)(h->recorder->at - h->recorder->from));
 }
 
 static void
@@ -313,14 +319,16 @@ void
 recorder_last(struct holder *h)
 {
 	struct recorder *r = h->recorder;
+	uint64_t missing = 0;
 
 	if (r == NULL)
 		return;
 	run_until(h, INT64_MAX - 1, false);
-	for (unsigned i = 0; i < r->said_n && r->series.dropped == 0; i++) {
+	for (unsigned i = 0; i < r->said_n; i++) {
 		const struct said *s = r->said[i];
 
-		if (s->counted < s->n && !s->excused)
+		missing += s->counted < s->n && !s->excused;
+		if (missing > r->series.dropped)
 			broken(h->w, "I14: holder %d has said %u times, and "
 			       "counted %u: %s", h->number, s->n, s->counted,
 			       s->event.note);

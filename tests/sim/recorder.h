@@ -14,8 +14,9 @@
  * Its invariant is I14.  Two Events never share a name, no count is written
  * that is lower than one before, and only reports that were made are counted.
  * A write that is known to be done is not made again, and a refused one is not
- * made again soon.  When the faults are over, every report is counted, except
- * those that were refused or given up, or for which there was no room.
+ * made again soon.  The writes keep to the token bucket.  When the faults are
+ * over, every report is counted, except those that were refused or given up,
+ * and as many others as the product says that it dropped.
  */
 struct recorder;
 

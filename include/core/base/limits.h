@@ -41,6 +41,13 @@
 #define TICKETS_MAX 1000
 /* Maximum time for which a ticket lasts without being renewed. */
 #define TICKET_MAX_MS ((int64_t)7 * 24 * 3600 * 1000)
+/* Size of the text that says why a ticket cannot be read. */
+#define TICKET_FAULT_BYTES 128
+/* A ticket's renewTime is not before the year 2000. */
+#define TICKET_FIRST_MS ((int64_t)946684800 * 1000)
+/* A ticket whose renewTime is further ahead of the API server's clock holds
+ * nothing. */
+#define TICKET_AHEAD_MAX_MS ((int64_t)10 * 60 * 1000)
 /* Size of a NodePool's or ticket's annotation "reason".  A longer one is
  * truncated. */
 #define REASON_BYTES 257
@@ -128,6 +135,11 @@
 #define BEGIN_WAIT_MS 10000
 /* Minimum time between two log lines that report a scope's new quiet time. */
 #define MOVED_EVERY_MS 60000
+/* Minimum time for which tickets hold a NodePool. */
+#define TICKET_LEAST_MS 60000
+/* Minimum time between two reports on the tickets that hold a NodePool, while
+ * it stays held. */
+#define TICKET_TOLD_EVERY_MS 60000
 /* Maximum number of scopes, and of NodePools in their table.  Real clusters
  * have dozens. */
 #define SCOPES_MAX 4096
@@ -285,6 +297,13 @@
 /* Maximum number of pages of a list.  With LIST_METADATA_PAGE items each, these
  * hold more than MACHINES_MAX items. */
 #define LIST_PAGES_MAX 1100
+/* Maximum number of objects of a list, also if the API server sends more of
+ * them in a page than it is asked for.  There may be more Events than
+ * MACHINES_MAX. */
+#define LIST_OBJECTS_MAX (LIST_PAGES_MAX * LIST_PAGE)
+/* Time after which no further page of a list is asked for.  The continue token
+ * of an API server is valid for 5 to 10 minutes. */
+#define LIST_WHOLE_MS 600000
 /* Maximum size of an object, or of a reply that is kept in one piece.  The
  * objects that we watch have some KiB.  etcd accepts 1.5 MiB, and JSON may need
  * six bytes for each byte of that.  Items larger than this limit are
@@ -360,6 +379,11 @@
 /* Size of an error message of the API server.  A longer one is truncated.  In a
  * refusal by a policy, two names come before the reason. */
 #define API_MESSAGE_BYTES 400
+/* The token bucket of the writes of Events, so that nobody can fill etcd with
+ * them by changing a ticket or an annotation.  EVENTS_BURST allows an Event on
+ * each of that many NodePools at once. */
+#define EVENTS_PER_S 1
+#define EVENTS_BURST 64
 /* Maximum time at shutdown for writing Events that are due. */
 #define EVENT_SERIES_STOP_MS 1000
 
@@ -440,7 +464,7 @@
 
 /* Maximum number of findings that are printed.  The others are counted. */
 #define FINDINGS_MAX 100
-/* Timeout for all calls together.  The time of --wait does not count. */
+/* Default of --timeout. */
 #define DOCTOR_MS 120000
 /* How long a replica may take, once the time of a leader that does not renew
  * its Lease is over, to take the Lease. */

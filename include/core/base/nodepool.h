@@ -65,15 +65,12 @@ struct nodepool {
 	 * is good or missing. */
 	char bad[NODEPOOL_KEY_COUNT][NODEPOOL_BAD_BYTES];
 
-	/* The controller sets the next four members.  ticket_ms is the latest
-	 * end (server_ms) of the tickets that hold this NodePool, and
-	 * ticket_next_ms the earliest.  Both are STAMP_NONE if no ticket holds
-	 * it.  ticket_place is the place of one of these tickets in struct
-	 * tickets, and `ticket` is the text that describes that ticket to
-	 * people (tickets_words). */
-	int64_t ticket_ms, ticket_next_ms;
-	uint32_t ticket_place;
-	char ticket[REASON_BYTES];
+	/* The controller sets the next three members (server_ms, or
+	 * STAMP_NONE).  ticket_ms is until when tickets hold this NodePool.
+	 * ticket_least_ms is until when they hold it even if they end earlier
+	 * (TICKET_LEAST_MS).  ticket_next_ms is when the controller looks at
+	 * the NodePool's tickets again. */
+	int64_t ticket_ms, ticket_least_ms, ticket_next_ms;
 
 	/* The value of NODEPOOL_REASON_KEY, in which a person gives a reason;
 	 * "" if there is none.  It is shown and never interpreted. */
@@ -100,13 +97,11 @@ void nodepool_set_reason(struct nodepool *p, const char *value);
  * NULL, or has another uid, the spec counts as empty. */
 void nodepool_keep_spec(struct nodepool *p, const struct nodepool *known);
 
-/* nodepool_until_ms returns until when people or tickets hold the NodePool
- * (server_ms), or STAMP_NONE if none do.  nodepool_reason returns the reason
- * that they gave, or "". */
+/* Returns until when people or tickets hold the NodePool (server_ms), or
+ * STAMP_NONE if none do. */
 int64_t nodepool_until_ms(const struct nodepool *p);
-const char *nodepool_reason(const struct nodepool *p);
-/* Returns whether a ticket holds the NodePool for longer than its
- * hold-until. */
+/* Returns whether tickets hold the NodePool, and its hold-until does not end
+ * later. */
 bool nodepool_by_ticket(const struct nodepool *p);
 
 /* Returns the moment (server_ms) from which the NodePool is left alone:

@@ -25,6 +25,9 @@
 /* The beginning of the text that describes a ticket to people (tickets_words in
  * core/table/tickets.h). */
 #define TICKET_WORDS "ticket "
+/* The text while tickets hold a NodePool after they have ended
+ * (TICKET_LEAST_MS). */
+#define TICKET_ENDED_WORDS "a ticket that has ended"
 
 struct ticket {
 	char name[NAME_BYTES];
@@ -33,6 +36,10 @@ struct ticket {
 	/* spec.holderIdentity, cut after a whole character. */
 	char holder[TICKET_HOLDER_BYTES];
 	char reason[REASON_BYTES]; /* "" if none was given */
+	/* Why the ticket cannot be read, or "".  If it cannot be read, only its
+	 * name and perhaps uid and rv are set. */
+	char fault[TICKET_FAULT_BYTES];
+	bool deleting; /* it has a metadata.deletionTimestamp */
 	/* spec.renewTime (server_ms), or STAMP_NONE if it is missing. */
 	int64_t renewed_ms;
 	/* spec.leaseDurationSeconds, in ms; 0 if it is missing. */
@@ -51,12 +58,16 @@ struct ticket {
 /* Why a ticket does not hold, or holds less than it asks for. */
 enum ticket_flaw {
 	TICKET_GOOD,
-	TICKET_ENDLESS, /* renewTime or leaseDurationSeconds is missing */
-	TICKET_OVER,	/* it was over already when it was first seen */
-	TICKET_LONG,	/* it asks for more than TICKET_MAX_MS */
-	TICKET_AHEAD,	/* its renewTime is ahead of the API server's clock */
-	TICKET_BROAD,	/* some of its patterns are left out */
-	TICKET_FULL,	/* the table has no room for the ticket (TICKETS_MAX) */
+	TICKET_UNREADABLE, /* its `fault` says why */
+	TICKET_DELETING,   /* it has a deletionTimestamp */
+	TICKET_ENDLESS,	   /* renewTime or leaseDurationSeconds is missing */
+	/* Its renewTime is too far ahead (TICKET_AHEAD_MAX_MS). */
+	TICKET_FAR_AHEAD,
+	TICKET_OVER,  /* it was over already when it was first seen */
+	TICKET_LONG,  /* it asks for more than TICKET_MAX_MS */
+	TICKET_AHEAD, /* its renewTime is ahead of the API server's clock */
+	TICKET_BROAD, /* some of its patterns are left out */
+	TICKET_FULL,  /* the table has no room for the ticket (TICKETS_MAX) */
 };
 
 /* Sets the patterns from the annotation's value, in which they are separated by
@@ -70,7 +81,7 @@ bool ticket_names(const struct ticket *t, const char *nodepool);
 /* Returns when the ticket ends, if its latest renewal was first seen at
  * seen_ms.  Its time runs from renewTime, or from seen_ms if that is earlier,
  * so that a writer whose clock is ahead gains no time.  Returns STAMP_NONE if
- * renewTime or leaseDurationSeconds is missing. */
+ * the ticket's flaw is one of those up to TICKET_FAR_AHEAD. */
 int64_t ticket_until_ms(const struct ticket *t, int64_t seen_ms);
 
 /* Returns a static text that says what the flaw means, or NULL for

@@ -249,7 +249,9 @@ void controller_report(const struct controller *s,
 
 struct scope_report {
 	char name[NODEPOOL_BYTES];
-	bool held;
+	bool held; /* by a scale-up */
+	/* A hold-until or tickets hold each of its NodePools. */
+	bool by_hand;
 	/* The server time at which the scope becomes or became quiet, or
 	 * STAMP_NONE if no machine counts in it. */
 	int64_t quiet_ms;

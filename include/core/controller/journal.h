@@ -32,13 +32,14 @@ enum turn_what {
 
 enum turn_cause {
 	TURN_BY_SCALE_UP, /* HELD: because a new machine counts */
-	TURN_BY_HAND,  /* HELD: because of a NodePool's hold-until or ticket */
-	TURN_BY_QUIET, /* RELEASED: because the quiet time is over */
-	TURN_BY_RELEASE, /* RELEASED: because of a released-at */
-	TURN_BY_CAP,	 /* CAPPED: because of the cap */
-	/* RELEASED: because a NodePool's hold-until or ticket is over. */
-	TURN_BY_TIME,
-	TURN_BY_RESUME, /* the only cause of TURN_RESUMED */
+	TURN_BY_HAND,	  /* HELD: because of a NodePool's hold-until */
+	TURN_BY_TICKET,	  /* HELD: because a ticket holds the NodePool */
+	TURN_BY_QUIET,	  /* RELEASED: because the quiet time is over */
+	TURN_BY_RELEASE,  /* RELEASED: because of a released-at */
+	TURN_BY_CAP,	  /* CAPPED: because of the cap */
+	TURN_BY_TIME, /* RELEASED: because a NodePool's hold-until is over */
+	TURN_BY_TICKET_END, /* RELEASED: because no ticket holds the NodePool */
+	TURN_BY_RESUME,	    /* the only cause of TURN_RESUMED */
 	TURN_CAUSES
 };
 

@@ -111,6 +111,7 @@ struct note {
 		struct {
 			enum ticket_flaw flaw;
 			char holder[TICKET_HOLDER_BYTES];
+			char fault[TICKET_FAULT_BYTES]; /* of the ticket */
 		} ticket;
 	} as;
 };

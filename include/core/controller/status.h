@@ -44,6 +44,7 @@ struct figures;
 struct hand_holds {
 	uint32_t nodepools; /* number of NodePools that may be held */
 	uint32_t held;	    /* number of those that are held */
+	uint32_t tickets;   /* number of those that tickets hold */
 	/* The earliest and the latest end of these holds, or STAMP_NONE if
 	 * there are none. */
 	int64_t first_ms, last_ms;
@@ -126,8 +127,8 @@ struct scope_status {
 	 * ticket holds each of its NodePools. */
 	enum scope_state state;
 	bool hand_alone; /* it is held only by hold-until or tickets */
-	/* When this state began.  STAMP_NONE if it began before the history, or
-	 * if hand_alone is set. */
+	/* When this state began or, if hand_alone is set, when the last of its
+	 * NodePools became held.  STAMP_NONE if that is before the history. */
 	int64_t since_ms;
 	/* CAPPED: the end of the window.  HELD: the end of the hold, which is
 	 * the end of the quiet time or the moment of the cap, whichever is
@@ -166,8 +167,11 @@ struct nodepool_status {
 	/* The NodePool with its annotations, including unreadable ones. */
 	struct nodepool nodepool;
 	enum nodepool_out out;
-	bool by_hand;	/* its hold-until is in force */
-	bool by_ticket; /* a ticket holds it for longer than its hold-until */
+	bool by_hand; /* its hold-until is in force */
+	/* Tickets hold it, and its hold-until does not end later. */
+	bool by_ticket;
+	/* The text that describes the ticket that ends last, or "". */
+	char ticket[REASON_BYTES];
 	bool released_ahead; /* its released-at lies in the future, so it does
 				not count yet */
 	struct nodepool_figures n;
@@ -187,6 +191,10 @@ struct ticket_status {
 	int64_t renewed_ms; /* its renewTime, or STAMP_NONE */
 	uint32_t nodepools; /* how many NodePools it holds */
 	enum ticket_flaw flaw;
+	char fault[TICKET_FAULT_BYTES]; /* of TICKET_UNREADABLE, or "" */
+	/* How far its renewTime was ahead of the API server's clock when it was
+	 * first seen, or 0. */
+	int64_t ahead_ms;
 };
 /* Iterates over the tickets that have been seen, as controller_scope_status
  * does over the scopes. */

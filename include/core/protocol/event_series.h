@@ -18,6 +18,10 @@
  * cannot be written is tried 12 times and then lost.  The rest of the program
  * does not depend on Events.
  *
+ * A token bucket limits all writes (EVENTS_PER_S, EVENTS_BURST).  While an Event
+ * waits for its first write, an Event of the same subject with another note
+ * replaces it.  The subject is the NodePool, the reason and the action.
+ *
  * Two Events are equal if they have the same NodePool, reason, action and note.
  * (client-go does not compare the note.  We compare it, because Kubernetes does
  * not let a note change after the creation, and a second hold should not be
@@ -164,10 +168,12 @@ struct event_series {
 	struct event_series_entry *under_way;
 	enum event_series_step step;
 	struct event_series_event sent; /* the Event as it was sent */
-	uint64_t order;			/* the order of the next entry */
+	uint64_t order;	  /* the sequence number of the next Event */
 	int64_t stamp_us; /* the first_us that was last given out */
-	/* Number of Events that were dropped because there was no room, or
-	 * because the name or uid of their NodePool was too long. */
+	int64_t full_ms;  /* boot time at which the token bucket is full */
+	/* Number of Events that were dropped because a newer one replaced them,
+	 * because there was no room, or because the name or uid of their
+	 * NodePool was too long. */
 	uint64_t dropped;
 	/* Number of writes that were refused, or failed 12 times. */
 	uint64_t lost;

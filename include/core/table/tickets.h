@@ -87,7 +87,7 @@ tickets_holds(const struct ticket_entry *e, uint32_t place)
 struct ticket_hold {
 	int64_t until_ms; /* when the last of them ends, or STAMP_NONE */
 	int64_t next_ms;  /* when the first of them ends, or STAMP_NONE */
-	/* The ticket that ends last, or NULL. */
+	/* The ticket that ends last, of equals the first by name, or NULL. */
 	const struct ticket_entry *last;
 	unsigned n;
 };

@@ -44,7 +44,7 @@ void child_prepare(struct child *c);
 int child_start(struct child *c, char *const *argv, struct err *e);
 
 /* Waits for `ms` milliseconds at most.  Returns whether the command has ended.
- * Passes SIGTERM, SIGINT and SIGHUP on to the command, unless a terminal has
+ * Passes the signals of edge/signals.h on to the command, unless a terminal has
  * sent the signal to the whole process group, so that the command got it
  * already. */
 bool child_wait(struct child *c, int64_t ms);

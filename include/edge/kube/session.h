@@ -12,7 +12,7 @@
  * Makes the calls of a command, on one thread.  Every function that waits also
  * writes output that is still in memory because stdout's reader was slow.  Such
  * a function fails with ERR_TIMEOUT when until_ms has passed, and with
- * ERR_CANCELLED on SIGINT, SIGTERM or SIGHUP; a second signal ends the process
+ * ERR_CANCELLED on a signal of edge/signals.h; a second signal ends the process
  * at once.
  */
 struct session_setup {
@@ -44,7 +44,7 @@ struct session {
 	struct pace pace;
 };
 
-/* Blocks SIGINT, SIGTERM and SIGHUP until session_close.  The setup's pointers
+/* Blocks the signals of edge/signals.h until session_close.  The setup's pointers
  * are borrowed.  It returns -1 on failure, and *e says why; call session_close
  * even then. */
 int session_open(struct session *n, const struct session_setup *s,

@@ -82,7 +82,7 @@ struct server_route {
 
 /* What the server did without a handler, as on_event reports it. */
 enum server_event {
-	SERVER_REFUSED, /* 4xx by the server, or an overlong body */
+	SERVER_REFUSED, /* 4xx by the server but 405, or an overlong body */
 	SERVER_SHED,	/* 503: too much memory for bodies, or too many big
 			   bodies */
 	SERVER_REAPED,	/* closed at a deadline */

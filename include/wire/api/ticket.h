@@ -27,6 +27,12 @@ int ticket_decode(const char *bytes, size_t n, struct ticket *out,
 int ticket_watch_decode(const char *bytes, size_t n, enum watch_type *type,
 			struct ticket *out, int *status_code, struct err *e);
 
+/* Decodes a list item or, if `type` is not NULL, a watch line that these
+ * functions refused because of *why, to a ticket with a `fault`.  Returns -1,
+ * with *out untouched, if not even the ticket's name can be read. */
+int ticket_unread_decode(const char *bytes, size_t n, enum watch_type *type,
+			 struct ticket *out, const struct err *why);
+
 /*
  * What a writer puts into a ticket.  The paths are those of wire/api/lease.h:
  *

@@ -88,6 +88,7 @@ bool json_is_null(const struct json *v);  /* the value null, not
 						   absence */
 bool json_is_unset(const struct json *v); /* missing or null */
 bool json_is_true(const struct json *v);
+bool json_is_false(const struct json *v);
 /* Returns -1, with *out untouched, unless v is a whole number greater than
  * -2^53 and less than 2^53. */
 int json_integer(const struct json *v, long long *out);

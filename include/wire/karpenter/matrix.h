@@ -55,15 +55,19 @@ int matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
 struct matrix_answer {
 	/* matrix: whether this is the answer to a range query.  vector: whether
 	 * it is the answer to a query for one moment, with a vector as the
-	 * result.  Both are false for an error. */
+	 * result.  Both are false for an error, and for an envelope that is not
+	 * well-formed or has a key twice. */
 	bool matrix, vector;
-	uint64_t warnings; /* how many warnings came; with one, the answer may
-			      be partial */
+	/* How many warnings came.  With one the answer may be partial.
+	 * VictoriaMetrics' isPartial counts as one. */
+	uint64_t warnings;
 	/* Prometheus' error, or else its first warning, or the first line of an
 	 * answer in plain text, or "". */
 	char text[MATRIX_TEXT_BYTES];
 };
 void matrix_answer(const char *bytes, size_t n, struct matrix_answer *out);
+/* Returns whether this is an element of a vector. */
+bool matrix_is_sample(const char *bytes, size_t n);
 
 /* Sums over all answers that a matrix_ask_fn got. */
 struct matrix_asked {

@@ -65,7 +65,9 @@ struct status_admissions {
 
 /* Settings of the page; the other formats ignore them. */
 struct status_view {
-	int64_t last_ms; /* time that the timeline shows, at most JOURNAL_MS */
+	/* Time that the timeline shows, at most JOURNAL_MS.  0: the page
+	 * chooses it. */
+	int64_t last_ms;
 	bool still;	 /* Whether the page does not reload itself. */
 };
 

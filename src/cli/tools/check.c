@@ -10,7 +10,7 @@
 #include "wire/doctor/findings.h"
 
 static const char usage[] =
-	"check [--wait 0s] [-o text|json] [--namespace NAME]\n"
+	"check [--wait 0s] [--timeout 2m] [-o text|json] [--namespace NAME]\n"
 	"          [--config FILE] [--kubeconfig FILE] [--context NAME] "
 	"[flags]\n"
 	"\n"
@@ -24,6 +24,10 @@ static const char usage[] =
 	"        repeat the check until a dry run comes back held and a "
 	"replica leads, for\n"
 	"        at most this long\n"
+	"    --timeout='2m':\n"
+	"        how long the check may take, beside the time of --wait; what "
+	"is not checked\n"
+	"        by then is reported as unknown\n"
 	"    -o, --output='text':\n"
 	"        the format of the report: text or json\n"
 	"    --namespace='':\n"
@@ -67,6 +71,8 @@ own_flag(void *ctx, struct flags *f, struct err *e)
 		return own_output(c, f, e);
 	if (strcmp(f->name, "namespace") == 0)
 		return options_namespace(f, &c->setup.namespace_flag, e);
+	if (strcmp(f->name, "timeout") == 0)
+		return options_duration(f, "2m", &c->setup.timeout_ms, e);
 	if (strcmp(f->name, "wait") != 0)
 		return 0;
 	return options_duration(f, "60s", &c->setup.wait_ms, e);
@@ -98,7 +104,7 @@ cmd_check(int argc, char **argv, const struct timing *t)
 	struct err e = {0};
 	int rc;
 
-	r = (struct cluster_request){.json = false};
+	r = (struct cluster_request){.setup.timeout_ms = DOCTOR_MS};
 	rc = options_parse_with(argc, argv, usage, own_flag, &r, &r.options,
 				&e);
 	if (rc == 1)

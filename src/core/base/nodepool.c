@@ -43,6 +43,7 @@ nodepool_init(struct nodepool *p)
 		.hold_until_ms = STAMP_NONE,
 		.released_at_ms = STAMP_NONE,
 		.ticket_ms = STAMP_NONE,
+		.ticket_least_ms = STAMP_NONE,
 		.ticket_next_ms = STAMP_NONE,
 		.hold_ms = -1,
 		.max_hold_ms = -1,
@@ -140,19 +141,13 @@ nodepool_keep_spec(struct nodepool *p, const struct nodepool *known)
 bool
 nodepool_by_ticket(const struct nodepool *p)
 {
-	return p->ticket_ms > p->hold_until_ms;
+	return p->ticket_ms != STAMP_NONE && p->ticket_ms >= p->hold_until_ms;
 }
 
 int64_t
 nodepool_until_ms(const struct nodepool *p)
 {
 	return nodepool_by_ticket(p) ? p->ticket_ms : p->hold_until_ms;
-}
-
-const char *
-nodepool_reason(const struct nodepool *p)
-{
-	return nodepool_by_ticket(p) ? p->ticket : p->reason;
 }
 
 int64_t

@@ -41,12 +41,26 @@ ticket_names(const struct ticket *t, const char *nodepool)
 	return t->all;
 }
 
+/* Returns why the ticket has no end, or TICKET_GOOD. */
+static enum ticket_flaw
+endless(const struct ticket *t, int64_t seen_ms)
+{
+	if (t->fault[0] != '\0')
+		return TICKET_UNREADABLE;
+	if (t->deleting)
+		return TICKET_DELETING;
+	if (t->renewed_ms == STAMP_NONE || t->lasts_ms <= 0)
+		return TICKET_ENDLESS;
+	return t->renewed_ms > seen_ms + TICKET_AHEAD_MAX_MS ? TICKET_FAR_AHEAD
+							     : TICKET_GOOD;
+}
+
 int64_t
 ticket_until_ms(const struct ticket *t, int64_t seen_ms)
 {
 	int64_t from = t->renewed_ms < seen_ms ? t->renewed_ms : seen_ms;
 
-	if (t->renewed_ms == STAMP_NONE || t->lasts_ms <= 0)
+	if (endless(t, seen_ms) != TICKET_GOOD)
 		return STAMP_NONE;
 	return from +
 	       (t->lasts_ms < TICKET_MAX_MS ? t->lasts_ms : TICKET_MAX_MS);
@@ -57,6 +71,10 @@ ticket_problem(enum ticket_flaw flaw)
 {
 	static const char *const problems[] = {
 		[TICKET_GOOD] = NULL,
+		[TICKET_UNREADABLE] = "it cannot be read",
+		[TICKET_DELETING] = "it is being deleted",
+		[TICKET_FAR_AHEAD] = "its renewTime is more than 10 minutes "
+				     "ahead of the API server's clock",
 		[TICKET_ENDLESS] = "it lacks renewTime or leaseDurationSeconds",
 		[TICKET_OVER] = "it was over already when it was seen",
 		[TICKET_LONG] = "it holds for 7 days without renewal at most",
@@ -76,7 +94,7 @@ ticket_flaw(const struct ticket *t, int64_t seen_ms)
 	int64_t until_ms = ticket_until_ms(t, seen_ms);
 
 	if (until_ms == STAMP_NONE)
-		return TICKET_ENDLESS;
+		return endless(t, seen_ms);
 	if (until_ms <= seen_ms)
 		return TICKET_OVER;
 	if (t->lasts_ms > TICKET_MAX_MS)

@@ -54,29 +54,12 @@ ahead(const struct nodepool *p, struct now now)
 	return p->released_at_ms > now.server_ms + CLOCK_SHIFT_MS;
 }
 
-/* Returns whether the hold of *p has been reported already, when the NodePool
- * was as in *old.  A ticket is reported once, and not each time that it is
- * renewed. */
-static bool
-is_told(const struct nodepool *old, const struct nodepool *p)
-{
-	const char *reason = nodepool_reason(p);
-
-	if (nodepool_by_ticket(p))
-		return nodepool_by_ticket(old) &&
-		       strcmp(reason, nodepool_reason(old)) == 0;
-	return p->hold_until_ms == old->hold_until_ms &&
-	       !nodepool_by_ticket(old) &&
-	       (reason[0] == '\0' || strcmp(reason, old->reason) == 0);
-}
-
-/* Reports what has changed in the NodePool.  Each change is reported once. */
+/* Reports the annotations that have become bad. */
 static void
-tell_nodepool(struct controller *s, const struct nodepool *old,
-	      const struct nodepool *p, struct now now)
+tell_annotations(struct controller *s, const struct nodepool *old,
+		 const struct nodepool *p, struct now now)
 {
 	char stamp[STAMP_BYTES];
-	struct note *n;
 
 	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++)
 		if (p->bad[k][0] != '\0' && strcmp(old->bad[k], p->bad[k]) != 0)
@@ -85,104 +68,179 @@ tell_nodepool(struct controller *s, const struct nodepool *old,
 		stamp_format(p->released_at_ms, stamp);
 		tell_bad(s, p, NODEPOOL_RELEASED_AT, stamp);
 	}
-	if ((!old->disabled && is_told(old, p)) ||
-	    nodepool_until_ms(p) <= now.server_ms ||
-	    nodepools_terms(&s->nodepools, p->name, now.server_ms).out)
-		return;
-	n = notes_put(&s->notes, NOTE_NODEPOOL_MANUAL, p->name);
-	memcpy(n->as.manual.uid, p->uid, sizeof(n->as.manual.uid));
-	n->as.manual.until_ms = nodepool_until_ms(p);
-	n->as.manual.ticket = nodepool_by_ticket(p);
-	(void)str_copy(n->as.manual.reason, sizeof(n->as.manual.reason),
-		       nodepool_reason(p));
 }
 
-/* Returns whether a person or a ticket has asked for a hold or a release. */
+/* Returns whether a person has asked for a hold or a release. */
 static bool
-by_hand(const struct nodepool *p)
+by_person(const struct nodepool *p)
 {
-	return nodepool_until_ms(p) != STAMP_NONE ||
+	return p->hold_until_ms != STAMP_NONE ||
 	       p->released_at_ms != STAMP_NONE;
 }
 
-/* --- tickets -------------------------------------------------------------- */
+/* --- who holds a NodePool ------------------------------------------------- */
+
+/* Has the NodePool's tickets looked at again at this time at the latest. */
+static void
+wake(struct controller *s, uint32_t place, int64_t ms)
+{
+	struct nodepool p = s->nodepools.at[place];
+
+	if (p.ticket_next_ms == STAMP_NONE || ms < p.ticket_next_ms)
+		p.ticket_next_ms = ms;
+	(void)nodepools_put(&s->nodepools, &p, s->nodepools.generation[place]);
+}
+
+static void
+put_manual(struct controller *s, const struct nodepool *p,
+	   const struct manual *m)
+{
+	struct note *n = notes_put(&s->notes, NOTE_NODEPOOL_MANUAL, p->name);
+
+	memcpy(n->as.manual.uid, p->uid, sizeof(n->as.manual.uid));
+	n->as.manual.until_ms = m->until_ms;
+	n->as.manual.ticket = m->by == MANUAL_TICKET;
+	(void)str_copy(n->as.manual.reason, sizeof(n->as.manual.reason),
+		       m->reason);
+}
+
+/* Returns whether there is no news in these words.  If two tickets are renewed
+ * by turns, each is reported once, and again when the other no longer holds. */
+static bool
+is_told(const struct controller *s, uint32_t place, uint32_t words,
+	int64_t now_ms)
+{
+	const struct manual_news *w = &s->news.manual[place];
+	const struct ticket_entry *e;
+
+	if (w->told[0] == words || w->told[1] != words)
+		return w->told[0] == words;
+	if (w->ticket == NO_ID)
+		return s->nodepools.at[place].hold_until_ms > now_ms;
+	e = &s->tickets.at[w->ticket];
+	return e->until_ms > now_ms && tickets_holds(e, place);
+}
+
+/* Reports who holds the NodePool.  While it stays held, what a person has
+ * changed (`person`) is reported at once, and another ticket, or other words of
+ * a ticket, TICKET_TOLD_EVERY_MS after the last report.  The end of a ticket is
+ * not reported each time that the ticket is renewed. */
+static void
+tell_manual(struct controller *s, uint32_t place, bool person, struct now now)
+{
+	const struct nodepool *p = &s->nodepools.at[place];
+	struct manual_news *w = &s->news.manual[place], was = *w;
+	struct manual m = controller_manual(s, place, now.server_ms);
+	int64_t due_boot_ms = was.told_boot_ms + TICKET_TOLD_EVERY_MS;
+	uint32_t words = index_hash_text(m.reason) | 1;
+
+	if (m.by == MANUAL_NONE) {
+		*w = (struct manual_news){.by = was.by};
+		return;
+	}
+	if (m.by == MANUAL_PERSON)
+		words += 2 * (uint32_t)(p->hold_until_ms / 1000);
+	person = person && m.by == MANUAL_PERSON;
+	if (!person && (is_told(s, place, words, now.server_ms) ||
+			(m.by == MANUAL_TICKET && m.ticket == NO_ID)))
+		return;
+	if (!person && was.told_boot_ms != 0 && now.boot_ms < due_boot_ms) {
+		wake(s, place, now.server_ms + due_boot_ms - now.boot_ms);
+		return;
+	}
+	*w = (struct manual_news){.by = was.by,
+				  .told = {words, was.told[0]},
+				  .ticket = m.ticket,
+				  .told_boot_ms = now.boot_ms};
+	put_manual(s, p, &m);
+}
 
 /* Sets the members of *p that depend on tickets; *p is the NodePool in this
- * place of the table.  p->ticket describes the same ticket until that ticket
- * ends.  Otherwise two tickets that are renewed alternately would be reported
- * again and again. */
+ * place.  Tickets that begin to hold a NodePool hold it for TICKET_LEAST_MS at
+ * least, unless it is disabled, because a writer that made its hold begin and
+ * end all the time would make us write to all its machines each time.  Of
+ * tickets that a new leader finds, nobody knows when their hold began. */
 static void
-apply_tickets(const struct controller *s, uint32_t place, int64_t now_ms,
-	      struct nodepool *p)
+set_tickets(const struct controller *s, uint32_t place, int64_t now_ms,
+	    struct nodepool *p)
 {
 	struct ticket_hold h = tickets_hold(&s->tickets, place, now_ms);
-	const struct ticket_entry *e = h.last;
+	bool held = p->ticket_ms > now_ms;
 
-	if (h.n > 1 && p->ticket_ms != STAMP_NONE &&
-	    s->tickets.at[p->ticket_place].until_ms > now_ms &&
-	    tickets_holds(&s->tickets.at[p->ticket_place], place))
-		e = &s->tickets.at[p->ticket_place];
+	p->ticket_ms = p->ticket_next_ms = STAMP_NONE;
+	if (p->disabled || !rules_nodepool_included(&s->rules, p->name)) {
+		p->ticket_least_ms = STAMP_NONE;
+		return;
+	}
+	if (h.last != NULL && !held && s->views.at[KIND_TICKET].listed &&
+	    s->views.at[KIND_NODEPOOL].listed)
+		p->ticket_least_ms = now_ms + TICKET_LEAST_MS;
 	p->ticket_ms = h.until_ms;
 	p->ticket_next_ms = h.next_ms;
-	p->ticket[0] = '\0';
-	if (e == NULL)
+	if (p->ticket_least_ms <= now_ms || p->ticket_least_ms <= h.until_ms)
 		return;
-	p->ticket_place = (uint32_t)(e - s->tickets.at);
-	tickets_words(e, p->ticket, sizeof(p->ticket));
+	p->ticket_ms = p->ticket_least_ms;
+	if (h.last == NULL)
+		p->ticket_next_ms = p->ticket_least_ms;
+}
+
+/* Computes again until when tickets hold the NodePool in this place. */
+static void
+apply_tickets(struct controller *s, uint32_t place, int64_t now_ms)
+{
+	struct nodepool p = s->nodepools.at[place];
+	bool held = nodepool_until_ms(&p) > s->nodepools.ms;
+
+	set_tickets(s, place, now_ms, &p);
+	(void)nodepools_put(&s->nodepools, &p, s->nodepools.generation[place]);
+	/* The machines were last decided for the time s->nodepools.ms.  If the
+	 * NodePool's hold has begun or ended since that time, decide them
+	 * again. */
+	if (held != (nodepool_until_ms(&p) > now_ms))
+		controller_queue_all(s);
 }
 
 void
 controller_nodepool_tickets(struct controller *s, uint32_t place,
 			    struct now now)
 {
-	struct nodepool old = s->nodepools.at[place], p = old;
-
-	apply_tickets(s, place, now.server_ms, &p);
-	(void)nodepools_put(&s->nodepools, &p, s->nodepools.generation[place]);
-	/* The machines were last decided for the time s->nodepools.ms.  If the
-	 * NodePool's hold has begun or ended since that time, decide them
-	 * again. */
-	if ((nodepool_until_ms(&old) > s->nodepools.ms) !=
-	    (nodepool_until_ms(&p) > now.server_ms))
-		controller_queue_all(s);
+	apply_tickets(s, place, now.server_ms);
 	/* A NodePool that has not been shown in this lead is reported when it
 	 * is shown. */
 	if (!views_leads(&s->views) ||
-	    !controller_was_shown(s, &s->nodepools.at[place]) ||
-	    (strcmp(old.ticket, p.ticket) == 0 &&
-	     nodepool_by_ticket(&old) == nodepool_by_ticket(&p)))
+	    !controller_was_shown(s, &s->nodepools.at[place]))
 		return;
-	tell_nodepool(s, &old, &p, now);
-	controller_turn_by_hand(s, &p, false, now);
-}
-
-/* Sets the members of *p that depend on tickets.  They are copied from *known,
- * or computed if `known` is NULL, because the NodePool is new in the table. */
-static void
-keep_tickets(struct controller *s, const struct nodepool *known,
-	     struct nodepool *p, struct now now)
-{
-	const struct nodepool *mine;
-	uint32_t place;
-
-	if (known != NULL) {
-		p->ticket_ms = known->ticket_ms;
-		p->ticket_next_ms = known->ticket_next_ms;
-		p->ticket_place = known->ticket_place;
-		memcpy(p->ticket, known->ticket, sizeof(p->ticket));
-		return;
-	}
-	mine = nodepools_find(&s->nodepools, p->name);
-	if (mine == NULL || s->tickets.top == 0)
-		return;
-	place = (uint32_t)(mine - s->nodepools.at);
-	for (uint32_t i = 0; i < s->tickets.top; i++)
-		tickets_place(&s->tickets.at[i], place, p->name);
-	apply_tickets(s, place, now.server_ms, p);
-	(void)nodepools_put(&s->nodepools, p, s->nodepools.generation[place]);
+	tell_manual(s, place, false, now);
+	if (controller_manual(s, place, now.server_ms).by !=
+	    s->news.manual[place].by)
+		controller_turn_by_hand(s, place, false, now);
 }
 
 /* --- the list and the watch ----------------------------------------------- */
+
+/* Reports the NodePool, which was as in *old before. */
+static void
+tell_nodepool(struct controller *s, uint32_t place, const struct nodepool *old,
+	      bool first, struct now now)
+{
+	const struct nodepool *p = &s->nodepools.at[place];
+	bool other = strcmp(old->reason, p->reason) != 0;
+	enum manual_by by;
+
+	if (first)
+		s->news.manual[place] = (struct manual_news){0};
+	tell_annotations(s, old, p, now);
+	tell_manual(s, place,
+		    old->disabled || old->hold_until_ms != p->hold_until_ms ||
+			    (other && p->reason[0] != '\0'),
+		    now);
+	by = s->news.manual[place].by;
+	/* controller_turn_by_hand scans all turns of the history, so it is
+	 * called only if the NodePool's turns may change. */
+	if (first || by != controller_manual(s, place, now.server_ms).by ||
+	    ((other || !same(old, p)) && (by_person(old) || by_person(p))))
+		controller_turn_by_hand(s, place, first, now);
+}
 
 void
 controller_nodepool(struct controller *s, const struct nodepool *shown,
@@ -191,19 +249,22 @@ controller_nodepool(struct controller *s, const struct nodepool *shown,
 	const struct nodepool *known =
 		nodepools_find(&s->nodepools, shown->name);
 	struct nodepool old, p = *shown;
-	bool changed, said, first;
+	bool changed, first, new = known == NULL;
+	uint32_t place;
 
 	now = controller_steady(s, now);
 	s->nodepool_lines++;
 	nodepool_keep_spec(&p, known);
-	if (known != NULL)
-		keep_tickets(s, known, &p, now);
-	changed = known == NULL || !same(known, &p);
-	said = changed || strcmp(known->reason, p.reason) != 0;
+	if (!new) {
+		p.ticket_ms = known->ticket_ms;
+		p.ticket_least_ms = known->ticket_least_ms;
+		p.ticket_next_ms = known->ticket_next_ms;
+	}
+	changed = new || !same(known, &p);
 	nodepool_init(&old);
 	/* A NodePool that was deleted and created again under the same name is
 	 * reported in full.  A new leader reports every NodePool in full. */
-	first = known == NULL || strcmp(known->uid, p.uid) != 0 ||
+	first = new || strcmp(known->uid, p.uid) != 0 ||
 		!controller_was_shown(s, known);
 	if (!first)
 		old = *known;
@@ -213,15 +274,13 @@ controller_nodepool(struct controller *s, const struct nodepool *shown,
 		(void)notes_put(&s->notes, NOTE_TABLE_FULL, p.name);
 		return;
 	}
-	if (known == NULL)
-		keep_tickets(s, NULL, &p, now);
+	place = (uint32_t)(nodepools_find(&s->nodepools, p.name) -
+			   s->nodepools.at);
+	for (uint32_t i = 0; new &&i < s->tickets.top; i++)
+		tickets_place(&s->tickets.at[i], place, p.name);
+	apply_tickets(s, place, now.server_ms);
 	if (views_leads(&s->views))
-		tell_nodepool(s, &old, &p, now);
-	/* controller_turn_by_hand scans all turns of the history, so it is
-	 * called only if the NodePool's turns may change. */
-	if (views_leads(&s->views) &&
-	    (first || (said && (by_hand(&old) || by_hand(&p)))))
-		controller_turn_by_hand(s, &p, first, now);
+		tell_nodepool(s, place, &old, first, now);
 	if (changed)
 		refresh(s, p.name, now.server_ms);
 }
@@ -291,12 +350,12 @@ controller_nodepools_turn(struct controller *s, struct now now)
 
 	apply_restamped(s, now);
 	while ((p = nodepools_turned(&s->nodepools, now.server_ms)) != NULL) {
-		if (p->ticket_ms != STAMP_NONE)
-			controller_nodepool_tickets(
-				s, (uint32_t)(p - s->nodepools.at), now);
+		uint32_t place = (uint32_t)(p - s->nodepools.at);
+
+		controller_nodepool_tickets(s, place, now);
 		refresh(s, p->name, now.server_ms);
 		if (controller_was_shown(s, p))
-			controller_turn_by_hand(s, p, false, now);
+			controller_turn_by_hand(s, place, false, now);
 	}
 }
 

@@ -31,16 +31,25 @@ void controller_refresh(struct controller *s, uint32_t id, int64_t now_ms);
 /* Removes an object that is gone, and everything that is known about it. */
 void controller_drop(struct controller *s, uint32_t id, struct now now);
 
+/* status.c.  Counts the NodePools of the scope that a hold-until or tickets
+ * hold.  Returns whether all are held. */
+struct figures;
+struct hand_holds;
+bool controller_by_hand(const struct controller *s, const struct figures *f,
+			uint32_t scope, int64_t now_ms,
+			struct hand_holds *out);
+
 /* turns.c keeps the history.  No decision depends on it.
  * controller_scope_turned records that the scope has turned
  * (core/controller/journal.h).  It returns for how many milliseconds the scope
  * had been held, or -1 if that is unknown.  controller_turn_by_hand records
- * what has changed in the NodePool's hold-until, tickets and released-at.
- * `first` means that this lead has not been shown the NodePool before. */
+ * what has changed in the hold-until, the tickets and the released-at of the
+ * NodePool in this place.  `first` means that this lead has not been shown the
+ * NodePool before. */
 int64_t controller_scope_turned(struct controller *s, uint32_t scope,
 				struct now now);
-void controller_turn_by_hand(struct controller *s, const struct nodepool *p,
-			     bool first, struct now now);
+void controller_turn_by_hand(struct controller *s, uint32_t place, bool first,
+			     struct now now);
 /* Returns whether a list or a watch has shown the NodePool during this lead.
  * `known` points into the table of NodePools. */
 bool controller_was_shown(const struct controller *s,
@@ -54,6 +63,10 @@ void controller_turns_lead(struct controller *s, struct now now);
 void controller_turns_settle(struct controller *s, struct now now);
 /* Returns when the scope turned last, or STAMP_NONE if that is unknown. */
 int64_t controller_turned_ms(const struct controller *s, uint32_t scope);
+/* Returns when the last of the scope's NodePools that are held by hand became
+ * held, or STAMP_NONE if that is unknown. */
+int64_t controller_by_hand_ms(const struct controller *s, const char *scope,
+			      int64_t now_ms);
 /* Returns the name of the machine with this timer, or "" for NO_ID. */
 const char *controller_machine_name(const struct controller *s, uint32_t id);
 
@@ -86,6 +99,24 @@ void controller_fresh_nodepools(struct controller *s);
  * when one of these tickets has begun, was changed or has ended. */
 void controller_nodepool_tickets(struct controller *s, uint32_t place,
 				 struct now now);
+
+/* What a person or tickets hold a NodePool for. */
+struct manual {
+	enum manual_by by;
+	int64_t until_ms; /* server time, or STAMP_NONE if nothing holds it */
+	/* The ticket's place in struct tickets.  NO_ID for a person, and for
+	 * tickets that have ended (TICKET_LEAST_MS). */
+	uint32_t ticket;
+	/* The text that describes the ticket (tickets_words), or the reason
+	 * that the person gave, or "". */
+	char reason[REASON_BYTES];
+};
+
+/* turns.c.  Returns what holds the NodePool in this place, if anything does
+ * beside its scope: the ticket that ends last, unless its hold-until ends
+ * later.  Everything that reports who holds a NodePool asks this function. */
+struct manual controller_manual(const struct controller *s, uint32_t place,
+				int64_t now_ms);
 
 /* controller_tickets.c.  controller_tickets_listed drops the tickets that the
  * complete list did not show.  Call controller_tickets_forget when a lead

@@ -34,6 +34,7 @@ tell_flaw(struct controller *s, const struct ticket *t, enum ticket_flaw flaw)
 	n = notes_put(&s->notes, NOTE_TICKET, t->name);
 	n->as.ticket.flaw = flaw;
 	memcpy(n->as.ticket.holder, t->holder, sizeof(t->holder));
+	memcpy(n->as.ticket.fault, t->fault, sizeof(t->fault));
 }
 
 void
@@ -63,7 +64,9 @@ controller_ticket(struct controller *s, const struct ticket *shown,
 	}
 	for (uint32_t i = 0; fresh && i < s->nodepools.top; i++)
 		tickets_place(e, i, s->nodepools.at[i].name);
-	if (fresh && e->flaw != TICKET_GOOD && e->flaw != told)
+	/* Deletion is the usual end of a ticket. */
+	if (fresh && e->flaw != TICKET_GOOD && e->flaw != told &&
+	    e->flaw != TICKET_DELETING)
 		tell_flaw(s, shown, e->flaw);
 	update_all(s, e, before, now);
 }
@@ -105,7 +108,7 @@ controller_tickets_known(struct controller *s, struct now now)
 		const struct nodepool *p = &s->nodepools.at[i];
 
 		if (p->name[0] != '\0' && controller_was_shown(s, p))
-			controller_turn_by_hand(s, p, false, now);
+			controller_turn_by_hand(s, i, false, now);
 	}
 }
 
@@ -119,10 +122,10 @@ controller_tickets_forget(struct controller *s)
 		if (s->nodepools.at[i].name[0] == '\0')
 			continue;
 		p = s->nodepools.at[i];
-		p.ticket_ms = p.ticket_next_ms = STAMP_NONE;
-		p.ticket[0] = '\0';
+		p.ticket_ms = p.ticket_least_ms = p.ticket_next_ms = STAMP_NONE;
 		(void)nodepools_put(&s->nodepools, &p,
 				    s->nodepools.generation[i]);
+		s->news.manual[i] = (struct manual_news){0};
 	}
 }
 

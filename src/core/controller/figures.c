@@ -229,6 +229,7 @@ figures_hand_add(struct hand_holds *hand, const struct nodepool_terms *t)
 	hand->nodepools++;
 	if (t->until_ms == STAMP_NONE)
 		return;
+	hand->tickets += t->by_ticket;
 	if (hand->held++ == 0 || t->until_ms < hand->first_ms)
 		hand->first_ms = t->until_ms;
 	if (t->until_ms > hand->last_ms)

@@ -24,10 +24,12 @@ journal_cause(enum turn_cause c)
 	static const char *const names[TURN_CAUSES] = {
 		[TURN_BY_SCALE_UP] = "scale-up",
 		[TURN_BY_HAND] = "hold-until",
+		[TURN_BY_TICKET] = "ticket",
 		[TURN_BY_QUIET] = "quiet",
 		[TURN_BY_RELEASE] = "released-at",
 		[TURN_BY_CAP] = "cap",
 		[TURN_BY_TIME] = "hold-until-over",
+		[TURN_BY_TICKET_END] = "ticket-ended",
 		[TURN_BY_RESUME] = "by-hand",
 	};
 

@@ -32,6 +32,25 @@ struct scope_news {
 	int64_t turned_ms;    /* when it last turned, or STAMP_NONE */
 };
 
+/* What holds a NodePool, beside its scope. */
+enum manual_by {
+	MANUAL_NONE,
+	MANUAL_PERSON, /* its hold-until */
+	MANUAL_TICKET,
+};
+
+/* What was reported about a NodePool in this lead. */
+struct manual_news {
+	enum manual_by by; /* as of the last report or turn */
+	/* Hashes of the last two reports since it has been held without a
+	 * break, the latest first, or 0. */
+	uint32_t told[2];
+	/* Of the latest report: the ticket's place in struct tickets, or NO_ID
+	 * for a hold-until, and the boot time, or 0 if there was no report. */
+	uint32_t ticket;
+	int64_t told_boot_ms;
+};
+
 /* A zeroed struct has no news. */
 struct news {
 	bool latency_open; /* some scope_news.latency_open may be set */
@@ -39,6 +58,8 @@ struct news {
 	uint32_t scopes[SCOPES_MAX]; /* the scopes that may have something to
 					report */
 	struct scope_news at[SCOPES_MAX]; /* indexed by scope */
+	/* Indexed by the NodePool's place in struct nodepools. */
+	struct manual_news manual[SCOPES_MAX];
 };
 
 /* Returns what is kept of the scope.  If another scope had the place before,

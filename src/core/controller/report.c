@@ -40,13 +40,16 @@ bool
 controller_scope(const struct controller *s, const struct figures *f,
 		 uint32_t *i, struct scope_report *out)
 {
+	struct hand_holds hand;
+
 	for (; *i < s->timers.scopes_top; (*i)++) {
 		const struct scope *sc = timers_scope(&s->timers, *i);
 
-		if (sc->timers == 0)
+		if (sc->timers == 0 && !sc->held)
 			continue;
 		memcpy(out->name, sc->name, sizeof(out->name));
 		out->held = sc->held;
+		out->by_hand = controller_by_hand(s, f, *i, s->last_ms, &hand);
 		out->quiet_ms = figures_deadline_ms(f, *i);
 		(*i)++;
 		return true;

@@ -115,7 +115,8 @@ controller_listed(struct controller *s, enum kind kind, bool served,
 	if (!v->listed)
 		controller_queue_all(s); /* Nodes wait for the list of claims */
 	views_list_end(&s->views, kind);
-	if (served && v->skipped)
+	/* A ticket that cannot be read holds nothing. */
+	if (served && v->skipped && kind != KIND_TICKET)
 		keep_stale(s, kind, now);
 	else if (served)
 		drop_stale(s, kind, now);

@@ -143,37 +143,37 @@ scope_until(const struct controller *s, uint32_t scope, const struct quiet *q,
 	out->earliest = false;
 }
 
-/* Returns how many NodePools of the scope are held by hand, and until when. */
-static struct hand_holds
-held_by_hand(const struct controller *s, const struct figures *f,
-	     uint32_t scope, struct now now)
+bool
+controller_by_hand(const struct controller *s, const struct figures *f,
+		   uint32_t scope, int64_t now_ms, struct hand_holds *out)
 {
-	struct hand_holds hand = figures_hand(f);
 	struct nodepool_terms t;
 
-	if (s->rules.scope == SCOPE_CLUSTER)
-		return hand;
-	hand = (struct hand_holds){.first_ms = STAMP_NONE,
-				   .last_ms = STAMP_NONE};
-	t = nodepools_terms(&s->nodepools,
-			    timers_scope(&s->timers, scope)->name,
-			    now.server_ms);
-	figures_hand_add(&hand, &t);
-	return hand;
+	*out = figures_hand(f);
+	if (s->rules.scope != SCOPE_CLUSTER) {
+		*out = (struct hand_holds){.first_ms = STAMP_NONE,
+					   .last_ms = STAMP_NONE};
+		t = nodepools_terms(&s->nodepools,
+				    timers_scope(&s->timers, scope)->name,
+				    now_ms);
+		figures_hand_add(out, &t);
+	}
+	return out->held > 0 && out->held == out->nodepools &&
+	       out->first_ms > now_ms;
 }
 
-/* Adds the holds by hand, which are in force whatever the scope itself does. */
+/* Adds the holds by hand, which hold all of the scope whatever the scope itself
+ * does. */
 static void
-add_hand(struct now now, struct scope_status *out)
+add_hand(const struct controller *s, struct now now, struct scope_status *out)
 {
 	const struct hand_holds *hand = &out->by_hand;
 
-	if (hand->held == 0 || hand->held < hand->nodepools ||
-	    hand->first_ms <= now.server_ms)
-		return;
 	if (out->state != SCOPE_HELD) {
 		out->hand_alone = true;
-		out->since_ms = out->until_ms = STAMP_NONE;
+		out->since_ms =
+			controller_by_hand_ms(s, out->name, now.server_ms);
+		out->until_ms = STAMP_NONE;
 	}
 	out->state = SCOPE_HELD;
 	if (hand->first_ms < out->until_ms)
@@ -202,11 +202,11 @@ fill_scope(const struct controller *s, const struct figures *f, uint32_t scope,
 		.cap_max_ms = sc->max_ms,
 		.cap_used_ms = cap_debt_ms(&sc->cap, &r, now.boot_ms),
 		.cap_window_ms = r.window_ms,
-		.by_hand = held_by_hand(s, f, scope, now),
 	};
 	memcpy(out->name, sc->name, sizeof(out->name));
 	scope_until(s, scope, &q, now, out);
-	add_hand(now, out);
+	if (controller_by_hand(s, f, scope, now.server_ms, &out->by_hand))
+		add_hand(s, now, out);
 	restarted_by(s, &q, out);
 	if (sc->held && sc->live == 0 && sc->undecided > 0)
 		add_wait(&out->waits, WAIT_UNDECIDED, VIEW_COUNT, sc->undecided,
@@ -236,6 +236,7 @@ controller_nodepool_status(const struct controller *s, const struct figures *f,
 			   struct nodepool_status *out)
 {
 	struct nodepool_terms terms;
+	struct manual m;
 	uint32_t ref;
 
 	for (; *i < s->nodepools.top; (*i)++) {
@@ -244,14 +245,17 @@ controller_nodepool_status(const struct controller *s, const struct figures *f,
 		if (p->name[0] == '\0')
 			continue;
 		terms = nodepools_terms_at(&s->nodepools, *i, now.server_ms);
+		m = controller_manual(s, *i, now.server_ms);
 		*out = (struct nodepool_status){
 			.nodepool = *p,
 			.by_hand =
 				!terms.out && p->hold_until_ms > now.server_ms,
-			.by_ticket = terms.by_ticket,
+			.by_ticket = m.by == MANUAL_TICKET,
 			.released_ahead = p->released_at_ms > now.server_ms,
 			.out = terms.uncounted,
 		};
+		if (out->by_ticket)
+			memcpy(out->ticket, m.reason, sizeof(out->ticket));
 		ref = strings_find(&s->machines.strings, p->name);
 		if (ref != NO_ID)
 			out->n = figures_nodepool(f, ref);
@@ -279,6 +283,9 @@ controller_ticket_status(const struct controller *s, uint32_t *i,
 							  : STAMP_NONE,
 				      .renewed_ms = e->ticket.renewed_ms,
 				      .flaw = e->flaw};
+	if (e->ticket.renewed_ms > e->seen_ms - e->set_ms)
+		out->ahead_ms = e->ticket.renewed_ms - e->seen_ms + e->set_ms;
+	memcpy(out->fault, e->ticket.fault, sizeof(out->fault));
 	memcpy(out->name, e->ticket.name, sizeof(out->name));
 	memcpy(out->holder, e->ticket.holder, sizeof(out->holder));
 	memcpy(out->reason, e->ticket.reason, sizeof(out->reason));
@@ -344,15 +351,14 @@ fill_manual(const struct controller *s, struct now now,
 	    struct machine_status *out)
 {
 	const struct nodepool *p = nodepools_find(&s->nodepools, out->nodepool);
+	struct manual m = {.until_ms = STAMP_NONE};
 
-	struct nodepool_terms terms =
-		nodepools_terms(&s->nodepools, out->nodepool, now.server_ms);
-
-	out->manual_ms = terms.until_ms;
-	out->by_ticket = terms.by_ticket;
-	if (out->manual_ms != STAMP_NONE)
-		(void)str_copy(out->reason, sizeof(out->reason),
-			       nodepool_reason(p));
+	if (p != NULL)
+		m = controller_manual(s, (uint32_t)(p - s->nodepools.at),
+				      now.server_ms);
+	out->manual_ms = m.until_ms;
+	out->by_ticket = m.by == MANUAL_TICKET;
+	(void)str_copy(out->reason, sizeof(out->reason), m.reason);
 }
 
 static void

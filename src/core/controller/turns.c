@@ -150,36 +150,60 @@ controller_turned_ms(const struct controller *s, uint32_t scope)
 
 /* --- holds and releases by hand ------------------------------------------- */
 
-static bool
-is_held_by_hand(const struct controller *s, const struct nodepool *p,
-		int64_t now_ms)
+struct manual
+controller_manual(const struct controller *s, uint32_t place, int64_t now_ms)
 {
-	return nodepool_until_ms(p) > now_ms && nodepool_alone_ms(p) > now_ms &&
-	       rules_nodepool_included(&s->rules, p->name);
+	struct nodepool_terms t =
+		nodepools_terms_at(&s->nodepools, place, now_ms);
+	struct manual m = {.until_ms = t.until_ms, .ticket = NO_ID};
+	struct ticket_hold h;
+
+	if (t.until_ms == STAMP_NONE)
+		return m;
+	m.by = t.by_ticket ? MANUAL_TICKET : MANUAL_PERSON;
+	if (m.by == MANUAL_PERSON) {
+		(void)str_copy(m.reason, sizeof(m.reason),
+			       s->nodepools.at[place].reason);
+		return m;
+	}
+	h = tickets_hold(&s->tickets, place, now_ms);
+	if (h.last == NULL) {
+		(void)str_copy(m.reason, sizeof(m.reason), TICKET_ENDED_WORDS);
+		return m;
+	}
+	m.ticket = (uint32_t)(h.last - s->tickets.at);
+	tickets_words(h.last, m.reason, sizeof(m.reason));
+	return m;
 }
 
-/* Returns whether this is the turn of a hold by a ticket.  If tickets are not
- * enabled, a reason that begins with TICKET_WORDS is a person's. */
-static bool
-is_ticket(const struct controller *s, const struct turn *t)
+int64_t
+controller_by_hand_ms(const struct controller *s, const char *scope,
+		      int64_t now_ms)
 {
-	return rules_tickets(&s->rules) &&
-	       strncmp(t->reason, TICKET_WORDS, strlen(TICKET_WORDS)) == 0;
+	uint64_t before = UINT64_MAX, from = s->carried ? 0 : s->turns_before;
+	struct turn t;
+
+	while (journal_turn_at(&s->journal, &before, &t) && before >= from)
+		if (t.nodepool && t.what == TURN_HELD &&
+		    (s->rules.scope == SCOPE_CLUSTER ||
+		     strcmp(t.scope, scope) == 0) &&
+		    nodepools_terms(&s->nodepools, t.scope, now_ms).until_ms !=
+			    STAMP_NONE)
+			return t.at_ms;
+	return STAMP_NONE;
 }
 
 /* Returns whether the history needs no other turn for the NodePool's
- * released-at: *t is the turn of that released-at, or *t ended the hold of a
- * ticket, which had held the NodePool in spite of the released-at. */
+ * released-at: *t is the turn of that released-at, or *t ended the hold of
+ * tickets, which had held the NodePool in spite of the released-at. */
 static bool
-is_release_of(const struct controller *s, const struct turn *t,
-	      const struct nodepool *p)
+is_release_of(const struct turn *t, const struct nodepool *p)
 {
 	if (!t->nodepool || strcmp(t->scope, p->name) != 0)
 		return false;
 	if (t->cause == TURN_BY_RELEASE)
 		return t->until_ms == p->released_at_ms;
-	return t->what != TURN_HELD && is_ticket(s, t) &&
-	       t->at_ms >= p->released_at_ms;
+	return t->cause == TURN_BY_TICKET_END && t->at_ms >= p->released_at_ms;
 }
 
 /* Returns whether the released-at has come into effect since the beginning of
@@ -198,7 +222,7 @@ is_released(const struct controller *s, const struct nodepool *p,
 	    nodepools_terms(&s->nodepools, p->name, now_ms).uncounted)
 		return false;
 	while (journal_turn_at(&s->journal, &before, &t) && before >= from)
-		if (is_release_of(s, &t, p))
+		if (is_release_of(&t, p))
 			return false;
 	return true;
 }
@@ -230,7 +254,7 @@ held_since_ms(const struct controller *s, const char *name,
 	while (journal_turn_at(&s->journal, &before, &t) && before >= from) {
 		if (!t.nodepool || strcmp(t.scope, name) != 0)
 			continue;
-		if (t.what != TURN_HELD || t.until_ms < since_ms)
+		if (t.what != TURN_HELD)
 			break;
 		since_ms = t.at_ms;
 	}
@@ -250,25 +274,46 @@ end_by_hand(struct controller *s, const struct nodepool *p,
 			 .until_ms = STAMP_NONE};
 	int64_t to_ms = now_ms;
 
-	if (how == TURN_BY_TIME && !is_ticket(s, was))
+	if (how == TURN_BY_TIME && was->cause == TURN_BY_HAND)
 		to_ms = was->until_ms;
 	if (was->what == TURN_HELD && to_ms > was->at_ms)
 		t.held_ms = to_ms - held_since_ms(s, p->name, was);
 	if (how == TURN_BY_RELEASE)
 		t.until_ms = p->released_at_ms;
-	str_cut(t.reason, sizeof(t.reason),
-		how == TURN_BY_RELEASE ? p->reason : was->reason);
+	/* The ticket that held last is not always the one that held first. */
+	if (how != TURN_BY_TICKET_END)
+		str_cut(t.reason, sizeof(t.reason),
+			how == TURN_BY_RELEASE ? p->reason : was->reason);
 	add_by_hand(s, p->name, &t, now_ms);
 }
 
+/* Returns whether the turn *was, with which the hold began, still describes it.
+ * It does while tickets hold the NodePool or have begun its hold. */
 static bool
-is_same_hold(const struct turn *t, const struct nodepool *p)
+is_same_hold(const struct turn *was, const struct nodepool *p,
+	     const struct manual *m)
 {
 	char reason[JOURNAL_NAME_BYTES];
 
-	str_cut(reason, sizeof(reason), nodepool_reason(p));
-	return (nodepool_by_ticket(p) || t->until_ms == p->hold_until_ms) &&
-	       strcmp(t->reason, reason) == 0;
+	str_cut(reason, sizeof(reason), m->reason);
+	return m->by == MANUAL_TICKET || was->cause == TURN_BY_TICKET ||
+	       (was->until_ms == p->hold_until_ms &&
+		strcmp(was->reason, reason) == 0);
+}
+
+/* Returns how the hold ended that began with the turn *was, and that `before`
+ * has held last. */
+static enum turn_cause
+end_of(const struct turn *was, const struct nodepool *p, enum manual_by before,
+       int64_t now_ms)
+{
+	int64_t until_ms =
+		was->cause == TURN_BY_TICKET ? p->hold_until_ms : was->until_ms;
+
+	if (before == MANUAL_TICKET)
+		return TURN_BY_TICKET_END;
+	return until_ms != STAMP_NONE && until_ms <= now_ms ? TURN_BY_TIME
+							    : TURN_BY_RESUME;
 }
 
 bool
@@ -278,42 +323,62 @@ controller_was_shown(const struct controller *s, const struct nodepool *known)
 	       s->nodepools_before;
 }
 
-void
-controller_turn_by_hand(struct controller *s, const struct nodepool *p,
-			bool first, struct now now)
+static void
+begin_by_hand(struct controller *s, const struct nodepool *p,
+	      const struct manual *m, int64_t now_ms)
 {
-	struct turn was = {.what = TURN_RESUMED};
-	bool held, releases, holds = is_held_by_hand(s, p, now.server_ms);
+	struct turn t = {.what = TURN_HELD,
+			 .cause = m->by == MANUAL_TICKET ? TURN_BY_TICKET
+							 : TURN_BY_HAND,
+			 .held_ms = -1,
+			 .until_ms = m->until_ms};
 
-	held = last_of(s, p->name, true, &was) > 0 && was.what == TURN_HELD;
-	/* A ticket's hold has not ended if only the end of the ticket has
-	 * moved, or if this lead has not listed the tickets yet. */
-	if (held && is_ticket(s, &was) &&
-	    (!s->views.at[KIND_TICKET].listed ||
-	     (holds && is_same_hold(&was, p))))
+	str_cut(t.reason, sizeof(t.reason), m->reason);
+	add_by_hand(s, p->name, &t, now_ms);
+}
+
+void
+controller_turn_by_hand(struct controller *s, uint32_t place, bool first,
+			struct now now)
+{
+	const struct nodepool *p = &s->nodepools.at[place];
+	struct manual m = controller_manual(s, place, now.server_ms);
+	enum manual_by *by = &s->news.manual[place].by, before = *by;
+	struct turn was = {.what = TURN_RESUMED};
+	bool held =
+		last_of(s, p->name, true, &was) > 0 && was.what == TURN_HELD;
+	bool releases;
+	enum turn_cause end;
+
+	/* Before the tickets are listed, they may still hold the NodePool. */
+	if (held && m.by == MANUAL_NONE && rules_tickets(&s->rules) &&
+	    !s->views.at[KIND_TICKET].listed)
 		return;
+	if (held && (first || before == MANUAL_NONE))
+		before = was.cause == TURN_BY_TICKET ? MANUAL_TICKET
+						     : MANUAL_PERSON;
+	*by = m.by;
+	end = end_of(&was, p, before, now.server_ms);
 	/* A released-at releases nothing while a ticket holds. */
-	releases = !(held && is_ticket(s, &was)) &&
+	releases = before != MANUAL_TICKET && m.by != MANUAL_TICKET &&
 		   is_released(s, p, now.server_ms);
-	if (held && was.until_ms <= now.server_ms) {
-		end_by_hand(s, p, &was, TURN_BY_TIME, now.server_ms);
+	if (held && (m.by == MANUAL_NONE
+			     ? end != TURN_BY_RESUME
+			     : m.by == MANUAL_PERSON && end == TURN_BY_TIME)) {
+		end_by_hand(s, p, &was, end, now.server_ms);
 		was.what = TURN_RELEASED;
 		held = false;
 	}
 	if (releases)
 		end_by_hand(s, p, &was, TURN_BY_RELEASE, now.server_ms);
-	else if (!holds && (held || (was.cause == TURN_BY_RELEASE &&
-				     p->released_at_ms == STAMP_NONE)))
+	else if (m.by == MANUAL_NONE &&
+		 (held || (was.cause == TURN_BY_RELEASE &&
+			   p->released_at_ms == STAMP_NONE)))
 		end_by_hand(s, p, &was, TURN_BY_RESUME, now.server_ms);
-	if (!holds || (held && !releases && is_same_hold(&was, p)) ||
-	    (first && !held && s->history_cut))
-		return;
-	was = (struct turn){.what = TURN_HELD,
-			    .cause = TURN_BY_HAND,
-			    .held_ms = -1,
-			    .until_ms = nodepool_until_ms(p)};
-	str_cut(was.reason, sizeof(was.reason), nodepool_reason(p));
-	add_by_hand(s, p->name, &was, now.server_ms);
+	if (m.by != MANUAL_NONE &&
+	    !(held && !releases && is_same_hold(&was, p, &m)) &&
+	    !(first && !held && s->history_cut))
+		begin_by_hand(s, p, &m, now.server_ms);
 }
 
 /* --- from one leader to the next ------------------------------------------ */
@@ -363,8 +428,7 @@ tell_again(struct controller *s, struct now now)
 	for (uint32_t i = 0; i < s->nodepools.top; i++)
 		if (s->nodepools.at[i].name[0] != '\0' &&
 		    controller_was_shown(s, &s->nodepools.at[i]))
-			controller_turn_by_hand(s, &s->nodepools.at[i], true,
-						now);
+			controller_turn_by_hand(s, i, true, now);
 }
 
 void

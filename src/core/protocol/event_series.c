@@ -125,23 +125,41 @@ entries_age(struct event_series *s, int64_t boot_ms)
 }
 
 static bool
-is_equal(const struct event_series_entry *e, const struct event_series_event *v)
+is_of_subject(const struct event_series_entry *e,
+	      const struct event_series_event *v)
 {
 	return e->state != EVENT_SERIES_FREE && !e->ended &&
 	       e->event.reason == v->reason &&
 	       strcmp(e->event.nodepool, v->nodepool) == 0 &&
 	       strcmp(e->event.nodepool_uid, v->nodepool_uid) == 0 &&
-	       strcmp(e->event.action, v->action) == 0 &&
-	       strcmp(e->event.note, v->note) == 0;
+	       strcmp(e->event.action, v->action) == 0;
 }
 
+static bool
+is_untried(const struct event_series *s, const struct event_series_entry *e)
+{
+	return e->state == EVENT_SERIES_PENDING && !e->exists &&
+	       e->tries == 0 && e != s->under_way;
+}
+
+/* Returns the entry of the same Event, or else an entry that *v may replace, or
+ * else NULL. */
 static struct event_series_entry *
 entry_find(struct event_series *s, const struct event_series_event *v)
 {
-	for (int i = 0; i < EVENT_SERIES_MAX; i++)
-		if (is_equal(&s->entries[i], v))
-			return &s->entries[i];
-	return NULL;
+	struct event_series_entry *older = NULL;
+
+	for (int i = 0; i < EVENT_SERIES_MAX; i++) {
+		struct event_series_entry *e = &s->entries[i];
+
+		if (!is_of_subject(e, v))
+			continue;
+		if (strcmp(e->event.note, v->note) == 0)
+			return e;
+		if (is_untried(s, e))
+			older = e;
+	}
+	return older;
 }
 
 /* Returns a free place, or else the oldest entry that is not waiting to be
@@ -163,9 +181,19 @@ entry_place(struct event_series *s)
 		    (e->state == oldest->state && e->order < oldest->order))
 			oldest = e;
 	}
-	if (oldest->state == EVENT_SERIES_PENDING)
-		s->dropped++;
+	s->dropped +=
+		oldest->state == EVENT_SERIES_PENDING || has_unwritten(oldest);
 	return oldest;
+}
+
+static struct event_series_entry *
+entry_new(struct event_series *s)
+{
+	struct event_series_entry *e = entry_place(s);
+
+	*e = (struct event_series_entry){.order = s->order};
+	entry_want(e);
+	return e;
 }
 
 bool
@@ -207,7 +235,7 @@ event_make(const struct event_series_what *w, struct event_series_event *v)
 /* Returns a stamp for a new Event, in microseconds.  The stamp is part of the
  * Event's name, so it must be unique.  If the clock is set back by a second or
  * more, stamps go back too, and the same millisecond may come again.  Therefore
- * the last three digits are taken from the entry's number. */
+ * the last three digits are taken from the Event's number. */
 static int64_t
 stamp_new(struct event_series *s, int64_t server_ms)
 {
@@ -233,21 +261,21 @@ event_series_say(struct event_series *s, const struct event_series_what *what,
 	}
 
 	e = entry_find(s, &v);
-	if (e == NULL) {
-		v.first_us = v.last_us = stamp_new(s, now.server_ms);
-		e = entry_place(s);
-		*e = (struct event_series_entry){
-			.event = v,
-			.order = s->order++,
-		};
-		entry_want(e);
-	} else {
+	if (e != NULL && strcmp(e->event.note, v.note) == 0) {
 		if (e->event.count < COUNT_MAX)
 			e->event.count++;
 		if (now.server_ms * 1000 > e->event.last_us)
 			e->event.last_us = now.server_ms * 1000;
 		if (e->event.count == 2 && e->state == EVENT_SERIES_COUNTING)
 			entry_want(e);
+	} else {
+		v.first_us = v.last_us = stamp_new(s, now.server_ms);
+		if (e == NULL)
+			e = entry_new(s);
+		else
+			s->dropped++; /* the new Event takes its turn */
+		e->event = v;
+		s->order++;
 	}
 
 	e->last_ms = now.boot_ms;
@@ -255,6 +283,22 @@ event_series_say(struct event_series *s, const struct event_series_what *what,
 }
 
 /* --- writing -------------------------------------------------------------- */
+
+/* Returns how long to wait for a token of the bucket, or takes one and returns
+ * 0. */
+static int64_t
+take_token(struct event_series *s, int64_t boot_ms)
+{
+	int64_t each_ms = 1000 / EVENTS_PER_S, wait_ms;
+
+	if (s->full_ms < boot_ms)
+		s->full_ms = boot_ms;
+	wait_ms = s->full_ms - (EVENTS_BURST - 1) * each_ms - boot_ms;
+	if (wait_ms > 0)
+		return wait_ms;
+	s->full_ms += each_ms;
+	return 0;
+}
 
 static bool
 is_before(const struct event_series_entry *a,
@@ -314,6 +358,7 @@ struct event_series_todo
 event_series_next(struct event_series *s, struct now now)
 {
 	struct event_series_entry *e;
+	int64_t wait_ms;
 
 	assert(event_series_check(s));
 	if (s->under_way != NULL)
@@ -321,9 +366,11 @@ event_series_next(struct event_series *s, struct now now)
 						  NULL};
 	entries_age(s, now.boot_ms);
 	e = entry_due(s, now.boot_ms);
-	if (e == NULL)
-		return (struct event_series_todo){
-			EVENT_SERIES_WAIT, wait_until(s, now.boot_ms), NULL};
+	wait_ms = e == NULL ? wait_until(s, now.boot_ms)
+			    : take_token(s, now.boot_ms);
+	if (e == NULL || wait_ms > 0)
+		return (struct event_series_todo){EVENT_SERIES_WAIT, wait_ms,
+						  NULL};
 	s->under_way = e;
 	s->sent = e->event;
 	s->step = e->exists ? EVENT_SERIES_PATCH : EVENT_SERIES_CREATE;

@@ -271,9 +271,12 @@ nodepools_shift_tickets(struct nodepools *p, int64_t by_ms)
 {
 	for (uint32_t i = 0; i < p->top; i++) {
 		if (p->at[i].name[0] == '\0' ||
-		    p->at[i].ticket_ms == STAMP_NONE)
+		    p->at[i].ticket_next_ms == STAMP_NONE)
 			continue;
-		p->at[i].ticket_ms += by_ms;
+		if (p->at[i].ticket_ms != STAMP_NONE)
+			p->at[i].ticket_ms += by_ms;
+		if (p->at[i].ticket_least_ms != STAMP_NONE)
+			p->at[i].ticket_least_ms += by_ms;
 		p->at[i].ticket_next_ms += by_ms;
 		sort_in(p, i);
 	}

@@ -121,6 +121,7 @@ tickets_same(const struct ticket *a, const struct ticket *b)
 {
 	return strcmp(a->uid, b->uid) == 0 && a->renewed_ms == b->renewed_ms &&
 	       a->lasts_ms == b->lasts_ms && a->left_out == b->left_out &&
+	       a->deleting == b->deleting && strcmp(a->fault, b->fault) == 0 &&
 	       tickets_same_nodepools(a, b);
 }
 
@@ -187,7 +188,9 @@ tickets_hold(const struct tickets *ts, uint32_t place, int64_t now_ms)
 		h.n++;
 		if (h.next_ms == STAMP_NONE || e->until_ms < h.next_ms)
 			h.next_ms = e->until_ms;
-		if (e->until_ms <= h.until_ms)
+		if (e->until_ms < h.until_ms ||
+		    (e->until_ms == h.until_ms &&
+		     strcmp(e->ticket.name, h.last->ticket.name) > 0))
 			continue;
 		h.until_ms = e->until_ms;
 		h.last = e;

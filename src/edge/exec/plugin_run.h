@@ -12,7 +12,7 @@
 /* Runs the plugin access->exec and decodes what it prints.  Blocks for `ms` at
  * most.  The plugin and its children are killed if the time is up
  * (ERR_TIMEOUT).  They are also killed if *cancelled becomes true, or if
- * SIGINT, SIGTERM or SIGHUP is pending (ERR_CANCELLED).  `cancelled` may be
+ * a signal of edge/signals.h is pending (ERR_CANCELLED).  `cancelled` may be
  * NULL.  Any thread may call this function. */
 int plugin_run(const struct kubeconfig *access, int64_t ms,
 	       const atomic_bool *cancelled, struct exec_credential *out,

@@ -115,7 +115,7 @@ list_page_done(struct follow *f, struct err *e)
 				    .cont = p->cont,
 				    .retry_after_ms = -1};
 
-	if (pager_turn(&f->pager, e)) {
+	if (pager_turn(&f->pager, clock_boot_ms(), e)) {
 		f->listing = false;
 		tell_trouble(f, "list failed", 200, e->text);
 		o.code = REFLECT_FAILED;
@@ -164,7 +164,8 @@ list(struct follow *f, const char *cont)
 
 	if (!f->listing) {
 		f->listing = true;
-		pager_init(&f->pager, LIST_PAGE);
+		pager_init(&f->pager, LIST_PAGE, clock_boot_ms(),
+			   f->setup.timing->whole_ms);
 		f->calls->listing(f->setup.ctx);
 	}
 	buf_init(&b, path, sizeof(path));

@@ -49,11 +49,9 @@ over(struct session *n, struct err *e)
 
 	if (sig != 0)
 		return err_set(e, ERR_CANCELLED, "ended by %s",
-			       sig == SIGINT	? "SIGINT"
-			       : sig == SIGTERM ? "SIGTERM"
-						: "SIGHUP");
+			       signals_name(sig));
 	if (clock_boot_ms() >= n->s.until_ms)
-		return err_set(e, ERR_TIMEOUT, "the time is over");
+		return err_set(e, ERR_TIMEOUT, "the time is over (--timeout)");
 	return 0;
 }
 
@@ -148,7 +146,8 @@ session_ask(struct session *n, struct kube_request *q, struct kube_reply *r,
 	int64_t ms;
 
 	for (unsigned failures = 1;; failures++) {
-		if (session_start(n, q, ASK_TAG, e) ||
+		/* A call that the end has cut is still in flight. */
+		if (over(n, e) || session_start(n, q, ASK_TAG, e) ||
 		    session_finished(n, &tag, r, &no_answer, e))
 			return -1;
 		if (!is_passing(r, &no_answer))
@@ -237,17 +236,18 @@ page_take(struct page *g, const struct kube_reply *r, struct err *e)
 	int rc;
 
 	if (g->again || (r->status == 410 && p->cont[0] != '\0'))
-		return pager_restart(p, e);
+		return pager_restart(p, clock_boot_ms(), e);
 	if (r->status != 200)
 		return refused(r, e);
 	if (!p->streams) {
 		rc = pager_page(p, r->body, r->body_bytes, g->list->item,
-				g->list->ctx, e);
+				g->list->ctx, clock_boot_ms(), e);
 	} else if (g->bad.code != ERR_NONE) {
 		*e = g->bad;
 		rc = -1;
 	} else {
-		rc = pager_end(p, e) || pager_turn(p, e) ? -1 : 0;
+		rc = pager_end(p, e) || pager_turn(p, clock_boot_ms(), e) ? -1
+									  : 0;
 	}
 	g->wanted = p->cont[0] != '\0';
 	return rc;
@@ -279,7 +279,8 @@ session_list(struct session *n, const struct session_list *list, struct err *e)
 	struct kube_reply r;
 	int rc = 0;
 
-	pager_init(&g.pager, LIST_METADATA_PAGE);
+	pager_init(&g.pager, LIST_METADATA_PAGE, clock_boot_ms(),
+		   n->s.timing->whole_ms);
 	while (rc == 0 && g.wanted) {
 		if (g.pager.cont[0] == '\0' && list->begin != NULL)
 			list->begin(list->ctx);

@@ -137,9 +137,10 @@ refuse_request(struct server *s, struct MHD_Connection *con,
 
 	route_refusal(status, r->route, status == 400 ? r->why : NULL, text);
 	a.body_bytes = strlen(text);
+	/* `holderctl check` sends a GET to see the certificate. */
 	if (status == 405)
 		route_allow(s->o.routes, s->o.routes_n, path, allow);
-	if (status != 500)
+	else if (status != 500)
 		event(s, status == 503 ? SERVER_SHED : SERVER_REFUSED);
 	return answer(s, con, &a, status == 405 ? allow : NULL);
 }

@@ -32,7 +32,8 @@ ask_once(struct doctor *d, struct kube_request *q, struct kube_reply *r,
 	uint64_t tag;
 
 	*r = (struct kube_reply){.body = ""};
-	if (session_start(d->session, q, 0, e) ||
+	if (session_sleep(d->session, 0, e) ||
+	    session_start(d->session, q, 0, e) ||
 	    session_finished(d->session, &tag, r, &no_answer, e))
 		return -1;
 	if (no_answer.code == ERR_NONE)

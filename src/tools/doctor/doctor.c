@@ -17,16 +17,17 @@ doctor_open(struct doctor *d, struct session *calls, struct kubeconfig *access,
 	if (d->kube == NULL)
 		return -1;
 	d->session = calls;
-	return session_open(
-		calls,
-		&(struct session_setup){
-			.kube = d->kube,
-			.program = "holderctl",
-			.timing = d->timing,
-			.until_ms = d->begin_ms + d->setup->wait_ms + DOCTOR_MS,
-			.calls = 1,
-		},
-		e);
+	return session_open(calls,
+			    &(struct session_setup){
+				    .kube = d->kube,
+				    .program = "holderctl",
+				    .timing = d->timing,
+				    .until_ms = d->begin_ms +
+						d->setup->wait_ms +
+						d->setup->timeout_ms,
+				    .calls = 1,
+			    },
+			    e);
 }
 
 static void

@@ -20,6 +20,8 @@ struct doctor_setup {
 	/* For how long the check is repeated while there are errors that may go
 	 * away by themselves (--wait). */
 	int64_t wait_ms;
+	/* How long all calls may take together, beside wait_ms (--timeout). */
+	int64_t timeout_ms;
 };
 
 /*

@@ -108,8 +108,8 @@ struct keeper {
 };
 
 /* Opens the session and makes no call yet.  Beside the keeper's calls, the
- * session has room for one call of the caller.  keeper_open blocks SIGINT,
- * SIGTERM and SIGHUP until keeper_close.  Call keeper_close even after a
+ * session has room for one call of the caller.  keeper_open blocks the
+ * signals of edge/signals.h until keeper_close.  Call keeper_close even after a
  * failure. */
 int keeper_open(struct keeper *k, const struct keeper_setup *s, struct err *e);
 void keeper_close(struct keeper *k);

@@ -63,9 +63,10 @@ count_series(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	struct prometheus_query *p = ctx;
 
-	(void)bytes;
-	(void)n;
-	(void)e;
+	if (bytes == NULL || !matrix_is_sample(bytes, n))
+		return err_set(e, ERR_INPUT,
+			       "no vector: an element is not a series with a "
+			       "value");
 	p->series++;
 	return 0;
 }
@@ -95,7 +96,7 @@ query_bytes(void *ctx, const char *bytes, size_t n, struct err *e)
 	return split_feed(p->split, bytes, n, e);
 }
 
-/* Checks a complete answer with status 2xx. */
+/* Checks a complete answer with status 200. */
 static int
 judge_found(struct prometheus_query *p, struct err *e)
 {
@@ -109,13 +110,13 @@ judge_found(struct prometheus_query *p, struct err *e)
 		return -1;
 	if (!said.vector)
 		return err_set(e, ERR_SYSTEM,
-			       "no vector%s%s: expected an expression such as "
-			       "of an alert",
+			       "no well-formed vector%s%s: expected an "
+			       "expression such as of an alert",
 			       said.text[0] != '\0' ? ", " : "", said.text);
 	if (p->series == 0 && said.warnings > 0)
 		return err_set(e, ERR_SYSTEM,
-			       "an empty answer that may be partial: %s",
-			       said.text);
+			       "an empty answer that may be partial%s%s",
+			       said.text[0] != '\0' ? ": " : "", said.text);
 	return 0;
 }
 
@@ -152,7 +153,7 @@ prometheus_query_over(struct prometheus_query *p, int64_t wait_ms,
 	}
 	if (e.code != ERR_NONE)
 		prometheus_unanswered(&e);
-	else if (r.status < 200 || r.status >= 300)
+	else if (r.status != 200)
 		prometheus_refused(&r, &e);
 	else
 		(void)judge_found(p, &e);

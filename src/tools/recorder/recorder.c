@@ -61,6 +61,8 @@ struct recorder {
 	const struct recorder_setup *setup;
 	struct kube *kube;
 	struct clock *clock;
+	/* Boot time after which no first list begins again. */
+	int64_t first_ms;
 	struct signals signals;
 	struct side sides[SIDES];
 	pthread_mutex_t lock;
@@ -198,8 +200,9 @@ ended(void *ctx, enum follow_end why)
 }
 
 /* Takes the failure of a list or watch.  Before both first lists are complete,
- * a failure ends the command, unless only a page of a list has expired.  Later
- * it is reported on stderr, and the call is repeated. */
+ * a failure ends the command, unless only a page of a list has expired and
+ * there is still time.  Later it is reported on stderr, and the call is
+ * repeated. */
 static void
 watch_trouble(void *ctx, const char *what, int status, const char *why)
 {
@@ -209,7 +212,7 @@ watch_trouble(void *ctx, const char *what, int status, const char *why)
 
 	(void)pthread_mutex_lock(&r->lock);
 	stopping = r->stopping;
-	again = status == 410 ||
+	again = (status == 410 && clock_boot_ms() < r->first_ms) ||
 		(r->sides[CLAIMS].listed && r->sides[EVENTS].listed);
 	if (!again && !stopping && r->failed.code == ERR_NONE)
 		(void)err_set(&r->failed, ERR_SYSTEM, "%s: %s: %s",
@@ -486,7 +489,9 @@ int
 recorder_run(const struct recorder_setup *s, struct kubeconfig *access,
 	     const struct timing *t, struct err *e)
 {
-	struct recorder r = {.setup = s, .clock = clock_new()};
+	struct recorder r = {.setup = s,
+			     .clock = clock_new(),
+			     .first_ms = clock_boot_ms() + t->whole_ms};
 	int rc = -1;
 
 	signals_block(&r.signals);

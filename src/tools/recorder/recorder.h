@@ -16,7 +16,7 @@
  *
  * Each of the two watches has a thread that collects facts, and the caller's
  * thread prints the facts in order.  While nobody reads stdout, all three
- * threads wait.  SIGINT, SIGTERM or SIGHUP ends the wait; a second signal ends
+ * threads wait.  A signal of edge/signals.h ends the wait; a second one ends
  * the process at once.
  */
 struct recorder_setup {

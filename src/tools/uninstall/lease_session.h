@@ -26,7 +26,7 @@ struct lease_session_setup {
 	int64_t until_ms;
 };
 
-/* Blocks SIGINT, SIGTERM and SIGHUP until lease_session_free.  It returns NULL
+/* Blocks the signals of edge/signals.h until lease_session_free.  It returns NULL
  * on failure, and *e says why.  The setup's pointers are borrowed. */
 struct lease_session *lease_session_new(const struct lease_session_setup *s,
 					struct err *e);

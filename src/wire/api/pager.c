@@ -4,11 +4,13 @@
 #include "wire/api/object.h"
 
 void
-pager_init(struct pager *p, unsigned limit)
+pager_init(struct pager *p, unsigned limit, int64_t now_ms, int64_t whole_ms)
 {
 	p->limit = limit;
+	p->begun_ms = now_ms;
+	p->whole_ms = whole_ms;
 	p->streams = false;
-	p->pages = 0;
+	p->pages = p->objects = 0;
 	p->cont[0] = p->rv[0] = '\0';
 	p->split = NULL;
 }
@@ -24,21 +26,38 @@ _Static_assert(LIST_PAGES_MAX *LIST_METADATA_PAGE >= MACHINES_MAX,
 	       "a list may show as many objects as the table can have");
 
 /* Counts a page.  Call it before each page after the first one.  It fails if
- * the list would have more than LIST_PAGES_MAX pages. */
+ * the list would have too many pages, or take too long. */
 static int
-count_page(struct pager *p, struct err *e)
+count_page(struct pager *p, int64_t now_ms, struct err *e)
 {
-	if (++p->pages < LIST_PAGES_MAX)
-		return 0;
-	return err_set(e, ERR_LIMIT, "a list of more than %d pages",
-		       LIST_PAGES_MAX);
+	if (++p->pages >= LIST_PAGES_MAX)
+		return err_set(e, ERR_LIMIT, "a list of more than %d pages",
+			       LIST_PAGES_MAX);
+	if (now_ms - p->begun_ms >= p->whole_ms)
+		return err_set(e, ERR_LIMIT,
+			       "a list without an end within %lld s",
+			       (long long)p->whole_ms / 1000);
+	return 0;
+}
+
+static int
+count_item(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct pager *p = ctx;
+
+	if (++p->objects > LIST_OBJECTS_MAX)
+		return err_set(e, ERR_LIMIT, "a list of more than %d objects",
+			       LIST_OBJECTS_MAX);
+	return p->item(p->ctx, bytes, n, e);
 }
 
 int
 pager_begin(struct pager *p, split_item_fn *item, void *ctx, struct err *e)
 {
 	pager_drop(p);
-	p->split = split_new(SPLIT_LIST, item, ctx);
+	p->item = item;
+	p->ctx = ctx;
+	p->split = split_new(SPLIT_LIST, count_item, p);
 	return p->split == NULL ? err_set(e, ERR_SYSTEM, "out of memory") : 0;
 }
 
@@ -59,25 +78,25 @@ pager_end(struct pager *p, struct err *e)
 }
 
 int
-pager_turn(struct pager *p, struct err *e)
+pager_turn(struct pager *p, int64_t now_ms, struct err *e)
 {
 	size_t n;
 	const char *envelope = split_envelope(p->split, &n);
 	int rc = object_list_meta_decode(envelope, n, p->rv, p->cont, e);
 
 	pager_drop(p);
-	return rc == 0 && p->cont[0] != '\0' ? count_page(p, e) : rc;
+	return rc == 0 && p->cont[0] != '\0' ? count_page(p, now_ms, e) : rc;
 }
 
 int
 pager_page(struct pager *p, const char *bytes, size_t n, split_item_fn *item,
-	   void *ctx, struct err *e)
+	   void *ctx, int64_t now_ms, struct err *e)
 {
 	int rc = -1;
 
 	if (pager_begin(p, item, ctx, e) == 0 &&
 	    pager_feed(p, bytes, n, e) == 0 && pager_end(p, e) == 0)
-		rc = pager_turn(p, e);
+		rc = pager_turn(p, now_ms, e);
 	pager_drop(p);
 	return rc;
 }
@@ -93,8 +112,9 @@ pager_streams(struct pager *p, struct err *e)
 }
 
 int
-pager_restart(struct pager *p, struct err *e)
+pager_restart(struct pager *p, int64_t now_ms, struct err *e)
 {
 	p->cont[0] = '\0';
-	return count_page(p, e);
+	p->objects = 0;
+	return count_page(p, now_ms, e);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/api/ticket.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/str.h"
@@ -56,6 +57,9 @@ spec_read(const struct json *root, struct ticket *t, struct err *e)
 	    (json_string(renewed) == NULL ||
 	     stamp_parse(json_string(renewed), &t->renewed_ms)))
 		return err_set(e, ERR_INPUT, "spec.renewTime is no time");
+	if (t->renewed_ms != STAMP_NONE && t->renewed_ms < TICKET_FIRST_MS)
+		return err_set(e, ERR_INPUT,
+			       "spec.renewTime is before the year 2000");
 	if (!json_is_unset(lasts) &&
 	    (json_integer(lasts, &seconds) || seconds > INT32_MAX))
 		return err_set(e, ERR_INPUT,
@@ -67,20 +71,31 @@ spec_read(const struct json *root, struct ticket *t, struct err *e)
 }
 
 static int
+metadata_read(const struct json *meta, struct ticket *t, struct err *e)
+{
+	if (!json_is_object(meta))
+		return err_set(e, ERR_INPUT, "metadata is missing");
+	t->deleting = !json_is_unset(json_member(meta, "deletionTimestamp"));
+	return meta_text_need(meta, "name", t->name, sizeof(t->name),
+			      "metadata.name", e) ||
+			       meta_text_need(meta, "uid", t->uid,
+					      sizeof(t->uid), "metadata.uid",
+					      e) ||
+			       meta_text_need(meta, "resourceVersion", t->rv,
+					      sizeof(t->rv),
+					      "metadata.resourceVersion", e)
+		       ? -1
+		       : 0;
+}
+
+static int
 ticket_read(void *out, const struct json *root, struct err *e)
 {
 	const struct json *meta = json_member(root, "metadata");
 	struct ticket t = {.name = ""};
 
-	if (!json_is_object(meta))
-		return err_set(e, ERR_INPUT, "Lease ?: metadata is missing");
-	if (meta_text_need(meta, "name", t.name, sizeof(t.name),
-			   "metadata.name", e) ||
-	    meta_text_need(meta, "uid", t.uid, sizeof(t.uid), "metadata.uid",
-			   e) ||
-	    meta_text_need(meta, "resourceVersion", t.rv, sizeof(t.rv),
-			   "metadata.resourceVersion", e) ||
-	    annotations_read(meta, &t, e) || spec_read(root, &t, e))
+	if (metadata_read(meta, &t, e) || annotations_read(meta, &t, e) ||
+	    spec_read(root, &t, e))
 		return err_wrap(e, "Lease %s",
 				t.name[0] != '\0' ? t.name : "?");
 	*(struct ticket *)out = t;
@@ -94,6 +109,7 @@ static const struct json_keep metadata_keep[] = {
 	{"name", NULL},
 	{"uid", NULL},
 	{"resourceVersion", NULL},
+	{"deletionTimestamp", NULL},
 	{"annotations", annotations_keep},
 	{NULL, NULL}};
 static const struct json_keep spec_keep[] = {{"holderIdentity", NULL},
@@ -129,6 +145,55 @@ ticket_watch_decode(const char *bytes, size_t n, enum watch_type *type,
 		*out = (struct ticket){.renewed_ms = STAMP_NONE};
 		memcpy(out->rv, rv, sizeof(out->rv));
 	}
+	return 0;
+}
+
+/* --- what cannot be read --------------------------------------------------- */
+
+static int
+name_read(void *out, const struct json *root, struct err *e)
+{
+	struct ticket t = {.renewed_ms = STAMP_NONE};
+
+	/* The name is enough. */
+	(void)metadata_read(json_member(root, "metadata"), &t, e);
+	if (t.name[0] == '\0')
+		return -1;
+	*(struct ticket *)out = t;
+	return 0;
+}
+
+static const struct json_keep name_keep[] = {
+	{"name", NULL}, {"uid", NULL}, {"resourceVersion", NULL}, {NULL, NULL}};
+static const struct json_keep item_name_keep[] = {{"metadata", name_keep},
+						  {NULL, NULL}};
+static const struct json_keep line_name_keep[] = {
+	WATCH_LINE_KEEP(item_name_keep), {NULL, NULL}};
+
+int
+ticket_unread_decode(const char *bytes, size_t n, enum watch_type *type,
+		     struct ticket *out, const struct err *why)
+{
+	const char *text = strstr(why->text, ": ");
+	char fault[sizeof(out->fault) + sizeof(why->text)], rv[RV_BYTES];
+	enum watch_type t = WATCH_ADDED;
+	struct err e;
+	int code;
+
+	if (type == NULL
+		    ? watch_item_decode(bytes, n, item_name_keep,
+					&json_bounds_small, name_read, out, &e)
+		    : watch_line_decode(bytes, n, line_name_keep,
+					&json_bounds_small, &t, &code, rv,
+					name_read, out, &e) ||
+			      t == WATCH_BOOKMARK || t == WATCH_ERROR)
+		return -1;
+	(void)snprintf(fault, sizeof(fault), "it cannot be read: %s",
+		       text != NULL ? text + 2 : why->text);
+	str_cut(out->fault, sizeof(out->fault), fault);
+	utf8_make_shown(out->fault);
+	if (type != NULL)
+		*type = t;
 	return 0;
 }
 

@@ -355,6 +355,12 @@ json_is_true(const struct json *v)
 	return is_of(v, TYPE_TRUE);
 }
 
+bool
+json_is_false(const struct json *v)
+{
+	return is_of(v, TYPE_FALSE);
+}
+
 int
 json_number(const struct json *v, double *out)
 {

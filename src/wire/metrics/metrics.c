@@ -212,12 +212,14 @@ write_scopes(struct buf *b, const struct metrics_gauges *g,
 	bool observes = g->controller.observes;
 	struct scope_report r;
 
-	family(b, observes, held, "gauge", "1 while the scope is held.");
+	family(b, observes, held, "gauge",
+	       "1 while a scale-up holds the scope, 2 while only hold-untils "
+	       "or tickets hold each of its NodePools, otherwise 0.");
 	for (uint32_t i = 0; scopes(ctx, &i, &r);) {
 		put_name(b, observes, held);
 		buf_puts(b, "{scope=");
 		label_value(b, r.name[0] != '\0' ? r.name : g->cluster_scope);
-		buf_printf(b, "} %d\n", r.held);
+		buf_printf(b, "} %d\n", r.held ? 1 : r.by_hand ? 2 : 0);
 	}
 	family(b, observes, at, "gauge",
 	       "When the scope becomes quiet if nothing happens; API server "

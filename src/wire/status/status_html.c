@@ -125,9 +125,21 @@ html_span(struct buf *b, int64_t ms)
 }
 
 void
-html_moment(struct buf *b, int64_t ms, int64_t now_ms)
+html_time(struct buf *b, int64_t ms, int64_t now_ms)
 {
 	char stamp[STAMP_BYTES], today[STAMP_BYTES];
+
+	stamp_format(ms, stamp);
+	stamp_format(now_ms, today);
+	buf_printf(b, "<time datetime=\"%s\">", stamp);
+	if (strncmp(stamp, today, 10) != 0)
+		buf_printf(b, "%.10s ", stamp);
+	buf_printf(b, "%.8s</time>", stamp + 11);
+}
+
+void
+html_moment(struct buf *b, int64_t ms, int64_t now_ms)
+{
 	/* now_ms is when the page was begun, so a moment may be slightly later
 	 * without being in the future. */
 	bool ahead = ms >= now_ms + 500;
@@ -136,12 +148,8 @@ html_moment(struct buf *b, int64_t ms, int64_t now_ms)
 		buf_puts(b, "unknown");
 		return;
 	}
-	stamp_format(ms, stamp);
-	stamp_format(now_ms, today);
-	buf_printf(b, "<time datetime=\"%s\">", stamp);
-	if (strncmp(stamp, today, 10) != 0)
-		buf_printf(b, "%.10s ", stamp);
-	buf_printf(b, "%.8s</time> (%s", stamp + 11, ahead ? "in " : "");
+	html_time(b, ms, now_ms);
+	buf_puts(b, ahead ? " (in " : " (");
 	html_span(b, ms > now_ms ? ms - now_ms : now_ms - ms);
 	buf_puts(b, ahead ? ")" : " ago)");
 }

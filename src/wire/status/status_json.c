@@ -200,10 +200,10 @@ write_hand(struct buf *b, const struct hand_holds *hand)
 		json_printf(b, ",'byHand':null");
 	else
 		json_printf(b,
-			    ",'byHand':{'nodePools':%u,'held':%u,"
+			    ",'byHand':{'nodePools':%u,'held':%u,'tickets':%u,"
 			    "'firstUntil':%s,'lastUntil':%s}",
-			    hand->nodepools, hand->held, MOMENT(hand->first_ms),
-			    MOMENT(hand->last_ms));
+			    hand->nodepools, hand->held, hand->tickets,
+			    MOMENT(hand->first_ms), MOMENT(hand->last_ms));
 }
 
 static void
@@ -278,9 +278,9 @@ write_nodepool(struct buf *b, const struct nodepool_status *p)
 	write_invalid(b, p);
 	json_printf(b, ",'reason':%s", known(p->nodepool.reason));
 	if (p->by_ticket)
-		json_printf(b, ",'ticket':%s,'ticketUntil':%s",
-			    p->nodepool.ticket,
-			    MOMENT(nodepool_until_ms(&p->nodepool)));
+		json_printf(b, ",'ticket':%s,'ticketUntil':%s,'ticketLeast':%s",
+			    p->ticket, MOMENT(nodepool_until_ms(&p->nodepool)),
+			    json_bool(words_least(p)[0] != '\0'));
 	buf_puts(b, "}");
 }
 
@@ -291,10 +291,11 @@ write_ticket(struct buf *b, const struct ticket_status *t)
 {
 	json_printf(b,
 		    ",{'name':%s,'holder':%s,'reason':%s,'until':%s,"
-		    "'nodePools':%u,'problem':%s,'renewed':%s}",
+		    "'nodePools':%u,'problem':%s,'renewed':%s,'ahead':%s}",
 		    t->name, known(t->holder), known(t->reason),
 		    MOMENT(t->until_ms), t->nodepools, words_ticket(t),
-		    MOMENT(t->renewed_ms));
+		    MOMENT(t->renewed_ms),
+		    t->ahead_ms > 0 ? SPAN(t->ahead_ms) : NULL);
 }
 
 /* --- the history ---------------------------------------------------------- */

@@ -68,6 +68,7 @@ count_by_hand(const struct status_items *items, struct hand_holds *hand)
 		hand->nodepools += p.out == NODEPOOL_IN || is_by_hand(&p);
 		if (!is_by_hand(&p))
 			continue;
+		hand->tickets += p.by_ticket;
 		if (hand->held++ == 0 || until_ms < hand->first_ms)
 			hand->first_ms = until_ms;
 		if (until_ms > hand->last_ms)
@@ -94,7 +95,7 @@ put_until(struct buf *b, const struct status_head *h,
 	else if (s->until_cap)
 		buf_puts(b, ", when its cap is used up");
 	else if (s->until_hand)
-		buf_puts(b, ", by hand (hold-until)");
+		buf_printf(b, ", %s", words_by(&s->by_hand));
 	else if (s->earliest)
 		buf_puts(b, " at the earliest, because machines are booting");
 }
@@ -115,7 +116,7 @@ state_of(const struct status_head *h, const struct tally *t)
 	    (h->rules->scope == SCOPE_NODE && h->report.table.timers > 0))
 		return "held";
 	return t->capped > 0	  ? "released"
-	       : t->hand.held > 0 ? "held by hand"
+	       : t->hand.held > 0 ? "partly held"
 				  : "quiet";
 }
 
@@ -127,7 +128,7 @@ put_hand(struct buf *b, const struct status_head *h,
 	char words[HAND_BYTES];
 
 	words_hand(h, hand, words);
-	buf_printf(b, "%s until ", words);
+	buf_printf(b, "%s, until ", words);
 	html_moment(b, hand->last_ms, h->now_ms);
 	if (hand->first_ms != hand->last_ms) {
 		buf_puts(b, ", the first until ");
@@ -392,21 +393,39 @@ put_scopes(struct buf *b, const struct status_head *h,
 
 /* --- the timeline --------------------------------------------------------- */
 
+static const struct {
+	const char *value, *words;
+	int64_t ms;
+} spans[] = {{"1h", "1 hour", 3600000},
+	     {"6h", "6 hours", 21600000},
+	     {"24h", "24 hours", JOURNAL_MS}};
+#define SPANS_N (sizeof(spans) / sizeof(spans[0]))
+
+/* Returns the shortest span in which the latest hold began. */
+static int64_t
+span_of(const struct status_head *h, const struct status_items *items)
+{
+	uint64_t before = UINT64_MAX;
+	size_t i = 0;
+	struct turn t;
+
+	if (!items->turn(items->ctx, &before, &t))
+		return spans[0].ms;
+	while (i + 1 < SPANS_N &&
+	       h->now_ms - t.at_ms + (t.held_ms > 0 ? t.held_ms : 0) >
+		       spans[i].ms)
+		i++;
+	return spans[i].ms;
+}
+
 static void
 put_timeline(struct buf *b, const struct status_head *h,
 	     const struct status_items *items, size_t limit)
 {
-	static const struct {
-		const char *value, *words;
-		int64_t ms;
-	} spans[] = {{"1h", "1 hour", 3600000},
-		     {"6h", "6 hours", 21600000},
-		     {"24h", "24 hours", 86400000}};
-
 	buf_puts(b, "<section><h2>The last ");
 	html_span(b, h->view.last_ms);
 	buf_puts(b, "</h2><nav aria-label=\"Timeline\"><p class=\"k\">");
-	for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++) {
+	for (size_t i = 0; i < SPANS_N; i++) {
 		if (spans[i].ms == h->view.last_ms)
 			buf_printf(b, "<b>%s</b> ", spans[i].words);
 		else
@@ -444,7 +463,8 @@ rank(const struct nodepool_status *p)
 }
 
 static void
-put_annotations(struct buf *b, const struct nodepool_status *p)
+put_annotations(struct buf *b, const struct status_head *h,
+		const struct nodepool_status *p)
 {
 	char value[NODEPOOL_BAD_BYTES], why[BAD_BYTES];
 	const char *out = nodepools_out_name(p->out);
@@ -470,9 +490,11 @@ put_annotations(struct buf *b, const struct nodepool_status *p)
 		buf_printf(b, "&quot; does not count, %s</p>", why);
 	}
 	if (p->by_ticket) {
-		buf_puts(b, "<p>held by ");
-		html_name(b, p->nodepool.ticket);
-		buf_puts(b, "</p>");
+		buf_puts(b, "<p>held until ");
+		html_moment(b, nodepool_until_ms(&p->nodepool), h->now_ms);
+		buf_puts(b, " by ");
+		html_name(b, p->ticket);
+		buf_printf(b, "%s</p>", words_least(p));
 	}
 	if (p->nodepool.reason[0] != '\0') {
 		buf_puts(b, "<p>reason: ");
@@ -482,7 +504,8 @@ put_annotations(struct buf *b, const struct nodepool_status *p)
 }
 
 static void
-put_nodepool(struct buf *b, const struct nodepool_status *p)
+put_nodepool(struct buf *b, const struct status_head *h,
+	     const struct nodepool_status *p)
 {
 	struct buf was;
 	size_t len;
@@ -496,7 +519,7 @@ put_nodepool(struct buf *b, const struct nodepool_status *p)
 	was = *b;
 	buf_puts(b, "<tr class=\"i\"><td colspan=\"5\">");
 	len = b->len;
-	put_annotations(b, p);
+	put_annotations(b, h, p);
 	if (b->len > len || b->full) {
 		buf_puts(b, "</td></tr>\n");
 		return;
@@ -506,7 +529,8 @@ put_nodepool(struct buf *b, const struct nodepool_status *p)
 }
 
 static void
-put_nodepools(struct buf *b, const struct status_items *items, size_t limit)
+put_nodepools(struct buf *b, const struct status_head *h,
+	      const struct status_items *items, size_t limit)
 {
 	struct nodepool_status p;
 	uint64_t left = 0;
@@ -526,7 +550,7 @@ put_nodepools(struct buf *b, const struct status_items *items, size_t limit)
 			if (rank(&p) != r)
 				continue;
 			if (shown++ < NODEPOOLS_SHOWN)
-				put_nodepool(b, &p);
+				put_nodepool(b, h, &p);
 			words_settle(b, &was,
 				     shown > NODEPOOLS_SHOWN ? 0 : limit,
 				     &left);
@@ -555,9 +579,11 @@ put_turn(struct buf *b, const struct status_head *h, const struct turn *t)
 	}
 	buf_printf(b, " %s: %s", journal_what(t->what),
 		   journal_cause(t->cause));
+	/* The hold may have ended before this time, so nothing says how far
+	 * away it is. */
 	if (t->until_ms != STAMP_NONE) {
 		buf_puts(b, " ");
-		html_moment(b, t->until_ms, h->now_ms);
+		html_time(b, t->until_ms, h->now_ms);
 	}
 	if (t->held_ms >= 0) {
 		buf_puts(b, ", held for ");
@@ -663,7 +689,11 @@ status_page(struct buf *b, const struct status_head *h,
 {
 	size_t room = b->cap - TAIL_BYTES;
 	struct tally t = {.hand = {.last_ms = STAMP_NONE}};
+	struct status_head chosen = *h;
 
+	if (h->view.last_ms == 0)
+		chosen.view.last_ms = span_of(h, items);
+	h = &chosen;
 	if (h->lead.here) {
 		count_scopes(items, &t);
 		count_by_hand(items, &t.hand);
@@ -672,7 +702,7 @@ status_page(struct buf *b, const struct status_head *h,
 	if (h->lead.here) {
 		put_timeline(b, h, items, room / 4);
 		put_scopes(b, h, items, room / 5 * 2);
-		put_nodepools(b, items, room / 5 * 4);
+		put_nodepools(b, h, items, room / 5 * 4);
 		put_turns(b, h, items, room);
 	}
 	put_replica(b, h);

@@ -59,9 +59,10 @@ void html_name(struct buf *b, const char *s);
 /* Appends the name of a machine as a link to its own answer.  path: the
  * relative path to status/machines. */
 void html_machine(struct buf *b, const char *path, const char *name);
-/* html_span appends a duration, rounded for people.  html_moment appends a time
- * in UTC and how far away it is. */
+/* html_span appends a duration, rounded for people.  html_time appends a time
+ * in UTC, and html_moment also appends how far away it is. */
 void html_span(struct buf *b, int64_t ms);
+void html_time(struct buf *b, int64_t ms, int64_t now_ms);
 void html_moment(struct buf *b, int64_t ms, int64_t now_ms);
 /* html_part returns the part of b in which a text has to be written.
  * html_of_text then makes an HTML answer of that text.  `linked` adds a link to
@@ -93,8 +94,13 @@ const char *words_scope(const struct status_head *h, const char *name);
 void words_settle(struct buf *b, const struct buf *before, size_t limit,
 		  uint64_t *left);
 
-/* Writes a sentence such as "1 of 2 NodePools is held by hand". */
-#define HAND_BYTES 64
+/* Returns "by hold-until", "by tickets" or "by hold-until or tickets". */
+const char *words_by(const struct hand_holds *hand);
+/* Returns what to append to a NodePool's tickets: "", or that the hold goes on
+ * after they have ended. */
+const char *words_least(const struct nodepool_status *p);
+/* Writes a sentence such as "1 of 2 NodePools is held by hold-until". */
+#define HAND_BYTES 96
 void words_hand(const struct status_head *h, const struct hand_holds *hand,
 		char out[HAND_BYTES]);
 

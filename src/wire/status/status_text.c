@@ -245,7 +245,7 @@ write_until(struct buf *b, const struct scope_status *s)
 	else if (s->until_cap)
 		buf_puts(b, ", when its cap is used up");
 	else if (s->until_hand)
-		buf_puts(b, ", by hand (hold-until)");
+		buf_printf(b, ", %s", words_by(&s->by_hand));
 	else if (s->earliest)
 		buf_puts(b, " at the earliest, machines are booting");
 }
@@ -347,8 +347,8 @@ write_annotations(struct buf *b, size_t indent, const struct nodepool_status *p)
 		buf_puts(b, "held until ");
 		moment(b, nodepool_until_ms(&p->nodepool));
 		buf_puts(b, " by ");
-		(void)status_text_safe(b, p->nodepool.ticket);
-		buf_puts(b, "\n");
+		(void)status_text_safe(b, p->ticket);
+		buf_printf(b, "%s\n", words_least(p));
 	}
 	if (p->nodepool.reason[0] != '\0') {
 		column(b, "", indent);
@@ -476,7 +476,13 @@ write_tickets(struct buf *b, const struct status_items *items)
 			buf_puts(b, " of ");
 			(void)status_text_safe(b, t.holder);
 		}
-		buf_printf(b, ": %s\n", words_ticket(&t));
+		buf_printf(b, ": %s", words_ticket(&t));
+		if (t.ahead_ms > 0) {
+			buf_puts(b, " (by ");
+			span(b, t.ahead_ms);
+			buf_puts(b, ")");
+		}
+		buf_puts(b, "\n");
 		first = false;
 		words_settle(b, &was, (b->cap - TAIL_BYTES) / 8 * 7, &left);
 	}

@@ -134,8 +134,8 @@ legend(struct buf *b)
 		{"o", "held", 14},
 		{"f", "not held", 2},
 		{"c", "released by its cap", 12},
-		{"p", "held by a hold-until", 14},
-		{"e", "asked for by a hold-until that is gone", 12},
+		{"p", "held by hold-until or tickets", 14},
+		{"e", "asked for by a hold-until or tickets that are gone", 12},
 		{"u", "not known", 12},
 	};
 
@@ -185,36 +185,36 @@ is_of(const struct past *p, const char *name, bool by_hand)
 	return p->by_hand == by_hand && strcmp(p->name, name) == 0;
 }
 
-/* Writes in words what the row shows. */
+/* Writes in words what the row shows.  `words` says it for the row of a
+ * NodePool, and is NULL for the row of a scope. */
 static void
-summary(struct buf *b, const struct chart *c, const char *name, bool by_hand,
-	const struct stretch *now)
+summary(struct buf *b, const struct chart *c, const char *name,
+	const char *words, const struct stretch *now)
 {
 	bool held = now->class != NULL && now->high == 14;
 	int64_t from = now->from_ms > c->from_ms ? now->from_ms : c->from_ms;
 	int64_t sum = held ? c->h->now_ms - from : 0;
 	unsigned times = held;
 
-	for (unsigned i = 0; i < c->past_n && !by_hand; i++) {
+	for (unsigned i = 0; i < c->past_n; i++) {
 		const struct past *p = &c->past[i];
 
 		from = p->from_ms > c->from_ms ? p->from_ms : c->from_ms;
-		if (!is_of(p, name, by_hand) || p->to_ms <= c->from_ms)
+		if (!is_of(p, name, false) || p->to_ms <= c->from_ms)
 			continue;
 		sum += p->to_ms - from;
 		times++;
 	}
 	buf_puts(b, "<span class=\"d\">");
-	if (by_hand)
-		buf_puts(b, held ? "held by a hold-until now"
-				 : "a hold-until that is over");
+	if (words != NULL)
+		buf_puts(b, words);
 	else if (times == 0)
 		buf_puts(b, "not held");
 	else
 		buf_printf(b, "held %s", times > 1 ? "" : "once, for ");
-	if (times > 1 && !by_hand)
+	if (times > 1 && words == NULL)
 		buf_printf(b, "%u times, for ", times);
-	if (times > 0 && !by_hand) {
+	if (times > 0 && words == NULL) {
 		html_span(b, sum);
 		buf_puts(b, times > 1 ? " in all" : "");
 		buf_puts(b, held ? ", and now" : "");
@@ -250,7 +250,7 @@ past_boxes(struct buf *b, const struct chart *c, const char *name, bool by_hand,
 }
 
 static void
-draw_row(struct buf *b, struct chart *c, const char *name, bool by_hand,
+draw_row(struct buf *b, struct chart *c, const char *name, const char *words,
 	 const struct stretch *now)
 {
 	const struct buf was = *b;
@@ -260,10 +260,10 @@ draw_row(struct buf *b, struct chart *c, const char *name, bool by_hand,
 		c->left++;
 		return;
 	}
-	buf_printf(b, "<li><span>%s ", by_hand ? "pool" : "scope");
+	buf_printf(b, "<li><span>%s ", words != NULL ? "pool" : "scope");
 	html_name(b, name[0] != '\0' ? name : "machines without a NodePool");
 	buf_puts(b, " ");
-	summary(b, c, name, by_hand, now);
+	summary(b, c, name, words, now);
 	buf_puts(b, "</span><svg aria-hidden=\"true\">");
 	box(b, "u", c, c->from_ms, c->known_ms, 14);
 	buf_puts(b, "<use href=\"#g\"/>");
@@ -273,7 +273,7 @@ draw_row(struct buf *b, struct chart *c, const char *name, bool by_hand,
 		box(b, now->class, c, now->from_ms, now->to_ms, now->high);
 	if (now->class != NULL && now->class[0] == 'o')
 		words_at(b, c, now, &words_x);
-	past_boxes(b, c, name, by_hand,
+	past_boxes(b, c, name, words != NULL,
 		   now->class != NULL ? now->from_ms : INT64_MAX, &words_x);
 	buf_puts(b, "</svg></li>\n");
 	words_settle(b, &was, c->limit, &c->left);
@@ -290,9 +290,8 @@ scope_rows(struct buf *b, struct chart *c, const struct status_items *items,
 	struct scope_status s;
 
 	for (uint32_t i = 0; items->scope(items->ctx, &i, &s);) {
-		/* NodePools that people hold have rows of their own. */
 		struct stretch now = {
-			s.hand_alone		  ? NULL
+			s.hand_alone		  ? "p"
 			: s.state == SCOPE_HELD	  ? "o"
 			: s.state == SCOPE_CAPPED ? "c"
 						  : NULL,
@@ -302,7 +301,7 @@ scope_rows(struct buf *b, struct chart *c, const struct status_items *items,
 		if (now.from_ms > now.to_ms) /* the clock was set back */
 			now.from_ms = now.to_ms;
 		if ((now.class != NULL || s.since_ms > c->from_ms) == turned)
-			draw_row(b, c, words_scope(c->h, s.name), false, &now);
+			draw_row(b, c, words_scope(c->h, s.name), NULL, &now);
 	}
 }
 
@@ -326,7 +325,11 @@ nodepool_rows(struct buf *b, struct chart *c, const struct status_items *items)
 			any = true;
 		}
 		if (any)
-			draw_row(b, c, p.nodepool.name, true, &now);
+			draw_row(b, c, p.nodepool.name,
+				 p.by_ticket ? "held by tickets now"
+				 : p.by_hand ? "held by hold-until now"
+					     : "no longer held",
+				 &now);
 	}
 }
 

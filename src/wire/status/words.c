@@ -142,7 +142,8 @@ words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
 const char *
 words_ticket(const struct ticket_status *t)
 {
-	const char *problem = ticket_problem(t->flaw);
+	const char *problem =
+		t->fault[0] != '\0' ? t->fault : ticket_problem(t->flaw);
 
 	return problem == NULL && t->until_ms != STAMP_NONE && t->nodepools == 0
 		       ? "it matches no NodePool that may be held"
@@ -169,15 +170,32 @@ words_scope(const struct status_head *h, const char *name)
 	return h->rules->scope == SCOPE_CLUSTER ? "cluster" : name;
 }
 
+const char *
+words_by(const struct hand_holds *hand)
+{
+	return hand->tickets == 0	    ? "by hold-until"
+	       : hand->tickets < hand->held ? "by hold-until or tickets"
+					    : "by tickets";
+}
+
+const char *
+words_least(const struct nodepool_status *p)
+{
+	return p->nodepool.ticket_least_ms == p->nodepool.ticket_ms
+		       ? ", because tickets hold for a minute at least"
+		       : "";
+}
+
 void
 words_hand(const struct status_head *h, const struct hand_holds *hand,
 	   char out[HAND_BYTES])
 {
-	snprintf(out, HAND_BYTES, "%u of %u NodePool%s %s held by hand",
-		 hand->held, hand->nodepools, hand->nodepools == 1 ? "" : "s",
+	snprintf(out, HAND_BYTES, "%u of %u NodePool%s %s held %s", hand->held,
+		 hand->nodepools, hand->nodepools == 1 ? "" : "s",
 		 h->observe	   ? "would be"
 		 : hand->held == 1 ? "is"
-				   : "are");
+				   : "are",
+		 words_by(hand));
 }
 
 /* --- a machine ------------------------------------------------------------ */

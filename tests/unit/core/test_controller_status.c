@@ -363,7 +363,7 @@ END_TEST
 
 START_TEST(held_by_hand)
 {
-	int64_t until;
+	int64_t until, since;
 	struct nodepool_status p;
 	struct scope_status sc;
 	struct turn t;
@@ -377,6 +377,7 @@ START_TEST(held_by_hand)
 	ck_assert(t.what == TURN_HELD && t.cause == TURN_BY_HAND);
 	ck_assert_str_eq(t.scope, "web");
 	ck_assert_int_eq(t.until_ms, until);
+	since = t.at_ms;
 	p = the_pool("web");
 	ck_assert(p.by_hand && p.out == NODEPOOL_IN);
 	ck_assert_uint_eq(p.n.held, 3);
@@ -387,7 +388,7 @@ START_TEST(held_by_hand)
 	sc = the_scope();
 	ck_assert(sc.state == SCOPE_HELD && sc.hand_alone && sc.until_hand);
 	ck_assert_int_eq(sc.until_ms, until);
-	ck_assert_int_eq(sc.since_ms, STAMP_NONE);
+	ck_assert_int_eq(sc.since_ms, since);
 	ck_assert_uint_eq(figures_by_hand(f, KIND_NODE), 3);
 	world_run_until(w, until + SLACK);
 	ck_assert(!the_pool("web").by_hand);

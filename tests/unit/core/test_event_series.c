@@ -633,6 +633,7 @@ START_TEST(full)
 	want(EVENT_SERIES_WAIT, 0, boot);
 	ck_assert_uint_eq(t.dropped, 3);
 	/* All written: the oldest is forgotten, and nothing lost. */
+	boot += MINUTE;
 	say("one more");
 	ck_assert_uint_eq(t.dropped, 3);
 	want(EVENT_SERIES_CREATE, 1, boot);
@@ -658,7 +659,7 @@ START_TEST(full_waiting)
 	(void)write_all(boot);
 	say("one more");
 	ck_assert_uint_eq(t.dropped, 0);
-	(void)write_all(boot);
+	(void)write_all(boot + 5000);
 	ck_assert_int_eq(step(boot + MINUTE, &todo), EVENT_SERIES_CREATE);
 	ck_assert_str_eq(todo.event->nodepool, "waits");
 }
@@ -677,6 +678,131 @@ START_TEST(full_under_way)
 	done(EVENT_SERIES_WRITTEN);
 	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
 	ck_assert_str_eq(todo.event->nodepool, pool_name(2));
+}
+END_TEST
+
+/* A count that is not written yet goes with its entry. */
+START_TEST(full_counting)
+{
+	for (int i = 0; i < 3; i++) {
+		say("general");
+		(void)write_all(boot);
+	}
+	for (int i = 1; i < EVENT_SERIES_MAX; i++)
+		say(pool_name(i));
+	ck_assert_uint_eq(t.dropped, 0);
+	say("one more");
+	ck_assert_uint_eq(t.dropped, 1);
+}
+END_TEST
+
+/* --- the token bucket --------------------------------------------------- */
+
+START_TEST(bucket)
+{
+	struct event_series_todo todo;
+	unsigned writes = 0;
+
+	/* Ten reports a second on different NodePools, for a minute. */
+	for (int i = 0; i < 600; i++) {
+		say(pool_name(i));
+		writes += write_all(boot + 100);
+	}
+	ck_assert_uint_eq(writes, EVENTS_BURST + 60 * EVENTS_PER_S);
+	/* Each of them was written, or is counted, or waits for its turn. */
+	writes += write_all(boot + 100 * MINUTE);
+	ck_assert_uint_eq(writes + t.dropped, 600);
+	/* The bucket is full again, and not more than full. */
+	for (int i = 0; i <= EVENTS_BURST; i++) {
+		say(pool_name(1000 + i));
+		ck_assert_int_eq(step(boot, &todo), i < EVENTS_BURST
+							    ? EVENT_SERIES_CREATE
+							    : EVENT_SERIES_WAIT);
+		if (i < EVENTS_BURST)
+			done(EVENT_SERIES_WRITTEN);
+	}
+	ck_assert_int_eq(event_series_next(&t, now()).wait_ms,
+			 1000 / EVENTS_PER_S);
+}
+END_TEST
+
+static void
+empty_bucket(void)
+{
+	for (int i = 0; i < EVENTS_BURST; i++) {
+		say(pool_name(i));
+		(void)write_all(boot);
+	}
+}
+
+static const struct {
+	const char *name;
+	const char *nodepool, *action;
+	unsigned writes, dropped;
+} newer[] = {
+	{"the same subject", "general", NULL, 1, 1},
+	{"another NodePool", "gpu", NULL, 2, 0},
+	{"another action", "general", "Look", 2, 0},
+};
+
+START_TEST(replaced)
+{
+	empty_bucket();
+	say_as(EVENT_MANUAL_HOLD, "general", NULL, "old");
+	boot += 500;
+	say_as(EVENT_MANUAL_HOLD, newer[_i].nodepool, newer[_i].action, "new");
+	ck_assert_msg(write_all(boot + MINUTE) == newer[_i].writes, "%s",
+		      newer[_i].name);
+	ck_assert_str_eq(t.sent.note, "new");
+	ck_assert_int_eq(t.sent.first_us / 1000, START + 500 + SERVER_AHEAD);
+	ck_assert_msg(t.dropped == newer[_i].dropped, "%s", newer[_i].name);
+}
+END_TEST
+
+/* Who reports without end neither waits for ever nor lets others wait. */
+START_TEST(replaced_in_turn)
+{
+	unsigned written[3] = {0};
+
+	empty_bucket();
+	say("quiet");
+	for (int i = 0; i < 100; i++) {
+		char note[16];
+
+		(void)snprintf(note, sizeof(note), "%d", i);
+		say_as(EVENT_MANUAL_HOLD, pool_name(0), NULL, note);
+		say_as(EVENT_MANUAL_HOLD, pool_name(1), NULL, note);
+		if (write_all(boot + 100) == 0)
+			continue;
+		ck_assert_str_eq(t.sent.nodepool,
+				 written[2] == 0 ? "quiet"
+				 : (written[0] + written[1]) % 2 == 0
+					 ? pool_name(0)
+					 : pool_name(1));
+		written[strcmp(t.sent.nodepool, "quiet") == 0 ? 2
+			: strcmp(t.sent.nodepool, pool_name(1)) == 0]++;
+	}
+	ck_assert_uint_ge(written[0], 4);
+	ck_assert_uint_ge(written[1], 4);
+}
+END_TEST
+
+/* What the API server may have keeps its words. */
+START_TEST(not_replaced)
+{
+	struct event_series_todo todo;
+
+	say_as(EVENT_MANUAL_HOLD, "general", NULL, "old");
+	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
+	say_as(EVENT_MANUAL_HOLD, "general", NULL, "meanwhile");
+	done(EVENT_SERIES_FAILED);
+	say_as(EVENT_MANUAL_HOLD, "general", NULL, "new");
+	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
+	ck_assert_str_eq(todo.event->note, "new");
+	done(EVENT_SERIES_WRITTEN);
+	ck_assert_int_eq(step(boot + MINUTE, &todo), EVENT_SERIES_CREATE);
+	ck_assert_str_eq(todo.event->note, "old");
+	ck_assert_uint_eq(t.dropped, 1);
 }
 END_TEST
 
@@ -836,6 +962,11 @@ main(void)
 	tcase_add_test(c, full);
 	tcase_add_test(c, full_waiting);
 	tcase_add_test(c, full_under_way);
+	tcase_add_test(c, full_counting);
+	tcase_add_test(c, bucket);
+	tcase_add_loop_test(c, replaced, 0, sizeof(newer) / sizeof(newer[0]));
+	tcase_add_test(c, replaced_in_turn);
+	tcase_add_test(c, not_replaced);
 	tcase_add_test(c, stamps);
 	tcase_add_test(c, texts);
 	tcase_add_loop_test(c, random_days, 0, 20);

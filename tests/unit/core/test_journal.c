@@ -190,6 +190,10 @@ static const struct {
 	{"by hand", "2026-01-02T03:00:00Z held hold-until nodepool=web "
 		    "until=2026-01-05T00:00:00Z reason=a sale; until=noon\n",
 	 NULL},
+	{"by tickets", "2026-01-02T03:00:00Z released ticket-ended "
+		       "nodepool=web held=1h\n"
+		       "2026-01-02T02:00:00Z held ticket nodepool=web "
+		       "until=2026-01-02T02:05:00Z reason=ticket ci\n", NULL},
 	{"the cap", "2026-01-02T03:00:00Z capped cap scope= held=1h\n", NULL},
 	{"released", "2026-01-02T03:00:00Z released released-at nodepool=web "
 		     "until=2026-01-02T03:00:00Z\n", NULL},
@@ -214,6 +218,10 @@ static const struct {
 	 "2026-01-02T03:00:00Z melted heat scope=\n"
 	 "2026-01-02T02:00:00Z held scale-up scope= colour=red machine=m\n",
 	 "2026-01-02T02:00:00Z held scale-up scope= machine=m\n"},
+	{"a cause of a later release",
+	 "2026-01-02T03:00:00Z held moon nodepool=web\n"
+	 "2026-01-02T02:00:00Z held hold-until nodepool=web\n",
+	 "2026-01-02T02:00:00Z held hold-until nodepool=web\n"},
 	{"no time", "yesterday held scale-up scope=\n", ""},
 	{"no cause", "2026-01-02T03:00:00Z held\n", ""},
 	{"no name", "2026-01-02T03:00:00Z held hold-until nodepool=\n", ""},

@@ -13,6 +13,7 @@
 #define LAST META("") "[{\"n\":3}]}"
 
 static struct pager p;
+static int64_t now;
 static unsigned items;
 static struct err e;
 
@@ -29,13 +30,14 @@ count(void *ctx, const char *bytes, size_t n, struct err *why)
 static int
 page(const char *text)
 {
-	return pager_page(&p, text, strlen(text), count, &items, &e);
+	return pager_page(&p, text, strlen(text), count, &items, now, &e);
 }
 
 static void
 setup(void)
 {
-	pager_init(&p, 500);
+	now = 5000;
+	pager_init(&p, 500, now, LIST_WHOLE_MS);
 	items = 0;
 	e = (struct err){0};
 }
@@ -61,7 +63,7 @@ START_TEST(test_as_it_arrives)
 	for (const char *c = text; *c != '\0'; c++)
 		ck_assert_int_eq(pager_feed(&p, c, 1, &e), 0);
 	ck_assert_int_eq(pager_end(&p, &e), 0);
-	ck_assert_int_eq(pager_turn(&p, &e), 0);
+	ck_assert_int_eq(pager_turn(&p, now, &e), 0);
 	ck_assert_str_eq(p.cont, "a/b");
 	ck_assert_uint_eq(items, 2);
 }
@@ -106,13 +108,49 @@ START_TEST(test_pages_bound)
 }
 END_TEST
 
+START_TEST(test_objects_bound)
+{
+	static char text[sizeof(META("a/b")) + 2 * LIST_OBJECTS_MAX + 2];
+	size_t n = strlen(strcpy(text, META("a/b") "["));
+
+	for (unsigned i = 0; i < LIST_OBJECTS_MAX; i++) {
+		text[n++] = '1';
+		text[n++] = ',';
+	}
+	text[n - 1] = ']';
+	text[n] = '}';
+	ck_assert_int_eq(page(text), 0);
+	ck_assert_int_eq(page(LAST), -1);
+	ck_assert_uint_eq(items, LIST_OBJECTS_MAX);
+	ck_assert_int_eq(e.code, ERR_LIMIT);
+	ck_assert_str_eq(e.text, "a list of more than 550000 objects");
+	/* A list that begins again has its objects again. */
+	ck_assert_int_eq(pager_restart(&p, now, &e), 0);
+	ck_assert_int_eq(page(text), 0);
+}
+END_TEST
+
+START_TEST(test_time_bound)
+{
+	ck_assert_int_eq(page(FIRST), 0);
+	now += LIST_WHOLE_MS - 1;
+	ck_assert_int_eq(page(FIRST), 0);
+	now++;
+	ck_assert_int_eq(pager_restart(&p, now, &e), -1);
+	ck_assert_int_eq(e.code, ERR_LIMIT);
+	ck_assert_int_eq(page(FIRST), -1);
+	ck_assert_str_eq(e.text, "a list without an end within 600 s");
+	ck_assert_int_eq(page(LAST), 0);
+}
+END_TEST
+
 START_TEST(test_restart_counts)
 {
 	ck_assert_int_eq(page(FIRST), 0);
 	for (unsigned i = 2; i < LIST_PAGES_MAX; i++)
-		ck_assert_int_eq(pager_restart(&p, &e), 0);
+		ck_assert_int_eq(pager_restart(&p, now, &e), 0);
 	ck_assert_str_eq(p.cont, "");
-	ck_assert_int_eq(pager_restart(&p, &e), -1);
+	ck_assert_int_eq(pager_restart(&p, now, &e), -1);
 	ck_assert_int_eq(e.code, ERR_LIMIT);
 }
 END_TEST
@@ -130,7 +168,7 @@ START_TEST(test_streams)
 	(void)err_set(&e, ERR_LIMIT, "an envelope");
 	ck_assert(!pager_streams(&p, &e));
 	ck_assert_int_eq(e.code, ERR_LIMIT);
-	pager_init(&p, 500);
+	pager_init(&p, 500, now, LIST_WHOLE_MS);
 	ck_assert(!p.streams);
 }
 END_TEST
@@ -157,6 +195,8 @@ main(void)
 	tcase_add_test(tc, test_no_list);
 	tcase_add_test(tc, test_dropped);
 	tcase_add_test(tc, test_pages_bound);
+	tcase_add_test(tc, test_objects_bound);
+	tcase_add_test(tc, test_time_bound);
 	tcase_add_test(tc, test_restart_counts);
 	tcase_add_test(tc, test_streams);
 	tcase_add_test(tc, test_no_memory_to_begin);

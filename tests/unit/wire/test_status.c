@@ -67,6 +67,10 @@ a_ticket(void *ctx, uint32_t *i, struct ticket_status *out)
 		{.name = "old", .until_ms = STAMP_NONE,
 		 .renewed_ms = STAMP_NONE, .flaw = TICKET_OVER},
 		{.name = "typo", .holder = "me", .until_ms = T + MIN},
+		{.name = "fast", .until_ms = T + MIN, .nodepools = 1,
+		 .flaw = TICKET_AHEAD, .ahead_ms = 3 * MIN},
+		{.name = "bad", .until_ms = STAMP_NONE,
+		 .flaw = TICKET_UNREADABLE, .fault = "it cannot be read: why"},
 		{.name = "ended", .until_ms = STAMP_NONE},
 	};
 
@@ -225,7 +229,7 @@ static const char leader[] =
 	LINE("SCOPE    STATE     SINCE                 UNTIL")
 	LINE("cluster  held      2026-01-02T03:04:05Z  2026-01-02T03:24:05Z at the earliest, machines are booting")
 	LINE("         restarted by web-x7k2p, created 2026-01-02T03:13:05Z and not ready yet")
-	LINE("         1 of 2 NodePools is held by hand, until 2026-01-02T15:04:05Z")
+	LINE("         1 of 2 NodePools is held by hold-until, until 2026-01-02T15:04:05Z")
 	LINE("         held from 3 new machines on")
 	LINE("         cap 1h, of which 10m are used")
 	LINE("")
@@ -283,6 +287,14 @@ START_TEST(test_json)
 }
 END_TEST
 
+static void
+shows(const char *what)
+{
+	/* Check ends with a message that is too long for it. */
+	ck_assert_msg(strstr(text, what) != NULL, "no %s in %.4000s", what,
+		      strstr(text, "</head>"));
+}
+
 /* Tickets are told only where they are followed. */
 START_TEST(test_tickets)
 {
@@ -290,11 +302,11 @@ START_TEST(test_tickets)
 	struct json *root;
 
 	write(STATUS_JSON);
-	ck_assert_ptr_null(strstr(text, "ickets"));
+	ck_assert_ptr_null(strstr(text, "ickets\":["));
 	head.report.table.has_tickets = true;
 	nodepool.by_ticket = true;
 	nodepool.nodepool.ticket_ms = T + 24 * 60 * MIN;
-	strcpy(nodepool.nodepool.ticket, "ticket ci-42 of runner-7");
+	strcpy(nodepool.ticket, "ticket ci-42 of runner-7");
 	root = parse(write(STATUS_JSON));
 	t = json_first(json_member(root, "tickets"));
 	ck_assert(json_says(t, "name", "ci-42"));
@@ -303,7 +315,12 @@ START_TEST(test_tickets)
 	ck_assert(json_says(t, "until", "2026-01-02T04:04:05Z"));
 	ck_assert_ptr_nonnull(
 		strstr(text, "\"nodePools\":3,\"problem\":null,"
-			     "\"renewed\":\"2026-01-02T03:04:05Z\""));
+			     "\"renewed\":\"2026-01-02T03:04:05Z\","
+			     "\"ahead\":null"));
+	ck_assert_ptr_nonnull(strstr(text, "\"ahead\":\"3m\""));
+	ck_assert_ptr_nonnull(
+		strstr(text, "\"problem\":\"it cannot be read: why\""));
+	ck_assert_ptr_nonnull(strstr(text, "\"ticketLeast\":false"));
 	ck_assert_ptr_nonnull(
 		strstr(text, "\"name\":\"old\",\"holder\":null,\"reason\":null,"
 			     "\"until\":null,\"nodePools\":0,\"problem\":\"it "
@@ -319,10 +336,25 @@ START_TEST(test_tickets)
 	ck_assert_ptr_nonnull(
 		strstr(text, "\n\nticket old: it was over already when it was "
 			     "seen\nticket typo of me: it matches no NodePool "
-			     "that may be held\n\nTHE LAST"));
+			     "that may be held\nticket fast: its renewTime is "
+			     "ahead of the API server's clock, so it counts "
+			     "from when it was seen (by 3m)\nticket bad: it "
+			     "cannot be read: why\n\nTHE LAST"));
 	write(STATUS_HTML);
-	ck_assert_ptr_nonnull(strstr(text, "<p>held by <bdi>ticket ci-42 of "
-					   "runner-7</bdi></p>"));
+	shows("<p>held until <time datetime=\"2026-01-03T03:04:05Z\">2026-01-03 "
+	      "03:04:05</time> (in 23h50m) by <bdi>ticket ci-42 of "
+	      "runner-7</bdi></p>");
+	shows("pool <bdi>web</bdi> <span class=\"d\">held by tickets now</span>");
+	/* They have ended, or end within the minute. */
+	nodepool.nodepool.ticket_least_ms = nodepool.nodepool.ticket_ms;
+	(void)write(STATUS_TEXT);
+	ck_assert_ptr_nonnull(
+		strstr(text, " of runner-7, because tickets hold for a minute "
+			     "at least\n"));
+	(void)write(STATUS_HTML);
+	shows("</bdi>, because tickets hold for a minute at least</p>");
+	(void)write(STATUS_JSON);
+	ck_assert_ptr_nonnull(strstr(text, "\"ticketLeast\":true"));
 }
 END_TEST
 
@@ -444,7 +476,22 @@ all_by_hand(void)
 	scope.since_ms = STAMP_NONE;
 	scope.until_ms = T + 30 * MIN;
 	scope.machine[0] = '\0';
-	scope.by_hand = (struct hand_holds){2, 2, T + 30 * MIN, T + 720 * MIN};
+	scope.by_hand = (struct hand_holds){2, 2, 0, T + 30 * MIN, T + 720 * MIN};
+}
+
+static void
+all_by_tickets(void)
+{
+	all_by_hand();
+	scope.since_ms = T;
+	scope.by_hand.tickets = 2;
+}
+
+static void
+by_hand_and_tickets(void)
+{
+	all_by_hand();
+	scope.by_hand.tickets = 1;
 }
 
 static void
@@ -605,6 +652,24 @@ by_hand(void)
 }
 
 static void
+over_by_now(void)
+{
+	by_hand();
+	turn.until_ms = T + 130 * MIN;
+	turn.cause = TURN_BY_TICKET;
+}
+
+static void
+ticket_ended(void)
+{
+	over_by_now();
+	turn.what = TURN_RELEASED;
+	turn.cause = TURN_BY_TICKET_END;
+	turn.held_ms = MIN;
+	turn.until_ms = STAMP_NONE;
+}
+
+static void
 resumed_by_hand(void)
 {
 	by_hand();
@@ -633,14 +698,20 @@ static const struct {
 	 "\"until\":null,\"untilCap\":false,\"untilHand\":false,\"earliest\":false"},
 	{quiet, "cluster  quiet     2026-01-02T03:04:05Z\n",
 	 "\"state\":\"quiet\""},
-	{all_by_hand, "2026-01-02T03:34:05Z, by hand (hold-until)\n"
-		      "         2 of 2 NodePools are held by hand, until "
+	{all_by_hand, "2026-01-02T03:34:05Z, by hold-until\n"
+		      "         2 of 2 NodePools are held by hold-until, until "
 		      "2026-01-02T15:04:05Z, the first until "
 		      "2026-01-02T03:34:05Z\n",
 	 "\"untilHand\":true"},
 	{all_by_hand, "cluster  held  ",
-	 "\"byHand\":{\"nodePools\":2,\"held\":2,\"firstUntil\":"
+	 "\"byHand\":{\"nodePools\":2,\"held\":2,\"tickets\":0,\"firstUntil\":"
 	 "\"2026-01-02T03:34:05Z\",\"lastUntil\":\"2026-01-02T15:04:05Z\"}"},
+	{all_by_tickets, "cluster  held      2026-01-02T03:04:05Z  "
+			 "2026-01-02T03:34:05Z, by tickets\n"
+			 "         2 of 2 NodePools are held by tickets, until ",
+	 "\"held\":2,\"tickets\":2,"},
+	{by_hand_and_tickets, "2 of 2 NodePools are held by hold-until or tickets",
+	 "\"held\":2,\"tickets\":1,"},
 	{none_by_hand, "cluster  quiet ", "\"byHand\":null"},
 	{ready, "restarted by web-x7k2p, ready since 2026-01-02T03:13:05Z\n",
 	 "\"booting\":false"},
@@ -717,14 +788,6 @@ END_TEST
 
 /* --- the page ------------------------------------------------------------------------ */
 
-static void
-shows(const char *what)
-{
-	/* Check ends with a message that is too long for it. */
-	ck_assert_msg(strstr(text, what) != NULL, "no %s in %.4000s", what,
-		      strstr(text, "</head>"));
-}
-
 START_TEST(test_page)
 {
 	(void)write(STATUS_HTML);
@@ -732,10 +795,10 @@ START_TEST(test_page)
 	shows("<p class=\"v held\">The scope <bdi>cluster</bdi> is held until "
 	      "<time datetime=\"2026-01-02T03:24:05Z\">03:24:05</time> (in 10m) "
 	      "at the earliest, because machines are booting. 1 of 1 NodePool "
-	      "is held by hand until <time datetime=\"2026-01-02T15:04:05Z\">"
+	      "is held by hold-until, until <time datetime=\"2026-01-02T15:04:05Z\">"
 	      "15:04:05</time> (in 11h50m). 12 of 12 Nodes carry the holder's "
 	      "hold.</p>");
-	shows("<p>1 of 2 NodePools is held by hand until <time datetime=\"2026-"
+	shows("<p>1 of 2 NodePools is held by hold-until, until <time datetime=\"2026-"
 	      "01-02T15:04:05Z\">15:04:05</time> (in 11h50m). </p>");
 	shows("As of <time datetime=\"2026-01-02T03:14:05Z\">2026-01-02 03:14:05"
 	      "</time>");
@@ -829,14 +892,23 @@ static const struct {
 	{capped, "03:24:05</time> (in 10m) at the earliest, because its cap is"},
 	{until_cap, "03:24:05</time> (in 10m), when its cap is used up."},
 	{nobody_knows, "is held, nobody knows until when."},
-	{quiet, "<p class=\"v held by hand\">No scope is held. 1 of 1 NodePool is "
-		"held by hand until <time"},
-	{quiet, "<title>held by hand | "},
+	{quiet, "<p class=\"v partly held\">No scope is held. 1 of 1 NodePool is "
+		"held by hold-until, until <time"},
+	{quiet, "<title>partly held | "},
 	{none_by_hand, "All is quiet: no scope is held. 12"},
 	{none_by_hand, "<title>quiet | "},
 	{all_by_hand, "<title>held | "},
 	{all_by_hand, "is held until <time datetime=\"2026-01-02T03:34:05Z\">"
-		      "03:34:05</time> (in 20m), by hand (hold-until)."},
+		      "03:34:05</time> (in 20m), by hold-until."},
+	{all_by_tickets, "held since <time datetime=\"2026-01-02T03:04:05Z\">"
+			 "03:04:05</time> (10m ago) until "},
+	{all_by_tickets, "(in 20m), by tickets."},
+	{all_by_tickets, "scope <bdi>cluster</bdi> <span class=\"d\">held once, "
+			 "for 10m, and now</span>"},
+	{over_by_now, "NodePool <bdi>web</bdi> held: ticket <time datetime=\""
+		      "2026-01-02T05:14:05Z\">05:14:05</time></td>"},
+	{ticket_ended, "NodePool <bdi>web</bdi> released: ticket-ended, held "
+		       "for 1m</td>"},
 	{two_scopes, "2 of 2 scopes are held."},
 	{just_now, "03:14:05</time> (0s ago) until <time"},
 	{unseen, "Waits: nodepools cannot be listed or watched at the moment"},
@@ -848,7 +920,7 @@ static const struct {
 	{tomorrow, "<time datetime=\"2026-01-03T03:04:05Z\">2026-01-03 03:04:05<"},
 	{a_claim_is_held, " hold, and 1 NodeClaim.</p>"},
 	{five_would_be_held, "With mode enforce, 5 of 12 Nodes would carry "},
-	{each_for_itself, "<title>held by hand | "},
+	{each_for_itself, "<title>partly held | "},
 	{one_boots_for_itself, "<title>held | "},
 	{alone, "<dd>this replica, without an election</dd>"},
 	{each_for_itself, "Each machine is held by itself (scope node)."},
@@ -905,6 +977,34 @@ START_TEST(test_page_in_order)
 }
 END_TEST
 
+/* Unless the reader chooses, the page shows the latest hold from its beginning
+ * on, and as little before as it can. */
+START_TEST(test_span)
+{
+	static const struct {
+		int64_t ago, held;
+		const char *shown;
+	} spans[] = {
+		{50 * MIN, -1, "<b>1 hour</b>"},
+		{50 * MIN, 20 * MIN, "<b>6 hours</b>"},
+		{5 * 60 * MIN, -1, "<b>6 hours</b>"},
+		{7 * 60 * MIN, -1, "<b>24 hours</b>"},
+		{50 * MIN, 30 * 60 * MIN, "<b>24 hours</b>"},
+	};
+
+	head.view.last_ms = 0;
+	for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++) {
+		turn.at_ms = head.now_ms - spans[i].ago;
+		turn.held_ms = spans[i].held;
+		(void)write(STATUS_HTML);
+		shows(spans[i].shown);
+	}
+	turns_n = 0;
+	(void)write(STATUS_HTML);
+	shows("<b>1 hour</b>");
+}
+END_TEST
+
 /* One hour ends with now.  x and width are shares of it. */
 START_TEST(test_timeline)
 {
@@ -924,7 +1024,7 @@ START_TEST(test_timeline)
 	scope.since_ms = T;
 	(void)write(STATUS_HTML);
 	/* A NodePool that a person holds, from before the turns on. */
-	shows("held by a hold-until now</span>");
+	shows("held by hold-until now</span>");
 	shows("<rect class=\"p\" x=\"0.00%\" width=\"100.00%\"");
 	/* The replica has led since half an hour. */
 	head.known_ms = T - 20 * MIN;
@@ -978,7 +1078,7 @@ START_TEST(test_timeline)
 	turn.until_ms = T - 5 * MIN;
 	nodepool.by_hand = false;
 	(void)write(STATUS_HTML);
-	shows("a hold-until that is over</span>");
+	shows("no longer held</span>");
 	shows("<rect class=\"e\" x=\"50.00%\" width=\"25.00%\"");
 	/* One that has ended is drawn as long as it was. */
 	turn.what = TURN_RELEASED;
@@ -1790,6 +1890,7 @@ main(void)
 	tcase_add_loop_test(tc, test_page_says, 0,
 			    sizeof(pages) / sizeof(pages[0]));
 	tcase_add_test(tc, test_page_in_order);
+	tcase_add_test(tc, test_span);
 	tcase_add_test(tc, test_timeline);
 	tcase_add_test(tc, test_timeline_of_two);
 	tcase_add_test(tc, test_enough_room);

@@ -38,6 +38,8 @@ put_ticket(struct buf *b, const struct ticket *t)
 			   (long long)t->renewed_ms);
 	}
 	buf_printf(b, "lasts_ms=%lld\n", (long long)t->lasts_ms);
+	if (t->deleting)
+		buf_puts(b, "deleting\n");
 	if (t->all)
 		buf_puts(b, "all\n");
 	for (const char *p = t->patterns; *p != '\0'; p += strlen(p) + 1)
@@ -168,6 +170,12 @@ static const struct {
 	 "Lease ci: spec.renewTime is no time", 0, 0},
 	{"a time that is cut", "{\"renewTime\":\"2026-01-02T03:04:05Z\\u0000\"}",
 	 NULL, INT64_C(1767323045000), 0},
+	{"before the year 2000", "{\"renewTime\":\"1999-12-31T23:59:59Z\"}",
+	 "Lease ci: spec.renewTime is before the year 2000", 0, 0},
+	{"the year 2000", "{\"renewTime\":\"2000-01-01T00:00:00.000000Z\"}",
+	 NULL, INT64_C(946684800000), 0},
+	{"before the year 0", "{\"renewTime\":\"-001-12-31T10:00:00.000000Z\"}",
+	 "Lease ci: spec.renewTime is no time", 0, 0},
 	{"a list for a holder", "{\"holderIdentity\":[\"a\"]}",
 	 "Lease ci: spec.holderIdentity is no string", 0, 0},
 };
@@ -419,6 +427,103 @@ START_TEST(test_large_object)
 }
 END_TEST
 
+/* --- what cannot be read -------------------------------------------------- */
+
+/* Decodes a copy of an item or, if `type` is not NULL, of a line. */
+static int
+unread(enum watch_type *type)
+{
+	char *exact = malloc(b.len);
+	struct err why = {0};
+	enum watch_type none;
+	int code, rc;
+
+	memcpy(exact, text, b.len);
+	if (type == NULL)
+		ck_assert_int_eq(ticket_decode(exact, b.len, &t, &why), -1);
+	else
+		ck_assert_int_eq(ticket_watch_decode(exact, b.len, &none, &t,
+						     &code, &why), -1);
+	memset(&t, 'x', sizeof(t));
+	rc = ticket_unread_decode(exact, b.len, type, &t, &why);
+	free(exact);
+	return rc;
+}
+
+/* It has its name, and nothing that it would hold by. */
+static void
+expect_fault(const char *fault)
+{
+	ck_assert_str_eq(t.name, "ci");
+	ck_assert_str_eq(t.fault, fault);
+	ck_assert_int_eq(t.renewed_ms, STAMP_NONE);
+	ck_assert(!t.all && !t.deleting && t.patterns[0] == '\0');
+}
+
+#define OF(META) "{\"metadata\":{" META "},\"spec\":{\"renewTime\":\"noon\"}}"
+#define NAMED "\"name\":\"ci\",\"uid\":\"u\",\"resourceVersion\":\"9\""
+
+static const struct {
+	const char *json, *fault;	/* fault NULL: it has no name */
+} unreadable[] = {
+	{OF(NAMED), "it cannot be read: spec.renewTime is no time"},
+	{OF("\"name\":\"ci\""), "it cannot be read: metadata.uid is missing"},
+	{OF("\"name\":\"ci\",\"uid\":7"),
+	 "it cannot be read: metadata.uid is no string"},
+	{OF(NAMED ",\"annotations\":[]"),
+	 "it cannot be read: metadata.annotations is no object"},
+	{OF("\"name\":\"\",\"uid\":\"u\""), NULL},
+	{OF("\"uid\":\"u\""), NULL},
+	{"{\"spec\":{}}", NULL},
+	{"[]", NULL},
+	{"{", NULL},
+};
+
+START_TEST(test_unreadable)
+{
+	static const char *const names[] = {"ADDED", "MODIFIED", "DELETED"};
+	const char *json = unreadable[_i].json, *fault = unreadable[_i].fault;
+	enum watch_type type;
+
+	buf_init(&b, text, sizeof(text));
+	buf_puts(&b, json);
+	ck_assert_int_eq(unread(NULL), fault == NULL ? -1 : 0);
+	if (fault != NULL)
+		expect_fault(fault);
+	else
+		ck_assert_int_eq(t.name[0], 'x');
+	for (int i = 0; i < 3; i++) {
+		buf_init(&b, text, sizeof(text));
+		buf_printf(&b, "{\"type\":\"%s\",\"object\":%s}", names[i],
+			   json);
+		type = WATCH_ERROR;
+		ck_assert_int_eq(unread(&type), fault == NULL ? -1 : 0);
+		if (fault == NULL)
+			continue;
+		expect_fault(fault);
+		ck_assert_int_eq(type, (enum watch_type)(WATCH_ADDED + i));
+	}
+}
+END_TEST
+
+/* A version that is too large has its name. */
+START_TEST(test_too_large)
+{
+	static char large[(300 << 10) + 1];
+
+	fill(large, "h", 300 << 10);
+	buf_init(&b, text, sizeof(text));
+	buf_printf(&b,
+		   "{\"metadata\":{" NAMED
+		   "},\"spec\":{\"holderIdentity\":\"%s\"}}",
+		   large);
+	ck_assert_int_eq(unread(NULL), 0);
+	ck_assert_ptr_nonnull(strstr(t.fault, "JSON of more than 65536 bytes"));
+	t.fault[0] = '\0';
+	expect_fault("");
+}
+END_TEST
+
 #define ROWS(table) (int)(sizeof(table) / sizeof((table)[0]))
 
 int
@@ -437,6 +542,8 @@ main(void)
 	tcase_add_test(tc, test_large_annotation_of_others);
 	tcase_add_loop_test(tc, test_large_value, 0, 3);
 	tcase_add_test(tc, test_large_object);
+	tcase_add_loop_test(tc, test_unreadable, 0, ROWS(unreadable));
+	tcase_add_test(tc, test_too_large);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
 }
