@@ -151,6 +151,8 @@ FAULTS = [
     ("a ticket is renewed by this computer's clock", f"{PLUGINS}a_hold_writes",
      PLUGIN, "renewed=$time time=$ends",
      "renewed=$(date -u +%Y-%m-%dT%H:%M:%SZ) time=$ends"),
+    ("a ticket is renewed before its end was asked for", f"{PLUGINS}the_bounds",
+     PLUGIN, 'leader_time \'\' || fail "$why"   #', "present #"),
     ("a ticket lasts 8 days", f"{PLUGINS}the_bounds", PLUGIN,
      '"$lasts" -le 604800', '"$lasts" -le 691200'),
     ("a ticket is not told after a release", f"{PLUGINS}what_is_still_held",
