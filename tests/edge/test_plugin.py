@@ -625,7 +625,7 @@ def test_the_ticket_of_somebody_else_is_told_before(run, command):
     """... anything is written, one's own ticket included.  With --force all is
     done but that."""
     pool = row(hold_until=UNTIL) + "\n" + row("b")
-    for who, ticket, theirs in TICKETS:
+    for who, ticket, theirs in run.rows(TICKETS):
         def steer(*args, code=0, pools=f"web 9 2 0 0\n          held until {LATER}"
                                        f" by ticket {ticket}\nb 9 0 0 0\n"):
             return run(command, *args, code=code, WHO=f'"{who}"', POOLS=pool,

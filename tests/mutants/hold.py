@@ -162,7 +162,7 @@ FAULTS = [
     ("a release writes, and asks then", f"{PLUGINS}no_hold_by_hand", PLUGIN,
      '[ ! -s "$tmp/left" ] || refuse\n\tfi', "fi"),
     ("a release asks for no ticket", f"{PLUGINS}the_ticket_of_somebody", PLUGIN,
-     '\t\tothers "$1"\n', ""),
+     '\t\tothers\n', ""),
     ("a name that ends in another's", f"{PLUGINS}no_hold_by_hand", PLUGIN,
      'signed="(by $me)"', 'signed="$me)"'),
     ("a reason leaves no room for the name", f"{PLUGINS}the_user_stands", PLUGIN,
