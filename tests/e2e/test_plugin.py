@@ -31,7 +31,7 @@ from controlplane import (NAMESPACES, NODES, POOLS, RBAC, REPO, ControlPlane,
                           until)
 from egress import Egress
 from gitops import TOOLS
-from hold import MARK, View, annotations, nodes, seconds, stamp
+from hold import HOLD, MARK, View, annotations, nodes, seconds, stamp
 from holder import HOLDERCTL, Holder, certs, deployed
 from installation import complete as stand
 from karpenter import Karpenter, node_body
@@ -43,6 +43,8 @@ PODS = f"{NAMESPACES}/{NAMESPACE}/pods"
 OWN = "karpenter-node-holder.io/"
 VIEWER = "karpenter-node-holder-viewer"
 OPERATOR = "karpenter-node-holder-operator"
+NODE_OPERATOR = "karpenter-node-holder-node-operator"
+BY = f"(by system:serviceaccount:{NAMESPACE}:operator)"
 UNKNOWN = 'no Node or NodeClaim of Karpenter is called "no-such"'
 SHELLS = (("dash",), ("bash",), ("busybox", "sh"))
 
@@ -79,7 +81,8 @@ class Installation:
             plane.apply(o)
         self.people = {
             "viewer": [("Role", VIEWER)],
-            "operator": [("Role", VIEWER), ("ClusterRole", OPERATOR)],
+            "operator": [("Role", VIEWER), ("ClusterRole", OPERATOR),
+                         ("ClusterRole", NODE_OPERATOR)],
             "outsider": [("ClusterRole", "view")]}
         self.aggregate_view()
         for name, roles in self.people.items():
@@ -101,7 +104,7 @@ class Installation:
         self.plane.patch(RBAC + "/clusterroles", "view", {
             "rules": [rule for o in parts for rule in o["rules"]]})
 
-    def person(self, name, roles, everywhere=(OPERATOR,)):
+    def person(self, name, roles, everywhere=(OPERATOR, NODE_OPERATOR)):
         plane = self.plane
         plane.apply({"apiVersion": "v1", "kind": "ServiceAccount",
                      "metadata": {"name": name, "namespace": NAMESPACE}})
@@ -110,7 +113,7 @@ class Installation:
             plane.apply({
                 "apiVersion": "rbac.authorization.k8s.io/v1",
                 "kind": f"{where}RoleBinding",
-                "metadata": {"name": f"{name}-{kind.lower()}", **(
+                "metadata": {"name": f"{name}-{role}", **(
                     {} if where else {"namespace": NAMESPACE})},
                 "roleRef": {"apiGroup": "rbac.authorization.k8s.io",
                             "kind": kind, "name": role},
@@ -357,7 +360,7 @@ def test_what_those_on_call_are_told(plane, installed, complete, machines,
         until(lambda: status()["scopes"][0]["waitsFor"] == [], 20, "decided")
         return m
 
-    assert len(QUESTIONS) == 5
+    assert len(QUESTIONS) == 6
     first = scaled_up()
     names[first.name] = "web-x7k2p"
     ask()       # why is this node still here?
@@ -378,6 +381,12 @@ def test_what_those_on_call_are_told(plane, installed, complete, machines,
     view.wait_held(nodes([first, second]))
     assert [p["reason"] for p in status()["nodePools"]] == [
         pools()["web"]["reason"]] * 2
+
+    names = {first.node: "ip-10-0-1-23.ec2.internal",
+             BY[4:-1]: "ann@example.com", **names}
+    names.pop(old.node)
+    ask()       # how do I release or keep one node?
+    installed.run("resume", first.node)
 
     ask("admin")    # is the holder well?
     for m in first, second:
@@ -406,7 +415,7 @@ def test_it_sees_and_steers(installed, machine, pools):
     web, batch = pools().values()
     assert web == batch and between(
         begin, stamp(seconds(web["hold-until"]) - 7200))
-    assert web["reason"] == "it's 50% off; $(date)"
+    assert web["reason"] == "it's 50% off; $(date) " + BY
     assert out == ("nodepool.karpenter.sh/batch annotated\n"
                    "nodepool.karpenter.sh/web annotated\n"
                    f"held until {web['hold-until']}\n")
@@ -422,14 +431,14 @@ def test_it_sees_and_steers(installed, machine, pools):
     assert pools()["web"] == web
     run("hold", "--nodepool", "web", "--until", "2040-01-01T01:00:00+01:00",
         "--force")
-    assert pools()["web"] == {"hold-until": "2040-01-01T00:00:00Z"}, \
-        "and no reason of an earlier hold"
+    assert pools()["web"] == {"hold-until": "2040-01-01T00:00:00Z",
+                              "reason": BY}, "and no reason of an earlier hold"
     out = run("release", "--nodepool=web", "--context=e2e")
     assert out.startswith(
         "nodepool.karpenter.sh/web annotated\n"
-        "taken off: NodePool web: hold-until 2040-01-01T00:00:00Z\n"
-        "released at ") and out.endswith("Z\nstill held: nothing\n")
-    assert list(pools()["web"]) == ["released-at"]
+        "taken off: NodePool web: hold-until 2040-01-01T00:00:00Z, "
+        f"reason: {BY}\nreleased at ") and out.endswith("Z\nstill held: nothing\n")
+    assert set(pools()["web"]) == {"released-at", "reason"}
     assert between(begin, pools()["web"]["released-at"])
     assert pools()["batch"] == batch
     installed.plane.patch(POOLS, "web", {"metadata": {"annotations": {
@@ -465,37 +474,38 @@ def annotate(plane, pool, ours):
 
 
 def test_no_hold_by_hand_destroys_another(installed, machine, pools):
-    """Nor a release or resume.  Each says what is there."""
+    """Nor a release or resume, which write nothing then.  Each says what is
+    there."""
     def run(*args, code=0):
         done = installed.command(*args)
         assert done.returncode == code, done
         return done.stdout + done.stderr
     there = ("hold-until 2040-01-01T01:00:00+01:00, reason: ML <training>\n")
+    left = "NodePool web is left as it is: " + there
     annotate(installed.plane, "web", ML)
-    said = run("hold", "--all", "--until=2041-01-01T00:00:00Z", code=1)
-    assert "NodePool web is left as it is: " + there in said
-    assert pools()["web"] == ML and "hold-until" in pools()["batch"]
-    said = run("resume", "--all", code=1)
-    assert "NodePool web is left as it is: " + there in said
-    assert pools()["web"] == ML and not pools()["batch"]
-    said = run("release", "--all", code=1)
-    assert "NodePool web stays held: " + there in said
-    assert ("still held: NodePool web until 2040-01-01T00:00:00Z: hold-until, "
-            "reason: ML <training>\n") in said
-    assert pools()["web"].pop("released-at") == pools()["batch"]["released-at"]
-    assert {**pools()["web"], **ML} == pools()["web"]
-    # Who gives its reason may prolong it and end it; and with force, anyone.
+    assert left in run("hold", "--all", "--until=2041-01-01T00:00:00Z", code=1)
+    batch = pools()["batch"]
+    assert pools()["web"] == ML and "hold-until" in batch
+    for command in "resume", "release":
+        said = run(command, "--all", code=1)
+        assert left in said and "error: nothing is written" in said
+        assert pools() == {"web": ML, "batch": batch}
+    # Who gives its reason may prolong it, and then it is theirs.
     run("hold", "--nodepool=web", "--until=2041-01-01T00:00:00Z", "--reason",
         ML["reason"])
-    assert pools()["web"]["hold-until"] == "2041-01-01T00:00:00Z"
-    said = run("resume", "--all", "--reason", ML["reason"])
-    assert ("taken off: NodePool web: hold-until 2041-01-01T00:00:00Z, "
-            "released-at ") in said
+    assert pools()["web"] == {"hold-until": "2041-01-01T00:00:00Z",
+                              "reason": f"ML <training> {BY}"}
+    installed.plane.write_kubeconfig(installed.kubeconfig("admin"))
+    said = installed.command("release", "--nodepool=web", "--reason",
+                             ML["reason"], who="admin")
+    assert said.returncode == 1 and BY in said.stderr and not said.stdout
+    assert "taken off: NodePool web: hold-until 2041-01-01T00:00:00Z, " in run(
+        "resume", "--all")
     assert pools() == {"web": {}, "batch": {}}
-    annotate(installed.plane, "web", ML)
-    assert "replaced: NodePool web: " + there in run(
-        "hold", "--all", "--for=2h", "--force")
-    assert pools()["web"] == pools()["batch"]
+    for command in "hold --for=2h", "release":
+        annotate(installed.plane, "web", ML)
+        assert there in run(*command.split(), "--all", "--force")
+        assert pools()["web"] == pools()["batch"]
     # What has ended is nobody's any more, and what is no time is kept.
     annotate(installed.plane, "web", {**ML, "hold-until": stamp(time.time() - 9)})
     run("resume", "--all")
@@ -503,7 +513,7 @@ def test_no_hold_by_hand_destroys_another(installed, machine, pools):
     assert "web is left as it is: hold-until to\\nmorrow, reason: ä?\n" in run(
         "resume", "--all", code=1)
     run("release", "--all", "--force")
-    assert list(pools()["web"]) == ["released-at"]
+    assert set(pools()["web"]) == {"released-at", "reason"}
 
 
 @pytest.mark.parametrize("command", (
@@ -548,6 +558,102 @@ def test_a_release_says_what_is_still_held(plane, installed, machine, pools):
         f"ready since {scope['restartedBy']['time']}: --all releases it\n"), out
     assert installed.run("release", "--all").endswith("still held: nothing\n")
     karpenter.remove(other)
+
+
+def test_one_node(plane, installed, machines, pools):
+    """Released and held, and each undone, while its scope is held: by the
+    annotations with which people steer one machine, and by nobody else's."""
+    view, karpenter = View(plane), Karpenter(plane, "web")
+    one = machines[0]
+    new = [karpenter.machine(), karpenter.machine()]
+    view.wait_held(nodes([one, *new]))
+
+    run = installed.run
+
+    def notes():
+        return {k: v for k, v in annotations(plane.get(NODES, one.node)).items()
+                if k in (HOLD, MARK, OWN + "reason")}
+
+    def stays(want):
+        view.check_stays(nodes([one]), lambda a: notes() == want, want, 3)
+    mark = notes()[MARK]
+    assert f"ClusterRole {NODE_OPERATOR} gives this right" in run(
+        "release", one.node, code=1, who="viewer")
+    out = run("release", one.node)
+    assert f"{one.node} is not held" in out
+    assert "took its hold off: the holder leaves it alone" in out
+    assert f"resume {one.node}' undoes this" in out
+    stays({MARK: mark})
+    assert run("release", f"node/{one.node}").startswith("nothing to release: ")
+    assert "is held by the holder until" in run("resume", one.node)
+    stays({HOLD: "true", MARK: mark})
+
+    out = run("hold", one.node, "--reason=a core dump")
+    assert f"{one.node} is held by a person" in out
+    mine = {HOLD: "true", OWN + "reason": f"a core dump {BY}"}
+    stays(mine)
+    # Somebody else is asked for --force, before anything is written.
+    plane.write_kubeconfig(installed.kubeconfig("admin"))
+    for command in "release", "hold", "resume":
+        done = installed.command(command, one.node, who="admin")
+        assert done.returncode == 1 and not done.stdout, done
+        assert BY in done.stderr and f"--force {command}s all" in done.stderr
+        assert notes() == mine
+    # Its undo leaves it to the holder, which holds it like the others.
+    run("resume", one.node)
+    view.wait_held(nodes([one]))
+    # A release of one's own hold is one from the holder, too.
+    run("hold", one.node)
+    assert f"{one.node} is not held" in run("release", one.node)
+    seen = notes()
+    assert list(seen) == [MARK]
+    stays(seen)
+    run("resume", one.node)
+
+    annotate(plane, "web", {"hold-until": "2040-01-01T00:00:00Z", "reason": "ML"})
+    done = installed.command("release", one.node)
+    assert done.returncode == 1 and "reason: ML\n" in done.stderr, done
+    assert HOLD in notes()
+    run("release", one.node, "--force")
+    assert HOLD not in notes()
+    annotate(plane, "web", {"hold-until": None, "reason": None})
+    assert "no Node is called batch; did you mean --nodepool batch?" in run(
+        "release", "batch", code=1)
+    assert "no Node is called no-such\n" in run("hold", "no-such", code=1)
+    # The release of all takes the mark off, and the next hold is for it, too.
+    run("release", "--all")
+    view.wait_clear(nodes([one, *new]))
+    assert not notes()
+    for m in new:
+        karpenter.remove(m)
+
+
+def test_a_person_who_comes_in_between_keeps_the_hold(plane, installed, machines,
+                                                      tmp_path):
+    """It is the person's by the time it would be removed."""
+    view, karpenter = View(plane), Karpenter(plane, "web")
+    new = karpenter.machine()
+    view.wait_held(nodes([new]))
+    plane.write_kubeconfig(installed.kubeconfig("admin"))
+    kubectl = f"{plane.bin / 'kubectl'} --kubeconfig={installed.kubeconfig('admin')}"
+    (tmp_path / "kubectl").write_text(f"""#!/bin/sh
+case " $* " in
+*" patch node "*)
+	[ -e "${{0%/*}}/done" ] || {kubectl} annotate node {new.node} {MARK}- >&2
+	: >"${{0%/*}}/done" ;;
+esac
+exec {plane.bin / 'kubectl'} "$@"
+""")
+    (tmp_path / "kubectl").chmod(0o755)
+    environment = installed.environment()
+    environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
+    done = subprocess.run(
+        [PLUGIN, "release", new.node], stdin=subprocess.DEVNULL, text=True,
+        capture_output=True, timeout=180, env=environment)
+    assert done.returncode == 1, done
+    assert f"warning: a person holds Node {new.node}\n" in done.stderr
+    assert annotations(plane.get(NODES, new.node))[HOLD] == "true"
+    karpenter.remove(new)
 
 
 def test_the_page(installed, machine, pools):
@@ -606,15 +712,15 @@ def test_in_another_shell(installed, machine, pools, shell):
     assert UNKNOWN in run("why", "no-such", code=1)
     out = run("hold", "--for=2h", "--nodepool", "web", "batch",
               "--reason", "it's 50% off; $(date)")
-    assert pools()["web"]["reason"] == "it's 50% off; $(date)"
+    assert pools()["web"]["reason"] == "it's 50% off; $(date) " + BY
     assert out.endswith(f"held until {pools()['batch']['hold-until']}\n")
-    run("resume", "--all", "--reason", "it's 50% off; $(date)")
+    run("resume", "--all")
     assert pools() == {"web": {}, "batch": {}}
 
 
 def test_a_reason_is_shown(installed, pools):
     installed.run("hold", "--for=2h", "--nodepool=batch", "--reason=release 9")
-    until(lambda: "release 9" in [
+    until(lambda: f"release 9 {BY}" in [
         p["reason"] for p in json.loads(
             installed.run("status", "-o", "json"))["nodePools"]], 10, "shown")
 
@@ -629,8 +735,9 @@ def test_who_lacks_a_right_is_told_which_role(installed, pools):
     operator = f"ClusterRole {OPERATOR} gives this right"
     installed.person("visitor", [("ClusterRole", "view")], ["view"])
     for command in (["status"], ["status", "-w"], ["why", "a"], ["open"],
-                    ["hold", "--for=2h", "--all"], ["release", "--all"]):
+                    ["hold", "--for=2h", "--all"]):
         assert role in told(*command)
+    assert operator in told("release", "--all")
     assert role in told("status", who="visitor")
     assert operator in told("resume", "--nodepool=web", who="visitor")
     # Who may see may not steer.
@@ -762,7 +869,7 @@ def test_watch_and_open(installed):
             or len(times) > 1, 60, "it asks again")
 
 
-def test_the_next_leader_is_found(installed):
+def test_the_next_leader_is_found(installed, pools):
     """By whoever watches, too.  In the host's network it is found by the node
     it runs on."""
     assert installed.plane.get(LEASES, NAMESPACE)["spec"]["holderIdentity"] \
@@ -775,6 +882,12 @@ def test_the_next_leader_is_found(installed):
         installed.plane.patch(LEASES, NAMESPACE,
                               {"spec": {"holderIdentity": ""}})
         assert "no replica leads" in installed.run("status", code=1)
+        # A hold needs no leader: the API server tells the time.
+        begin = time.time()
+        installed.run("hold", "--for=1d2h", "--nodepool=web")
+        assert "warning: the status of the holder is not known" in installed.said
+        assert between(begin, stamp(
+            seconds(pools()["web"]["hold-until"]) - 26 * 3600))
         installed.add("pod-b", 2, host_network=True)
         status = json.loads(installed.run("status", "-ojson", who="viewer"))
         assert status["replica"].startswith(socket.gethostname() + "_")
@@ -807,9 +920,9 @@ def test_a_credential_plugin_may_ask(installed, pools):
     with installed.goes_on("status", "-w", who="sso") as watch:
         assert watch.stdout.readline().startswith("karpenter-node-holder ")
     run("hold", "--for=2h", "--all")
-    assert list(pools()["web"]) == ["hold-until"]
+    assert set(pools()["web"]) == {"hold-until", "reason"}
     run("release", "--all")
-    assert list(pools()["web"]) == ["released-at"]
+    assert set(pools()["web"]) == {"released-at", "reason"}
     run("resume", "--all")
     assert pools() == {"web": {}, "batch": {}}
     with installed.goes_on("open", who="sso") as opened:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kubectl karpenter-holder where the holder reads tickets
 (docs/plugin.md#tickets)."""
+import re
 import subprocess
 
 import pytest
@@ -141,4 +142,42 @@ def test_a_ticket_that_is_renewed_in_between_stays(plane, installed, pools,  # n
     assert "hold-until" not in pools()["web"]
     assert len(tickets(plane)) == 1
     installed.run("resume", "--all", who="admin")
+    assert not tickets(plane)
+
+
+def test_the_ticket_of_another_asks_for_force(plane, installed, machines,  # noqa: F811
+                                              pools):  # noqa: F811
+    """Before anything is written.  With --force all is done but that, and what
+    it still holds is told in seconds."""
+    installed.run("hold", "--for=2h", "--nodepool=web", "--reason=late", who="admin")
+    View(plane).wait_held(nodes(machines))
+    ticket, = tickets(plane)
+    annotate(plane, "batch", {"hold-until": "2040-01-01T00:00:00Z"})
+    before, told = pools(), f": ticket {ticket['metadata']['name']} of admin: late\n"
+    for command in "release", "resume":
+        done = installed.command(command, "--all")
+        assert (done.returncode, done.stdout) == (1, ""), done
+        assert told in done.stderr and "nothing is written" in done.stderr
+        assert pools() == before and len(tickets(plane)) == 1
+    out = installed.run("release", "--all", "--force")
+    left = re.search(r"still held: NodePool web until \S+, for (\d+) s" +
+                     re.escape(told), out)
+    assert left and 7000 < int(left[1]) <= 7200, out
+    assert {"released-at", "reason"} == set(pools()["web"]) == set(pools()["batch"])
+    installed.run("release", "--nodepool=web", who="admin")
+
+
+def test_a_trial_writes_nothing(plane, installed, pools):  # noqa: F811
+    """What it wrote would hold once the trial is over."""
+    installed.holders[0].stop()
+    installed.settings["mode"] = "observe"
+    installed.add("pod-b", 2)
+    for where in [], ["--annotate"]:
+        done = installed.command("hold", "--for=1h", "--all", *where)
+        assert (done.returncode, done.stdout) == (1, ""), done
+        assert "so nothing is held, and nothing is written" in done.stderr
+        assert not tickets(plane) and not any(pools().values())
+    installed.run("hold", "--for=1h", "--all", "--force")
+    assert "so nothing is held\n" in installed.said and tickets(plane)
+    installed.run("resume", "--all")
     assert not tickets(plane)

@@ -33,6 +33,7 @@ PROXY = ("/api/v1/namespaces/karpenter-node-holder/pods/http:pod-a:8080/proxy"
 
 OWN = "karpenter-node-holder.io/"
 NONE_OF_OURS = '{"karpenter.sh/nodepool-hash":"1"}'
+BY_ANN = "(by ann)"
 
 # Arguments are recorded one a line, "." after each call.  It is in a hurry.
 KUBECTL = r"""#!/bin/sh
@@ -60,7 +61,8 @@ case " $* " in
 esac
 case " $* " in
 *" ${FAILS-none} "* | *"${FAILS-none}"[?=]*) printf '%s\n' "$ERROR" >&2; exit 1 ;;
-*" auth whoami "*) printf '{"groups":["a"],"username":%s}' "${WHO-\"ann\"}" ;;
+*" auth whoami "*)
+	printf '%s {"groups":["a"],"username":%s}' "${NOW-${TIME-2026-01-02T15:04:05Z}}" "${WHO-\"ann\"}" ;;
 *" leases.v1."*)
 	[ -n "${TICKET-}" ] || {
 		echo 'Error from server (NotFound): leases "x" not found' >&2
@@ -94,6 +96,20 @@ case " $* " in
 	exit 1 ;;
 */status/time[?]until=*) printf '%s\n' "${ENDS-${TIME-2026-01-02T15:04:05Z}}" ;;
 */status/time*) printf '%s\n' "${TIME-2026-01-02T15:04:05Z}" ;;
+*" get node "*)
+	[ -n "${NODE-}" ] || {
+		echo 'Error from server (NotFound): nodes "x" not found' >&2
+		exit 1
+	}
+	case ${RACE-}$(grep -c '^patch$' "$CALLS") in
+	yes0 | [0-9]*) printf '%s\n' "$NODE" ;;
+	*) printf '%s\n' "$LATER" ;;
+	esac ;;
+*" patch node "*)
+	case ${RACE-}$(grep -c '^patch$' "$CALLS") in
+	yes1) echo 'Error from server (Conflict): the object has been modified' >&2; exit 1 ;;
+	esac
+	echo "node/$3" ;;
 *" patch "*)
 	case ${RACE-}$(grep -c '^patch$' "$CALLS") in
 	yes1) echo 'The request is invalid: the server rejected our request' >&2; exit 1 ;;
@@ -147,6 +163,8 @@ def run(request, tmp_path):
             c.split("\n") for c in said.split("\n.\n") if c]
     run.bin, run.shell, run.env = tmp_path / "bin", shell, base
     run.file = tmp_path / "calls.file"      # what -f named
+    run.named = lambda calls: next(         # the ticket that was deleted
+        c[-1].rpartition("/")[2] for c in calls if c[0] == "delete")
     # Each row of a long table is for one of the shells.
     run.rows = lambda table: table[list(SHELLS).index(request.param)::len(SHELLS)]
     return run
@@ -210,32 +228,38 @@ def patched(calls):
     return next(c for c in calls if c[0] == "patch")
 
 
+def asked_time(calls):
+    """What the leader has been asked at /status/time."""
+    return [c[-1].removeprefix(PROXY + "/time") for c in calls
+            if PROXY + "/time" in c[-1]]
+
+
 def test_what_is_annotated(run):
     reason = "a=b; 'c' \"d\" $(e) `f` \\ * <&>"
     pools = "\n".join(map(row, ("web", "b", "c", "web")))
     out, said, calls = run("hold", "--until", "1 +&#%", "--nodepool", "web",
                            "b", "--reason", reason, "--nodepool=c", POOLS=pools)
-    assert calls[3][-1] == (PROXY + "/time?until=%31%20%2b%26%23%25")
+    assert asked_time(calls) == ["?until=%31%20%2b%26%23%25"]
     read = next(c for c in calls if "nodepools.v1.karpenter.sh" in c)
     assert read[:6] == ["get", "nodepools.v1.karpenter.sh", "web", "b", "c",
                         "-o"]
     assert changed(patched(calls)) == (["b", "c", "web"], {
-        "hold-until": UNTIL, "reason": reason}, [None] * 3)
+        "hold-until": UNTIL, "reason": f"{reason} {BY_ANN}"}, [None] * 3)
     assert patched(calls)[-1] == "--dry-run=none"
     assert out == "".join(f"nodepool.karpenter.sh/{n} annotated\n" for n in
                           ("b", "c", "web")) + f"held until {UNTIL}\n"
     assert not said
     # The API server drops a parameter with a ";", and now would be the answer.
     calls = run("hold", "--for=2h;x\n\u00b5", "--all")[2]
-    assert calls[3][-1] == PROXY + "/time?for=%32%68%3b%78%0a%c2%b5"
-    calls = run("hold", "--for=2h", "--all", "--reason=" + "ä" * 128)[2]
-    assert calls[3][-1].endswith("/time?for=2h")
-    assert changed(patched(calls))[1]["reason"] == "ä" * 128
+    assert asked_time(calls) == ["?for=%32%68%3b%78%0a%c2%b5"]
+    calls = run("hold", "--for=2h", "--all")[2]
+    assert asked_time(calls) == ["?for=7200s"]
     out, said, calls = run("release", "--all", "--dry-run=server",
                            POOLS=row(hold_until=UNTIL))
-    assert calls[3][-1] == PROXY + "/time"
+    assert not asked_time(calls), "the API server tells the time"
     assert changed(patched(calls)) == (["web"], {
-        "released-at": UNTIL, "hold-until": None}, [UNTIL, None, None])
+        "released-at": UNTIL, "hold-until": None, "reason": BY_ANN},
+        [UNTIL, None, None])
     assert patched(calls)[-1] == "--dry-run=server"
     assert out == (
         "nodepool.karpenter.sh/web annotated (server dry run)\n"
@@ -245,7 +269,7 @@ def test_what_is_annotated(run):
     for there in {"hold_until": UNTIL, "reason": "y"}, {"reason": "y"}, {}:
         calls = run("release", "--all", "--reason=y", POOLS=row(**there))[2]
         assert [changed(c)[1] for c in calls if c[0] == "patch"] == [{
-            "released-at": UNTIL, "reason": "y",
+            "released-at": UNTIL, "reason": f"y {BY_ANN}",
             **({"hold-until": None} if "hold_until" in there else {})}]
     out, _, calls = run("resume", "--nodepool", "web", POOLS="\n".join((
         row(hold_until=UNTIL, released_at="1"), row("b"))))
@@ -258,12 +282,41 @@ def test_what_is_annotated(run):
     # Where there is no annotation, there is no place for one.
     _, patch, _ = changed(patched(run("hold", "--for=2h", "--nodepool=web",
                                       POOLS="web 7 ")[2]), False)
-    assert patch == {"/metadata/annotations": {}, "hold-until": UNTIL}
+    assert patch == {"/metadata/annotations": {}, "hold-until": UNTIL,
+                     "reason": BY_ANN}
     # YAML has no such character, and an argument is no larger.
     for reason in "\x80", "x" * 1001:
         calls = run("resume", "--all", "--force", POOLS=row(
             hold_until="1", reason=reason))[2]
         assert changed(patched(calls), False)[2] == ["7"]
+
+
+def test_the_user_stands_beside_the_reason(run):
+    """Of the 256 bytes that the holder shows, the user's are kept."""
+    def written(*args, **env):
+        return changed(patched(run("hold", "--for=2h", "--all", *args,
+                                   **env)[2]))[1].get("reason")
+    assert written("--reason=" + "ä" * 128) == "ä" * 123 + " " + BY_ANN
+    assert written("--reason=" + "x" * 256) == "x" * 247 + " " + BY_ANN
+    assert written("--reason=x") == f"x {BY_ANN}" and written() == BY_ANN
+    user = "arn:aws:sts::1:assumed-role/" + "u" * 300
+    assert written("--reason=" + "x" * 256, WHO=f'"{user}"') == (
+        "x" * 123 + f" (by {user[:127]})")
+    assert written("--reason=x", WHO=as_kubectl(ODD)) == (
+        r"x (by  a\t\"b\\n\u001f<é>, \"username\":\"ann\" )".replace(
+            r"\"", '"').replace(r"\\", "\\"))
+    # Where nobody says who asks, nobody is named.
+    for error in NO_RIGHT, GONE, NOT_SERVED:
+        unknown = {"FAILS": "whoami", "ERROR": error}
+        assert written(**unknown) is None
+        assert written("--reason=x", **unknown) == "x"
+        out, _, calls = run("release", "--all", **unknown)
+        assert asked_time(calls) == [""] and f"released at {UNTIL}\n" in out
+    # Whoever cannot be asked now may be somebody else.
+    for command in ["hold", "--for=2h"], ["release"], ["resume"]:
+        out, said, calls = run(*command, "--all", code=1, FAILS="whoami",
+                               ERROR="error: EOF")
+        assert (out, said, len(calls)) == ("", "error: EOF\n", 1)
 
 
 EARLIER, LATER = "2026-01-02T15:04:04Z", "2026-01-02T15:04:06Z"
@@ -272,6 +325,7 @@ READS = {"SHOWN": "watching     nodes 2, nodeclaims 2, tickets 0"}
 LEASES = "leases.v1.coordination.k8s.io"
 TO_EVENING = "--until=2026-01-02T17:04:05Z"
 EVENING = READS | {"ENDS": "2026-01-02T17:04:05Z"}
+NOT_SERVED = "error: the selfsubjectreviews API is not enabled in the cluster"
 NO_RIGHT = ("Error from server (Forbidden): leases is forbidden: User "
             '"a" cannot get it')
 # What a user may be called, as far as JSON goes.
@@ -351,14 +405,17 @@ def test_the_bounds_of_a_ticket(run, hold):
                    "patch")
     hold("--nodepool", "p0", *(f"p{n}" for n in range(64)))
     week = READS | {"ENDS": "2026-01-09T15:04:05Z"}
-    assert did(run("hold", TO_EVENING, "--all", **week)[2], "create")
+    for now in UNTIL, EARLIER:  # the answer that says who asks has come before
+        assert did(run("hold", TO_EVENING, "--all", NOW=now, **week)[2], "create")
 
 
 def test_a_hold_that_may_not_write_a_ticket_fails(run):
-    for failing in LEASES, "create", "auth":
+    for failing, want in ((LEASES, "karpenter-node-holder-ticket-writer"),
+                          ("create", "karpenter-node-holder-ticket-writer"),
+                          ("auth", "who you are is not known")):
         _, said, calls = run("hold", TO_EVENING, "--all", code=1, FAILS=failing,
                              ERROR=NO_RIGHT, **EVENING)
-        assert "karpenter-node-holder-ticket-writer" in said
+        assert want in said
         assert "--annotate" in said and not did(calls, "patch")
     assert "is not yours" in run("hold", TO_EVENING, "--all", code=1,
                                  TICKET=ticket_of("bob"), **EVENING)[1]
@@ -372,21 +429,31 @@ def test_a_ticket_leaves_a_hold_until(hold):
 
 
 def test_a_hold_needs_no_holder(run):
-    """Its next leader reads hold-until.  Without the status nobody knows
-    whether a ticket would be read."""
+    """Its next leader reads hold-until, and the API server tells the time.
+    Without the status nobody knows whether a ticket would be read."""
     failing = {"FAILS": PROXY + "?format=text", "ERROR": "error: it is busy"}
-    gone = {"HOLDER": ""}
+    gone, unknown = {"HOLDER": ""}, {"NOW": ""}
     refused = {"FAILS": PROXY + "/time", "ERROR":
                f"Error from server (BadRequest): {OVER}"}
+    old = {"FAILS": PROXY + "/time", "ERROR": "Error from server (NotFound): "
+           "the server could not find the requested resource"}
     for flag, env, until in (
             ("--for=2h", failing, UNTIL), (TO_EVENING, failing, LATER),
-            (TO_EVENING, gone, EVENING["ENDS"])):
+            (TO_EVENING, gone, EVENING["ENDS"]),
+            (TO_EVENING, gone | unknown, EVENING["ENDS"]),
+            ("--for=2h", gone, EVENING["ENDS"]),
+            ("--for=1d1h1m1s", gone, "2026-01-03T16:05:06Z"),
+            ("--until=18:00Z", gone, "2026-01-02T18:00:00Z"),
+            ("--for=2h", old, EVENING["ENDS"])):
         out, said, calls = run("hold", flag, "--all", **READS | env, ENDS=LATER)
         assert re.fullmatch("warning: .* so hold-until is written: .*\n", said)
-        assert changed(patched(calls))[1] == {"hold-until": until}, (flag, env)
-        assert out.endswith(f"held until {until}\n")
-    for flag, env in (("--for=2h", gone), ("--until=18:00Z", gone),
-                      (TO_EVENING, refused),
+        assert changed(patched(calls))[1]["hold-until"] == until, (flag, env)
+        assert f"held until {until}" in out.splitlines()[-1]
+    assert "has no page /status/time: is the holder as new" in said
+    for flag, env in (("--for=2h", gone | unknown), ("--for=soon", gone),
+                      ("--for=0h", gone), ("--for=2h3", gone),
+                      ("--until=18:00Z", gone | unknown), (TO_EVENING, refused),
+                      ("--for=2h", refused),
                       (TO_EVENING, refused | {"ERROR": NO_RIGHT})):
         _, said, calls = run("hold", flag, "--all", code=1, **EVENING | env)
         assert re.fullmatch("error: .*\n", said) and not did(calls, "patch")
@@ -415,10 +482,9 @@ def test_only_ones_own_ticket_is_ended(run, command):
 @pytest.mark.parametrize("command", ["release", "resume"])
 def test_a_ticket_that_cannot_be_ended_is_said(run, command):
     """... after all else is done.  Who may not read it has none."""
-    not_served = "error: the selfsubjectreviews API is not enabled in the cluster"
     env = {"TICKET": ticket_of("ann"), "POOLS": row(hold_until=LATER)}
     for failing, error, known in (
-            ("auth", not_served, True), ("auth", "error: EOF", False),
+            ("auth", NOT_SERVED, True),
             (LEASES, NO_RIGHT, True), (LEASES, GONE, True),
             (LEASES, "Error from server (Timeout): no", False),
             ("delete", NO_RIGHT, False),
@@ -434,9 +500,6 @@ def test_what_a_hold_warns_of(run):
     said = run("hold", "--for=2h", "--all", POOLS="\n".join((
         row("b", enabled="false"), row("c", enabled="true\nfalse"))))[1]
     assert re.fullmatch("warning: NodePool b has .*\n", said)
-    assert run("hold", "--for=2h", "--all", SHOWN="karpenter-node-holder 0.1.0, "
-               f"{UNTIL}, mode observe: nothing is written\n...")[1] == (
-        "warning: the holder has mode: observe, so nothing is held\n")
     page = f"""karpenter-node-holder 0.1.0, {UNTIL}
 
 NODEPOOL  MACHINES  HELD  BY PEOPLE  OPTED OUT
@@ -452,16 +515,36 @@ web              2     0          0          0
     assert not run("hold", "--for=2h", "--nodepool=web", SHOWN=page)[1]
 
 
+def test_a_trial_holds_nothing(run):
+    """And what is written would hold once the trial is over."""
+    trial = f"karpenter-node-holder 0.1.0, {UNTIL}, mode observe: nothing is"
+    for more in "", "\n" + READS["SHOWN"]:
+        env = {"SHOWN": trial + more, "ENDS": EVENING["ENDS"]}
+        out, said, calls = run("hold", "--for=2h", "--all", code=1, **env)
+        assert re.fullmatch("error: the holder has mode: observe, so nothing is "
+                            "held, and nothing is written: --force .*\n", said)
+        assert not out and not did(calls, "patch") and not did(calls, "create")
+        out, said, calls = run("hold", "--for=2h", "--all", "--force", **env)
+        assert said == ("warning: the holder has mode: observe, so nothing is "
+                        "held\n")
+        assert did(calls, "create" if more else "patch")
+
+
 STEERED = [     # command, what is there, until when by the leader, what is done
     ("hold", {"hold_until": EARLIER}, EARLIER, True),
     ("hold", {"hold_until": UNTIL}, UNTIL, True),
     ("hold", {"hold_until": LATER}, LATER, False),
     ("hold", {"hold_until": EARLIER, "reason": "a"}, EARLIER, False),
+    ("hold", {"hold_until": EARLIER, "reason": "a (by ann)"}, EARLIER, True),
+    ("hold", {"hold_until": EARLIER, "reason": "a (by bob)"}, EARLIER, False),
     ("hold --reason=a", {"hold_until": EARLIER, "reason": "a"}, EARLIER, True),
     ("hold --reason=<&>", {"hold_until": EARLIER, "reason": "<&>"}, EARLIER, True),
     ("hold --reason=a", {"hold_until": EARLIER, "reason": "b"}, EARLIER, False),
+    ("hold --reason=a", {"hold_until": EARLIER, "reason": "a (by bob)"}, EARLIER,
+     False),
     ("hold --reason=a", {"hold_until": LATER, "reason": "a"}, LATER, False),
-    ("hold --reason=a", {"hold_until": EARLIER}, EARLIER, False),
+    ("hold", {"hold_until": LATER, "reason": "(by ann)"}, LATER, False),
+    ("hold --reason=a", {"hold_until": EARLIER}, EARLIER, True),
     ("hold --force", {"hold_until": LATER, "reason": "b"}, None, True),
     ("hold", {"hold_until": "1999-01-01T00:00:00Z", "reason": "b"}, OVER, True),
     ("hold", {"hold_until": "x"}, None, False),
@@ -471,19 +554,27 @@ STEERED = [     # command, what is there, until when by the leader, what is done
     ("resume", {"hold_until": LATER, "reason": "b"}, LATER, False),
     ("resume", {"hold_until": LATER, "reason": "b"}, "unavailable", False),
     ("resume", {"hold_until": LATER, "reason": "b"}, OVER, True),
+    ("resume", {"hold_until": LATER, "reason": "b (by ann)"}, None, True),
+    ("resume", {"hold_until": LATER, "reason": "b (by joann)"}, LATER, False),
     ("resume --reason=b", {"hold_until": LATER, "reason": "b"}, None, True),
-    ("resume --reason=a", {"hold_until": LATER}, LATER, False),
+    ("resume --reason=b", {"hold_until": LATER, "reason": "b (by bob)"}, LATER,
+     False),
     ("resume --force", {"hold_until": LATER, "reason": "b"}, None, True),
     ("resume", {"released_at": LATER, "reason": "b"}, None, False),
+    ("resume", {"released_at": LATER, "reason": "(by ann)"}, None, True),
     ("release", {"hold_until": LATER}, None, True),
     ("release", {"hold_until": LATER, "reason": "b"}, LATER, False),
+    ("release", {"hold_until": LATER, "reason": "(by bob)"}, LATER, False),
+    ("release", {"hold_until": LATER, "reason": "(by bob)"}, OVER, True),
+    ("release", {"hold_until": LATER, "reason": "(by ann)"}, None, True),
     ("release --force", {"hold_until": LATER, "reason": "b"}, None, True),
 ]
 
 
 def test_no_hold_by_hand_destroys_another(run):
-    """One that is in force is prolonged by whoever gives its reason; and by
-    nobody else changed without --force.  The others are done all the same."""
+    """One that is in force is prolonged by whoever gives its reason, or has
+    written it; and by nobody else changed without --force.  hold changes the
+    others all the same; release and resume write nothing at all."""
     for command, there, ends, done in run.rows(STEERED):
         env = {"ENDS": ends}
         if ends in (OVER, "unavailable"):
@@ -491,28 +582,79 @@ def test_no_hold_by_hand_destroys_another(run):
                    f"Error from server (BadRequest): {ends}"}
         elif not ends:
             env = {"FAILS": PROXY + "/time?until", "ERROR": "not asked"}
+        holds = command.startswith("hold")
         out, said, calls = run(
-            *command.split(), "--all", *(["--for=2h"] * command.startswith("hold")),
+            *command.split(), "--all", *(["--for=2h"] * holds),
             code=0 if done else 1, POOLS=row(**there) + "\n" + row(
-                "free", released_at=EARLIER), **env)
+                "free", released_at=EARLIER), TICKET=ticket_of("ann"), **env)
         case = command, there, said
         assert ("not asked" not in said), case
         changes = {n: c for names, c, _ in map(changed, (
             c for c in calls if c[0] == "patch")) for n in names}
         listed = ", ".join(f"{k.replace('_', '-')}{':' * (k == 'reason')} {v}"
                            for k, v in there.items())
+        assert bool(did(calls, "delete")) == (done and not holds), case
         if done:
             assert "hold-until" in changes["web"] or "hold_until" not in there, case
             assert f": NodePool web: {listed}\n" in out and not said, case
-        elif command.startswith("release"):
-            assert changes["web"] == {"released-at": UNTIL}, case
-            assert f"warning: NodePool web stays held: {listed}\n" in said, case
-        else:
-            assert "web" not in changes, case
-            assert f"warning: NodePool web is left as it is: {listed}\n" in said
-        assert done or said.splitlines()[-1].startswith(
-            "error: not done for 1 of 2 NodePools: --"), case
-        assert "free" in changes, case
+            assert "free" in changes, case
+            continue
+        assert f"warning: NodePool web is left as it is: {listed}\n" in said, case
+        assert list(changes) == ["free"] * holds, case
+        assert said.splitlines()[-1].startswith(
+            "error: not done for 1 of 2 NodePools: --" if holds else
+            "error: nothing is written, because somebody else has a reason: "
+            f"--force {command.split()[0]}s all the same"), case
+        assert holds or not out, case
+
+
+TICKETS = [     # who writes it, the one that holds web, whether it is somebody else's
+    ("ann", "ci of bob: it's late", True),
+    ("ann", "ci of joann", True),
+    ("ann", "ci of bob: of ann", True),
+    ("ann", "ci", True),
+    ("ann", "ci of ann", False),
+    ("ann", "ci of ann: a: b", False),
+    ("sa:b", "ci of sa:b: 9", False),
+    ("sa:b", "ci of sa", True),
+]
+
+
+@pytest.mark.parametrize("command", ["release", "resume"])
+def test_the_ticket_of_somebody_else_is_told_before(run, command):
+    """... anything is written, one's own ticket included.  With --force all is
+    done but that."""
+    pool = row(hold_until=UNTIL) + "\n" + row("b")
+    for who, ticket, theirs in run.rows(TICKETS):
+        def steer(*args, code=0, pools=f"web 9 2 0 0\n          held until {LATER}"
+                                       f" by ticket {ticket}\nb 9 0 0 0\n"):
+            return run(command, *args, code=code, WHO=f'"{who}"', POOLS=pool,
+                       TICKET=ticket_of(who), SHOWN=PAGE.format(
+                           now=UNTIL, scopes=QUIET, pools=pools))
+        out, said, calls = steer("--all", code=int(theirs))
+        assert not theirs or (out, said) == ("", (
+            f"warning: held: NodePool web until {LATER}, for 1 s: ticket {ticket}\n"
+            "error: nothing is written, because somebody else has a reason: "
+            f"--force {command}s all the same\n"))
+        assert bool(did(calls, "patch")) == bool(did(calls, "delete")) != theirs
+        assert did(steer("--all", "--force")[2], "patch")
+    # One of another NodePool is nobody's business here.
+    assert did(run(command, "--nodepool=b", POOLS=row("b", hold_until=UNTIL),
+                   SHOWN=PAGE.format(now=UNTIL, scopes=QUIET, pools=(
+                       f"web 9 2 0 0\n          held until {LATER} by ticket ci of "
+                       "x\nb 9 0 0 0\n")))[2], "patch")
+
+
+def test_where_no_leader_knows_the_tickets(run):
+    """A release fails; to resume needs no leader."""
+    gone = {"HOLDER": "", "POOLS": row(hold_until=UNTIL)}
+    _, said, calls = run("release", "--all", code=1, **gone)
+    assert re.fullmatch("error: no replica leads.*\n", said)
+    assert not did(calls, "patch")
+    _, said, calls = run("resume", "--all", **gone)
+    assert re.fullmatch("warning: whether a ticket holds is not known: .*\n", said)
+    assert did(calls, "patch")
+    assert did(run("release", "--all", "--force", **gone)[2], "patch")
 
 
 def test_what_comes_in_between_is_seen(run):
@@ -523,8 +665,8 @@ def test_what_comes_in_between_is_seen(run):
     assert [c[2] for c in calls if c[0] == "patch"] == ["web", "b"], calls
     assert out == f"nodepool.karpenter.sh/b annotated\nheld until {UNTIL}\n"
     assert said.startswith("warning: NodePool web is left as it is: ")
-    assert said.endswith("not done for 1 of 2 NodePools: --force replaces or "
-                         "shortens what is there\n"), said
+    assert said.endswith("not done for 1 of 2 NodePools: --force replaces, "
+                         "shortens or ends what is there\n"), said
     # What nobody has changed fails again.
     out, said, calls = run("hold", "--for=2h", "--all", code=1, RACE="yes")
     assert said == ("error: The request is invalid: the server rejected our "
@@ -532,8 +674,133 @@ def test_what_comes_in_between_is_seen(run):
     assert len([c for c in calls if c[0] == "patch"]) == 1 and not out
 
 
+HOLD, MARK = "karpenter.sh/do-not-disrupt", OWN + "held-since"
+OURS = {HOLD: "true", MARK: EARLIER}
+OTHER_KEY = {"example.com/no": "y=s", MARK: EARLIER,
+             OWN + "held-key": "example.com/no=y=s"}
+THEIRS = {HOLD: "true", OWN + "reason": "a (by bob)"}
+MINE = {HOLD: "true", OWN + "reason": "a (by ann)"}
+TAKEN = {MARK: None, OWN + "held-key": None, OWN + "reason": BY_ANN}
+GIVEN = {HOLD: None, OWN + "reason": None}
+OF_NODES = [    # command, annotations, what is changed, or None: it asks for --force
+    ("release", OURS, {HOLD: None}),
+    ("release", OTHER_KEY, {"example.com/no": None}),
+    ("release", OURS | {OWN + "held-key": "a#w x#=b"}, {HOLD: None}),
+    ("release", {MARK: EARLIER}, {}),
+    ("release", {MARK: EARLIER, HOLD: "false"}, {}),
+    ("release", {HOLD: "false"}, {}),
+    ("release", {"a": 'b,"' + HOLD + '":"true'}, {}),
+    ("release", MINE, GIVEN | {MARK: UNTIL}),
+    ("release", THEIRS, None),
+    ("release", {HOLD: "true"}, None),
+    ("release --force", THEIRS, GIVEN | {MARK: UNTIL}),
+    ("hold", {}, {HOLD: "true"} | TAKEN),
+    ("hold", OURS, TAKEN),
+    ("hold", OTHER_KEY, TAKEN),
+    ("hold", {MARK: EARLIER}, {HOLD: "true"} | TAKEN),
+    ("hold", MINE, {HOLD: "true"} | TAKEN),
+    ("hold", THEIRS, None),
+    ("hold", {HOLD: "true"}, None),
+    ("hold", {HOLD: "false"}, None),
+    ("hold --force", {HOLD: "false"}, {HOLD: "true"} | TAKEN),
+    ("resume", {MARK: EARLIER}, {HOLD: "true"}),
+    ("resume", {k: OTHER_KEY[k] for k in (MARK, OWN + "held-key")},
+     {"example.com/no": "y=s"}),
+    ("resume", OURS, {}),
+    ("resume", {}, {}),
+    ("resume", MINE, GIVEN),
+    ("resume", THEIRS, None),
+    ("resume", {HOLD: "true"}, None),
+    ("resume", {MARK: EARLIER, HOLD: "false"}, None),
+    ("resume --force", {HOLD: "true"}, GIVEN),
+]
+
+
+def of_node(notes, version="7", pool="web", registered="true"):
+    return "\n".join((version, pool, registered, json.dumps(
+        notes, separators=(",", ":"))))
+
+
+def test_one_node(run):
+    """What a person does by hand (docs/rules.md), as it was read."""
+    for command, notes, change in run.rows(OF_NODES):
+        out, said, calls = run(*command.split(), "node/a.b", NODE=of_node(notes),
+                               code=1 if change is None else 0)
+        patches, case = did(calls, "patch"), (command, notes, out, said)
+        if not change:
+            assert not patches, case
+            assert out.startswith("nothing to ") != (change is None), case
+            assert change is not None or re.fullmatch(
+                "warning: .*Node a.b.*\nerror: nothing is written, because "
+                f"somebody else has a reason: --force {command}s all the same\n",
+                said), case
+            continue
+        (*call, patch), = patches
+        assert call == ["patch", "node", "a.b", "--type=merge", "--output=name",
+                        "--field-manager=karpenter-holder", "--dry-run=none"]
+        assert json.loads(patch.removeprefix("--patch=")) == {"metadata": {
+            "resourceVersion": "7", "annotations": change}}, case
+        assert out.splitlines()[0] == "node/a.b annotated" and not said, case
+        undone = command.split()[0] != "resume"
+        assert ("karpenter-holder resume a.b'" in out) == undone, case
+        assert calls[-1][-1] == PROXY + "/machines/a.b?format=text"
+
+
+def test_whose_node_is_released(run):
+    """A release of one Node would also break what its NodePool is held for."""
+    ticket = PAGE.format(now=UNTIL, scopes=QUIET, pools=(
+        f"web 9 2 0 0\n          held until {LATER} by ticket ci of x\n"))
+    for more in ({"POOLS": row(hold_until=LATER, reason="b (by bob)"),
+                  "ENDS": LATER}, {"SHOWN": ticket}):
+        out, said, calls = run("release", "a", NODE=of_node(OURS), code=1, **more)
+        assert not out
+        assert re.fullmatch("warning: .*NodePool web .*\nerror: nothing is .*\n",
+                            said)
+        for there in OURS, MINE:
+            assert not did(run("release", "a", NODE=of_node(there), code=1,
+                               **more)[2], "patch")
+            assert did(run("release", "a", "--force", NODE=of_node(there),
+                           **more)[2], "patch")
+    assert did(run("release", "a", NODE=of_node(OURS), ENDS=LATER, POOLS=row(
+        hold_until=LATER, reason="b (by ann)"))[2], "patch")
+    # In a trial there is nobody to keep off, and nobody to remove the mark.
+    call, = did(run("release", "a", NODE=of_node(MINE), SHOWN=(
+        f"karpenter-node-holder 0.1.0, {UNTIL}, mode observe: nothing"))[2],
+        "patch")
+    assert json.loads(call[-1].partition("=")[2])["metadata"]["annotations"] == GIVEN
+
+
+def test_a_node_that_changes_is_read_again(run):
+    """A person's hold is not removed for the holder's."""
+    _, said, calls = run("release", "a", code=1, RACE="yes", NODE=of_node(OURS),
+                         LATER=of_node(THEIRS, version="8"))
+    assert len(did(calls, "patch")) == 1
+    assert said.startswith("warning: a person holds Node a, reason: a (by bob)\n")
+    run("release", "a", RACE="yes", NODE=of_node(OURS),
+        LATER=of_node(OURS, version="8"))
+
+
+def test_which_node(run):
+    """A name that is none, or another thing's, is told before anything is
+    written."""
+    for env, want in (
+            ({"FAILS": "-o name", "ERROR": GONE}, "no Node is called web"),
+            ({}, "no Node is called web; did you mean --nodepool web?"),
+            ({"NODE": of_node(OURS, pool="")}, "Node web is not Karpenter's"),
+            ({"NODE": of_node(OURS, registered="")}, "is not registered yet"),
+            ({"FAILS": "node", "ERROR": NO_RIGHT},
+             "ClusterRole karpenter-node-holder-node-operator")):
+        out, said, calls = run("release", "web", code=1, **env)
+        assert not out and not did(calls, "patch")
+        assert want in said and re.fullmatch("error: .*\n", said)
+    assert run("release", "a", "--dry-run=server", NODE=of_node(OURS))[0] == (
+        "node/a annotated (server dry run)\nreleased until the holder's next "
+        "hold; 'kubectl karpenter-holder resume a' undoes this (server dry run)\n")
+
+
 TIMES = [       # the command line, now, what the leader is asked, what is shown
-    ("--for=2d", "?for=48h", ""), ("--for=1d12h", "?for=24h12h", ""),
+    ("--for=2d", "?for=172800s", ""), ("--for=1d12h", "?for=129600s", ""),
+    ("--for=90m", "?for=5400s", ""), ("--for=12345678s", "?for=12345678s", ""),
     ("--for=08d", "?for=08d", ""), ("--for=d", "?for=d", ""),
     ("--for=1.5d", "?for=1.5d", ""),
     ("--until=18:00", "2026-01-02T17:00:00Z", "18:00 +0100"),
@@ -609,15 +876,15 @@ STILL = [       # scopes, rows of web and b, arguments, what is still held
      ["2 machines of NodePool web, not for long: waits: for a list"]),
     ("", "1 0\n          hold-until: 2026-01-03T00:00:00Z\n          reason: ML", "0 0",
      "--all", ["NodePool web until 2026-01-03T00:00:00Z: hold-until, reason: ML"]),
-    (HELD, "2 1\n          held until 2026-01-03T00:00:00Z by ticket ci of a@b: by 9",
+    (HELD, "2 1\n          held until 2026-01-03T00:00:00Z by ticket ci of ann: by 9",
      "0 0", "--all", [
-         "NodePool web until 2026-01-03T00:00:00Z: ticket ci of a@b: by 9",
+         "NodePool web until 2026-01-03T00:00:00Z, for 32155 s: ticket ci of ann: by 9",
          "1 machines of NodePool web, by people"]),
     (QUIET, "2 0\n          hold-until: 2026-01-02T00:00:00Z\n          held until "
-     "2026-01-03T00:00:00Z by ticket ci of a@b\n          reason: held until 1 by ML",
+     "2026-01-02T15:05:03Z by ticket ci of ann\n          reason: held until 1 by ML",
      "0 0", "--nodepool=web", [
          "NodePool web until 2026-01-02T00:00:00Z: hold-until, reason: held until 1 by ML",
-         "NodePool web until 2026-01-03T00:00:00Z: ticket ci of a@b"]),
+         "NodePool web until 2026-01-02T15:05:03Z, for 58 s: ticket ci of ann"]),
 ]
 
 
@@ -633,18 +900,36 @@ def test_what_is_still_held_after_a_release(run):
         assert out.partition(f"released at {UNTIL}\n")[2].splitlines() == [
             "still held: " + line for line in want]
         asked = len([c for c in calls if c[-1] == PROXY + "?format=text"])
-        assert asked == (10 if "not for long" in out else 1)
+        assert asked == (11 if "not for long" in out else 2)
     # The leader has not seen the release yet.
     late = run("release", "--all", SHOWN=PAGE.format(
         now=UNTIL, scopes=HELD, pools="web 9 2 0 0\n"))[2]
-    assert len([c for c in late if c[-1] == PROXY + "?format=text"]) == 10
+    assert len([c for c in late if c[-1] == PROXY + "?format=text"]) == 11
     assert "warning: what is still held is not known: " in run(
-        "release", "--all", FAILS=PROXY + "?format=text", ERROR="x")[1]
+        "release", "--all", "--force", FAILS=PROXY + "?format=text", ERROR="x")[1]
+
+
+def test_ones_own_ticket_that_is_over_is_waited_for(run):
+    """The leader may not have seen yet that it is gone.  What is left then is
+    its first minute."""
+    def asked(until):
+        out, _, calls = run("release", "--all", TICKET=ticket_of("ann"),
+                            SHOWN=PAGE.format(now=UNTIL, scopes=QUIET, pools=(
+                                "web 9 2 0 0\n          released-at: " + UNTIL +
+                                f"\n          held until {until} by ticket "
+                                f"{run.named(calls_before)} of ann\n")))
+        return len([c for c in calls if c[-1] == PROXY + "?format=text"]), out
+    calls_before = run("resume", "--all", TICKET=ticket_of("ann"))[2]
+    assert asked("2026-01-02T15:05:06Z")[0] == 11
+    number, out = asked("2026-01-02T15:05:05Z")
+    assert number == 2 and "2026-01-02T15:05:05Z, for 60 s: ticket hold-" in out
 
 
 REFUSED = {     # arguments: what is said
-    "": "expected --nodepool",
-    "--all --nodepool a": "expected either",
+    "": "expected NODE, --nodepool P or --all",
+    "--all --nodepool a": "expected one NODE, or --nodepool, or --all",
+    "a b": "expected one NODE,",
+    "a --nodepool b": "expected one NODE,",
     "--nodepool a,b": '--nodepool: "a,b", expected a name',
     "--nodepool --all": '--nodepool: "--all", expected a name',
     "--nodepool": "--nodepool: missing, expected a value",
@@ -652,9 +937,10 @@ REFUSED = {     # arguments: what is said
     "--nodepool a b-": '--nodepool: "b-", expected a name',
     "--nodepool .": '--nodepool: ".", expected a name',
     "--nodepool a Web": '"Web", expected a name',
-    "web --all": "unexpected argument: web; did you mean --nodepool web?",
+    "web --all": "expected one NODE,",
     "nodepool/web": "did you mean --nodepool web?",
-    "W": "unexpected argument: W; see",
+    "W": 'release: "W", expected a name',
+    "node/../x": 'release: "../x", expected a name',
     "--all=false": '--all: "false", expected no value',
     "--all --dry-run=maybe": '"maybe", expected client or server',
     "--all --for=2h": "unknown flag: --for",
@@ -669,6 +955,8 @@ def test_what_is_refused(run):
     rows = [("release", *a.split(), s) for a, s in REFUSED.items()] + [
         ("hold", "--all", "expected one of --for"),
         ("hold", "--all", "--for=2h", "--until=x", "expected one of --for"),
+        ("hold", "a", "--for=2h", "a hold of one Node has no end"),
+        ("hold", "a", "--all", "expected one NODE,"),
         ("hold", "--all", "--for=2h", "--reason=" + "ä" * 129, "256 bytes"),
         ("hold", "--all", "--for=2h", "--reason=a\nb", "expected one line"),
         ("why", "expected the name of one"),
@@ -750,12 +1038,6 @@ def test_what_fails_is_said_once(run):
         "forbidden: ValidatingAdmissionPolicy 'p' denied request: not tonight"))
     assert text == ("error: forbidden: ValidatingAdmissionPolicy 'p' denied "
                     "request: not tonight\n")
-    # A holder of an older version has no such page.
-    old = said("hold", "--for=2h", "--all", FAILS=PROXY + "/time",
-               ERROR="Error from server (NotFound): the server could not find "
-                     "the requested resource")
-    assert old == ("error: Pod pod-a has no page /status/time: is the holder "
-                   "as new as this plugin?\n")
 
 
 # What a terminal obeys, and bytes that are no UTF-8: alone, cut, overlong forms
@@ -792,6 +1074,8 @@ LEADERS = {     # who says it: arguments, what it says, what else kubectl does
     "a user": (["hold", "--all", TO_EVENING], {"WHO": '"{}"'}, EVENING),
     "a hold beside a ticket": (["hold", "--all", "--for=2h"], {
         "POOLS": 'web 7 {"' + OWN + 'hold-until":"{}"}'}, READS),
+    "a Node": (["resume", "a"], {
+        "NODE": '7\nweb\ntrue\n{"' + OWN + 'reason":"{}"}'}, {}),
     "one to complete": (["__complete", "hold", "--nodepool", ""],
                         {"ROWS": "{}"}, {}),
     "a Lease": (["status"], {"HOLDER": "pod-a_{}"},
@@ -829,7 +1113,7 @@ def test_what_is_no_time_is_not_written(run):
     for time in ("1Z", "", UNTIL + "Z", "0" + UNTIL, UNTIL + "\nZ",
                  "1\n" + UNTIL, UNTIL.replace("Z", ".5Z"), "1,b=c Z",
                  "2026-99-02T15:04:05Z", "2026-01-02T15:99:05Z"):
-        out, said, calls = run("release", "--all", code=1, TIME=time)
+        out, said, calls = run("release", "--all", code=1, NOW="", TIME=time)
         assert not out and "expected a time" in said, (time, said)
         assert not any("patch" in c for c in calls)
 
@@ -990,7 +1274,8 @@ def test_completion(run):
     assert complete("hold", "--tickets-namespace", "t", ROWS="t-1\nn") == ["t-1"]
     assert complete("status", "-o", "") == ["text", "json"]
     assert complete("status", "--node") == ["--nodes", "--nodepool"]
-    assert complete("why", "n", ROWS="node-1\nclaim") == ["node-1"]
+    for command in "why", "hold", "release", "resume":
+        assert complete(command, "n", ROWS="node-1\nclaim") == ["node-1"]
     calls = run("__complete", "why", "--context=it's", "n")[2]
     assert calls[0][0] == "--context=it's"
 
