@@ -42,11 +42,17 @@ struct finding_kind {
 };
 
 #define FINDING_WHAT_BYTES 400
-#define FINDING_FIX_BYTES 400
+#define FINDING_FIX_BYTES 1000
 struct finding {
 	const struct finding_kind *kind;
 	char what[FINDING_WHAT_BYTES]; /* one line of UTF-8 */
-	char fix[FINDING_FIX_BYTES];   /* a command, or what to do; one line */
+	char fix[FINDING_FIX_BYTES];   /* a command; one line */
+	/* findings_sort sets these: the finding that brought this one about, or
+	 * NULL; the place in the report; whether this is an error, or brought
+	 * one about. */
+	const struct finding_kind *cause;
+	unsigned rank;
+	bool urgent;
 };
 
 #define FINDING_NOTE_BYTES 240
@@ -98,6 +104,10 @@ void finding_fix(struct finding *x, const char *fmt, ...)
  * succeed. */
 void findings_unknown(struct findings *f, enum doctor_check c, const char *what,
 		      const char *why);
+
+/* Sorts the findings for a report: causes before what follows from them, and
+ * what is or brought about an error before the rest. */
+void findings_sort(struct findings *f);
 
 /* Returns the name if it is safe in a command that a person copies into a
  * shell, and "NAME" otherwise.  Every name that Kubernetes allows is safe. */

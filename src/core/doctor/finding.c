@@ -13,7 +13,7 @@
 static void
 one_line_of(char *dst, size_t cap, const char *fmt, va_list ap)
 {
-	char text[2 * FINDING_WHAT_BYTES];
+	char text[2 * FINDING_FIX_BYTES];
 
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	utf8_make_shown(text);

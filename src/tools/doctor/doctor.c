@@ -101,6 +101,7 @@ doctor_run(const struct doctor_setup *setup, struct kubeconfig *access,
 		d = empty;
 		findings_init(f);
 		doctor_look(&d);
+		findings_sort(f);
 		doctor_forget(&d);
 		again = !is_settled(f) &&
 			clock_boot_ms() < d.begin_ms + setup->wait_ms &&

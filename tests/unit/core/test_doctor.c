@@ -746,6 +746,47 @@ START_TEST(test_more_than_fit)
 }
 END_TEST
 
+static void
+add_kind(enum finding_level level, const char *id)
+{
+	static struct finding_kind kinds[8];
+	struct finding_kind *k = &kinds[found.n];
+
+	*k = (struct finding_kind){DOCTOR_API, level, id, "Because."};
+	(void)findings_add(&found, k, "%s", id);
+}
+
+/* The report begins with an error or with what brought one about.  A cause
+ * stands before what follows from it, whatever their levels. */
+START_TEST(test_causes_first)
+{
+	static const char *const want[][2] = {
+		{"pods-not-ready", NULL},
+		{"webhook-selector", NULL},
+		{"dry-run-unheld", "pods-not-ready"},
+		{"leader-missing", "pods-not-ready"},
+		{"placement-unknown", NULL},
+		{"of-no-row", NULL}};
+
+	findings_init(&found);
+	add_kind(FINDING_WARNING, "of-no-row");
+	add_kind(FINDING_WARNING, "placement-unknown");
+	add_kind(FINDING_ERROR, "leader-missing");
+	add_kind(FINDING_ERROR, "dry-run-unheld");
+	add_kind(FINDING_WARNING, "webhook-selector");
+	add_kind(FINDING_ERROR, "pods-not-ready");
+	findings_sort(&found);
+	ck_assert_uint_eq(found.n, 6);
+	for (unsigned i = 0; i < found.n; i++) {
+		const struct finding_kind *cause = found.at[i].cause;
+
+		ck_assert_str_eq(found.at[i].kind->id, want[i][0]);
+		ck_assert_str_eq(found.at[i].what, want[i][0]);
+		ck_assert_pstr_eq(cause == NULL ? NULL : cause->id, want[i][1]);
+	}
+}
+END_TEST
+
 /* A NodePool that the holder leaves alone has no row. */
 START_TEST(test_rows_of_the_study)
 {
@@ -858,6 +899,7 @@ main(void)
 	tcase_add_test(tc, test_rights);
 	tcase_add_test(tc, test_notes);
 	tcase_add_test(tc, test_more_than_fit);
+	tcase_add_test(tc, test_causes_first);
 	tcase_add_test(tc, test_rows_of_the_study);
 	tcase_add_test(tc, test_said_once);
 	tcase_add_test(tc, test_unknown);
