@@ -23,7 +23,7 @@ from test_commands import refused
 CHECKS = ["api", "admission", "ca-bundle", "dry-run", "rights", "karpenter",
           "nodepools", "holder", "placement", "leftovers"]
 VERSION = b'{"gitVersion":"v1.36.3"}'
-FORBIDDEN = json.dumps({"kind": "Status", "message": "you may not",
+FORBIDDEN = json.dumps({"kind": "Status", "message": "you cannot do that",
                         "reason": "Forbidden", "code": 403}).encode()
 ADMISSION = "/apis/admissionregistration.k8s.io/"
 EMPTY = b'{"metadata":{"resourceVersion":"1"},"items":[]}'
@@ -158,7 +158,7 @@ def test_everything_is_forbidden(run, tmp_path):  # noqa: F811
         check + "-unknown" for check in CHECKS
         if check not in ("api", "ca-bundle")}
     for f in findings.values():
-        assert "403: you may not" in f["what"] and "deploy/check" in f["fix"]
+        assert "403: you cannot do that" in f["what"] and "deploy/check" in f["fix"]
 
 
 @pytest.mark.parametrize("body", [

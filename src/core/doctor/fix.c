@@ -17,6 +17,9 @@ static const struct {
 	[FIX_SERVICE] = {"create --dry-run=client -o yaml -f "
 			 "deploy/base/service.yaml",
 			 "apply"},
+	[FIX_ACCOUNT] = {"create --dry-run=client -o yaml -f "
+			 "deploy/base/serviceaccount.yaml",
+			 "apply"},
 };
 
 static const char *
@@ -28,15 +31,16 @@ overlay(const struct doctor_place *p)
 }
 
 void
-fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part)
+fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part,
+	  const char *first)
 {
 	char from[80], move[200] = "";
 
 	if (p->release[0] != '\0') {
 		finding_fix(x,
-			    "helm -n %s upgrade %s deploy/helm "
+			    "%shelm -n %s upgrade %s deploy/helm "
 			    "--reuse-values",
-			    finding_name(p->namespace_),
+			    first, finding_name(p->namespace_),
 			    finding_name(p->release));
 		return;
 	}
@@ -53,7 +57,7 @@ fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part)
 			       "inject-ca-from: |- karpenter-node-holder\\.)"
 			       "karpenter-node-holder/\\1%s/'",
 			       finding_name(p->namespace_));
-	finding_fix(x, "kubectl %s%s | kubectl %s -f -", from, move,
+	finding_fix(x, "%skubectl %s%s | kubectl %s -f -", first, from, move,
 		    parts[part].apply);
 }
 

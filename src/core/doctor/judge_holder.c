@@ -194,7 +194,8 @@ judge_annotated(const struct leftover_facts *l, const char *hold_key,
 					     : "%s on Nodes: %u, such as %s",
 				     keys[i], l->nodes[i], l->node[i]),
 			"kubectl annotate node %s %s-",
-			finding_name(l->node[i]), finding_name(keys[i]));
+			i == LEFT_HOLD ? finding_name(l->node[i]) : "--all",
+			finding_name(keys[i]));
 	}
 }
 

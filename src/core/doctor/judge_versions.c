@@ -328,6 +328,6 @@ judge_rights(const bool allowed[RIGHTS_N], const struct rules *r,
 						   : &right_events,
 				       "ServiceAccount %s/%s may not %s",
 				       p->namespace_, p->account, list),
-			  p, FIX_RBAC);
+			  p, FIX_RBAC, "");
 	}
 }

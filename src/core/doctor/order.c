@@ -62,13 +62,15 @@ static const struct row {
 	{"served-other-name", ""},
 	{"handshake-cut", NO_PODS " certificate-missing"},
 	{"webhook-unreached", NO_PODS " " WAY},
+	{"admission-foreign", ""},
 	/* whether machines come held */
 	{"nodepools-excluded", ""},
-	{"dry-run-unknown", "karpenter-crds webhook-failure-policy"},
+	{"dry-run-unknown",
+	 "karpenter-crds webhook-failure-policy admission-foreign"},
 	{"dry-run-unheld",
 	 NO_PODS " " WAY " " CERTIFICATE " " BUNDLE
 		 " webhook-rules webhook-match-conditions webhook-selector "
-		 "webhook-settings "
+		 "webhook-settings admission-foreign "
 		 "pods-some-not-ready rollout-unfinished nodepools-excluded"},
 	{"dry-run-held", "pods-some-not-ready rollout-unfinished"},
 	/* whether somebody holds and releases them */
@@ -77,7 +79,9 @@ static const struct row {
 	{"leader-missing", NO_PODS " right-missing"},
 	{"leader-unanswered", NO_PODS " pods-some-not-ready"},
 	{"leader-blind", "karpenter-crds right-missing"},
-	{"writes-refused", "right-missing write-policy-key"},
+	{"writes-refused", "right-missing write-policy-key admission-foreign"},
+	{"holds-missing", "leader-blind right-missing write-policy-key "
+			  "admission-foreign writes-refused"},
 	{"marks-while-observing", ""},
 	/* Karpenter, and what Karpenter makes of the holds */
 	{"karpenter-down", ""},
@@ -154,6 +158,18 @@ static void
 sort(struct findings *f)
 {
 	qsort(f->at, f->n, sizeof(f->at[0]), by_rank);
+}
+
+bool
+findings_want(const struct findings *f, const char *id)
+{
+	const struct finding_kind kind = {.id = id};
+	const struct finding cause = {.kind = &kind};
+
+	for (unsigned i = 0; i < f->n; i++)
+		if (f->at[i].cause == NULL && is_cause(&cause, &f->at[i]))
+			return true;
+	return false;
 }
 
 void

@@ -52,6 +52,10 @@ doctor_look(struct doctor *d)
 	look_machines(d);
 	look_budget(d);
 	look_leftovers(d);
+	findings_sort(d->f);
+	if (findings_want(d->f, "admission-foreign"))
+		look_foreign(d);
+	findings_sort(d->f);
 }
 
 /* Returns false while there is an error that may go away by itself, for example
@@ -101,7 +105,6 @@ doctor_run(const struct doctor_setup *setup, struct kubeconfig *access,
 		d = empty;
 		findings_init(f);
 		doctor_look(&d);
-		findings_sort(f);
 		doctor_forget(&d);
 		again = !is_settled(f) &&
 			clock_boot_ms() < d.begin_ms + setup->wait_ms &&

@@ -50,16 +50,35 @@ static const struct json_keep pods_keep[] = {{"spec", account_keep},
 					     {NULL, NULL}};
 static const struct json_keep deployment_spec_keep[] = {
 	{"replicas", NULL}, {"template", pods_keep}, {NULL, NULL}};
-static const struct json_keep counts_keep[] = {{"observedGeneration", NULL},
-					       {"updatedReplicas", NULL},
-					       {"readyReplicas", NULL},
-					       {"availableReplicas", NULL},
-					       {NULL, NULL}};
+static const struct json_keep counts_keep[] = {
+	{"observedGeneration", NULL}, {"updatedReplicas", NULL},
+	{"readyReplicas", NULL},      {"availableReplicas", NULL},
+	{"conditions", NULL},	      {NULL, NULL}};
 static const struct json_keep deployment_keep[] = {
 	{"metadata", workload_keep},
 	{"spec", deployment_spec_keep},
 	{"status", counts_keep},
 	{NULL, NULL}};
+
+static bool
+condition_is(const struct json *status, const char *type, const char *value,
+	     const struct json **out)
+{
+	const struct json *c = json_first(json_member(status, "conditions"));
+
+	while (c != NULL && !json_says(c, "type", type))
+		c = json_next(c);
+	*out = c;
+	return json_says(c, "status", value);
+}
+
+static const char *
+text_or(const struct json *object, const char *key, const char *otherwise)
+{
+	const char *s = json_string(json_member(object, key));
+
+	return s != NULL ? s : otherwise;
+}
 
 /* Reads the tag in REGISTRY:PORT/NAME:TAG@DIGEST. */
 static void
@@ -85,8 +104,11 @@ static void
 counts_read(const struct json *root, struct deployment_facts *d)
 {
 	const struct json *status = json_member(root, "status");
-	const struct json *meta = json_member(root, "metadata");
+	const struct json *meta = json_member(root, "metadata"), *failure;
 
+	if (condition_is(status, "ReplicaFailure", "True", &failure))
+		str_cut(d->failure, sizeof(d->failure),
+			text_or(failure, "message", "for an unknown reason"));
 	d->replicas = 1; /* the API server's default */
 	(void)json_integer(json_member(json_member(root, "spec"), "replicas"),
 			   &d->replicas);
@@ -176,26 +198,6 @@ static const struct json_keep pod_keep[] = {{"metadata", pod_meta_keep},
 					    {"spec", pod_spec_keep},
 					    {"status", pod_status_keep},
 					    {NULL, NULL}};
-
-static bool
-condition_is(const struct json *status, const char *type, const char *value,
-	     const struct json **out)
-{
-	const struct json *c = json_first(json_member(status, "conditions"));
-
-	while (c != NULL && !json_says(c, "type", type))
-		c = json_next(c);
-	*out = c;
-	return json_says(c, "status", value);
-}
-
-static const char *
-text_or(const struct json *object, const char *key, const char *otherwise)
-{
-	const char *s = json_string(json_member(object, key));
-
-	return s != NULL ? s : otherwise;
-}
 
 /* Appends the last line of the text.  The text may be the end of the
  * container's log, which the kubelet quotes.  The last line of a log gives the
