@@ -19,7 +19,7 @@ from breaks import (EDIT, ELSEWHERE, LOG, NEWER, Telltale, breaks,
                     broken)
 from cluster import node_pool
 from controlplane import (BUILD, CLAIMS, MERGE, NAMESPACES, NODES, PLANE, POOLS,
-                          REPO, WEBHOOKS, ControlPlane, spawn, until)
+                          REPO, WEBHOOKS, ControlPlane, spawn, tail, until)
 from egress import Egress
 from hold import HOLD, MARK
 from holder import BINARY, HOLDERCTL, Holder, certs, deployed
@@ -610,7 +610,8 @@ def test_a_policy_that_takes_the_hold_away(plane, installed, telltale, tmp_path,
         return [MARK in (m.get("annotations") or {})
                 for m in plane.metadata(NODES).values()]
     annotate(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
-    until(lambda: not any(marks()), 20, "released")
+    until(lambda: not any(marks()), 20,
+          lambda: "released\n" + tail(installed.log, 40))
     try:
         plane.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(
             strips(plane, *keys)))

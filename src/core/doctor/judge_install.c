@@ -66,6 +66,7 @@ static const struct {
 } failures[] = {
 	{"exceeded quota", "describe resourcequotas", NULL},
 	{" usage per ", "describe limitranges", NULL},
+	{" limit of ", "describe limitranges", NULL},
 	{"PodSecurity", "rollout undo deployment ", ""},
 	{"PriorityClass", "patch deployment ",
 	 " -p '{\"spec\":{\"template\":{\"spec\":{\"priorityClassName\":"

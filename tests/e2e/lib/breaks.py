@@ -70,6 +70,7 @@ ELSEWHERE = {
     "leader-missing": "test_a_trial_and_a_dead_holder; " + LOG,
     "dry-run-held": "the same command as bundle-other-ca, for the holder",
     "placement-one-node": "needs a scheduler",
+    "go-holds": "the same command as go-annotations, for one Node",
     "holds-missing": "test_a_policy_that_takes_the_hold_away",
     **{name + "-unknown": "test_a_healthy_installation" for name in (
         "admission", "rights", "karpenter", "nodepools", "holder", "placement",
@@ -419,8 +420,6 @@ def breaks(cut, other_ca, holder):
         B("a Node with an annotation that Karpenter 1 ignores",
           ("go-annotations",), "karpenter.sh/do-not-consolidate on Nodes: 1",
           True, node("karpenter.sh/do-not-consolidate")),
-        B("a Node with a hold of unknown origin", ("go-holds",),
-          "without our mark on Nodes: 1", True, node(HOLD)),
         # Karpenter
         B("Karpenter's Deployment is at 0", ("karpenter-down",),
           "has 0 of 0 pods", True, scaled(KARPENTER, 0)),

@@ -644,6 +644,7 @@ END_TEST
 	ROW(unmade("exceeded quota: q"), "cannot be created: exceeded quota: q") \
 	ROW(unmade("exceeded quota: q"), "-n ns describe resourcequotas")      \
 	ROW(unmade("maximum cpu usage per Container"), "describe limitranges") \
+	ROW(unmade("<= cpu limit of 1m"), "describe limitranges")              \
 	ROW(unmade("violates PodSecurity \"restricted\""),                      \
 	    "kubectl -n ns rollout undo deployment holder")                    \
 	ROW(unmade("no PriorityClass with name x"), "deployment holder -p '{") \
