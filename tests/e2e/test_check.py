@@ -15,7 +15,7 @@ import time
 import pytest
 import yaml
 
-from breaks import Telltale, breaks, broken
+from breaks import BUDGET, Telltale, breaks, broken
 from cluster import node_pool
 from controlplane import (BUILD, CLAIMS, MERGE, NAMESPACES, NODES, PLANE, POOLS,
                           REPO, WEBHOOKS, ControlPlane, spawn, until)
@@ -351,6 +351,10 @@ def settle(plane, holder):
             continue
         n = plane.get(path, name)["spec"]["replicas"]
         set_available(plane, namespace, name, n)
+    budgets, _, name = BUDGET.rpartition("/")
+    if plane.get(budgets, name)["spec"].get("maxUnavailable") == 1:
+        plane.patch(budgets, name + "/status",
+                    {"status": {"disruptionsAllowed": 1}}, MERGE)
     service = plane.get(f"{NAMESPACES}/{NAMESPACE}/services", NAME)
     plane.egress.route(service["spec"]["clusterIP"] + ":443",
                        holder.webhook_port)

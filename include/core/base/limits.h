@@ -446,6 +446,15 @@
 #define DOCTOR_NODEPOOLS_MAX 256
 /* Maximum number of NodePools for which a creation is tried with a dry run. */
 #define DOCTOR_TRIED_MAX 8
+/* Maximum number of unknown annotations of ours that are reported of one
+ * NodePool. */
+#define DOCTOR_STRANGE_MAX 4
+/* A hold-until that is further ahead than this is reported, as it may be a
+ * typing error in the year. */
+#define DOCTOR_FAR_MS (30 * INT64_C(86400000))
+/* A holder that has observed for longer than this is reported, as it may have
+ * been forgotten. */
+#define DOCTOR_OBSERVED_MS (7 * INT64_C(86400000))
 /* Maximum number of namespaces with a holder that are remembered.  Usually
  * there is one. */
 #define DOCTOR_SITES_MAX 4

@@ -20,4 +20,10 @@ void str_cut(char *dst, size_t cap, const char *s);
  * copy ends with "…". */
 void str_shorten(char *dst, size_t cap, const char *s);
 
+/* Returns Levenshtein's distance, ignoring case, between `a` and `known`, a
+ * word of our own shorter than STR_WORD_BYTES.  Of a longer `a` only the
+ * beginning counts. */
+#define STR_WORD_BYTES 96
+unsigned str_distance(const char *a, const char *known);
+
 #endif

@@ -28,6 +28,10 @@ struct doctor_place {
 	char config_map[NAME_BYTES]; /* "" if not known */
 	char release[NAME_BYTES];    /* the Helm release, or "" */
 	bool renewer;		     /* components/self-signed is installed */
+	/* If it is: its ServiceAccount, its Secret, and the configuration whose
+	 * caBundle it maintains. */
+	char renewer_account[NAME_BYTES], secret[NAME_BYTES];
+	char configuration[NAME_BYTES];
 	bool injected; /* cert-manager's cainjector maintains caBundle */
 	bool observes; /* mode: observe */
 };
@@ -35,7 +39,14 @@ struct doctor_place {
 /* Sets the finding's `fix` to a command that applies one part of the
  * installation again.  The command changes neither the configuration nor the
  * number of replicas. */
-enum fix_part { FIX_WEBHOOK, FIX_POLICY, FIX_RBAC, FIX_SERVICE };
+enum fix_part {
+	FIX_WEBHOOK,
+	FIX_POLICY,
+	FIX_RBAC,
+	FIX_RENEWER_RBAC,
+	FIX_SERVICE,
+	FIX_TICKETS,
+};
 void fix_apply(struct finding *x, const struct doctor_place *p,
 	       enum fix_part part);
 /* Sets the finding's `fix` to commands that edit the configuration and restart
@@ -164,17 +175,27 @@ void judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
 /* --- rights --------------------------------------------------------------- */
 
 enum right_where { RIGHT_CLUSTER, RIGHT_OWN, RIGHT_DEFAULT };
-/* One right that deploy/base gives to the holder. */
+/* Who has the right, and for what. */
+enum right_use {
+	RIGHT_NEEDED, /* the holder cannot work without it */
+	RIGHT_EVENTS,
+	RIGHT_RENEWS, /* of the renewer */
+	RIGHT_USES,
+};
+/* The only object to which a right applies. */
+enum right_name { RIGHT_ANY, RIGHT_LEASE, RIGHT_SECRET, RIGHT_WEBHOOK };
+/* One right that deploy/base gives to the holder, or components/self-signed to
+ * the renewer. */
 struct right {
 	const char *group, *resource, *verb;
 	enum right_where where;
-	bool lease;  /* only for the holder's own Lease */
-	bool needed; /* without it the holder cannot work */
+	enum right_name name;
+	enum right_use use;
 };
-#define RIGHTS_N 17
+#define RIGHTS_N 22
 extern const struct right rights[RIGHTS_N];
 
-/* allowed[i] says whether the holder has rights[i].  With `mode: observe` the
+/* allowed[i] says whether the account has rights[i].  With `mode: observe` the
  * holder does not need the rights to patch Nodes and NodeClaims. */
 void judge_rights(const bool allowed[RIGHTS_N], const struct rules *r,
 		  const struct doctor_place *p, struct findings *f);
@@ -198,9 +219,12 @@ struct nodepool_facts {
 	bool grace;		/* it has a terminationGracePeriod */
 	/* Its name is "" if the nodeClassRef is missing. */
 	struct node_class class;
+	/* The first annotations that have our prefix and are none of ours,
+	 * without the prefix; "" after the last. */
+	char strange[DOCTOR_STRANGE_MAX][NODEPOOL_BYTES];
 };
 void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
-		    struct findings *f);
+		    int64_t now_ms, struct findings *f);
 
 /* Which result of docs/study.md applies to a NodePool, by its
  * consolidationPolicy and its consolidateAfter. */
@@ -229,8 +253,9 @@ struct deployment_facts {
 	char app[NODEPOOL_BYTES];	/* label app.kubernetes.io/name */
 	char component[NODEPOOL_BYTES]; /* label app.kubernetes.io/component */
 	char account[NAME_BYTES];	/* its ServiceAccount */
-	char config_map[NAME_BYTES];	/* the first ConfigMap that it mounts */
-	char release[NAME_BYTES];	/* its Helm release, or "" */
+	/* the first ConfigMap and the first Secret that it mounts */
+	char config_map[NAME_BYTES], secret[NAME_BYTES];
+	char release[NAME_BYTES]; /* its Helm release, or "" */
 	struct version version; /* from its version label or its first image */
 	/* `observed` is status.observedGeneration. */
 	long long generation, observed;
@@ -320,10 +345,19 @@ void judge_elsewhere(const char *asked, const struct doctor_place *p,
 void judge_second(const char *other, const struct doctor_place *p,
 		  struct findings *f);
 
-/* Judges whether a holder with several replicas has a PodDisruptionBudget. */
-void judge_redundancy(const struct deployment_facts *d, bool budget_known,
-		      bool budget, const struct doctor_place *p,
-		      struct findings *f);
+/* The PodDisruptionBudgets that select the holder's pods. */
+struct budget_facts {
+	bool known; /* they could be read */
+	bool there;
+	/* The name of one that allows no disruption although all its pods are
+	 * healthy, or "". */
+	char blocks[NAME_BYTES];
+};
+/* Judges whether a holder with several replicas has a PodDisruptionBudget, and
+ * whether a drain can evict its pods. */
+void judge_redundancy(const struct deployment_facts *d,
+		      const struct budget_facts *b,
+		      const struct doctor_place *p, struct findings *f);
 
 struct holder_facts {
 	bool deployments_known, lease_known, marks_known;

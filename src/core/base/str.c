@@ -2,6 +2,7 @@
 #include "core/base/str.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define ELLIPSIS "…"
 
@@ -54,4 +55,36 @@ str_shorten(char *dst, size_t cap, const char *s)
 	n = copy_whole(dst, cap - dots, s, n);
 	memcpy(dst + n, ELLIPSIS, dots);
 	dst[n + dots] = '\0';
+}
+
+static unsigned
+smallest(unsigned a, unsigned b, unsigned c)
+{
+	unsigned least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+unsigned
+str_distance(const char *a, const char *known)
+{
+	unsigned row[STR_WORD_BYTES];
+	size_t n = strlen(known);
+
+	for (size_t j = 0; j <= n; j++)
+		row[j] = (unsigned)j;
+	for (size_t i = 0; a[i] != '\0' && i < STR_WORD_BYTES; i++) {
+		unsigned corner = row[0];
+
+		row[0] = (unsigned)i + 1;
+		for (size_t j = 0; j < n; j++) {
+			unsigned same = strncasecmp(a + i, known + j, 1) != 0;
+			unsigned next = smallest(row[j] + 1, row[j + 1] + 1,
+						 corner + same);
+
+			corner = row[j + 1];
+			row[j + 1] = next;
+		}
+	}
+	return row[n];
 }

@@ -14,9 +14,12 @@ static const struct {
 	[FIX_WEBHOOK] = {NULL, "apply -l app.kubernetes.io/component=webhook"},
 	[FIX_POLICY] = {NULL, "apply -l app.kubernetes.io/component=policy"},
 	[FIX_RBAC] = {"kustomize deploy/base", "auth reconcile"},
+	[FIX_RENEWER_RBAC] = {"kustomize deploy/components/self-signed",
+			      "auth reconcile"},
 	[FIX_SERVICE] = {"create --dry-run=client -o yaml -f "
 			 "deploy/base/service.yaml",
 			 "apply"},
+	[FIX_TICKETS] = {"kustomize deploy/components/tickets", "apply"},
 };
 
 static const char *
@@ -51,7 +54,7 @@ fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part)
 		(void)snprintf(move, sizeof(move),
 			       " | sed -E 's/(namespace: |serviceaccount:|"
 			       "inject-ca-from: |- karpenter-node-holder\\.)"
-			       "karpenter-node-holder/\\1%s/'",
+			       "karpenter-node-holder([^-]|$)/\\1%s\\2/'",
 			       finding_name(p->namespace_));
 	finding_fix(x, "kubectl %s%s | kubectl %s -f -", from, move,
 		    parts[part].apply);

@@ -459,11 +459,14 @@ static const struct finding_kind
 		 "releases."},
 	no_budget = {DOCTOR_PLACEMENT, FINDING_WARNING, "budget-missing",
 		     "Without a PodDisruptionBudget a drain may evict all "
-		     "replicas at once."};
+		     "replicas at once."},
+	tight = {DOCTOR_PLACEMENT, FINDING_WARNING, "budget-blocks",
+		 "A drain waits for ever on a node with such a pod, also when "
+		 "Karpenter or an upgrade drains it."};
 
 void
-judge_redundancy(const struct deployment_facts *d, bool budget_known,
-		 bool budget, const struct doctor_place *p, struct findings *f)
+judge_redundancy(const struct deployment_facts *d, const struct budget_facts *b,
+		 const struct doctor_place *p, struct findings *f)
 {
 	const char *ns = finding_name(p->namespace_);
 
@@ -473,7 +476,7 @@ judge_redundancy(const struct deployment_facts *d, bool budget_known,
 					 d->name),
 			    "kubectl -n %s scale deployment %s --replicas=2",
 			    ns, finding_name(d->name));
-	else if (d->replicas > 1 && budget_known && !budget)
+	else if (d->replicas > 1 && b->known && !b->there)
 		finding_fix(findings_add(f, &no_budget,
 					 "no PodDisruptionBudget selects the "
 					 "pods of Deployment %s",
@@ -482,6 +485,16 @@ judge_redundancy(const struct deployment_facts *d, bool budget_known,
 			    "karpenter-node-holder --max-unavailable=1 "
 			    "--selector=" CONTROLLERS,
 			    ns);
+	if (b->blocks[0] != '\0')
+		finding_fix(findings_add(f, &tight,
+					 "PodDisruptionBudget %s allows no "
+					 "disruption, though all its pods are "
+					 "healthy",
+					 b->blocks),
+			    "kubectl -n %s patch poddisruptionbudget %s "
+			    "--type=merge -p '{\"spec\":{\"minAvailable\":null,"
+			    "\"maxUnavailable\":1}}'",
+			    ns, finding_name(b->blocks));
 }
 
 /* --- nodePools.include and nodePools.exclude ------------------------------ */

@@ -75,7 +75,7 @@ struct doctor {
 	struct holder_facts holder;
 	struct leftover_facts left;
 	unsigned endpoints; /* Number of ready endpoints of the Service. */
-	bool budget;	    /* Whether there is a PodDisruptionBudget. */
+	struct budget_facts budget;
 
 	/* Number of items of the current list that could not be decoded, and
 	 * why the first of them could not be decoded. */

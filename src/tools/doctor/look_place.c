@@ -249,10 +249,20 @@ look_place(struct doctor *d)
 	(void)str_copy(p->account, sizeof(p->account), DOCTOR_NAME);
 	(void)str_copy(p->lease, sizeof(p->lease),
 		       d->setup->config->leader.name);
+	(void)str_copy(p->configuration, sizeof(p->configuration),
+		       d->hooks_n > 0
+			       ? d->hooks[0].configuration
+			       : d->setup->config->self_signed.configuration);
 	p->injected = d->hooks_n > 0 && d->hooks[0].injected;
 	if (d->here == NULL || !d->here->deployed)
 		return;
 	p->renewer = d->here->renews;
+	(void)str_copy(p->renewer_account, sizeof(p->renewer_account),
+		       d->here->renewer.account);
+	(void)str_copy(p->secret, sizeof(p->secret),
+		       d->here->holder.secret[0] != '\0'
+			       ? d->here->holder.secret
+			       : d->setup->config->self_signed.secret);
 	if (d->here->holder.account[0] != '\0')
 		memcpy(p->account, d->here->holder.account, sizeof(p->account));
 	memcpy(p->config_map, d->here->holder.config_map,

@@ -31,6 +31,7 @@ BINDING = f"{ADMISSION}/validatingadmissionpolicybindings/{NAME}"
 BUDGET = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets/{NAME}"
 ROLE = f"{RBAC}/clusterroles/{NAME}"
 OWN_ROLE = f"{RBAC}/namespaces/{NAMESPACE}/roles/{NAME}"
+RENEWER_ROLE = f"{RBAC}/namespaces/{NAMESPACE}/roles/{NAME}-self-signed"
 EVENTS_ROLE = f"{RBAC}/namespaces/default/roles/{NAME}-events"
 UNHELD = ("dry-run-unheld", "dry-run-unheld")
 
@@ -291,6 +292,9 @@ def breaks(cut, other_ca, holder):
           scaled(HOLDER, 1), fixes=True),
         B("the PodDisruptionBudget is gone", ("budget-missing",),
           "no PodDisruptionBudget selects", gone(BUDGET), fixes=True),
+        B("a PodDisruptionBudget with `minAvailable` of all pods",
+          ("budget-blocks",), f"PodDisruptionBudget {NAME} allows no",
+          [(BUDGET, tight)], fixes=True),
         B("the renewer is at 0", ("renewer-down",),
           f"{NAME}-renewer has 0 of 0", scaled(RENEWER, 0), fixes=True),
         B("the renewer does not run", ("renewer-down",),
@@ -339,6 +343,12 @@ def breaks(cut, other_ca, holder):
           fixes=True),
         B("no right on Events", ("right-events",), "may not list events",
           gone(EVENTS_ROLE), fixes=True),
+        B("the renewer may not patch its Secret", ("right-renewer",),
+          f"{NAME}-renewer may not patch secrets",
+          without(RENEWER_ROLE, "secrets", "patch"), fixes=True),
+        B("the renewer's rights on the webhook's configuration are gone",
+          ("right-renewer",), "may not get mutatingwebhookconfigurations",
+          gone(f"{RBAC}/clusterrolebindings/{NAME}-self-signed"), fixes=True),
         B("writes are refused", ("writes-refused",),
           "machines of NodePool web were refused or failed, 2 in all",
           told=waiting),
@@ -401,7 +411,25 @@ def breaks(cut, other_ca, holder):
           'hold-duration: "ten"',
           [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
               f"{NAME}.io/hold-duration": "ten"}))], fixes=True),
+        B("an annotation with a typo in its key",
+          ("nodepool-annotation-unknown",),
+          f"{NAME}.io/hold-untill; did you mean {NAME}.io/hold-until?",
+          [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
+              f"{NAME}.io/hold-untill": "2026-01-02T03:04:05Z"}))],
+          fixes=True),
+        B("a `hold-until` of another year", ("nodepool-held-for-long",),
+          "hold-until 2036-01-02T03:04:05Z, for another",
+          [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
+              f"{NAME}.io/hold-until": "2036-01-02T03:04:05Z"}))],
+          fixes=True),
     ]
+
+
+def tight(o):
+    o["spec"].pop("maxUnavailable")
+    o["spec"]["minAvailable"] = 2
+    o["status"] = {"expectedPods": 2, "currentHealthy": 2, "desiredHealthy": 2,
+                   "disruptionsAllowed": 0}
 
 
 def no_claims(o):

@@ -28,7 +28,8 @@ START_TEST(test_a_deployment)
 		"{'metadata':{'name':'d','namespace':'ns','generation':7,"
 		"'annotations':{'meta.helm.sh/release-name':'hold'}},'spec':{"
 		"'replicas':3,'template':{'spec':{'volumes':[{'name':'a'},"
-		"{'configMap':{'name':'c-1'}},{'configMap':{'name':'c-2'}}]}}},"
+		"{'configMap':{'name':'c-1'}},{'secret':{'secretName':'s-1'}},"
+		"{'configMap':{'name':'c-2'}}]}}},"
 		"'status':{'observedGeneration':6,'updatedReplicas':1,"
 		"'readyReplicas':2,'availableReplicas':4}}");
 	struct deployment_facts d;
@@ -37,6 +38,7 @@ START_TEST(test_a_deployment)
 	ck_assert_int_eq(facts_deployment_decode(text, strlen(text), &d, &e),
 			 0);
 	ck_assert_str_eq(d.config_map, "c-1");
+	ck_assert_str_eq(d.secret, "s-1");
 	ck_assert_str_eq(d.release, "hold");
 	ck_assert_int_eq(d.generation, 7);
 	ck_assert_int_eq(d.observed, 6);
@@ -163,17 +165,50 @@ START_TEST(test_slices_and_budgets)
 				":{'ready':null}}]}");
 	unsigned ready = 1;
 	struct err e = {0};
-	bool is = false;
 
 	ck_assert_int_eq(facts_slice_decode(text, strlen(text), &ready, &e), 0);
 	ck_assert_uint_eq(ready, 4);
 	for (int i = 0; i < 5; i++) {
+		struct budget_facts b = {.known = true};
+
 		text = json(i < 2 ? ours[i] : others[i - 2]);
-		ck_assert_int_eq(facts_budget_decode(text, strlen(text), &is,
+		ck_assert_int_eq(facts_budget_decode(text, strlen(text), &b,
 						     &e),
 				 0);
-		ck_assert_msg(is == (i < 2), "%s", text);
+		ck_assert_msg(b.there == (i < 2) && b.blocks[0] == '\0', "%s",
+			      text);
 	}
+}
+END_TEST
+
+static const struct {
+	int allowed, healthy, expected;
+	bool blocks;
+} budgets[] = {
+	{0, 2, 2, true},
+	{0, 3, 2, true},
+	{1, 2, 2, false},
+	{0, 1, 2, false}, /* it protects the pod that is left */
+	{0, 0, 0, false}, /* no controller has counted its pods */
+};
+
+START_TEST(test_a_budget_that_blocks)
+{
+	char status[400];
+	struct budget_facts b = {.known = true};
+	struct err e = {0};
+	const char *text;
+
+	(void)snprintf(status, sizeof(status),
+		       "{'metadata':{'name':'pdb'},'spec':{'selector':"
+		       "{'matchLabels':{" LABELS "}}},'status':{"
+		       "'disruptionsAllowed':%d,'currentHealthy':%d,"
+		       "'expectedPods':%d}}",
+		       budgets[_i].allowed, budgets[_i].healthy,
+		       budgets[_i].expected);
+	text = json(status);
+	ck_assert_int_eq(facts_budget_decode(text, strlen(text), &b, &e), 0);
+	ck_assert_str_eq(b.blocks, budgets[_i].blocks ? "pdb" : "");
 }
 END_TEST
 
@@ -356,6 +391,7 @@ main(void)
 	LOOP(test_troubles, troubles);
 	LOOP(test_services, services);
 	tcase_add_test(tc, test_slices_and_budgets);
+	LOOP(test_a_budget_that_blocks, budgets);
 	LOOP(test_policies, policies);
 	tcase_add_test(tc, test_bindings);
 	tcase_add_test(tc, test_a_leader);
