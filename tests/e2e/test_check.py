@@ -390,9 +390,10 @@ def test_each_break_is_found_with_its_cause(plane, installed, telltale, cut,
                                             tmp_path, every):
     """One by one; and docs/check.md has the table of them."""
     # No controller ends a namespace here, so it stays from one test to the next.
-    status, _ = plane.request("POST", NAMESPACES,
-                              {"metadata": {"name": "second"}})
-    assert status in (201, 409)
+    for name in "second", f"{NAME}-tickets":
+        status, _ = plane.request("POST", NAMESPACES,
+                                  {"metadata": {"name": name}})
+        assert status in (201, 409)
     certs(tmp_path / "other")
     other = base64.b64encode(
         (tmp_path / "other/ca.crt").read_bytes()).decode()
@@ -512,7 +513,59 @@ def test_it_waits_for_an_installation(plane, installed, tmp_path):
     assert '"errors":0' in log.read_text()
 
 
-def test_a_trial_and_a_dead_holder(plane, installed):
+def rolled(plane, days):
+    """When the Deployment's newest version came to run."""
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ",
+                       time.gmtime(time.time() - days * 86400))
+    plane.patch(DEPLOYMENTS.format(NAMESPACE), NAME + "/status", {
+        "status": {"conditions": [{
+            "type": "Progressing", "status": "True", "lastUpdateTime": at,
+            "lastTransitionTime": at, "reason": "NewReplicaSetAvailable"}]}},
+        MERGE)
+
+
+def forget_a_trial(plane, holder, tmp_path):
+    """The command that is printed ends it, as soon as the pods are new."""
+    rolled(plane, 8)
+    plane.kubectl("patch", "clusterrole", NAME, "--type=json", "-p", json.dumps(
+        [{"op": "replace", "path": "/rules/0/verbs",
+          "value": ["get", "list", "watch"]}]))
+    report = check(plane)
+    assert report.ids == ["marks-while-observing", "observing-for-long"]
+    said = report.find("observing-for-long")
+    assert "has not changed for 8 days" in said["what"]
+    pasted(plane, tmp_path, said["fix"])
+    rolled(plane, 0)
+    set_available(plane, NAMESPACE, NAME, 2)
+    spec = plane.get(DEPLOYMENTS.format(NAMESPACE), NAME)["spec"]
+    assert spec["replicas"] == 2
+    args = spec["template"]["spec"]["containers"][0]["args"]
+    holder.term()
+    holder.flags = [a for a in args if a.startswith("--mode")]
+    holder.start()
+    until(lambda: check(plane).ids == [], 20, lambda: check(plane).text,
+          every=0.5)
+
+
+def test_a_configmap_that_was_edited(plane, installed, tmp_path):
+    """A kubelet brings the file into the pods; they read it when they start."""
+    was = installed.config.read_text()
+    assert check(plane).ids == []
+    installed.config.write_text(was + "# held longer from today on\n")
+    report = check(plane)
+    assert report.ids == ["configuration-stale"] and report.code == 0
+    assert "\nconfig       the file has changed" in installed.fetch(
+        "/status?format=text")[1].decode()
+    pasted(plane, tmp_path, report.find("configuration-stale")["fix"])
+    set_available(plane, NAMESPACE, NAME, 2)
+    assert "restartedAt" in str(plane.get(DEPLOYMENTS.format(NAMESPACE), NAME))
+    installed.term()
+    installed.start()
+    until(lambda: check(plane).ids == [], 20, lambda: check(plane).text,
+          every=0.5)
+
+
+def test_a_trial_and_a_dead_holder(plane, installed, tmp_path):
     """Nobody has to say that the mode is observe.  Then nobody leads."""
     installed.term()
     installed.config.write_text(yaml.safe_dump(
@@ -522,6 +575,9 @@ def test_a_trial_and_a_dead_holder(plane, installed):
                    == ["marks-while-observing"] and r, 20,
                    lambda: check(plane).text, every=0.5)
     assert report.code == 0
+    rolled(plane, 6)
+    assert check(plane).ids == ["marks-while-observing"]
+    forget_a_trial(plane, installed, tmp_path)
     installed.kill9()
     report = until(lambda: (r := check(plane)) and "leader-missing" in r.ids
                    and r, 20, lambda: check(plane).text, every=0.5)

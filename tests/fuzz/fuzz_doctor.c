@@ -122,12 +122,15 @@ one_installation(const char *text, size_t n, const struct rules *rules)
 	struct pod_facts p;
 	struct err e = {0};
 	struct budget_facts b = {.known = true};
+	enum tickets_place in = TICKETS_GONE;
 
-	if (facts_slice_decode(text, n, &s.ready, &e) ||
+	if (facts_namespace_decode(text, n, &in, &e) ||
+	    facts_slice_decode(text, n, &s.ready, &e) ||
 	    facts_budget_decode(text, n, &b, &e) ||
 	    facts_policy_decode(text, n, "ns", key, &bounds, &e) ||
 	    facts_policy_binding_decode(text, n, &bounds, &e))
 		promise_refused(&e);
+	judge_tickets("t", in, &place, &found);
 	judge_policy(&bounds, key, &place, &found);
 	if (facts_leader_decode(text, n, &l, &e) == 0) {
 		judge_leader(&l, &w, &place, 0, &found);

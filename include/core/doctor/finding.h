@@ -42,7 +42,7 @@ struct finding_kind {
 };
 
 #define FINDING_WHAT_BYTES 400
-#define FINDING_FIX_BYTES 400
+#define FINDING_FIX_BYTES 600
 struct finding {
 	const struct finding_kind *kind;
 	char what[FINDING_WHAT_BYTES]; /* one line of UTF-8 */

@@ -49,6 +49,8 @@ enum fix_part {
 };
 void fix_apply(struct finding *x, const struct doctor_place *p,
 	       enum fix_part part);
+/* Sets the finding's `fix` to commands that set mode: enforce. */
+void fix_enforce(struct finding *x, const struct doctor_place *p);
 /* Sets the finding's `fix` to commands that edit the configuration and restart
  * the pods. */
 void fix_configuration(struct finding *x, const struct doctor_place *p);
@@ -260,6 +262,8 @@ struct deployment_facts {
 	/* `observed` is status.observedGeneration. */
 	long long generation, observed;
 	long long replicas, updated, ready, available;
+	/* When its newest version came to run, or STAMP_NONE. */
+	int64_t rolled_ms;
 };
 
 /* A pod of the holder, or of its renewer. */
@@ -285,7 +289,7 @@ void judge_rollout(const struct deployment_facts *d, const struct pod_facts *at,
 		   struct findings *f);
 
 /* The part of a holder's /status that is judged. */
-#define TOLD_N 7
+#define TOLD_N 8
 #define TOLD_BYTES KEY_BYTES
 struct leader_facts {
 	char replica[NAME_BYTES];
@@ -296,6 +300,7 @@ struct leader_facts {
 	uint64_t waiting;     /* number of machines with a failed write */
 	char waits[NODEPOOL_BYTES];  /* the first NodePool of such machines */
 	char unseen[NODEPOOL_BYTES]; /* a resource that it cannot watch */
+	bool stale; /* its configuration file has changed since it was read */
 	/* The values that the holder has for the flags in told_flags
 	 * (wire/doctor/facts.h), in their order.  "" if unknown. */
 	char told[TOLD_N][TOLD_BYTES];
@@ -364,13 +369,19 @@ struct holder_facts {
 	long long available; /* number of available pods */
 	bool elects;	     /* leader election is enabled */
 	bool observes;	     /* mode: observe */
+	int64_t rolled_ms;   /* as in struct deployment_facts */
 	bool lease_live;     /* the Lease has a holder and has not expired */
 	char leader[NAME_BYTES];
 	unsigned marks[KIND_COUNT]; /* number of objects with a mark */
 	char marked[NAME_BYTES];    /* the name of the first of them */
 };
 void judge_holder(const struct holder_facts *h, const struct doctor_place *p,
-		  struct findings *f);
+		  int64_t now_ms, struct findings *f);
+
+/* Judges whether the namespace of the tickets is there. */
+enum tickets_place { TICKETS_THERE, TICKETS_ENDING, TICKETS_GONE };
+void judge_tickets(const char *namespace_name, enum tickets_place t,
+		   const struct doctor_place *p, struct findings *f);
 
 void judge_placement(const struct pod_facts *at, unsigned n,
 		     const struct doctor_place *p, struct findings *f);

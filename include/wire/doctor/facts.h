@@ -28,6 +28,10 @@ int facts_nodepool_decode(const char *bytes, size_t n,
 			  const struct hold_key *hold,
 			  struct nodepool_facts *out, struct err *e);
 
+/* Decodes a Namespace that exists. */
+int facts_namespace_decode(const char *bytes, size_t n, enum tickets_place *out,
+			   struct err *e);
+
 int facts_deployment_decode(const char *bytes, size_t n,
 			    struct deployment_facts *out, struct err *e);
 

@@ -57,6 +57,14 @@ str_shorten(char *dst, size_t cap, const char *s)
 	dst[n + dots] = '\0';
 }
 
+uint64_t
+str_digest(uint64_t before, const char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		before = (before ^ (unsigned char)bytes[i]) * 1099511628211u;
+	return before;
+}
+
 static unsigned
 smallest(unsigned a, unsigned b, unsigned c)
 {

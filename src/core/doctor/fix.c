@@ -61,6 +61,32 @@ fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part)
 }
 
 void
+fix_enforce(struct finding *x, const struct doctor_place *p)
+{
+	struct doctor_place enforces = *p;
+	char roles[FINDING_FIX_BYTES];
+
+	if (p->release[0] != '\0') {
+		finding_fix(x,
+			    "helm -n %s upgrade %s deploy/helm --reuse-values "
+			    "--set config.mode=enforce",
+			    finding_name(p->namespace_),
+			    finding_name(p->release));
+		return;
+	}
+	enforces.observes = false;
+	fix_apply(x, &enforces, FIX_RBAC);
+	memcpy(roles, x->fix, sizeof(roles));
+	/* The last of several flags counts, and a flag overrides the file. */
+	finding_fix(x,
+		    "%s && kubectl -n %s patch deployment "
+		    "karpenter-node-holder --type=json -p '[{\"op\":\"add\","
+		    "\"path\":\"/spec/template/spec/containers/0/args/-\","
+		    "\"value\":\"--mode=enforce\"}]'",
+		    roles, finding_name(p->namespace_));
+}
+
+void
 fix_configuration(struct finding *x, const struct doctor_place *p)
 {
 	const char *ns = finding_name(p->namespace_);

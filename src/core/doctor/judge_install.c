@@ -133,6 +133,10 @@ static const struct finding_kind
 		      "Its certificate, its writes and its configuration are "
 		      "not judged. The API server has to reach the pod's port "
 		      "metrics, also through a NetworkPolicy."},
+	stale = {DOCTOR_HOLDER, FINDING_WARNING, "configuration-stale",
+		 "A replica reads its configuration when it starts. What was "
+		 "changed since is not in force, and comes into force without "
+		 "notice when the pod is replaced."},
 	blind = {DOCTOR_HOLDER, FINDING_WARNING, "leader-blind",
 		 "While it cannot list or watch this, it releases nothing. "
 		 "Without tickets it does, and new tickets hold nothing."};
@@ -225,6 +229,14 @@ judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 			    finding_name(p->namespace_),
 			    (int)strcspn(finding_name(l->replica), "_"),
 			    finding_name(l->replica));
+	if (l->stale)
+		finding_fix(findings_add(f, &stale,
+					 "the configuration file has changed "
+					 "since replica %s read it",
+					 l->replica),
+			    "kubectl -n %s rollout restart deployment "
+			    "karpenter-node-holder",
+			    finding_name(p->namespace_));
 	if (l->unseen[0] != '\0')
 		finding_fix(findings_add(f, &blind,
 					 "the leader cannot list or watch %s",

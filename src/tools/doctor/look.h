@@ -118,6 +118,7 @@ void look_place(struct doctor *d);
 void look_pods(struct doctor *d);
 void look_lease(struct doctor *d);
 void look_leader(struct doctor *d);
+void look_tickets(struct doctor *d);
 /* look_admission.c */
 void look_nodepools(struct doctor *d);
 void look_dry_run(struct doctor *d);

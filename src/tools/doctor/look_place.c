@@ -431,3 +431,29 @@ look_leader(struct doctor *d)
 	judge_leader(&l, d->hooks_n > 0 ? &d->hooks[0] : NULL, &d->place,
 		     clock_now(d->clock).server_ms, d->f);
 }
+
+/* The leader cannot tell whether the namespace of its tickets is there: a list
+ * in a namespace that is not there is empty. */
+void
+look_tickets(struct doctor *d)
+{
+	const char *name = d->config.rules.tickets;
+	enum tickets_place t = TICKETS_GONE;
+	char path[40 + NODEPOOL_BYTES];
+	struct kube_reply r;
+	struct err e = {0};
+	int rc;
+
+	if (name[0] == '\0')
+		return;
+	(void)snprintf(path, sizeof(path), "/api/v1/namespaces/%s",
+		       finding_name(name));
+	rc = ask_get(d, path, &r, &e);
+	if (rc == 0)
+		rc = facts_namespace_decode(r.body, r.body_bytes, &t, &e);
+	if (rc < 0)
+		findings_unknown(d->f, DOCTOR_HOLDER,
+				 "the namespace of the tickets", e.text);
+	else
+		judge_tickets(name, t, &d->place, d->f);
+}

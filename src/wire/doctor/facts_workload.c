@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/stamp.h"
 #include "core/base/str.h"
 #include "wire/api/meta.h"
 #include "wire/doctor/facts.h"
@@ -50,11 +51,10 @@ static const struct json_keep pods_keep[] = {{"spec", account_keep},
 					     {NULL, NULL}};
 static const struct json_keep deployment_spec_keep[] = {
 	{"replicas", NULL}, {"template", pods_keep}, {NULL, NULL}};
-static const struct json_keep counts_keep[] = {{"observedGeneration", NULL},
-					       {"updatedReplicas", NULL},
-					       {"readyReplicas", NULL},
-					       {"availableReplicas", NULL},
-					       {NULL, NULL}};
+static const struct json_keep counts_keep[] = {
+	{"observedGeneration", NULL}, {"updatedReplicas", NULL},
+	{"readyReplicas", NULL},      {"availableReplicas", NULL},
+	{"conditions", NULL},	      {NULL, NULL}};
 static const struct json_keep deployment_keep[] = {
 	{"metadata", workload_keep},
 	{"spec", deployment_spec_keep},
@@ -81,6 +81,33 @@ tag_read(const char *image, struct version *out)
 	judge_version_parse(tag, out);
 }
 
+static bool
+condition_is(const struct json *status, const char *type, const char *value,
+	     const struct json **out)
+{
+	const struct json *c = json_first(json_member(status, "conditions"));
+
+	while (c != NULL && !json_says(c, "type", type))
+		c = json_next(c);
+	*out = c;
+	return json_says(c, "status", value);
+}
+
+/* The condition Progressing is written when the newest version has come to run,
+ * and then not until the Deployment changes. */
+static int64_t
+rolled_read(const struct json *status)
+{
+	const struct json *progress;
+	int64_t ms;
+	const char *s;
+
+	if (!condition_is(status, "Progressing", "True", &progress))
+		return STAMP_NONE;
+	s = json_string(json_member(progress, "lastUpdateTime"));
+	return s == NULL || stamp_parse(s, &ms) ? STAMP_NONE : ms;
+}
+
 static void
 counts_read(const struct json *root, struct deployment_facts *d)
 {
@@ -97,6 +124,7 @@ counts_read(const struct json *root, struct deployment_facts *d)
 	(void)json_integer(json_member(status, "readyReplicas"), &d->ready);
 	(void)json_integer(json_member(status, "availableReplicas"),
 			   &d->available);
+	d->rolled_ms = rolled_read(status);
 }
 
 /* Reads the name of the first volume of this kind.  A name that does not fit
@@ -179,18 +207,6 @@ static const struct json_keep pod_keep[] = {{"metadata", pod_meta_keep},
 					    {"spec", pod_spec_keep},
 					    {"status", pod_status_keep},
 					    {NULL, NULL}};
-
-static bool
-condition_is(const struct json *status, const char *type, const char *value,
-	     const struct json **out)
-{
-	const struct json *c = json_first(json_member(status, "conditions"));
-
-	while (c != NULL && !json_says(c, "type", type))
-		c = json_next(c);
-	*out = c;
-	return json_says(c, "status", value);
-}
 
 static const char *
 text_or(const struct json *object, const char *key, const char *otherwise)

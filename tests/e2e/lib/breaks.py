@@ -31,6 +31,7 @@ BINDING = f"{ADMISSION}/validatingadmissionpolicybindings/{NAME}"
 BUDGET = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets/{NAME}"
 ROLE = f"{RBAC}/clusterroles/{NAME}"
 OWN_ROLE = f"{RBAC}/namespaces/{NAMESPACE}/roles/{NAME}"
+TICKETS = f"{NAMESPACES}/{NAME}-tickets"
 RENEWER_ROLE = f"{RBAC}/namespaces/{NAMESPACE}/roles/{NAME}-self-signed"
 EVENTS_ROLE = f"{RBAC}/namespaces/default/roles/{NAME}-events"
 UNHELD = ("dry-run-unheld", "dry-run-unheld")
@@ -151,6 +152,14 @@ def waiting(o):
 
 def blind(o):
     o["views"][1]["watching"] = False
+
+
+def tickets(o):
+    o["configuration"]["tickets"] = {"namespace": f"{NAME}-tickets"}
+
+
+def edited(o):
+    o["configuration"]["fileChanged"] = True
 
 
 def deployed_elsewhere(o):
@@ -352,6 +361,13 @@ def breaks(cut, other_ca, holder):
         B("writes are refused", ("writes-refused",),
           "machines of NodePool web were refused or failed, 2 in all",
           told=waiting),
+        B("the namespace of the tickets is gone",
+          ("tickets-namespace-missing",),
+          f"namespace {NAME}-tickets of the tickets is not there",
+          gone(TICKETS), told=tickets, fixes=True),
+        B("the ConfigMap is edited while the pods run",
+          ("configuration-stale",), "configuration file has changed since",
+          told=edited),
         B("the leader cannot watch NodeClaims", ("leader-blind",),
           "cannot list or watch nodeclaims", told=blind),
         # other installations
@@ -472,6 +488,10 @@ def broken(plane, changes):
         for (path, change), (_, (code, was)) in zip(changes, before):
             if change is None:
                 plane.ok("DELETE", path + "?gracePeriodSeconds=0")
+                if path == TICKETS:     # what the namespaces' controller does
+                    plane.ok("PUT", path + "/finalize", {
+                        "metadata": {"name": was["metadata"]["name"]},
+                        "spec": {"finalizers": []}})
                 continue
             now = copy.deepcopy(was) if code == 200 else None
             now = change(now) or now

@@ -34,6 +34,8 @@ struct cluster {
 	struct service_facts service;
 	struct policy_facts bounds;
 	struct budget_facts budget;
+	enum tickets_place tickets;
+	const char *tickets_in;
 	const char *asked, *other;
 	bool silent;
 };
@@ -83,6 +85,7 @@ begin_installation(void)
 					 .here = true,
 					 .key = true};
 	c.budget = (struct budget_facts){.known = true, .there = true};
+	c.tickets_in = "karpenter-node-holder-tickets";
 	c.karpenter.available = c.karpenter.replicas = 1;
 }
 
@@ -128,6 +131,7 @@ begin(void)
 					 .available = 2,
 					 .elects = true,
 					 .lease_live = true,
+					 .rolled_ms = STAMP_NONE,
 					 .marks = {3, 3},
 					 .marked = "node-1"};
 	c.pods_n = 2;
@@ -164,7 +168,7 @@ judge(void)
 	judge_karpenter(&c.karpenter, &c.rules, &c.place, &found);
 	judge_rights(c.allowed, &c.rules, &c.place, &found);
 	judge_nodepool(&c.pool, &c.rules, NOW_MS, &found);
-	judge_holder(&c.holder, &c.place, &found);
+	judge_holder(&c.holder, &c.place, NOW_MS, &found);
 	judge_placement(c.pods, c.pods_n, &c.place, &found);
 	judge_leftovers(&c.left, c.rules.hold.key, &found);
 	judge_rollout(&c.holder_at, c.pods, c.pods_n, &c.place, &found);
@@ -174,6 +178,7 @@ judge(void)
 	judge_service(&c.service, &c.hooks[0], c.pods, c.pods_n, &c.place,
 		      &found);
 	judge_policy(&c.bounds, c.rules.hold.key, &c.place, &found);
+	judge_tickets(c.tickets_in, c.tickets, &c.place, &found);
 	judge_redundancy(&c.holder_at, &c.budget, &c.place, &found);
 	judge_patterns(&c.rules, nodepools, 2, &c.place, &found);
 	if (c.silent)
@@ -316,6 +321,15 @@ observe(void)
 				      "marks-while-observing")                 \
 	ROW(c.holder.observes = true;                                          \
 	    memset(c.holder.marks, 0, sizeof(c.holder.marks)), "")             \
+	ROW(c.holder.rolled_ms = 0, "")                                        \
+	ROW(c.holder.observes = true; c.holder.rolled_ms = NOW_MS -            \
+							   DOCTOR_OBSERVED_MS; \
+	    memset(c.holder.marks, 0, sizeof(c.holder.marks)), "")             \
+	ROW(c.holder.observes = true; c.holder.rolled_ms = NOW_MS -            \
+							   DOCTOR_OBSERVED_MS - \
+							   1;                  \
+	    memset(c.holder.marks, 0, sizeof(c.holder.marks)),                 \
+	    "observing-for-long")                                              \
 	/* where it runs */                                                    \
 	ROW(strcpy(c.pods[1].node, "node-0"), "placement-one-node")            \
 	ROW(c.pods_n = 1, "")                                                  \
@@ -347,6 +361,9 @@ observe(void)
 	ROW(c.renewer.replicas = c.renewer.ready = 0, "renewer-down")          \
 	ROW(c.renewer.observed = 2, "renewer-down")                            \
 	ROW(c.holder_at.replicas = c.holder_at.ready = 1, "one-replica")       \
+	ROW(c.tickets = TICKETS_GONE, "tickets-namespace-missing")             \
+	ROW(c.tickets = TICKETS_ENDING, "tickets-namespace-missing")           \
+	ROW(c.leader.stale = true, "configuration-stale")                      \
 	ROW(strcpy(c.budget.blocks, "pdb"), "budget-blocks")                   \
 	ROW(strcpy(c.budget.blocks, "pdb");                                    \
 	    c.holder_at.replicas = c.holder_at.ready = 1,                      \
@@ -491,7 +508,7 @@ START_TEST(test_levels)
 		"certificate-missing service-missing service-port "
 		"service-target service-selector endpoints-missing "
 		"write-policy-key holder-elsewhere holder-twice "
-		"nodepools-excluded ";
+		"nodepools-excluded tickets-namespace-missing ";
 	char id[64];
 
 	for (int row = 0; row < ROWS_N; row++) {
@@ -598,6 +615,21 @@ END_TEST
 /* What distinguishes findings of one kind: a part of what they say or of what
  * fixes them. */
 #define WORDS(ROW)                                                             \
+	ROW(c.holder.observes = c.place.observes = true;                       \
+	    memset(c.holder.marks, 0, sizeof(c.holder.marks));                 \
+	    c.holder.rolled_ms = 0,                                            \
+	    "kubectl auth reconcile -f - && kubectl -n ns patch deployment")   \
+	ROW(c.holder.observes = true; c.holder.rolled_ms = 0;                  \
+	    memset(c.holder.marks, 0, sizeof(c.holder.marks));                 \
+	    strcpy(c.place.release, "r"),                                      \
+	    "upgrade r deploy/helm --reuse-values --set config.mode=enforce")  \
+	ROW(c.tickets = TICKETS_GONE, "karpenter-node-holder-tickets of the "  \
+				      "tickets is not there")                  \
+	ROW(c.tickets = TICKETS_GONE,                                          \
+	    "kubectl kustomize deploy/components/tickets | sed")               \
+	ROW(c.tickets = TICKETS_GONE; c.tickets_in = "other",                  \
+				      "kubectl create namespace other")        \
+	ROW(c.tickets = TICKETS_ENDING, "is being deleted")                    \
 	ROW(c.allowed[17] = false, "kubectl kustomize deploy/components/"      \
 				   "self-signed | sed")                        \
 	ROW(strcpy(c.budget.blocks, "pdb"),                                    \

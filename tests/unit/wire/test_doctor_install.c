@@ -31,7 +31,10 @@ START_TEST(test_a_deployment)
 		"{'configMap':{'name':'c-1'}},{'secret':{'secretName':'s-1'}},"
 		"{'configMap':{'name':'c-2'}}]}}},"
 		"'status':{'observedGeneration':6,'updatedReplicas':1,"
-		"'readyReplicas':2,'availableReplicas':4}}");
+		"'readyReplicas':2,'availableReplicas':4,'conditions':[{'type':"
+		"'Available','status':'True','lastUpdateTime':"
+		"'1970-01-01T00:00:09Z'},{'type':'Progressing','status':'True',"
+		"'lastUpdateTime':'1970-01-01T00:00:01Z'}]}}");
 	struct deployment_facts d;
 	struct err e = {0};
 
@@ -46,10 +49,12 @@ START_TEST(test_a_deployment)
 	ck_assert_int_eq(d.updated, 1);
 	ck_assert_int_eq(d.ready, 2);
 	ck_assert_int_eq(d.available, 4);
+	ck_assert_int_eq(d.rolled_ms, 1000);
 	text = json("{'metadata':{'name':'d','namespace':'ns'}}");
 	ck_assert_int_eq(facts_deployment_decode(text, strlen(text), &d, &e),
 			 0);
 	ck_assert_int_eq(d.replicas, 1);
+	ck_assert_int_eq(d.rolled_ms, STAMP_NONE);
 	ck_assert_str_eq(d.release, "");
 }
 END_TEST
@@ -284,19 +289,21 @@ START_TEST(test_a_leader)
 		"'00000000000000fe'},'configuration':{'scope':"
 		"'node','holdDuration':'7m','startupTimeout':'8m',"
 		"'replacements':'count','holdAnnotation':{'key':'a/b','value':"
-		"'x'},'nodePools':{'include':['w*','b'],'exclude':[]}},"
+		"'x'},'nodePools':{'include':['w*','b'],'exclude':[]},"
+		"'tickets':{'namespace':'t'},'fileChanged':true},"
 		"'views':[{'resource':'nodes','listed':true,'watching':true},"
 		"{'resource':'nodeclaims','listed':false,'watching':true}],"
 		"'nodePools':[{'name':'a','waiting':0},{'name':'web',"
 		"'waiting':2},{'name':'x','waiting':3}]}");
 	static const char *const told[TOLD_N] = {"observe", "node", "7m", "8m",
-						 "count",   "a/b",  "x"};
+						 "count",   "a/b",  "x",
+						 "t"};
 	static struct leader_facts l;
 	struct err e = {0};
 
 	ck_assert_int_eq(facts_leader_decode(text, strlen(text), &l, &e), 0);
 	ck_assert_str_eq(l.replica, "p_1");
-	ck_assert(l.electing && l.valid && l.patterns_told);
+	ck_assert(l.electing && l.valid && l.patterns_told && l.stale);
 	ck_assert_int_eq(l.not_after_ms, 1000);
 	ck_assert_uint_eq(l.authority, 254);
 	for (int i = 0; i < TOLD_N; i++)
@@ -312,7 +319,7 @@ START_TEST(test_a_leader)
 		    "'notAfter':null,'authority':'-0000000000000fe'},'configuration':{'nodePools':{'include':"
 		    "[7],'exclude':[]}}}");
 	ck_assert_int_eq(facts_leader_decode(text, strlen(text), &l, &e), 0);
-	ck_assert(!l.patterns_told && !l.valid && !l.electing);
+	ck_assert(!l.patterns_told && !l.valid && !l.electing && !l.stale);
 	ck_assert_int_eq(l.not_after_ms, STAMP_NONE);
 	ck_assert_uint_eq(l.authority, 0);
 	ck_assert_str_eq(l.told[0], "");
