@@ -349,6 +349,14 @@
 /* Maximum size of each of the four PEM values of our Secret.  They have less
  * than 1 KiB. */
 #define SECRET_PEM_MAX 8192
+/* Maximum size of an answer with our Secret or the webhook configuration.  Both
+ * may be larger than ITEM_BYTES_MAX after edits by hand: the API server stores
+ * 1 MiB of data, which grows by a third in base64, and 256 KiB of annotations,
+ * in which each byte may be escaped. */
+#define RENEWAL_ANSWER_MAX (4u << 20)
+/* After this many failures in a row the renewer logs a failure as a warning
+ * again.  It tries about twice a minute. */
+#define RENEWAL_FAILURES_TOLD 20
 /* Maximum number of webhooks in a configuration.  Ours has one. */
 #define WEBHOOKS_MAX 8
 /* Maximum size of a CA bundle in PEM.  One CA has 1 KiB. */

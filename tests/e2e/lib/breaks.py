@@ -154,10 +154,6 @@ def blind(o):
     o["views"][1]["watching"] = False
 
 
-def tickets(o):
-    o["configuration"]["tickets"] = {"namespace": f"{NAME}-tickets"}
-
-
 def edited(o):
     o["configuration"]["fileChanged"] = True
 
@@ -364,7 +360,7 @@ def breaks(cut, other_ca, holder):
         B("the namespace of the tickets is gone",
           ("tickets-namespace-missing",),
           f"namespace {NAME}-tickets of the tickets is not there",
-          gone(TICKETS), told=tickets, fixes=True),
+          gone(TICKETS), fixes=True),
         B("the ConfigMap is edited while the pods run",
           ("configuration-stale",), "configuration file has changed since",
           told=edited),
