@@ -18,16 +18,17 @@
  * nothing and is copied with `=`.  The functions are pure, so any thread may
  * call them.
  */
-/* The annotations: name in enum nodepool_key, key without OWN_PREFIX, and what a
- * good value looks like. */
+/* The annotations: name in enum nodepool_key, key, and what a good value looks
+ * like. */
 #define NODEPOOL_KEYS(X)                                                       \
-	X(ENABLED, "enabled", "\"true\" or \"false\"")                         \
-	X(HOLD_UNTIL, "hold-until",                                            \
+	X(ENABLED, OWN_PREFIX "enabled", "\"true\" or \"false\"")              \
+	X(HOLD_UNTIL, OWN_PREFIX "hold-until",                                 \
 	  "an RFC 3339 time such as 2026-01-02T03:04:05Z")                     \
-	X(RELEASED_AT, "released-at",                                          \
+	X(RELEASED_AT, OWN_PREFIX "released-at",                               \
 	  "an RFC 3339 time such as 2026-01-02T03:04:05Z")                     \
-	X(HOLD_DURATION, "hold-duration", "a duration above 0 such as 10m")    \
-	X(MAX_HOLD_DURATION, "max-hold-duration",                              \
+	X(HOLD_DURATION, OWN_PREFIX "hold-duration",                           \
+	  "a duration above 0 such as 10m")                                    \
+	X(MAX_HOLD_DURATION, OWN_PREFIX "max-hold-duration",                   \
 	  "a duration such as 1h, 0 for no cap")
 
 enum nodepool_key {

@@ -11,8 +11,7 @@
 static const struct {
 	const char *name, *expected;
 } keys[NODEPOOL_KEY_COUNT] = {
-#define X(name_, key_, expected_)                                              \
-	[NODEPOOL_##name_] = {OWN_PREFIX key_, expected_},
+#define X(name_, key_, expected_) [NODEPOOL_##name_] = {key_, expected_},
 	NODEPOOL_KEYS(X)
 #undef X
 };

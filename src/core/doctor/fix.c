@@ -30,19 +30,25 @@ overlay(const struct doctor_place *p)
 	return p->renewer || !p->injected ? "self-signed" : "default";
 }
 
+/* Returns false, with *x untouched, if the installation is not Helm's. */
+static bool
+fix_by_helm(struct finding *x, const struct doctor_place *p, const char *values)
+{
+	if (p->release[0] == '\0')
+		return false;
+	finding_fix(x, "helm -n %s upgrade %s deploy/helm --reuse-values%s",
+		    finding_name(p->namespace_), finding_name(p->release),
+		    values);
+	return true;
+}
+
 void
 fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part)
 {
 	char from[80], move[200] = "";
 
-	if (p->release[0] != '\0') {
-		finding_fix(x,
-			    "helm -n %s upgrade %s deploy/helm "
-			    "--reuse-values",
-			    finding_name(p->namespace_),
-			    finding_name(p->release));
+	if (fix_by_helm(x, p, ""))
 		return;
-	}
 	/* With mode observe, take the roles from the overlay.  The roles of
 	 * deploy/base allow writes. */
 	if (parts[part].from == NULL || (part == FIX_RBAC && p->observes))
@@ -66,14 +72,8 @@ fix_enforce(struct finding *x, const struct doctor_place *p)
 	struct doctor_place enforces = *p;
 	char roles[FINDING_FIX_BYTES];
 
-	if (p->release[0] != '\0') {
-		finding_fix(x,
-			    "helm -n %s upgrade %s deploy/helm --reuse-values "
-			    "--set config.mode=enforce",
-			    finding_name(p->namespace_),
-			    finding_name(p->release));
+	if (fix_by_helm(x, p, " --set config.mode=enforce"))
 		return;
-	}
 	enforces.observes = false;
 	fix_apply(x, &enforces, FIX_RBAC);
 	memcpy(roles, x->fix, sizeof(roles));

@@ -3,6 +3,13 @@
 
 #include "core/doctor/judge.h"
 
+/*
+ * Judges what runs and what it has left behind: whether a holder runs and
+ * leads, and what is marked; the namespace of its tickets; on which nodes its
+ * pods are; and what is left of the Go program.  A holder that elects no leader
+ * has no Lease.  What could not be read is not judged: it was reported before.
+ */
+
 /* --- who runs, and what is marked ----------------------------------------- */
 
 static const struct finding_kind

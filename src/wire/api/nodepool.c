@@ -73,7 +73,7 @@ nodepool_read(void *out, const struct json *root, struct err *e)
 /* The members that are read.  Other annotations may be large: kubectl apply
  * keeps a copy of the whole object in an annotation. */
 static const struct json_keep annotations_keep[] = {
-#define X(name_, key_, expected_) {OWN_PREFIX key_, NULL},
+#define X(name_, key_, expected_) {key_, NULL},
 	NODEPOOL_KEYS(X)
 #undef X
 		{NODEPOOL_REASON_KEY, NULL},
