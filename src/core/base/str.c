@@ -2,7 +2,6 @@
 #include "core/base/str.h"
 
 #include <string.h>
-#include <strings.h>
 
 #define ELLIPSIS "…"
 
@@ -86,9 +85,10 @@ str_distance(const char *a, const char *known)
 
 		row[0] = (unsigned)i + 1;
 		for (size_t j = 0; j < n; j++) {
-			unsigned same = strncasecmp(a + i, known + j, 1) != 0;
+			/* This bit is the case of an ASCII letter. */
+			unsigned other = ((a[i] ^ known[j]) & ~0x20) != 0;
 			unsigned next = smallest(row[j] + 1, row[j + 1] + 1,
-						 corner + same);
+						 corner + other);
 
 			corner = row[j + 1];
 			row[j + 1] = next;

@@ -115,7 +115,7 @@ write_rules(struct buf *b, const struct status_head *h)
 	write_patterns(b, "include", &r->include);
 	write_patterns(b, "exclude", &r->exclude);
 	buf_puts(b, "}");
-	if (rules_tickets(r))
+	if (r->tickets[0] != '\0')
 		json_printf(b, ",'tickets':{'namespace':%s}", r->tickets);
 	json_printf(b, ",'fileChanged':%s}", json_bool(h->config_stale));
 }
