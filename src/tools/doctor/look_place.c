@@ -250,10 +250,20 @@ look_place(struct doctor *d)
 		       d->setup->config->leader.name);
 	choose_site(d);
 	(void)str_copy(p->account, sizeof(p->account), DOCTOR_NAME);
+	(void)str_copy(p->configuration, sizeof(p->configuration),
+		       d->hooks_n > 0
+			       ? d->hooks[0].configuration
+			       : d->setup->config->self_signed.configuration);
 	p->injected = d->hooks_n > 0 && d->hooks[0].injected;
 	if (d->here == NULL || !d->here->deployed)
 		return;
 	p->renewer = d->here->renews;
+	(void)str_copy(p->renewer_account, sizeof(p->renewer_account),
+		       d->here->renewer.account);
+	(void)str_copy(p->secret, sizeof(p->secret),
+		       d->here->holder.secret[0] != '\0'
+			       ? d->here->holder.secret
+			       : d->setup->config->self_signed.secret);
 	if (d->here->holder.account[0] != '\0')
 		memcpy(p->account, d->here->holder.account, sizeof(p->account));
 	memcpy(p->config_map, d->here->holder.config_map,
@@ -437,4 +447,30 @@ look_leader(struct doctor *d)
 	d->authority = l.authority;
 	judge_leader(&l, d->hooks_n > 0 ? &d->hooks[0] : NULL, &d->place,
 		     clock_now(d->clock).server_ms, d->f);
+}
+
+/* The leader cannot tell whether the namespace of its tickets is there: a list
+ * in a namespace that is not there is empty. */
+void
+look_tickets(struct doctor *d)
+{
+	const char *name = d->config.rules.tickets;
+	enum tickets_place t = TICKETS_GONE;
+	char path[40 + NODEPOOL_BYTES];
+	struct kube_reply r;
+	struct err e = {0};
+	int rc;
+
+	if (name[0] == '\0')
+		return;
+	(void)snprintf(path, sizeof(path), "/api/v1/namespaces/%s",
+		       finding_name(name));
+	rc = ask_get(d, path, &r, &e);
+	if (rc == 0)
+		rc = facts_namespace_decode(r.body, r.body_bytes, &t, &e);
+	if (rc < 0)
+		findings_unknown(d->f, DOCTOR_HOLDER,
+				 "the namespace of the tickets", e.text, path);
+	else
+		judge_tickets(name, t, &d->place, d->f);
 }

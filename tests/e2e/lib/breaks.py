@@ -31,6 +31,8 @@ BINDING = f"{ADMISSION}/validatingadmissionpolicybindings/{NAME}"
 BUDGET = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets/{NAME}"
 ROLE = f"{RBAC}/clusterroles/{NAME}"
 OWN_ROLE = f"{RBAC}/namespaces/{NAMESPACE}/roles/{NAME}"
+TICKETS = f"{NAMESPACES}/{NAME}-tickets"
+RENEWER_ROLE = f"{RBAC}/namespaces/{NAMESPACE}/roles/{NAME}-self-signed"
 EVENTS_ROLE = f"{RBAC}/namespaces/default/roles/{NAME}-events"
 UNHELD = ("dry-run-unheld", "dry-run-unheld")
 
@@ -150,6 +152,10 @@ def waiting(o):
 
 def blind(o):
     o["views"][1]["watching"] = False
+
+
+def edited(o):
+    o["configuration"]["fileChanged"] = True
 
 
 def deployed_elsewhere(o):
@@ -291,6 +297,9 @@ def breaks(cut, other_ca, holder):
           scaled(HOLDER, 1), fixes=True),
         B("the PodDisruptionBudget is gone", ("budget-missing",),
           "no PodDisruptionBudget selects", gone(BUDGET), fixes=True),
+        B("a PodDisruptionBudget with `minAvailable` of all pods",
+          ("budget-blocks",), f"PodDisruptionBudget {NAME} allows no",
+          [(BUDGET, tight)], fixes=True),
         B("the renewer is at 0", ("renewer-down",),
           f"{NAME}-renewer has 0 of 0", scaled(RENEWER, 0), fixes=True),
         B("the renewer does not run", ("renewer-down",),
@@ -339,9 +348,22 @@ def breaks(cut, other_ca, holder):
           fixes=True),
         B("no right on Events", ("right-events",), "may not list events",
           gone(EVENTS_ROLE), fixes=True),
+        B("the renewer may not patch its Secret", ("right-renewer",),
+          f"{NAME}-renewer may not patch secrets",
+          without(RENEWER_ROLE, "secrets", "patch"), fixes=True),
+        B("the renewer's rights on the webhook's configuration are gone",
+          ("right-renewer",), "may not get mutatingwebhookconfigurations",
+          gone(f"{RBAC}/clusterrolebindings/{NAME}-self-signed"), fixes=True),
         B("writes are refused", ("writes-refused",),
           "machines of NodePool web were refused or failed, 2 in all",
           told=waiting),
+        B("the namespace of the tickets is gone",
+          ("tickets-namespace-missing",),
+          f"namespace {NAME}-tickets of the tickets is not there",
+          gone(TICKETS), fixes=True),
+        B("the ConfigMap is edited while the pods run",
+          ("configuration-stale",), "configuration file has changed since",
+          told=edited),
         B("the leader cannot watch NodeClaims", ("leader-blind",),
           "cannot list or watch nodeclaims", told=blind),
         # other installations
@@ -401,7 +423,25 @@ def breaks(cut, other_ca, holder):
           'hold-duration: "ten"',
           [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
               f"{NAME}.io/hold-duration": "ten"}))], fixes=True),
+        B("an annotation with a typo in its key",
+          ("nodepool-annotation-unknown",),
+          f"{NAME}.io/hold-untill; did you mean {NAME}.io/hold-until?",
+          [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
+              f"{NAME}.io/hold-untill": "2026-01-02T03:04:05Z"}))],
+          fixes=True),
+        B("a `hold-until` of another year", ("nodepool-held-for-long",),
+          "hold-until 2036-01-02T03:04:05Z, for another",
+          [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
+              f"{NAME}.io/hold-until": "2036-01-02T03:04:05Z"}))],
+          fixes=True),
     ]
+
+
+def tight(o):
+    o["spec"].pop("maxUnavailable")
+    o["spec"]["minAvailable"] = 2
+    o["status"] = {"expectedPods": 2, "currentHealthy": 2, "desiredHealthy": 2,
+                   "disruptionsAllowed": 0}
 
 
 def no_claims(o):
@@ -444,6 +484,10 @@ def broken(plane, changes):
         for (path, change), (_, (code, was)) in zip(changes, before):
             if change is None:
                 plane.ok("DELETE", path + "?gracePeriodSeconds=0")
+                if path == TICKETS:     # what the namespaces' controller does
+                    plane.ok("PUT", path + "/finalize", {
+                        "metadata": {"name": was["metadata"]["name"]},
+                        "spec": {"finalizers": []}})
                 continue
             now = copy.deepcopy(was) if code == 200 else None
             now = change(now) or now
