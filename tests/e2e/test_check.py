@@ -20,11 +20,11 @@ from cluster import node_pool
 from controlplane import (BUILD, CLAIMS, MERGE, NAMESPACES, NODES, PLANE, POOLS,
                           REPO, WEBHOOKS, ControlPlane, spawn, until)
 from egress import Egress
-from hold import MARK
+from hold import MARK, SOON
 from holder import BINARY, HOLDERCTL, Holder, certs, deployed
 from installation import DEPLOYMENTS, PODS, add_pod, complete, set_available
 from karpenter import Karpenter, claim_body, node_body
-from lead import NAME, NAMESPACE, SHORT
+from lead import LEASES, NAME, NAMESPACE, SHORT, leads
 from uninstall import environment
 
 ACCOUNT = "node-holder-check"
@@ -513,6 +513,28 @@ def test_it_waits_for_an_installation(plane, installed, tmp_path):
     register(plane, installed)
     assert waits.wait(60) == 0, log.read_text()
     assert '"errors":0' in log.read_text()
+
+
+def test_a_lease_of_nobody(plane, rights, installed):
+    """A Lease that names a pod that does not exist: nobody leads, the check says
+    so, and the fix as it is printed helps at once."""
+    installed.term()
+    plane.request("PATCH", f"{LEASES}/{NAME}", {"spec": {
+        "holderIdentity": "ghost_1234", "leaseDurationSeconds": 86400,
+        "renewTime": time.strftime("%Y-%m-%dT%H:%M:%S.000000Z",
+                                   time.gmtime())}}, MERGE)
+    installed.start()
+    report = check(plane, kubeconfig=rights)
+    assert (report.code, report.ids) == (1, ["leader-silent"]), report.text
+    finding = report.find("leader-silent")
+    assert "ghost_1234, which is no pod" in finding["what"]
+    assert "leads" not in str(report.json["checks"])
+    code, text, _ = installed.fetch("/status?format=text")
+    assert code == 200 and finding["fix"] in text and "ghost_1234" in text
+    plane.kubectl(*finding["fix"].split()[1:])
+    until(lambda: leads(installed), SOON, "it leads")
+    until(lambda: not check(plane, kubeconfig=rights).ids, 20,
+          lambda: check(plane).text, every=0.5)
 
 
 def rolled(plane, days):

@@ -385,6 +385,10 @@ struct holder_facts {
 	bool observes;	     /* mode: observe */
 	int64_t rolled_ms;   /* as in struct deployment_facts */
 	bool lease_live;     /* the Lease has a holder and has not expired */
+	/* The Lease has not expired by its own duration, but its holder did not
+	 * renew it while we looked. */
+	bool lease_silent;
+	bool leader_is_pod; /* `leader` is a pod of the holder */
 	char leader[NAME_BYTES];
 	unsigned marks[KIND_COUNT]; /* number of objects with a mark */
 	char marked[NAME_BYTES];    /* the name of the first of them */

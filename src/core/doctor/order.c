@@ -78,6 +78,7 @@ static const struct row {
 	/* whether somebody holds and releases them */
 	{"marks-without-holder", NO_PODS},
 	{"holder-missing", NO_PODS},
+	{"leader-silent", NO_PODS},
 	{"leader-missing", NO_PODS " right-missing"},
 	{"leader-unanswered", NO_PODS " pods-some-not-ready"},
 	{"leader-blind", "karpenter-crds right-missing"},
