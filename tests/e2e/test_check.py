@@ -15,18 +15,18 @@ import time
 import pytest
 import yaml
 
-from breaks import (EDIT, ELSEWHERE, LOG, NEWER, Telltale, breaks,
+from breaks import (BUDGET, EDIT, ELSEWHERE, LOG, NEWER, Telltale, breaks,
                     broken)
 from cluster import node_pool
 from controlplane import (BUILD, CLAIMS, MERGE, NAMESPACES, NODES, PLANE, POOLS,
                           REPO, WEBHOOKS, ControlPlane, spawn, tail, until)
 from egress import Egress
-from hold import HOLD, MARK
+from hold import HOLD, MARK, SOON
 from holder import BINARY, HOLDERCTL, Holder, certs, deployed
 from installation import (DEPLOYMENTS, PODS, add_pod, add_slice, complete,
                           set_available)
 from karpenter import Karpenter, claim_body, node_body
-from lead import NAME, NAMESPACE, SHORT
+from lead import LEASES, NAME, NAMESPACE, SHORT, leads
 from uninstall import environment
 
 ACCOUNT = "node-holder-check"
@@ -129,20 +129,22 @@ ADDRESSES = {"holder-0": "10.1.2.1", "holder-1": "10.1.2.2"}
 @pytest.fixture(scope="module")
 def installed(plane, job, tmp_path_factory):
     """A healthy installation: deploy/overlays/self-signed with
-    components/access as it is, two pods of it on machines of a NodePool, and
-    Karpenter.  One holder answers for both pods."""
+    components/access and tickets as they are, two pods of it on machines of a
+    NodePool, and Karpenter.  One holder answers for both pods."""
     plane.request("DELETE", f"{RBAC}/clusterrolebindings/stolen")
     build = tmp_path_factory.mktemp("overlay")
     (build / "kustomization.yaml").write_text(yaml.safe_dump({
         "resources": [os.path.relpath(REPO / "deploy/overlays/self-signed",
                                       build)],
-        "components": [os.path.relpath(REPO / "deploy/components/access",
-                                       build)]}))
+        "components": [os.path.relpath(REPO / f"deploy/components/{name}",
+                                       build)
+                       for name in ("access", "tickets")]}))
     plane.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-",
                   stdin=plane.kubectl("kustomize", build).stdout)
     plane.create(POOLS, pool("web", grace="24h"))
     made = [Karpenter(plane, "web").machine("web") for _ in range(2)]
     holder = Holder(plane, holdDuration="1h",
+                    tickets={"namespace": f"{NAME}-tickets"},
                     leaderElection=SHORT.config())
     pair = certs(holder.dir / "service", f"{NAME}.{NAMESPACE}.svc")
     holder.ca = (pair / "ca.crt").read_bytes()
@@ -237,6 +239,7 @@ MISSED = {
     "nodes": ["dry-run-unknown", "holder-unknown"],
     "nodeclaims": ["dry-run-unknown", "holder-unknown"],
     "nodepools": ["nodepools-unknown"],
+    "namespaces": ["holder-unknown"],
     "mutatingwebhookconfigurations": ["admission-unknown"],
     "mutatingadmissionpolicies": ["admission-unknown"],
     "validatingwebhookconfigurations": [],  # are listed if holds are missing
@@ -378,6 +381,10 @@ def settle(plane, holder):
         plane.patch(PODS, name, {"metadata": {
             "annotations": template["metadata"]["annotations"]}}, MERGE)
     add_slice(plane, ADDRESSES.items())
+    budgets, _, name = BUDGET.rpartition("/")
+    if plane.get(budgets, name)["spec"].get("maxUnavailable") == 1:
+        plane.patch(budgets, name + "/status",
+                    {"status": {"disruptionsAllowed": 1}}, MERGE)
     service = plane.get(f"{NAMESPACES}/{NAMESPACE}/services", NAME)
     plane.egress.route(service["spec"]["clusterIP"] + ":443",
                        holder.webhook_port)
@@ -642,7 +649,81 @@ def test_a_policy_that_takes_the_hold_away(plane, installed, telltale, tmp_path,
           lambda: check(plane).text, every=0.5)
 
 
-def test_a_trial_and_a_dead_holder(plane, installed):
+def test_a_lease_of_nobody(plane, rights, installed):
+    """A Lease that names a pod that does not exist: nobody leads, the check says
+    so, and the fix as it is printed helps at once."""
+    installed.term()
+    plane.request("PATCH", f"{LEASES}/{NAME}", {"spec": {
+        "holderIdentity": "ghost_1234", "leaseDurationSeconds": 86400,
+        "renewTime": time.strftime("%Y-%m-%dT%H:%M:%S.000000Z",
+                                   time.gmtime())}}, MERGE)
+    installed.start()
+    report = check(plane, kubeconfig=rights)
+    assert (report.code, report.ids) == (1, ["leader-silent"]), report.text
+    finding = report.find("leader-silent")
+    assert "ghost_1234, which is no pod" in finding["what"]
+    assert "leads" not in str(report.json["checks"])
+    code, text, _ = installed.fetch("/status?format=text")
+    assert code == 200 and finding["fix"] in text and "ghost_1234" in text
+    plane.kubectl(*finding["fix"].split()[1:])
+    until(lambda: leads(installed), SOON, "it leads")
+    until(lambda: not check(plane, kubeconfig=rights).ids, 20,
+          lambda: check(plane).text, every=0.5)
+
+
+def rolled(plane, days):
+    """When the Deployment's newest version came to run."""
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ",
+                       time.gmtime(time.time() - days * 86400))
+    plane.patch(DEPLOYMENTS.format(NAMESPACE), NAME + "/status", {
+        "status": {"conditions": [{
+            "type": "Progressing", "status": "True", "lastUpdateTime": at,
+            "lastTransitionTime": at, "reason": "NewReplicaSetAvailable"}]}},
+        MERGE)
+
+
+def forget_a_trial(plane, holder, tmp_path):
+    """The command that is printed ends it, as soon as the pods are new."""
+    rolled(plane, 8)
+    plane.kubectl("patch", "clusterrole", NAME, "--type=json", "-p", json.dumps(
+        [{"op": "replace", "path": "/rules/0/verbs",
+          "value": ["get", "list", "watch"]}]))
+    report = check(plane)
+    assert report.ids == ["marks-while-observing", "observing-for-long"]
+    said = report.find("observing-for-long")
+    assert "has not changed for 8 days" in said["what"]
+    pasted(plane, tmp_path, said["fix"])
+    rolled(plane, 0)
+    set_available(plane, NAMESPACE, NAME, 2)
+    spec = plane.get(DEPLOYMENTS.format(NAMESPACE), NAME)["spec"]
+    assert spec["replicas"] == 2
+    args = spec["template"]["spec"]["containers"][0]["args"]
+    holder.term()
+    holder.flags = [a for a in args if a.startswith("--mode")]
+    holder.start()
+    until(lambda: check(plane).ids == [], 20, lambda: check(plane).text,
+          every=0.5)
+
+
+def test_a_configmap_that_was_edited(plane, installed, tmp_path):
+    """A kubelet brings the file into the pods; they read it when they start."""
+    was = installed.config.read_text()
+    assert check(plane).ids == []
+    installed.config.write_text(was + "# held longer from today on\n")
+    report = check(plane)
+    assert report.ids == ["configuration-stale"] and report.code == 0
+    assert "\nconfig       the file has changed" in installed.fetch(
+        "/status?format=text")[1]
+    pasted(plane, tmp_path, report.find("configuration-stale")["fix"])
+    set_available(plane, NAMESPACE, NAME, 2)
+    assert "restartedAt" in str(plane.get(DEPLOYMENTS.format(NAMESPACE), NAME))
+    installed.term()
+    installed.start()
+    until(lambda: check(plane).ids == [], 20, lambda: check(plane).text,
+          every=0.5)
+
+
+def test_a_trial_and_a_dead_holder(plane, installed, tmp_path):
     """Nobody has to say that the mode is observe.  Then nobody leads."""
     installed.term()
     installed.config.write_text(yaml.safe_dump(
@@ -652,6 +733,9 @@ def test_a_trial_and_a_dead_holder(plane, installed):
                    == ["marks-while-observing"] and r, 20,
                    lambda: check(plane).text, every=0.5)
     assert report.code == 0
+    rolled(plane, 6)
+    assert check(plane).ids == ["marks-while-observing"]
+    forget_a_trial(plane, installed, tmp_path)
     installed.kill9()
     report = until(lambda: (r := check(plane)) and "leader-missing" in r.ids
                    and r, 20, lambda: check(plane).text, every=0.5)

@@ -55,7 +55,7 @@ one_nodepool(const char *text, size_t n, const struct rules *rules)
 		return;
 	}
 	PROMISE(p.pool.name[0] != '\0' && p.expire_ms >= -1);
-	judge_nodepool(&p, rules, &found);
+	judge_nodepool(&p, rules, 0, &found);
 	for (int k = 0; k < KIND_COUNT; k++) {
 		buf_init(&b, body, sizeof(body));
 		facts_dry_run_body(&b, (enum kind)k, &p);
@@ -127,13 +127,16 @@ one_installation(const char *text, size_t n, const struct rules *rules)
 	struct ticket_facts t;
 	struct pod_facts p;
 	struct err e = {0};
-	bool yes;
+	struct budget_facts b = {.known = true};
+	enum tickets_place in = TICKETS_GONE;
 
-	if (facts_slice_decode(text, n, &s.ready, &e) ||
-	    facts_budget_decode(text, n, &yes, &e) ||
+	if (facts_namespace_decode(text, n, &in, &e) ||
+	    facts_slice_decode(text, n, &s.ready, &e) ||
+	    facts_budget_decode(text, n, &b, &e) ||
 	    facts_policy_decode(text, n, "ns", key, &bounds, &e) ||
 	    facts_policy_binding_decode(text, n, &bounds, &e))
 		promise_refused(&e);
+	judge_tickets("t", in, &place, &found);
 	judge_policy(&bounds, key, &place, &found);
 	if (facts_leader_decode(text, n, &l, &e) == 0) {
 		judge_leader(&l, &w, &place, 0, &found);
@@ -148,7 +151,7 @@ one_installation(const char *text, size_t n, const struct rules *rules)
 		judge_service(&s, &w, &p, 1, &place, &found);
 	if (facts_deployment_decode(text, n, &d, &e) == 0) {
 		judge_rollout(&d, &p, 1, &place, &found);
-		judge_redundancy(&d, true, false, &place, &found);
+		judge_redundancy(&d, &b, &place, &found);
 	}
 }
 

@@ -349,6 +349,14 @@
 /* Maximum size of each of the four PEM values of our Secret.  They have less
  * than 1 KiB. */
 #define SECRET_PEM_MAX 8192
+/* Maximum size of an answer with our Secret or the webhook configuration.  Both
+ * may be larger than ITEM_BYTES_MAX after edits by hand: the API server stores
+ * 1 MiB of data, which grows by a third in base64, and 256 KiB of annotations,
+ * in which each byte may be escaped. */
+#define RENEWAL_ANSWER_MAX (4u << 20)
+/* After this many failures in a row the renewer logs a failure as a warning
+ * again.  It tries about twice a minute. */
+#define RENEWAL_FAILURES_TOLD 20
 /* Maximum number of webhooks in a configuration.  Ours has one. */
 #define WEBHOOKS_MAX 8
 /* Maximum size of a CA bundle in PEM.  One CA has 1 KiB. */
@@ -362,6 +370,12 @@
 #define API_MESSAGE_BYTES 400
 /* Maximum time at shutdown for writing Events that are due. */
 #define EVENT_SERIES_STOP_MS 1000
+
+/* Maximum leaseDuration.  The leaseDurationSeconds of a Lease is believed for
+ * no longer, because anybody may have written it. */
+#define LEASE_MS_MAX 60000
+/* Size of the kubectl command that deletes the Lease. */
+#define LEASE_COMMAND_BYTES (NAME_BYTES + NODEPOOL_BYTES + 32)
 
 /* --- the controller ------------------------------------------------------- */
 
@@ -435,7 +449,10 @@
 /* Maximum number of findings that are printed.  The others are counted. */
 #define FINDINGS_MAX 100
 /* Timeout for all calls together.  The time of --wait does not count. */
-#define DOCTOR_MS 60000
+#define DOCTOR_MS 120000
+/* How long a replica may take, once the time of a leader that does not renew
+ * its Lease is over, to take the Lease. */
+#define DOCTOR_TAKEOVER_MS 3000
 /* Time between two checks with --wait. */
 #define DOCTOR_AGAIN_MS 1000
 /* A NodePool counts as held in vain if none of its machines has a hold, now and
@@ -449,6 +466,15 @@
 #define DOCTOR_NODEPOOLS_MAX 256
 /* Maximum number of NodePools for which a creation is tried with a dry run. */
 #define DOCTOR_TRIED_MAX 8
+/* Maximum number of unknown annotations of ours that are reported of one
+ * NodePool. */
+#define DOCTOR_STRANGE_MAX 4
+/* A hold-until that is further ahead than this is reported, as it may be a
+ * typing error in the year. */
+#define DOCTOR_FAR_MS (30 * INT64_C(86400000))
+/* A holder that has observed for longer than this is reported, as it may have
+ * been forgotten. */
+#define DOCTOR_OBSERVED_MS (7 * INT64_C(86400000))
 /* Maximum number of namespaces with a holder that are remembered.  Usually
  * there is one. */
 #define DOCTOR_SITES_MAX 4

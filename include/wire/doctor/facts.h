@@ -34,6 +34,10 @@ int facts_nodepool_decode(const char *bytes, size_t n,
 			  const struct hold_key *hold,
 			  struct nodepool_facts *out, struct err *e);
 
+/* Decodes a Namespace that exists. */
+int facts_namespace_decode(const char *bytes, size_t n, enum tickets_place *out,
+			   struct err *e);
+
 int facts_deployment_decode(const char *bytes, size_t n,
 			    struct deployment_facts *out, struct err *e);
 
@@ -86,9 +90,10 @@ int facts_policy_decode(const char *bytes, size_t n, const char *namespace_name,
 int facts_policy_binding_decode(const char *bytes, size_t n,
 				struct policy_facts *out, struct err *e);
 
-/* Decodes a PodDisruptionBudget and sets *ours to whether it selects the
- * holder's pods. */
-int facts_budget_decode(const char *bytes, size_t n, bool *ours, struct err *e);
+/* Decodes a PodDisruptionBudget and adds it to *out if it selects the holder's
+ * pods. */
+int facts_budget_decode(const char *bytes, size_t n, struct budget_facts *out,
+			struct err *e);
 
 /* What `check` reads of a Node or NodeClaim.  left[] has a meaning for Nodes
  * only. */

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/buf.h"
+#include "core/base/limits.h"
 #include "core/controller/status.h"
 
 /*
@@ -39,6 +40,12 @@ struct status_lead {
 	char identity[NAME_BYTES];
 	/* Since when that holder leads, or STAMP_NONE if that is unknown. */
 	int64_t since_ms;
+	/* Whose Lease this replica waits for although it is not renewed
+	 * (lease_waits), or "".  For how much longer, and the command that ends
+	 * the wait, or "" if none does. */
+	char waits_for[NAME_BYTES];
+	int64_t wait_ms;
+	char wait_ends[LEASE_COMMAND_BYTES];
 };
 
 /* If `restarted` is set, this text follows "This replica stands by and knows no
@@ -46,6 +53,10 @@ struct status_lead {
 #define STATUS_RESTARTED                                                       \
 	": its own pod led before it restarted, and nobody leads until that "  \
 	"Lease has run out"
+
+#define STATUS_STALE                                                           \
+	"the file has changed since this replica read it; restart the pods "   \
+	"to put it in force"
 
 /* Counts of the reviews in the last minute, or since the start if that is
  * later.  `seconds` is the length of this time. */
@@ -79,6 +90,8 @@ struct status_head {
 	uint64_t cert_authority;
 	struct status_admissions admissions;
 	const struct rules *rules;
+	/* Whether the configuration file has changed since it was read. */
+	bool config_stale;
 	struct status_report report; /* set only if lead.here */
 	int64_t known_ms; /* the time from which on the history is complete */
 	struct status_view view;

@@ -193,6 +193,10 @@ static const struct finding_kind
 		  "Karpenter may disrupt these machines, although the holder "
 		  "counts their NodePool as held. The leader's writes are "
 		  "refused, or something takes the holds away."},
+	stale = {DOCTOR_HOLDER, FINDING_WARNING, "configuration-stale",
+		 "A replica reads its configuration when it starts. What was "
+		 "changed since is not in force, and comes into force without "
+		 "notice when the pod is replaced."},
 	blind = {DOCTOR_HOLDER, FINDING_WARNING, "leader-blind",
 		 "While it cannot list or watch this, it releases nothing. "
 		 "Without tickets it does, and new tickets hold nothing."};
@@ -304,6 +308,14 @@ judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 			    finding_name(p->namespace_),
 			    (int)strcspn(finding_name(l->replica), "_"),
 			    finding_name(l->replica));
+	if (l->stale)
+		finding_fix(findings_add(f, &stale,
+					 "the configuration file has changed "
+					 "since replica %s read it",
+					 l->replica),
+			    "kubectl -n %s rollout restart deployment "
+			    "karpenter-node-holder",
+			    finding_name(p->namespace_));
 	if (l->unseen[0] != '\0')
 		finding_fix(findings_add(f, &blind,
 					 "the leader cannot list or watch %s",
@@ -577,11 +589,14 @@ static const struct finding_kind
 		 "releases."},
 	no_budget = {DOCTOR_PLACEMENT, FINDING_WARNING, "budget-missing",
 		     "Without a PodDisruptionBudget a drain may evict all "
-		     "replicas at once."};
+		     "replicas at once."},
+	tight = {DOCTOR_PLACEMENT, FINDING_WARNING, "budget-blocks",
+		 "A drain waits for ever on a node with such a pod, also when "
+		 "Karpenter or an upgrade drains it."};
 
 void
-judge_redundancy(const struct deployment_facts *d, bool budget_known,
-		 bool budget, const struct doctor_place *p, struct findings *f)
+judge_redundancy(const struct deployment_facts *d, const struct budget_facts *b,
+		 const struct doctor_place *p, struct findings *f)
 {
 	const char *ns = finding_name(p->namespace_);
 
@@ -591,7 +606,7 @@ judge_redundancy(const struct deployment_facts *d, bool budget_known,
 					 d->name),
 			    "kubectl -n %s scale deployment %s --replicas=2",
 			    ns, finding_name(d->name));
-	else if (d->replicas > 1 && budget_known && !budget)
+	else if (d->replicas > 1 && b->known && !b->there)
 		finding_fix(findings_add(f, &no_budget,
 					 "no PodDisruptionBudget selects the "
 					 "pods of Deployment %s",
@@ -600,6 +615,16 @@ judge_redundancy(const struct deployment_facts *d, bool budget_known,
 			    "karpenter-node-holder --max-unavailable=1 "
 			    "--selector=" CONTROLLERS,
 			    ns);
+	if (b->blocks[0] != '\0')
+		finding_fix(findings_add(f, &tight,
+					 "PodDisruptionBudget %s allows no "
+					 "disruption, though all its pods are "
+					 "healthy",
+					 b->blocks),
+			    "kubectl -n %s patch poddisruptionbudget %s "
+			    "--type=merge -p '{\"spec\":{\"minAvailable\":null,"
+			    "\"maxUnavailable\":1}}'",
+			    ns, finding_name(b->blocks));
 }
 
 /* --- nodePools.include and nodePools.exclude ------------------------------ */

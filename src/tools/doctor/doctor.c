@@ -39,6 +39,7 @@ doctor_look(struct doctor *d)
 	look_pods(d);
 	look_lease(d);
 	look_leader(d);
+	look_tickets(d);
 	look_nodepools(d);
 	look_dry_run(d);
 	if (d->admission_known)

@@ -81,7 +81,7 @@ struct doctor {
 	struct holder_facts holder;
 	struct leftover_facts left;
 	unsigned endpoints; /* Number of ready endpoints of the Service. */
-	bool budget;	    /* Whether there is a PodDisruptionBudget. */
+	struct budget_facts budget;
 
 	/* Number of items of the current list that could not be decoded, and
 	 * why the first of them could not be decoded. */
@@ -125,6 +125,7 @@ void look_place(struct doctor *d);
 void look_pods(struct doctor *d);
 void look_lease(struct doctor *d);
 void look_leader(struct doctor *d);
+void look_tickets(struct doctor *d);
 /* look_admission.c */
 void look_nodepools(struct doctor *d);
 void look_dry_run(struct doctor *d);

@@ -19,7 +19,7 @@ take_nodepool(struct doctor *d, const char *bytes, size_t n, struct err *e)
 
 	if (facts_nodepool_decode(bytes, n, &rules->hold, &p, e))
 		return -1;
-	judge_nodepool(&p, rules, d->f);
+	judge_nodepool(&p, rules, clock_now(d->clock).server_ms, d->f);
 	d->pools_seen++;
 	d->by_row[judge_consolidation(&p, rules)]++;
 	if (d->pools_n < DOCTOR_NODEPOOLS_MAX) {

@@ -36,6 +36,9 @@ look_rights(struct doctor *d)
 	struct buf b;
 
 	for (unsigned i = 0; i < RIGHTS_N; i++) {
+		allowed[i] = rights[i].use == RIGHT_RENEWS && !d->place.renewer;
+		if (allowed[i])
+			continue;
 		buf_init(&b, body, sizeof(body));
 		facts_access_body(&b, &rights[i], &d->place);
 		if (ask_post(d, ACCESS_PATH, &b, &r, &e) != 0 ||

@@ -18,6 +18,7 @@ const char *const told_flags[TOLD_N] = {
 	"replacements",
 	"hold-annotation-key",
 	"hold-annotation-value",
+	"tickets-namespace",
 };
 
 static const struct json_keep nodepool_keep[] = {
@@ -50,6 +51,7 @@ told_read(const struct json *root, struct leader_facts *l)
 		json_member(c, "replacements"),
 		json_member(hold, "key"),
 		json_member(hold, "value"),
+		json_member(json_member(c, "tickets"), "namespace"),
 	};
 
 	for (int i = 0; i < TOLD_N; i++)
@@ -196,6 +198,7 @@ facts_leader_decode(const char *bytes, size_t n, struct leader_facts *out,
 	if (until == NULL || stamp_parse(until, &out->not_after_ms))
 		out->not_after_ms = STAMP_NONE;
 	out->authority = authority_read(json_member(cert, "authority"));
+	out->stale = json_is_true(json_member(c, "fileChanged"));
 	told_read(root, out);
 	out->patterns_told = patterns_read(json_member(pools, "include"),
 					   &out->include) == 0 &&

@@ -55,13 +55,22 @@ known(const char *s)
 /* --- the head ------------------------------------------------------------- */
 
 static void
-write_lead(struct buf *b, const struct status_lead *l)
+write_lead(struct buf *b, const struct status_head *h)
 {
+	const struct status_lead *l = &h->lead;
+
 	json_printf(b,
 		    ",'leader':{'electing':%s,'identity':%s,'since':%s,"
-		    "'thisReplica':%s}",
+		    "'thisReplica':%s",
 		    json_bool(l->electing), known(l->identity),
 		    MOMENT(l->since_ms), json_bool(l->here));
+	if (l->waits_for[0] != '\0')
+		json_printf(b,
+			    ",'waitsFor':{'identity':%s,'until':%s,"
+			    "'command':%s}",
+			    l->waits_for, MOMENT(h->now_ms + l->wait_ms),
+			    known(l->wait_ends));
+	buf_puts(b, "}");
 }
 
 static void
@@ -91,8 +100,10 @@ write_patterns(struct buf *b, const char *key, const struct patterns *p)
 }
 
 static void
-write_rules(struct buf *b, const struct rules *r)
+write_rules(struct buf *b, const struct status_head *h)
 {
+	const struct rules *r = h->rules;
+
 	json_printf(b, ",'configuration':{'scope':%s",
 		    words_scope_kind(r->scope));
 	if (r->min_scale_up_percent == 0)
@@ -112,7 +123,10 @@ write_rules(struct buf *b, const struct rules *r)
 		    r->hold.value);
 	write_patterns(b, "include", &r->include);
 	write_patterns(b, "exclude", &r->exclude);
-	buf_puts(b, "}}");
+	buf_puts(b, "}");
+	if (r->tickets[0] != '\0')
+		json_printf(b, ",'tickets':{'namespace':%s}", r->tickets);
+	json_printf(b, ",'fileChanged':%s}", json_bool(h->config_stale));
 }
 
 static void
@@ -377,7 +391,7 @@ status_json(struct buf *b, const struct status_head *h,
 	write_head(b, h, "HolderStatus");
 	json_printf(b, ",'version':%s,'replica':%s", h->version,
 		    known(h->replica));
-	write_lead(b, &h->lead);
+	write_lead(b, h);
 	json_printf(b,
 		    ",'certificate':{'valid':%s,'notAfter':%s,'authority':%s}",
 		    json_bool(h->cert_valid),
@@ -385,7 +399,7 @@ status_json(struct buf *b, const struct status_head *h,
 						     : STAMP_NONE),
 		    h->cert_authority != 0 ? authority : NULL);
 	write_admissions(b, &h->admissions);
-	write_rules(b, h->rules);
+	write_rules(b, h);
 	if (h->lead.here) {
 		write_views(b, &h->report);
 		write_items(b, h, items);

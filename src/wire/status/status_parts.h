@@ -35,8 +35,9 @@ size_t status_text_safe(struct buf *b, const char *s);
 /* Each of these appends a line of status_text, without its first word and its
  * newline.  The line has no text that comes from elsewhere. */
 void status_text_certificate(struct buf *b, const struct status_head *h);
+void status_text_nobody(struct buf *b, const struct status_head *h);
 void status_text_admissions(struct buf *b, const struct status_admissions *a);
-void status_text_views(struct buf *b, const struct status_report *r);
+void status_text_views(struct buf *b, const struct status_head *h);
 
 /* status_page.c writes the page, and status_timeline.c its timeline, whose rows
  * end before `limit` bytes of b.  The timeline borrows the end of b as its

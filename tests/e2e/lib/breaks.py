@@ -36,6 +36,8 @@ MUTATING_BINDING = BINDING.replace("validating", "mutating")
 BUDGET = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets/{NAME}"
 ROLE = f"{RBAC}/clusterroles/{NAME}"
 OWN_ROLE = f"{RBAC}/namespaces/{NAMESPACE}/roles/{NAME}"
+TICKETS = f"{NAMESPACES}/{NAME}-tickets"
+RENEWER_ROLE = f"{RBAC}/namespaces/{NAMESPACE}/roles/{NAME}-self-signed"
 EVENTS_ROLE = f"{RBAC}/namespaces/default/roles/{NAME}-events"
 UNHELD = ("dry-run-unheld", "dry-run-unheld")
 
@@ -67,6 +69,9 @@ ELSEWHERE = {
     "holder-missing": "test_a_trial_and_a_dead_holder; shows the pods",
     "marks-without-holder": "test_a_trial_and_a_dead_holder",
     "marks-while-observing": "test_a_trial_and_a_dead_holder",
+    "observing-for-long": "test_a_trial_and_a_dead_holder",
+    "configuration-stale": "test_a_configmap_that_was_edited",
+    "leader-silent": "test_a_lease_of_nobody",
     "leader-missing": "test_a_trial_and_a_dead_holder; " + LOG,
     "dry-run-held": "the same command as bundle-other-ca, for the holder",
     "placement-one-node": "needs a scheduler",
@@ -344,6 +349,9 @@ def breaks(cut, other_ca, holder):
           scaled(HOLDER, 1)),
         B("the PodDisruptionBudget is gone", ("budget-missing",),
           "no PodDisruptionBudget selects", True, gone(BUDGET)),
+        B("a PodDisruptionBudget with `minAvailable` of all pods",
+          ("budget-blocks",), f"PodDisruptionBudget {NAME} allows no", True,
+          [(BUDGET, tight)]),
         B("the renewer is at 0", ("renewer-down",),
           f"{NAME}-renewer has 0 of 0", True, scaled(RENEWER, 0)),
         B("the renewer does not run", ("renewer-down",),
@@ -392,11 +400,21 @@ def breaks(cut, other_ca, holder):
           "may not patch leases", True, without(OWN_ROLE, "leases", "patch")),
         B("no right on Events", ("right-events",), "may not list events",
           True, gone(EVENTS_ROLE)),
+        B("the renewer may not patch its Secret", ("right-renewer",),
+          f"{NAME}-renewer may not patch secrets", True,
+          without(RENEWER_ROLE, "secrets", "patch")),
+        B("the renewer's rights on the webhook's configuration are gone",
+          ("right-renewer",), "may not get mutatingwebhookconfigurations",
+          True, gone(f"{RBAC}/clusterrolebindings/{NAME}-self-signed")),
         B("writes are refused", ("writes-refused",),
           "machines of NodePool web were refused or failed, 2 in all", LOG,
           told=waiting),
         B("the leader does not answer", ("leader-unanswered",),
           "/status of pod holder-", SHOWS, told=unanswered),
+        B("the namespace of the tickets is gone",
+          ("tickets-namespace-missing",),
+          f"namespace {NAME}-tickets of the tickets is not there", True,
+          gone(TICKETS)),
         B("the leader cannot watch NodeClaims", ("leader-blind",),
           "cannot list or watch nodeclaims", LOG, told=blind),
         # other installations
@@ -467,6 +485,15 @@ def breaks(cut, other_ca, holder):
           [(f"{POOLS}/web",
             lambda o: o["metadata"].update(annotations={
                 f"{NAME}.io/hold-duration": "ten"}))]),
+        B("an annotation with a typo in its key",
+          ("nodepool-annotation-unknown",),
+          f"{NAME}.io/hold-untill; did you mean {NAME}.io/hold-until?", True,
+          [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
+              f"{NAME}.io/hold-untill": "2026-01-02T03:04:05Z"}))]),
+        B("a `hold-until` of another year", ("nodepool-held-for-long",),
+          "hold-until 2036-01-02T03:04:05Z, for another", True,
+          [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
+              f"{NAME}.io/hold-until": "2036-01-02T03:04:05Z"}))]),
     ]
 
 
@@ -523,6 +550,13 @@ def dead_webhook():
                     "rules": [{**OF_NODES, "operations": ["CREATE"]}]}])
 
 
+def tight(o):
+    o["spec"].pop("maxUnavailable")
+    o["spec"]["minAvailable"] = 2
+    o["status"] = {"expectedPods": 2, "currentHealthy": 2, "desiredHealthy": 2,
+                   "disruptionsAllowed": 0}
+
+
 def no_claims(o):
     o["webhooks"][0]["rules"] = o["webhooks"][0]["rules"][:1]
 
@@ -563,6 +597,10 @@ def broken(plane, changes):
         for (path, change), (_, (code, was)) in zip(changes, before):
             if change is None:
                 plane.ok("DELETE", path + "?gracePeriodSeconds=0")
+                if path == TICKETS:     # what the namespaces' controller does
+                    plane.ok("PUT", path + "/finalize", {
+                        "metadata": {"name": was["metadata"]["name"]},
+                        "spec": {"finalizers": []}})
                 continue
             now = copy.deepcopy(was) if code == 200 else None
             now = change(now) or now

@@ -33,7 +33,9 @@ struct cluster {
 	struct leader_facts leader;
 	struct service_facts service;
 	struct policy_facts bounds;
-	bool budget_known, budget;
+	struct budget_facts budget;
+	enum tickets_place tickets;
+	const char *tickets_in;
 	const char *asked, *other;
 	bool silent;
 };
@@ -82,7 +84,8 @@ begin_installation(void)
 					 .denies = true,
 					 .here = true,
 					 .key = true};
-	c.budget_known = c.budget = true;
+	c.budget = (struct budget_facts){.known = true, .there = true};
+	c.tickets_in = "karpenter-node-holder-tickets";
 	c.karpenter.available = c.karpenter.replicas = 1;
 }
 
@@ -128,6 +131,7 @@ begin(void)
 					 .available = 2,
 					 .elects = true,
 					 .lease_live = true,
+					 .rolled_ms = STAMP_NONE,
 					 .marks = {3, 3},
 					 .marked = "node-1"};
 	c.pods_n = 2;
@@ -144,6 +148,7 @@ begin(void)
 	strcpy(c.rules.hold.key, DEFAULT_HOLD_KEY);
 	strcpy(c.place.namespace_, "ns");
 	strcpy(c.place.account, "account");
+	strcpy(c.place.renewer_account, "renewer");
 	strcpy(c.place.lease, "lease");
 	strcpy(c.place.config_map, "config");
 	begin_installation();
@@ -162,8 +167,8 @@ judge(void)
 	judge_kubernetes(&c.kubernetes, &found);
 	judge_karpenter(&c.karpenter, &c.rules, &c.place, &found);
 	judge_rights(c.allowed, &c.rules, &c.place, &found);
-	judge_nodepool(&c.pool, &c.rules, &found);
-	judge_holder(&c.holder, &c.place, &found);
+	judge_nodepool(&c.pool, &c.rules, NOW_MS, &found);
+	judge_holder(&c.holder, &c.place, NOW_MS, &found);
 	judge_placement(c.pods, c.pods_n, &c.place, &found);
 	judge_leftovers(&c.left, c.rules.hold.key, &found);
 	judge_rollout(&c.holder_at, c.pods, c.pods_n, &c.place, &found);
@@ -173,8 +178,8 @@ judge(void)
 	judge_service(&c.service, &c.hooks[0], c.pods, c.pods_n, &c.place,
 		      &found);
 	judge_policy(&c.bounds, c.rules.hold.key, &c.place, &found);
-	judge_redundancy(&c.holder_at, c.budget_known, c.budget, &c.place,
-			 &found);
+	judge_tickets(c.tickets_in, c.tickets, &c.place, &found);
+	judge_redundancy(&c.holder_at, &c.budget, &c.place, &found);
 	judge_patterns(&c.rules, nodepools, 2, &c.place, &found);
 	if (c.silent)
 		judge_unanswered(&c.pods[0], "503", &c.place, &found);
@@ -274,7 +279,9 @@ unmade(const char *why)
 	ROW(c.allowed[13] = false, "right-events")                             \
 	ROW(c.allowed[16] = false, "right-events")                             \
 	ROW(memset(c.allowed, 0, sizeof(c.allowed)),                           \
-	    "right-missing right-events")                                      \
+	    "right-missing right-events right-renewer")                        \
+	ROW(c.allowed[18] = false, "right-renewer")                            \
+	ROW(observe(); c.allowed[21] = false, "right-renewer")                 \
 	/* NodePools */                                                        \
 	ROW(c.pool.template_holds = true, "nodepool-template-hold")            \
 	ROW(c.pool.fixed = true, "nodepool-static")                            \
@@ -292,9 +299,22 @@ unmade(const char *why)
 				       "nodepool-expires")                     \
 	ROW(nodepool_set(&c.pool.pool, NODEPOOL_HOLD_DURATION, "ten"),         \
 	    "nodepool-annotation")                                             \
+	ROW(strcpy(c.pool.strange[0], "hold-untill"),                          \
+	    "nodepool-annotation-unknown")                                     \
+	ROW(strcpy(c.pool.strange[0], "enable");                               \
+	    strcpy(c.pool.strange[1], "x"); c.pool.pool.disabled = true,       \
+				      "nodepool-annotation-unknown "           \
+				      "nodepool-annotation-unknown")           \
+	ROW(c.pool.pool.hold_until_ms = NOW_MS + DOCTOR_FAR_MS, "")            \
+	ROW(c.pool.pool.hold_until_ms = NOW_MS + DOCTOR_FAR_MS + 1,            \
+	    "nodepool-held-for-long")                                          \
+	ROW(c.pool.pool.hold_until_ms = INT64_MAX;                             \
+	    c.pool.pool.disabled = true, "")                                   \
 	/* the holder */                                                       \
 	ROW(c.holder.lease_live = false, "leader-missing")                     \
 	ROW(c.holder.lease_live = c.holder.elects = false, "")                 \
+	ROW(c.holder.lease_live = false; c.holder.lease_silent = true,         \
+	    "leader-silent")                                                   \
 	ROW(c.holder.lease_live = false; c.holder.available = 0,               \
 					 "marks-without-holder")               \
 	ROW(c.holder.lease_live = false; c.holder.available = 0;               \
@@ -312,6 +332,15 @@ unmade(const char *why)
 				      "marks-while-observing")                 \
 	ROW(c.holder.observes = true;                                          \
 	    memset(c.holder.marks, 0, sizeof(c.holder.marks)), "")             \
+	ROW(c.holder.rolled_ms = 0, "")                                        \
+	ROW(c.holder.observes = true; c.holder.rolled_ms = NOW_MS -            \
+							   DOCTOR_OBSERVED_MS; \
+	    memset(c.holder.marks, 0, sizeof(c.holder.marks)), "")             \
+	ROW(c.holder.observes = true; c.holder.rolled_ms = NOW_MS -            \
+							   DOCTOR_OBSERVED_MS - \
+							   1;                  \
+	    memset(c.holder.marks, 0, sizeof(c.holder.marks)),                 \
+	    "observing-for-long")                                              \
 	/* where it runs */                                                    \
 	ROW(strcpy(c.pods[1].node, "node-0"), "placement-one-node")            \
 	ROW(c.pods_n = 1, "")                                                  \
@@ -343,11 +372,18 @@ unmade(const char *why)
 	ROW(c.renewer.replicas = c.renewer.ready = 0, "renewer-down")          \
 	ROW(c.renewer.observed = 2, "renewer-down")                            \
 	ROW(c.holder_at.replicas = c.holder_at.ready = 1, "one-replica")       \
-	ROW(c.budget = false, "budget-missing")                                \
-	ROW(c.budget = c.budget_known = false, "")                             \
-	ROW(c.budget = false; c.holder_at.replicas = c.holder_at.ready = 0,    \
+	ROW(c.tickets = TICKETS_GONE, "tickets-namespace-missing")             \
+	ROW(c.tickets = TICKETS_ENDING, "tickets-namespace-missing")           \
+	ROW(c.leader.stale = true, "configuration-stale")                      \
+	ROW(strcpy(c.budget.blocks, "pdb"), "budget-blocks")                   \
+	ROW(strcpy(c.budget.blocks, "pdb");                                    \
+	    c.holder_at.replicas = c.holder_at.ready = 1,                      \
+				   "one-replica budget-blocks")                \
+	ROW(c.budget.there = false, "budget-missing")                                \
+	ROW(c.budget = (struct budget_facts){.known = false}, "")               \
+	ROW(c.budget.there = false; c.holder_at.replicas = c.holder_at.ready = 0,    \
 			      "pods-not-ready")                                \
-	ROW(c.budget = false; c.holder_at.replicas = c.holder_at.ready = 1,    \
+	ROW(c.budget.there = false; c.holder_at.replicas = c.holder_at.ready = 1,    \
 			      "one-replica")                                   \
 	/* /status */                                                          \
 	ROW(c.leader.valid = false, "certificate-expired")                     \
@@ -478,12 +514,12 @@ START_TEST(test_levels)
 		"bundle-expired bundle-other-ca dry-run-unheld dry-run-unknown "
 		"kubernetes-version karpenter-crds karpenter-version "
 		"right-missing marks-without-holder holder-missing "
-		"leader-missing go-program served-expired served-other-name "
+		"leader-missing leader-silent go-program served-expired served-other-name "
 		"handshake-cut pods-not-ready certificate-expired "
 		"certificate-missing service-missing service-port "
 		"service-target service-selector endpoints-missing "
 		"write-policy-key holder-elsewhere holder-twice "
-		"nodepools-excluded ";
+		"nodepools-excluded tickets-namespace-missing ";
 	char id[64];
 
 	for (int row = 0; row < ROWS_N; row++) {
@@ -551,7 +587,7 @@ START_TEST(test_rights)
 	begin();
 	memset(c.allowed, 0, sizeof(c.allowed));
 	judge();
-	ck_assert_uint_eq(found.n, 2);
+	ck_assert_uint_eq(found.n, 3);
 	ck_assert_str_eq(
 		found.at[0].what,
 		"ServiceAccount ns/account may not get nodes, list nodes, watch "
@@ -564,16 +600,25 @@ START_TEST(test_rights)
 			 "ServiceAccount ns/account may not list events, watch "
 			 "events, create events.events.k8s.io, patch "
 			 "events.events.k8s.io");
+	ck_assert_str_eq(found.at[2].what,
+			 "ServiceAccount ns/renewer may not create secrets, "
+			 "get secrets, patch secrets, get "
+			 "mutatingwebhookconfigurations."
+			 "admissionregistration.k8s.io, patch "
+			 "mutatingwebhookconfigurations."
+			 "admissionregistration.k8s.io");
 	for (int i = 0; i < RIGHTS_N; i++) {
 		const struct right *r = &rights[i];
-		bool lease = strcmp(r->resource, "leases") == 0;
+		bool own = strcmp(r->resource, "leases") == 0 ||
+			   strcmp(r->resource, "secrets") == 0;
 
-		ck_assert(r->lease ==
-			  (lease && strcmp(r->verb, "create") != 0));
-		ck_assert_int_eq(r->where,
-				 lease	     ? RIGHT_OWN
-				 : r->needed ? RIGHT_CLUSTER
-					     : RIGHT_DEFAULT);
+		ck_assert((r->name == RIGHT_ANY) ==
+			  (strcmp(r->verb, "create") == 0 ||
+			   (!own && r->use != RIGHT_RENEWS)));
+		ck_assert_int_eq(r->where, own ? RIGHT_OWN
+					   : r->use == RIGHT_EVENTS
+						   ? RIGHT_DEFAULT
+						   : RIGHT_CLUSTER);
 	}
 }
 END_TEST
@@ -581,6 +626,35 @@ END_TEST
 /* What distinguishes findings of one kind: a part of what they say or of what
  * fixes them. */
 #define WORDS(ROW)                                                             \
+	ROW(c.holder.observes = c.place.observes = true;                       \
+	    memset(c.holder.marks, 0, sizeof(c.holder.marks));                 \
+	    c.holder.rolled_ms = 0,                                            \
+	    "kubectl auth reconcile -f - && kubectl -n ns patch deployment")   \
+	ROW(c.holder.observes = true; c.holder.rolled_ms = 0;                  \
+	    memset(c.holder.marks, 0, sizeof(c.holder.marks));                 \
+	    strcpy(c.place.release, "r"),                                      \
+	    "upgrade r deploy/helm --reuse-values --set config.mode=enforce")  \
+	ROW(c.tickets = TICKETS_GONE, "karpenter-node-holder-tickets of the "  \
+				      "tickets is not there")                  \
+	ROW(c.tickets = TICKETS_GONE,                                          \
+	    "kubectl kustomize deploy/components/tickets | sed")               \
+	ROW(c.tickets = TICKETS_GONE; c.tickets_in = "other",                  \
+				      "kubectl create namespace other")        \
+	ROW(c.tickets = TICKETS_ENDING, "is being deleted")                    \
+	ROW(c.allowed[17] = false, "kubectl kustomize deploy/components/"      \
+				   "self-signed | sed")                        \
+	ROW(strcpy(c.budget.blocks, "pdb"),                                    \
+	    "patch poddisruptionbudget pdb --type=merge -p '{\"spec\":"         \
+	    "{\"minAvailable\":null,\"maxUnavailable\":1}}'")                    \
+	ROW(strcpy(c.pool.strange[0], "hold-untill"),                          \
+	    "NodePool web: there is no annotation karpenter-node-holder.io/"   \
+	    "hold-untill; did you mean karpenter-node-holder.io/hold-until?")  \
+	ROW(strcpy(c.pool.strange[0], "Enable"),                               \
+	    "did you mean karpenter-node-holder.io/enabled?")                  \
+	ROW(strcpy(c.pool.strange[0], "maxhold"),                              \
+	    "kubectl annotate nodepool web karpenter-node-holder.io/maxhold-") \
+	ROW(c.pool.pool.hold_until_ms = NOW_MS + 2 * DOCTOR_FAR_MS,            \
+	    "for another 60 days")                                             \
 	ROW(c.hooks[0].conditions = 0, "ours: without the matchConditions")    \
 	ROW(c.hooks[0].conditions = 2,                                         \
 	    "-p '[{\"op\":\"add\",\"path\":\"/webhooks/0/matchConditions\","     \
@@ -611,7 +685,7 @@ END_TEST
 	ROW(c.bounds.policy = false,                                           \
 	    "kubectl kustomize deploy/overlays/self-signed | sed -E "          \
 	    "'s/(namespace: |serviceaccount:|inject-ca-from: |- karpenter-"    \
-	    "node-holder\\.)karpenter-node-holder/\\1ns/' | kubectl apply -l "  \
+	    "node-holder\\.)karpenter-node-holder([^-]|$)/\\1ns\\2/' | kubectl apply -l "  \
 	    "app.kubernetes.io/component=policy -f -")                                           \
 	ROW(c.bounds.policy = false; c.place.injected = true;                  \
 	    strcpy(c.place.namespace_, "karpenter-node-holder");               \
@@ -629,7 +703,7 @@ END_TEST
 	ROW(c.bounds.policy = false; strcpy(c.place.release, "hold"),          \
 	    "helm -n ns upgrade hold deploy/helm --reuse-values")              \
 	ROW(c.allowed[0] = false, "kubectl kustomize deploy/base | sed -E ")   \
-	ROW(c.allowed[0] = false, "/\\1ns/' | kubectl auth reconcile -f -")    \
+	ROW(c.allowed[0] = false, "/\\1ns\\2/' | kubectl auth reconcile -f -") \
 	ROW(c.allowed[0] = false; c.place.observes = true,                     \
 				  "deploy/overlays/trial | sed ")              \
 	ROW(c.holder_at.ready = 0; c.pods[1].ready = false;                    \

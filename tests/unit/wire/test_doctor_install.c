@@ -28,17 +28,21 @@ START_TEST(test_a_deployment)
 		"{'metadata':{'name':'d','namespace':'ns','generation':7,"
 		"'annotations':{'meta.helm.sh/release-name':'hold'}},'spec':{"
 		"'replicas':3,'template':{'spec':{'volumes':[{'name':'a'},"
-		"{'configMap':{'name':'c-1'}},{'configMap':{'name':'c-2'}}]}}},"
+		"{'configMap':{'name':'c-1'}},{'secret':{'secretName':'s-1'}},"
+		"{'configMap':{'name':'c-2'}}]}}},"
 		"'status':{'observedGeneration':6,'updatedReplicas':1,"
 		"'readyReplicas':2,'availableReplicas':4,'conditions':[{'type':"
-		"'Available'},{'type':'ReplicaFailure','status':'True',"
-		"'message':'exceeded quota'}]}}");
+		"'Available','status':'True','lastUpdateTime':"
+		"'1970-01-01T00:00:09Z'},{'type':'Progressing','status':'True',"
+		"'lastUpdateTime':'1970-01-01T00:00:01Z'},{'type':"
+		"'ReplicaFailure','status':'True','message':'exceeded quota'}]}}");
 	struct deployment_facts d;
 	struct err e = {0};
 
 	ck_assert_int_eq(facts_deployment_decode(text, strlen(text), &d, &e),
 			 0);
 	ck_assert_str_eq(d.config_map, "c-1");
+	ck_assert_str_eq(d.secret, "s-1");
 	ck_assert_str_eq(d.release, "hold");
 	ck_assert_int_eq(d.generation, 7);
 	ck_assert_int_eq(d.observed, 6);
@@ -47,10 +51,12 @@ START_TEST(test_a_deployment)
 	ck_assert_int_eq(d.ready, 2);
 	ck_assert_int_eq(d.available, 4);
 	ck_assert_str_eq(d.failure, "exceeded quota");
+	ck_assert_int_eq(d.rolled_ms, 1000);
 	text = json("{'metadata':{'name':'d','namespace':'ns'}}");
 	ck_assert_int_eq(facts_deployment_decode(text, strlen(text), &d, &e),
 			 0);
 	ck_assert_int_eq(d.replicas, 1);
+	ck_assert_int_eq(d.rolled_ms, STAMP_NONE);
 	ck_assert_str_eq(d.release, "");
 	ck_assert_str_eq(d.failure, "");
 }
@@ -167,17 +173,50 @@ START_TEST(test_slices_and_budgets)
 				":{'ready':null}}]}");
 	unsigned ready = 1;
 	struct err e = {0};
-	bool is = false;
 
 	ck_assert_int_eq(facts_slice_decode(text, strlen(text), &ready, &e), 0);
 	ck_assert_uint_eq(ready, 4);
 	for (int i = 0; i < 5; i++) {
+		struct budget_facts b = {.known = true};
+
 		text = json(i < 2 ? ours[i] : others[i - 2]);
-		ck_assert_int_eq(facts_budget_decode(text, strlen(text), &is,
+		ck_assert_int_eq(facts_budget_decode(text, strlen(text), &b,
 						     &e),
 				 0);
-		ck_assert_msg(is == (i < 2), "%s", text);
+		ck_assert_msg(b.there == (i < 2) && b.blocks[0] == '\0', "%s",
+			      text);
 	}
+}
+END_TEST
+
+static const struct {
+	int allowed, healthy, expected;
+	bool blocks;
+} budgets[] = {
+	{0, 2, 2, true},
+	{0, 3, 2, true},
+	{1, 2, 2, false},
+	{0, 1, 2, false}, /* it protects the pod that is left */
+	{0, 0, 0, false}, /* no controller has counted its pods */
+};
+
+START_TEST(test_a_budget_that_blocks)
+{
+	char status[400];
+	struct budget_facts b = {.known = true};
+	struct err e = {0};
+	const char *text;
+
+	(void)snprintf(status, sizeof(status),
+		       "{'metadata':{'name':'pdb'},'spec':{'selector':"
+		       "{'matchLabels':{" LABELS "}}},'status':{"
+		       "'disruptionsAllowed':%d,'currentHealthy':%d,"
+		       "'expectedPods':%d}}",
+		       budgets[_i].allowed, budgets[_i].healthy,
+		       budgets[_i].expected);
+	text = json(status);
+	ck_assert_int_eq(facts_budget_decode(text, strlen(text), &b, &e), 0);
+	ck_assert_str_eq(b.blocks, budgets[_i].blocks ? "pdb" : "");
 }
 END_TEST
 
@@ -256,19 +295,21 @@ START_TEST(test_a_leader)
 		"'00000000000000fe'},'configuration':{'scope':"
 		"'node','holdDuration':'7m','startupTimeout':'8m',"
 		"'replacements':'count','holdAnnotation':{'key':'a/b','value':"
-		"'x'},'nodePools':{'include':['w*','b'],'exclude':[]}},"
+		"'x'},'nodePools':{'include':['w*','b'],'exclude':[]},"
+		"'tickets':{'namespace':'t'},'fileChanged':true},"
 		"'views':[{'resource':'nodes','listed':true,'watching':true},"
 		"{'resource':'nodeclaims','listed':false,'watching':true}],"
 		"'nodePools':[{'name':'a','waiting':0},{'name':'web',"
 		"'waiting':2},{'name':'x','waiting':3}]}");
 	static const char *const told[TOLD_N] = {"observe", "node", "7m", "8m",
-						 "count",   "a/b",  "x"};
+						 "count",   "a/b",  "x",
+						 "t"};
 	static struct leader_facts l;
 	struct err e = {0};
 
 	ck_assert_int_eq(facts_leader_decode(text, strlen(text), &l, &e), 0);
 	ck_assert_str_eq(l.replica, "p_1");
-	ck_assert(l.electing && l.valid && l.patterns_told);
+	ck_assert(l.electing && l.valid && l.patterns_told && l.stale);
 	ck_assert_int_eq(l.not_after_ms, 1000);
 	ck_assert_uint_eq(l.authority, 254);
 	for (int i = 0; i < TOLD_N; i++)
@@ -284,7 +325,7 @@ START_TEST(test_a_leader)
 		    "'notAfter':null,'authority':'-0000000000000fe'},'configuration':{'nodePools':{'include':"
 		    "[7],'exclude':[]}}}");
 	ck_assert_int_eq(facts_leader_decode(text, strlen(text), &l, &e), 0);
-	ck_assert(!l.patterns_told && !l.valid && !l.electing);
+	ck_assert(!l.patterns_told && !l.valid && !l.electing && !l.stale);
 	ck_assert_int_eq(l.not_after_ms, STAMP_NONE);
 	ck_assert_uint_eq(l.authority, 0);
 	ck_assert_str_eq(l.told[0], "");
@@ -473,6 +514,7 @@ main(void)
 	LOOP(test_troubles, troubles);
 	LOOP(test_services, services);
 	tcase_add_test(tc, test_slices_and_budgets);
+	LOOP(test_a_budget_that_blocks, budgets);
 	LOOP(test_policies, policies);
 	tcase_add_test(tc, test_bindings);
 	tcase_add_test(tc, test_a_leader);

@@ -292,10 +292,14 @@ START_TEST(test_tickets)
 	write(STATUS_JSON);
 	ck_assert_ptr_null(strstr(text, "ickets"));
 	head.report.table.has_tickets = true;
+	strcpy(rules.tickets, "there");
 	nodepool.by_ticket = true;
 	nodepool.nodepool.ticket_ms = T + 24 * 60 * MIN;
 	strcpy(nodepool.nodepool.ticket, "ticket ci-42 of runner-7");
 	root = parse(write(STATUS_JSON));
+	ck_assert(json_says(json_member(json_member(root, "configuration"),
+					"tickets"),
+			    "namespace", "there"));
 	t = json_first(json_member(root, "tickets"));
 	ck_assert(json_says(t, "name", "ci-42"));
 	ck_assert(json_says(t, "holder", "runner-7"));
@@ -314,6 +318,7 @@ START_TEST(test_tickets)
 	ck_assert(json_says(t, "ticketUntil", "2026-01-03T03:04:05Z"));
 	json_free(root);
 	write(STATUS_TEXT);
+	ck_assert_ptr_nonnull(strstr(text, ", events, tickets in there"));
 	ck_assert_ptr_nonnull(strstr(text, "held until 2026-01-03T03:04:05Z by "
 				     "ticket ci-42 of runner-7"));
 	ck_assert_ptr_nonnull(
@@ -323,6 +328,23 @@ START_TEST(test_tickets)
 	write(STATUS_HTML);
 	ck_assert_ptr_nonnull(strstr(text, "<p>held by <bdi>ticket ci-42 of "
 					   "runner-7</bdi></p>"));
+}
+END_TEST
+
+/* A configuration file that was edited after it was read. */
+START_TEST(test_a_stale_configuration)
+{
+	write(STATUS_JSON);
+	ck_assert_ptr_nonnull(strstr(text, "\"fileChanged\":false}"));
+	head.config_stale = true;
+	write(STATUS_JSON);
+	ck_assert_ptr_nonnull(strstr(text, "\"fileChanged\":true}"));
+	write(STATUS_TEXT);
+	ck_assert_ptr_nonnull(
+		strstr(text, "\nconfig       the file has changed since"));
+	write(STATUS_HTML);
+	ck_assert_ptr_nonnull(strstr(text, "<dt>Configuration</dt><dd>the file "
+					   "has changed"));
 }
 END_TEST
 
@@ -364,6 +386,46 @@ START_TEST(test_follower)
 	ck_assert(json_is_null(json_member(json_member(root, "leader"),
 					   "identity")));
 	json_free(root);
+}
+END_TEST
+
+/* A replica that waits for a Lease that nobody renews says whose Lease it is,
+ * for how long it waits, and how to end that. */
+START_TEST(test_waits_for_nobody)
+{
+	static const char line[] =
+		"nobody: this replica waits for ghost_1, which does not renew "
+		"the Lease, until 2026-01-02T03:14:45Z";
+	static const char command[] = "kubectl -n ns delete lease a";
+	char want[400];
+	struct json *root;
+	const struct json *waits;
+
+	head.lead.here = false;
+	head.lead.identity[0] = '\0';
+	head.lead.since_ms = STAMP_NONE;
+	(void)strcpy(head.lead.waits_for, "ghost_1");
+	head.lead.wait_ms = 40000;
+	for (int helps = 0; helps < 2; helps++) {
+		if (helps)
+			(void)strcpy(head.lead.wait_ends, command);
+		(void)snprintf(want, sizeof(want), "%s%s%s%s\n", line,
+			       helps ? " (" : "", helps ? command : "",
+			       helps ? " ends the wait)" : "");
+		(void)write(STATUS_TEXT);
+		ck_assert_ptr_nonnull(strstr(text, want));
+		want[strlen(want) - 1] = '\0';
+		(void)strcat(want, "</dd>");
+		(void)write(STATUS_HTML);
+		ck_assert_ptr_nonnull(strstr(text, want));
+		root = parse(write(STATUS_JSON));
+		waits = json_member(json_member(root, "leader"), "waitsFor");
+		ck_assert(json_says(waits, "identity", "ghost_1"));
+		ck_assert(json_says(waits, "until", "2026-01-02T03:14:45Z"));
+		ck_assert(helps ? json_says(waits, "command", command)
+				: json_is_null(json_member(waits, "command")));
+		json_free(root);
+	}
 }
 END_TEST
 
@@ -739,7 +801,7 @@ START_TEST(test_page_of_a_follower)
 	ck_assert_ptr_null(strstr(text, "Waits"));
 	head.lead.identity[0] = '\0';
 	(void)write(STATUS_HTML);
-	shows("Nobody leads, or it is not known yet.");
+	shows("Leader: nobody, or not known yet.");
 }
 END_TEST
 
@@ -1738,7 +1800,9 @@ main(void)
 	tcase_add_test(tc, test_text);
 	tcase_add_test(tc, test_json);
 	tcase_add_test(tc, test_tickets);
+	tcase_add_test(tc, test_a_stale_configuration);
 	tcase_add_test(tc, test_follower);
+	tcase_add_test(tc, test_waits_for_nobody);
 	tcase_add_loop_test(tc, test_other, 0,
 			    sizeof(others) / sizeof(others[0]));
 	tcase_add_loop_test(tc, test_hostile, 0, 2);
