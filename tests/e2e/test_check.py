@@ -25,7 +25,7 @@ from hold import HOLD, MARK, SOON
 from holder import BINARY, HOLDERCTL, Holder, certs, deployed
 from installation import (DEPLOYMENTS, PODS, add_pod, add_slice, complete,
                           set_available)
-from karpenter import Karpenter, claim_body, node_body
+from karpenter import NODEPOOL, Karpenter, claim_body, node_body
 from lead import LEASES, NAME, NAMESPACE, SHORT, leads
 from uninstall import environment
 
@@ -615,7 +615,8 @@ def test_a_policy_that_takes_the_hold_away(plane, installed, telltale, tmp_path,
 
     def marks():
         return [MARK in (m.get("annotations") or {})
-                for m in plane.metadata(NODES).values()]
+                for m in plane.metadata(NODES).values()
+                if m["labels"].get(NODEPOOL) == "web"]
     annotate(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
     until(lambda: not any(marks()), 20,
           lambda: "released\n" + tail(installed.log, 40))

@@ -9,6 +9,13 @@
 #include "wire/api/nodepool.h"
 #include "wire/api/registration.h"
 
+/*
+ * Reads what decides whether a machine comes held: the NodePools, what comes
+ * back from a dry run for some of them, and which webhooks and policies are
+ * registered.  What others have registered is listed only if machines are
+ * without the hold and the check has found no other cause (look_foreign).
+ */
+
 /* --- NodePools ------------------------------------------------------------ */
 
 static int

@@ -8,6 +8,13 @@
 #include "wire/doctor/facts.h"
 #include "wire/json/json.h"
 
+/*
+ * Decodes what `holderctl check` and `hold` read of a replica's /status, and the
+ * ValidatingAdmissionPolicies that bound our accounts.  A replica may be older
+ * than this program or hostile, so a member that is missing or cannot be read
+ * counts as unknown, and only an answer of another kind is an error.
+ */
+
 /* --- /status -------------------------------------------------------------- */
 
 const char *const told_flags[TOLD_N] = {
