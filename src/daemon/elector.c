@@ -71,8 +71,8 @@ log_notes(struct elector *el)
 				     "lead lost, not renewed in time"},
 		[LEASE_NOTE_TAKEN] = {LOG_ERROR, "lead lost to another"},
 		[LEASE_NOTE_RELEASED] = {LOG_INFO, "lead given up"},
-		[LEASE_NOTE_WAITS] = {LOG_WARN, "waiting for a leader that "
-						"does not renew the Lease"},
+		[LEASE_NOTE_WAITS] = {LOG_WARN,
+				      "waiting, the Lease is not renewed"},
 		[LEASE_NOTE_BAD_STATE] = {LOG_WARN, "state cannot be read"},
 	};
 	static struct lease_note n; /* there is only one elector */

@@ -457,7 +457,7 @@ def test_who_waits_for_a_ghost(w):
                      leader_election_lease_duration="1s",
                      leader_election_renew_deadline="500ms",
                      leader_election_retry_period="200ms")
-    line = holder.wait_line("waiting for a leader that does not renew the Lease")
+    line = holder.wait_line("waiting, the Lease is not renewed")
     fix = "kubectl -n holder delete lease karpenter-node-holder"
     assert (line["level"], line["holder"], line["fix"]) == ("warn", "ghost_1234", fix)
     assert 50 <= line["seconds"] <= 60
@@ -469,7 +469,7 @@ def test_who_waits_for_a_ghost(w):
     assert f" ({fix} ends the wait)\n" in text(holder)
     w.api.delete("leases", "karpenter-node-holder")
     holder.wait_line("leading")
-    assert len(holder.lines("waiting for a leader that does not renew the Lease")) == 1
+    assert len(holder.lines("waiting, the Lease is not renewed")) == 1
     assert "waitsFor" not in status(holder)["leader"]
 
 

@@ -15,9 +15,12 @@ lease_where_begin(struct lease_where *w)
 static bool
 is_live(const struct lease_record *r, int64_t now_ms)
 {
+	int64_t ms = (int64_t)r->duration_s * 1000;
+
+	if (ms > LEASE_MS_MAX)
+		ms = LEASE_MS_MAX;
 	return r->holder[0] != '\0' && r->renew_us != STAMP_NONE &&
-	       r->renew_us / 1000 + (int64_t)r->duration_s * 1000 + LATE_MS >
-		       now_ms;
+	       r->renew_us / 1000 + ms + LATE_MS > now_ms;
 }
 
 void

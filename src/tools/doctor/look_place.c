@@ -420,8 +420,9 @@ look_lease(struct doctor *d)
 
 /* --- what the leader says ------------------------------------------------- */
 
-/* Returns the pod of the leader.  Without a leader, returns any replica, because
- * every replica knows most of the status.  A ready replica is preferred. */
+/* Returns the pod of the leader.  Without a leader, returns any replica,
+ * because every replica knows most of the status.  A ready replica is
+ * preferred. */
 static const struct pod_facts *
 pod_to_ask(const struct doctor *d)
 {

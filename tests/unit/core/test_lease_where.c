@@ -76,6 +76,29 @@ START_TEST(chosen)
 }
 END_TEST
 
+/* Whatever duration somebody wrote: a minute. */
+START_TEST(a_day_is_not_believed)
+{
+	static struct lease_record r;
+
+	for (int over = 0; over < 2; over++) {
+		struct lease_where w = {.given = "a", .server_ms = NOW};
+		char out[LEASE_NAMESPACE_BYTES];
+		char b[LEASE_NAMESPACE_BYTES] = "b";
+		struct err e;
+
+		r = (struct lease_record){
+			.present = true,
+			.holder = "h",
+			.duration_s = 86400,
+			.renew_us = (NOW - 60000 - LATE + !over) * 1000};
+		lease_where_begin(&w);
+		lease_where_seen(&w, b, &r);
+		ck_assert_int_eq(lease_where_choose(&w, out, &e), over - 1);
+	}
+}
+END_TEST
+
 /* What a list showed before it started over does not count. */
 START_TEST(a_list_that_starts_over)
 {
@@ -100,6 +123,7 @@ main(void)
 	Suite *s = suite_create("lease_where");
 	TCase *c = run_case(s, "namespace");
 
+	tcase_add_test(c, a_day_is_not_believed);
 	tcase_add_loop_test(c, chosen, 0, sizeof(rows) / sizeof(rows[0]));
 	tcase_add_loop_test(c, a_list_that_starts_over, 0, 2);
 	return suite_run(s);
