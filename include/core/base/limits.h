@@ -446,6 +446,9 @@
 #define DOCTOR_MS 60000
 /* Time between two checks with --wait. */
 #define DOCTOR_AGAIN_MS 1000
+/* A NodePool counts as held in vain if none of its machines has a hold, now and
+ * after this time. */
+#define DOCTOR_HOLDS_MS 5000
 /* Maximum number of registered webhooks that are judged.  Usually there is
  * one. */
 #define DOCTOR_WEBHOOKS_MAX 4

@@ -38,17 +38,20 @@ struct doctor_place {
 
 /* Sets the finding's `fix` to a command that applies one part of the
  * installation again.  The command changes neither the configuration nor the
- * number of replicas. */
+ * number of replicas.  To apply an object does not take away what somebody has
+ * added to it, so `first` may be a command, with "; " at its end, that deletes
+ * the object. */
 enum fix_part {
 	FIX_WEBHOOK,
 	FIX_POLICY,
 	FIX_RBAC,
 	FIX_RENEWER_RBAC,
 	FIX_SERVICE,
+	FIX_ACCOUNT,
 	FIX_TICKETS,
 };
 void fix_apply(struct finding *x, const struct doctor_place *p,
-	       enum fix_part part);
+	       enum fix_part part, const char *first);
 /* Sets the finding's `fix` to commands that set mode: enforce. */
 void fix_enforce(struct finding *x, const struct doctor_place *p);
 /* Sets the finding's `fix` to commands that edit the configuration and restart
@@ -259,6 +262,7 @@ struct deployment_facts {
 	char config_map[NAME_BYTES], secret[NAME_BYTES];
 	char release[NAME_BYTES]; /* its Helm release, or "" */
 	struct version version; /* from its version label or its first image */
+	char failure[300];	/* why its pods cannot be created, or "" */
 	/* `observed` is status.observedGeneration. */
 	long long generation, observed;
 	long long replicas, updated, ready, available;
@@ -301,6 +305,10 @@ struct leader_facts {
 	char waits[NODEPOOL_BYTES];  /* the first NodePool of such machines */
 	char unseen[NODEPOOL_BYTES]; /* a resource that it cannot watch */
 	bool stale; /* its configuration file has changed since it was read */
+	/* The first NodePool that is held, although none of its `bare` machines
+	 * has a hold.  "" if there is none. */
+	char unheld[NODEPOOL_BYTES];
+	long long bare;
 	/* The values that the holder has for the flags in told_flags
 	 * (wire/doctor/facts.h), in their order.  "" if unknown. */
 	char told[TOLD_N][TOLD_BYTES];
@@ -310,6 +318,9 @@ struct leader_facts {
 void judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 		  const struct doctor_place *p, int64_t now_ms,
 		  struct findings *f);
+/* Names what somebody else has registered for Nodes or NodeClaims, as words for
+ * `kubectl get`. */
+void judge_foreign(const char *registered, struct findings *f);
 /* Reports that a request for this pod's /status failed. */
 void judge_unanswered(const struct pod_facts *at, const char *why,
 		      const struct doctor_place *p, struct findings *f);
@@ -339,6 +350,8 @@ struct policy_facts {
 	bool denies; /* its binding has the action Deny */
 	bool here;   /* it applies to accounts in our namespace */
 	bool key;    /* it allows the hold annotation */
+	/* The expression of its variable `holds`; "" if it does not fit. */
+	char holds[300];
 };
 void judge_policy(const struct policy_facts *w, const char *hold_key,
 		  const struct doctor_place *p, struct findings *f);
@@ -346,9 +359,10 @@ void judge_policy(const struct policy_facts *w, const char *hold_key,
 /* Reports that the holder is not in namespace `asked`. */
 void judge_elsewhere(const char *asked, const struct doctor_place *p,
 		     struct findings *f);
-/* Reports that another holder runs in namespace `other`. */
-void judge_second(const char *other, const struct doctor_place *p,
-		  struct findings *f);
+/* Reports that another holder runs in namespace `other`.  It may lead there
+ * without a Deployment. */
+void judge_second(const char *other, bool deployed,
+		  const struct doctor_place *p, struct findings *f);
 
 /* The PodDisruptionBudgets that select the holder's pods. */
 struct budget_facts {

@@ -23,6 +23,12 @@
 int facts_webhook_decode(const char *bytes, size_t n, struct webhook_facts *out,
 			 char **bundle, struct err *e);
 
+/* Decodes a webhook configuration or an admission policy.  Returns 1 if it is
+ * not the holder's and is called for writes of Nodes or NodeClaims, 0 if not,
+ * and -1 on failure. */
+int facts_foreign_decode(const char *bytes, size_t n, char name[NAME_BYTES],
+			 struct err *e);
+
 /* Decodes a NodePool.  `hold` is the hold of the configuration. */
 int facts_nodepool_decode(const char *bytes, size_t n,
 			  const struct hold_key *hold,

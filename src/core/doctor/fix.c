@@ -19,6 +19,9 @@ static const struct {
 	[FIX_SERVICE] = {"create --dry-run=client -o yaml -f "
 			 "deploy/base/service.yaml",
 			 "apply"},
+	[FIX_ACCOUNT] = {"create --dry-run=client -o yaml -f "
+			 "deploy/base/serviceaccount.yaml",
+			 "apply"},
 	[FIX_TICKETS] = {"kustomize deploy/components/tickets", "apply"},
 };
 
@@ -32,22 +35,24 @@ overlay(const struct doctor_place *p)
 
 /* Returns false, with *x untouched, if the installation is not Helm's. */
 static bool
-fix_by_helm(struct finding *x, const struct doctor_place *p, const char *values)
+fix_by_helm(struct finding *x, const struct doctor_place *p, const char *first,
+	    const char *values)
 {
 	if (p->release[0] == '\0')
 		return false;
-	finding_fix(x, "helm -n %s upgrade %s deploy/helm --reuse-values%s",
-		    finding_name(p->namespace_), finding_name(p->release),
-		    values);
+	finding_fix(x, "%shelm -n %s upgrade %s deploy/helm --reuse-values%s",
+		    first, finding_name(p->namespace_),
+		    finding_name(p->release), values);
 	return true;
 }
 
 void
-fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part)
+fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part,
+	  const char *first)
 {
 	char from[80], move[200] = "";
 
-	if (fix_by_helm(x, p, ""))
+	if (fix_by_helm(x, p, first, ""))
 		return;
 	/* With mode observe, take the roles from the overlay.  The roles of
 	 * deploy/base allow writes. */
@@ -62,7 +67,7 @@ fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part)
 			       "inject-ca-from: |- karpenter-node-holder\\.)"
 			       "karpenter-node-holder([^-]|$)/\\1%s\\2/'",
 			       finding_name(p->namespace_));
-	finding_fix(x, "kubectl %s%s | kubectl %s -f -", from, move,
+	finding_fix(x, "%skubectl %s%s | kubectl %s -f -", first, from, move,
 		    parts[part].apply);
 }
 
@@ -72,10 +77,10 @@ fix_enforce(struct finding *x, const struct doctor_place *p)
 	struct doctor_place enforces = *p;
 	char roles[FINDING_FIX_BYTES];
 
-	if (fix_by_helm(x, p, " --set config.mode=enforce"))
+	if (fix_by_helm(x, p, "", " --set config.mode=enforce"))
 		return;
 	enforces.observes = false;
-	fix_apply(x, &enforces, FIX_RBAC);
+	fix_apply(x, &enforces, FIX_RBAC, "");
 	memcpy(roles, x->fix, sizeof(roles));
 	/* The last of several flags counts, and a flag overrides the file. */
 	finding_fix(x,

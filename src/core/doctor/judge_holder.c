@@ -123,7 +123,7 @@ judge_tickets(const char *namespace_name, enum tickets_place t,
 	if (t == TICKETS_ENDING)
 		finding_fix(x, "kubectl describe namespace %s", ns);
 	else if (strcmp(ns, "karpenter-node-holder-tickets") == 0)
-		fix_apply(x, p, FIX_TICKETS);
+		fix_apply(x, p, FIX_TICKETS, "");
 	else
 		finding_fix(x, "kubectl create namespace %s", ns);
 }
@@ -245,7 +245,8 @@ judge_annotated(const struct leftover_facts *l, const char *hold_key,
 					     : "%s on Nodes: %u, such as %s",
 				     keys[i], l->nodes[i], l->node[i]),
 			"kubectl annotate node %s %s-",
-			finding_name(l->node[i]), finding_name(keys[i]));
+			i == LEFT_HOLD ? finding_name(l->node[i]) : "--all",
+			finding_name(keys[i]));
 	}
 }
 

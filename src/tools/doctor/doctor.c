@@ -53,6 +53,10 @@ doctor_look(struct doctor *d)
 	look_machines(d);
 	look_budget(d);
 	look_leftovers(d);
+	findings_sort(d->f);
+	if (findings_want(d->f, "admission-foreign"))
+		look_foreign(d);
+	findings_sort(d->f);
 }
 
 /* Returns false while there is an error that may go away by itself, for example

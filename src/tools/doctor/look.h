@@ -46,6 +46,12 @@ struct doctor {
 	char *bundles[DOCTOR_WEBHOOKS_MAX]; /* owned */
 	unsigned hooks_n;
 	bool admission_known, policy, binding;
+	/* What others have registered for Nodes, as words for `kubectl get`:
+	 * that of earlier lists, the bytes of these, and the type that is
+	 * listed. */
+	char foreign[FINDING_WHAT_BYTES / 2];
+	size_t foreign_before;
+	const char *foreign_type;
 
 	struct doctor_site sites[DOCTOR_SITES_MAX];
 	unsigned sites_n;
@@ -113,6 +119,7 @@ int ask_list(struct doctor *d, const struct ask_list *list);
 int look_api(struct doctor *d);
 /* look_admission.c */
 void look_admission(struct doctor *d);
+void look_foreign(struct doctor *d);
 /* look_place.c: where the installation is, and its configuration */
 void look_place(struct doctor *d);
 void look_pods(struct doctor *d);

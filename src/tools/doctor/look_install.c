@@ -54,7 +54,8 @@ look_service(struct doctor *d, const struct webhook_facts *w)
 	if (rc == 0)
 		rc = facts_service_decode(r.body, r.body_bytes, w, &s, &e);
 	if (rc < 0) {
-		findings_unknown(d->f, DOCTOR_ADMISSION, "the Service", e.text);
+		findings_unknown(d->f, DOCTOR_ADMISSION, "the Service", e.text,
+				 path);
 		return;
 	}
 	s.slices_known = s.there && list_slices(d, w);
@@ -100,7 +101,8 @@ look_policy(struct doctor *d, const char *name, bool holds)
 		rc = facts_policy_binding_decode(r.body, r.body_bytes, &w, &e);
 	if (rc < 0)
 		findings_unknown(d->f, DOCTOR_RIGHTS,
-				 "ValidatingAdmissionPolicies", e.text);
+				 "ValidatingAdmissionPolicies", e.text,
+				 POLICIES "ies");
 	else
 		judge_policy(&w, holds ? key : NULL, &d->place, d->f);
 }

@@ -129,7 +129,7 @@ is_there(struct doctor *d, const char *path, const char *what)
 	int rc = ask_get(d, path, &r, &e);
 
 	if (rc < 0)
-		findings_unknown(d->f, DOCTOR_LEFTOVERS, what, e.text);
+		findings_unknown(d->f, DOCTOR_LEFTOVERS, what, e.text, path);
 	return rc == 0;
 }
 

@@ -214,7 +214,8 @@ choose_site(struct doctor *d)
 	for (unsigned i = 0; i < d->sites_n; i++)
 		if (d->here != NULL && d->here != &d->sites[i] &&
 		    (d->sites[i].lease_live || d->sites[i].holder.ready > 0))
-			judge_second(d->sites[i].namespace_, &d->place, d->f);
+			judge_second(d->sites[i].namespace_,
+				     d->sites[i].deployed, &d->place, d->f);
 }
 
 void
@@ -245,14 +246,14 @@ look_place(struct doctor *d)
 		d, DOCTOR_HOLDER, d->setup->config->leader.name, take_lease);
 	(void)list_leases(d, DOCTOR_KARPENTER, KARPENTER_LEASE,
 			  take_karpenter_lease);
-	choose_site(d);
-	(void)str_copy(p->account, sizeof(p->account), DOCTOR_NAME);
 	(void)str_copy(p->lease, sizeof(p->lease),
 		       d->setup->config->leader.name);
 	(void)str_copy(p->configuration, sizeof(p->configuration),
 		       d->hooks_n > 0
 			       ? d->hooks[0].configuration
 			       : d->setup->config->self_signed.configuration);
+	choose_site(d);
+	(void)str_copy(p->account, sizeof(p->account), DOCTOR_NAME);
 	p->injected = d->hooks_n > 0 && d->hooks[0].injected;
 	if (d->here == NULL || !d->here->deployed)
 		return;
@@ -341,7 +342,8 @@ look_lease(struct doctor *d)
 		rc = lease_decode(r.body, r.body_bytes, false, &record, &e);
 	h->lease_known = rc >= 0;
 	if (rc < 0)
-		findings_unknown(d->f, DOCTOR_HOLDER, "the Lease", e.text);
+		findings_unknown(d->f, DOCTOR_HOLDER, "the Lease", e.text,
+				 path);
 	if (rc != 0)
 		return;
 	h->lease_live = is_live(&record, clock_now(d->clock).server_ms);
@@ -397,6 +399,16 @@ take_configuration(struct doctor *d, const struct leader_facts *l)
 	d->place.observes = r->mode == MODE_OBSERVE;
 }
 
+static int
+ask_status(struct doctor *d, const char *path, struct leader_facts *l,
+	   struct err *e)
+{
+	struct kube_reply r;
+
+	return ask_get_once(d, path, &r, e) ||
+	       facts_leader_decode(r.body, r.body_bytes, l, e);
+}
+
 /* Asks the leader or another replica for its /status, through the API server's
  * pod proxy.  edge/kube follows no redirect, because a hostile pod could answer
  * with a redirect to get our token. */
@@ -406,8 +418,8 @@ look_leader(struct doctor *d)
 	static struct leader_facts l; /* too large for a stack */
 	const struct pod_facts *p = pod_to_ask(d);
 	char path[120 + 2 * NAME_BYTES], what[40 + NAME_BYTES];
-	struct kube_reply r;
 	struct err e = {0};
+	int rc;
 
 	d->place.observes = d->config.rules.mode == MODE_OBSERVE;
 	if (p == NULL)
@@ -418,10 +430,15 @@ look_leader(struct doctor *d)
 		       finding_name(d->place.namespace_), finding_name(p->name),
 		       p->metrics_port);
 	(void)snprintf(what, sizeof(what), "/status of pod %s", p->name);
-	if (ask_get_once(d, path, &r, &e) ||
-	    facts_leader_decode(r.body, r.body_bytes, &l, &e)) {
+	rc = ask_status(d, path, &l, &e);
+	/* A hold that has just begun may not have been written yet. */
+	if (rc == 0 && l.unheld[0] != '\0' &&
+	    session_sleep(d->session, DOCTOR_HOLDS_MS, &e) == 0)
+		rc = ask_status(d, path, &l, &e);
+	if (rc != 0) {
 		if (strncmp(e.text, "403", 3) == 0)
-			findings_unknown(d->f, DOCTOR_HOLDER, what, e.text);
+			findings_unknown(d->f, DOCTOR_HOLDER, what, e.text,
+					 path);
 		else
 			judge_unanswered(p, e.text, &d->place, d->f);
 		return;
@@ -453,7 +470,7 @@ look_tickets(struct doctor *d)
 		rc = facts_namespace_decode(r.body, r.body_bytes, &t, &e);
 	if (rc < 0)
 		findings_unknown(d->f, DOCTOR_HOLDER,
-				 "the namespace of the tickets", e.text);
+				 "the namespace of the tickets", e.text, path);
 	else
 		judge_tickets(name, t, &d->place, d->f);
 }

@@ -61,6 +61,26 @@ static const struct json_keep deployment_keep[] = {
 	{"status", counts_keep},
 	{NULL, NULL}};
 
+static bool
+condition_is(const struct json *status, const char *type, const char *value,
+	     const struct json **out)
+{
+	const struct json *c = json_first(json_member(status, "conditions"));
+
+	while (c != NULL && !json_says(c, "type", type))
+		c = json_next(c);
+	*out = c;
+	return json_says(c, "status", value);
+}
+
+static const char *
+text_or(const struct json *object, const char *key, const char *otherwise)
+{
+	const char *s = json_string(json_member(object, key));
+
+	return s != NULL ? s : otherwise;
+}
+
 /* Reads the tag in REGISTRY:PORT/NAME:TAG@DIGEST. */
 static void
 tag_read(const char *image, struct version *out)
@@ -79,18 +99,6 @@ tag_read(const char *image, struct version *out)
 	memcpy(tag, colon + 1, n);
 	tag[n] = '\0';
 	judge_version_parse(tag, out);
-}
-
-static bool
-condition_is(const struct json *status, const char *type, const char *value,
-	     const struct json **out)
-{
-	const struct json *c = json_first(json_member(status, "conditions"));
-
-	while (c != NULL && !json_says(c, "type", type))
-		c = json_next(c);
-	*out = c;
-	return json_says(c, "status", value);
 }
 
 /* The condition Progressing is written when the newest version has come to run,
@@ -112,8 +120,11 @@ static void
 counts_read(const struct json *root, struct deployment_facts *d)
 {
 	const struct json *status = json_member(root, "status");
-	const struct json *meta = json_member(root, "metadata");
+	const struct json *meta = json_member(root, "metadata"), *failure;
 
+	if (condition_is(status, "ReplicaFailure", "True", &failure))
+		str_cut(d->failure, sizeof(d->failure),
+			text_or(failure, "message", "for an unknown reason"));
 	d->replicas = 1; /* the API server's default */
 	(void)json_integer(json_member(json_member(root, "spec"), "replicas"),
 			   &d->replicas);
@@ -207,14 +218,6 @@ static const struct json_keep pod_keep[] = {{"metadata", pod_meta_keep},
 					    {"spec", pod_spec_keep},
 					    {"status", pod_status_keep},
 					    {NULL, NULL}};
-
-static const char *
-text_or(const struct json *object, const char *key, const char *otherwise)
-{
-	const char *s = json_string(json_member(object, key));
-
-	return s != NULL ? s : otherwise;
-}
 
 /* Appends the last line of the text.  The text may be the end of the
  * container's log, which the kubelet quotes.  The last line of a log gives the

@@ -186,7 +186,7 @@ judge(void)
 	if (c.asked != NULL)
 		judge_elsewhere(c.asked, &c.place, &found);
 	if (c.other != NULL)
-		judge_second(c.other, &c.place, &found);
+		judge_second(c.other, true, &c.place, &found);
 }
 
 /* Mode observe, and dry runs that come back unchanged. */
@@ -196,6 +196,14 @@ observe(void)
 	c.rules.mode = MODE_OBSERVE;
 	c.dry_run.result[KIND_NODE] = DRY_RUN_UNHELD;
 	c.dry_run.result[KIND_NODECLAIM] = DRY_RUN_UNHELD;
+}
+
+/* Pods that cannot be created, for this reason. */
+static void
+unmade(const char *why)
+{
+	c.holder_at.ready = c.holder_at.updated = 0;
+	strcpy(c.holder_at.failure, why);
 }
 
 /* Each row: a change of `c`, and the findings that it brings. */
@@ -223,6 +231,7 @@ observe(void)
 	ROW(c.hooks[0].once = true, "webhook-settings")                        \
 	ROW(c.hooks[0].timeout_s = 11, "webhook-settings")                     \
 	ROW(c.hooks[0].timeout_s = 10, "")                                     \
+	ROW(c.hooks[0].timeout_s = 1, "webhook-settings")                      \
 	/* caBundle */                                                         \
 	ROW(c.bundle.present = false, "bundle-missing")                        \
 	ROW(c.bundle.readable = false, "bundle-unreadable")                    \
@@ -645,14 +654,19 @@ END_TEST
 	ROW(c.pool.pool.hold_until_ms = NOW_MS + 2 * DOCTOR_FAR_MS,            \
 	    "for another 60 days")                                             \
 	ROW(c.hooks[0].conditions = 0, "ours: without the matchConditions")    \
+	ROW(c.hooks[0].conditions = 2,                                         \
+	    "-p '[{\"op\":\"add\",\"path\":\"/webhooks/0/matchConditions\","     \
+	    "\"value\":[{\"name\":\"karpenter\",\"expression\":\"request."        \
+	    "resource.resource != \\u0027nodes\\u0027 || ")                    \
+	ROW(c.hooks[0].others = true, "/webhooks/0/rules\",\"value\":[{\"api")  \
 	ROW(c.hooks[0].conditions = 2, "ours: not the matchConditions")        \
 	ROW(c.hooks[0].claims = false, "creation of NodeClaims")               \
 	ROW(c.hooks[0].nodes = false, "creation of Nodes")                     \
 	ROW(c.hooks[0].claims = c.hooks[0].nodes = false,                      \
 	    "creation of Nodes and NodeClaims")                                \
 	ROW(c.hooks[0].exact = true; c.hooks[0].timeout_s = 10,                \
-				     "ours: matchPolicy Exact, expected")      \
-	ROW(c.hooks[0].timeout_s = 11, "ours: a long timeout, expected")       \
+				     "ours: matchPolicy Exact, timeout 10 s")      \
+	ROW(c.hooks[0].timeout_s = 11, "ours: timeout 11 s, expected")       \
 	ROW(c.hooks_n = 2, "registered twice: ours and second")                \
 	ROW(c.hooks_n = 2, "mutatingwebhookconfiguration second")              \
 	ROW(c.policy = c.binding = true, "ours and a MutatingAdmissionPolicy") \
@@ -675,6 +689,13 @@ END_TEST
 	    strcpy(c.place.namespace_, "karpenter-node-holder");               \
 	    strcpy(c.hooks[0].namespace_, "karpenter-node-holder"),            \
 	    "kubectl kustomize deploy/overlays/default | kubectl apply -l")    \
+	ROW(c.bounds.denies = false,                                           \
+	    "kubectl delete --ignore-not-found validatingadmissionpolicy/"     \
+	    "bounds validatingadmissionpolicybinding/bounds; kubectl kust")    \
+	ROW(c.bounds.here = false, "kubectl delete --ignore-not-found")        \
+	ROW(c.bounds.key = false; strcpy(c.bounds.holds, "['a/b', \"c\"]"),     \
+	    "\"expression\":\"[\\u0027a/b\\u0027, \\\"c\\\"] + "                   \
+	    "[\\u0027karpenter.sh/do-not-disrupt\\u0027]\"}]}}'")               \
 	ROW(c.bounds.policy = false; c.place.observes = true,                  \
 				     "deploy/overlays/trial ")                 \
 	ROW(c.bounds.policy = false; strcpy(c.place.release, "hold"),          \
@@ -692,6 +713,18 @@ END_TEST
 	ROW(c.holder_at.ready = 0; c.pods[0].ready = c.pods[1].ready = false;  \
 	    strcpy(c.pods[1].trouble, "because"), "version: pod-1: because")   \
 	ROW(c.holder_at.ready = 0, "version: there is no pod for it")          \
+	ROW(unmade("exceeded quota: q"), "cannot be created: exceeded quota: q") \
+	ROW(unmade("exceeded quota: q"), "-n ns describe resourcequotas")      \
+	ROW(unmade("maximum cpu usage per Container"), "describe limitranges") \
+	ROW(unmade("violates PodSecurity \"restricted\""),                      \
+	    "kubectl -n ns rollout undo deployment holder")                    \
+	ROW(unmade("no PriorityClass with name x"), "deployment holder -p '{") \
+	ROW(unmade("error looking up service account"),                        \
+	    "serviceaccount.yaml | sed -E '")                                  \
+	ROW(unmade("error looking up service account"),                        \
+	    "apply -f - && kubectl -n ns rollout restart deployment holder")   \
+	ROW(unmade("for a reason of its own"), "deployment,replicasets,pods")  \
+	ROW(unmade("x"); c.holder_at.replicas = 0, "--replicas=2")             \
 	ROW(c.holder_at.replicas = c.holder_at.ready = 0, "--replicas=2")      \
 	ROW(c.renewer.replicas = c.renewer.ready = 0, "--replicas=1")          \
 	ROW(c.karpenter.available = c.karpenter.replicas = 0, "--replicas=2")  \
@@ -705,6 +738,8 @@ END_TEST
 	ROW(c.leader.valid = false; c.place.injected = true,                   \
 				    "describe certificates")                   \
 	ROW(c.leader.waiting = 1, "logs pod-0 | grep")                         \
+	ROW(strcpy(c.leader.unheld, "web"); c.leader.bare = 7,                 \
+	    "NodePool web is held, and none of its 7 machines has a hold")     \
 	ROW(c.bundle.present = false; c.hooks[0].injected = true,              \
 				      "app=cainjector")                        \
 	ROW(c.bundle.latest_ms = 0, "valid until 1970-01-01T00:00:00Z")        \
@@ -818,6 +853,47 @@ START_TEST(test_more_than_fit)
 }
 END_TEST
 
+static void
+add_kind(enum finding_level level, const char *id)
+{
+	static struct finding_kind kinds[8];
+	struct finding_kind *k = &kinds[found.n];
+
+	*k = (struct finding_kind){DOCTOR_API, level, id, "Because."};
+	(void)findings_add(&found, k, "%s", id);
+}
+
+/* The report begins with an error or with what brought one about.  A cause
+ * stands before what follows from it, whatever their levels. */
+START_TEST(test_causes_first)
+{
+	static const char *const want[][2] = {
+		{"pods-not-ready", NULL},
+		{"webhook-selector", NULL},
+		{"dry-run-unheld", "pods-not-ready"},
+		{"leader-missing", "pods-not-ready"},
+		{"placement-unknown", NULL},
+		{"of-no-row", NULL}};
+
+	findings_init(&found);
+	add_kind(FINDING_WARNING, "of-no-row");
+	add_kind(FINDING_WARNING, "placement-unknown");
+	add_kind(FINDING_ERROR, "leader-missing");
+	add_kind(FINDING_ERROR, "dry-run-unheld");
+	add_kind(FINDING_WARNING, "webhook-selector");
+	add_kind(FINDING_ERROR, "pods-not-ready");
+	findings_sort(&found);
+	ck_assert_uint_eq(found.n, 6);
+	for (unsigned i = 0; i < found.n; i++) {
+		const struct finding_kind *cause = found.at[i].cause;
+
+		ck_assert_str_eq(found.at[i].kind->id, want[i][0]);
+		ck_assert_str_eq(found.at[i].what, want[i][0]);
+		ck_assert_pstr_eq(cause == NULL ? NULL : cause->id, want[i][1]);
+	}
+}
+END_TEST
+
 /* A NodePool that the holder leaves alone has no row. */
 START_TEST(test_rows_of_the_study)
 {
@@ -862,18 +938,46 @@ START_TEST(test_unknown)
 
 		findings_init(&found);
 		findings_unknown(&found, (enum doctor_check)i, "list it",
-				 "403: no right");
-		ck_assert_str_eq(found.at[0].what, "list it: 403: no right");
+				 "403: you cannot list", "/api/v1/nodes");
+		ck_assert_str_eq(found.at[0].what,
+				 "list it: 403: you cannot list");
 		ck_assert_int_eq(found.at[0].kind->check, i);
 		ck_assert_uint_eq(found.errors, error);
 		ck_assert_uint_eq(found.warnings, !error);
-		ck_assert(i == DOCTOR_API ||
-			  strstr(found.at[0].fix, "deploy/check") != NULL);
-		findings_unknown(&found, (enum doctor_check)i, "list it",
-				 "500: away");
-		ck_assert_ptr_eq(strstr(found.at[1].fix, "deploy/check"),
-				 NULL);
 	}
+}
+END_TEST
+
+/* What could not be examined, and the command about it. */
+static const char *const unknown_fixes[][2] = {
+	{"403: nodes is forbidden: User \"system:serviceaccount:ns:node-holder-"
+	 "check\" cannot list resource \"nodes\"",
+	 "kubectl apply -k deploy/check"},
+	{"403: nodes is forbidden: User \"joe@x.org\" cannot list resource "
+	 "\"nodes\" in API group \"\" at the cluster scope",
+	 "kubectl create clusterrolebinding karpenter-node-holder-checker:"
+	 "joe@x.org --clusterrole=karpenter-node-holder-checker "
+	 "--user=joe@x.org"},
+	{"403: pods is forbidden: User \"$(x)\" cannot list resource \"pods\" in "
+	 "API group \"\" in the namespace \"ns\"",
+	 "kubectl -n ns create rolebinding karpenter-node-holder-checker:NAME "
+	 "--role=karpenter-node-holder-checker --user=NAME"},
+	{"403: ValidatingAdmissionPolicy 'deny' with binding 'x' denied request",
+	 "kubectl get validatingadmissionpolicy deny -o yaml"},
+	{"500: Internal error occurred: failed calling webhook \"a.b\": away",
+	 ".webhooks[*].failurePolicy' | grep a.b"},
+	{"500: admission webhook \"a.b\" denied the request: no", "| grep a.b"},
+	{"500: away", "kubectl get --raw '/api/v1/nodes'"}};
+
+START_TEST(test_unknown_fixes)
+{
+	const char *const *want = unknown_fixes[_i];
+
+	findings_init(&found);
+	findings_unknown(&found, DOCTOR_HOLDER, "list", want[0],
+			 "/api/v1/nodes");
+	ck_assert_msg(strstr(found.at[0].fix, want[1]) != NULL, "%s",
+		      found.at[0].fix);
 }
 END_TEST
 
@@ -930,9 +1034,12 @@ main(void)
 	tcase_add_test(tc, test_rights);
 	tcase_add_test(tc, test_notes);
 	tcase_add_test(tc, test_more_than_fit);
+	tcase_add_test(tc, test_causes_first);
 	tcase_add_test(tc, test_rows_of_the_study);
 	tcase_add_test(tc, test_said_once);
 	tcase_add_test(tc, test_unknown);
+	tcase_add_loop_test(tc, test_unknown_fixes, 0,
+			    sizeof(unknown_fixes) / sizeof(unknown_fixes[0]));
 	tcase_add_test(tc, test_what_a_dry_run_is_to_bring);
 	tcase_add_loop_test(tc, test_versions, 0,
 			    sizeof(versions) / sizeof(versions[0]));

@@ -623,19 +623,24 @@ START_TEST(test_report)
 	findings_looked(&f, DOCTOR_RIGHTS, "not shown beside findings");
 	finding_fix(findings_add(&f, &kinds[0], "one"), "fix %d", 1);
 	finding_fix(findings_add(&f, &kinds[1], "two \"2\""), "fix 2");
+	f.at[1].cause = f.at[0].kind;
 	buf_init(&b, text, sizeof(text));
 	findings_text(&b, &f);
 	ck_assert_ptr_eq(strstr(text, "api        ok       seen\n"), text);
 	ck_assert_ptr_ne(strstr(text, "\nadmission  skipped\n"), NULL);
 	ck_assert_ptr_ne(strstr(text,
 				"\nrights     error\n"
-				"    error an-error: one\n"
-				"        why: Why so.\n"
-				"        fix: fix 1\n"
-				"    warning a-warning: two \"2\"\n"
-				"        why: Why not.\n"
-				"        fix: fix 2\n"
-				"karpenter  skipped"),
+				"karpenter  skipped\n"),
+			 NULL);
+	ck_assert_ptr_ne(strstr(text,
+				"\nerror an-error: one\n"
+				"    why: Why so.\n"
+				"    fix: fix 1\n"
+				"warning a-warning (follows from an-error): "
+				"two \"2\"\n"
+				"    why: Why not.\n"
+				"    fix: fix 2\n"
+				"1 error, "),
 			 NULL);
 	ck_assert_ptr_ne(strstr(text, "\n1 error, 1 warning\n"), NULL);
 	ck_assert_ptr_eq(strstr(text, "not shown"), NULL);
@@ -652,6 +657,8 @@ START_TEST(test_report)
 			    "error"));
 	ck_assert(json_says(json_next(json_first(json_member(root, "findings"))),
 			    "level", "warning"));
+	ck_assert(json_says(json_next(json_first(json_member(root, "findings"))),
+			    "cause", "an-error"));
 	for (const struct json *c = json_first(json_member(root, "checks")); c;
 	     c = json_next(c)) {
 		bool api = json_says(c, "check", "api");

@@ -34,7 +34,9 @@ START_TEST(test_a_deployment)
 		"'readyReplicas':2,'availableReplicas':4,'conditions':[{'type':"
 		"'Available','status':'True','lastUpdateTime':"
 		"'1970-01-01T00:00:09Z'},{'type':'Progressing','status':'True',"
-		"'lastUpdateTime':'1970-01-01T00:00:01Z'}]}}");
+		"'lastUpdateTime':'1970-01-01T00:00:01Z'},{'type':"
+		"'ReplicaFailure','status':'True','message':"
+		"'exceeded quota'}]}}");
 	struct deployment_facts d;
 	struct err e = {0};
 
@@ -50,12 +52,14 @@ START_TEST(test_a_deployment)
 	ck_assert_int_eq(d.ready, 2);
 	ck_assert_int_eq(d.available, 4);
 	ck_assert_int_eq(d.rolled_ms, 1000);
+	ck_assert_str_eq(d.failure, "exceeded quota");
 	text = json("{'metadata':{'name':'d','namespace':'ns'}}");
 	ck_assert_int_eq(facts_deployment_decode(text, strlen(text), &d, &e),
 			 0);
 	ck_assert_int_eq(d.replicas, 1);
 	ck_assert_int_eq(d.rolled_ms, STAMP_NONE);
 	ck_assert_str_eq(d.release, "");
+	ck_assert_str_eq(d.failure, "");
 }
 END_TEST
 
@@ -329,6 +333,116 @@ START_TEST(test_a_leader)
 }
 END_TEST
 
+/* What is held, and of which machines none has a hold. */
+static const struct {
+	const char *rest, *unheld;
+	long long bare;
+} bare_cases[] = {
+#define SCOPE "'scopes':[{'name':'cluster','state':'held'}],"
+#define TEN "'name':'web','machines':10,'held':0,'heldByPeople':1,'optedOut':2"
+	{SCOPE "'nodePools':[{" TEN "}]", "web", 7},
+	{SCOPE "'nodePools':[{'name':'a','machines':3,'held':3},{" TEN "}]",
+	 "web", 7},
+	{"'scopes':[{'name':'web','state':'held'}],'nodePools':[{" TEN "}]",
+	 "web", 7},
+	{"'scopes':[{'name':'a','state':'held'}],'nodePools':[{" TEN "}]", "",
+	 0},
+	{"'scopes':[{'name':'cluster','state':'quiet'}],'nodePools':[{" TEN
+	 "}]",
+	 "", 0},
+	{SCOPE "'nodePools':[{'name':'web','machines':10,'held':1}]", "", 0},
+	{SCOPE "'nodePools':[{'name':'web','machines':3,'heldByPeople':1,"
+	       "'optedOut':2}]",
+	 "", 0},
+	{SCOPE "'nodePools':[{" TEN ",'leftOut':'disabled'}]", "", 0},
+	{SCOPE "'nodePools':[{" TEN ",'annotations':{'karpenter-node-holder.io/"
+	       "released-at':'x'}}]",
+	 "", 0},
+	{"'nodePools':[{" TEN ",'annotations':{'karpenter-node-holder.io/"
+	 "hold-until':'1970-01-01T00:00:02Z'}}]",
+	 "web", 7},
+	{"'nodePools':[{" TEN ",'annotations':{'karpenter-node-holder.io/"
+	 "hold-until':'1970-01-01T00:00:01Z'}}]",
+	 "", 0},
+	{"'nodePools':[{" TEN ",'ticketUntil':'1970-01-01T00:00:02Z'}]", "web",
+	 7},
+	{SCOPE "'nodePools':[{'name':7,'machines':3}]", "", 0},
+};
+
+START_TEST(test_holds_that_are_missing)
+{
+	static struct leader_facts l;
+	char text[900];
+	struct err e = {0};
+
+	for (int observes = 0; observes < 2; observes++) {
+		(void)snprintf(text, sizeof(text),
+			       "{'kind':'HolderStatus','mode':'%s','time':"
+			       "'1970-01-01T00:00:01Z',%s}",
+			       observes ? "observe" : "enforce",
+			       bare_cases[_i].rest);
+		ck_assert_int_eq(facts_leader_decode(json(text), strlen(text),
+						     &l, &e),
+				 0);
+		ck_assert_str_eq(l.unheld,
+				 observes ? "" : bare_cases[_i].unheld);
+		ck_assert(l.unheld[0] == '\0' || l.bare == bare_cases[_i].bare);
+	}
+}
+END_TEST
+
+/* What others have registered for Nodes and NodeClaims. */
+#define NODES "[{'apiGroups':[''],'operations':['UPDATE'],'resources':['nodes']}]"
+static const struct {
+	const char *rest;
+	int found;
+} foreign_cases[] = {
+	{"'webhooks':[{'name':'a.b','rules':" NODES "}]", 1},
+	{"'webhooks':[{'name':'hold.karpenter-node-holder.io','rules':" NODES
+	 "}]",
+	 0},
+	{"'webhooks':[{'name':'hold.karpenter-node-holder.io'},{'name':'a.b',"
+	 "'rules':" NODES "}]",
+	 1},
+	{"'spec':{'matchConstraints':{'resourceRules':" NODES "}}", 1},
+	{"'spec':{'matchConstraints':{'resourceRules':[{'apiGroups':['*'],"
+	 "'operations':['*'],'resources':['*/*']}]}}",
+	 1},
+	{"'spec':{'matchConstraints':{'resourceRules':[{'apiGroups':["
+	 "'karpenter.sh'],'operations':['CREATE'],'resources':['nodeclaims']}"
+	 "]}}",
+	 1},
+	{"'spec':{'matchConstraints':{'resourceRules':[{'apiGroups':[''],"
+	 "'operations':['DELETE'],'resources':['nodes']}]}}",
+	 0},
+	{"'spec':{'matchConstraints':{'resourceRules':[{'apiGroups':[''],"
+	 "'operations':['CREATE'],'resources':['pods','nodes/status']}]}}",
+	 0},
+	{"'spec':7,'webhooks':[7]", 0},
+};
+
+START_TEST(test_foreign)
+{
+	char text[600], name[NAME_BYTES];
+	struct err e = {0};
+
+	for (int ours = 0; ours < 2; ours++) {
+		const char *rest = foreign_cases[_i].rest;
+		bool policy = strncmp(rest, "'spec'", 6) == 0;
+
+		(void)snprintf(text, sizeof(text),
+			       "{'metadata':{'name':'n','labels':{"
+			       "'app.kubernetes.io/name':'%s'}},%s}",
+			       ours ? "karpenter-node-holder" : "x", rest);
+		ck_assert_int_eq(facts_foreign_decode(json(text), strlen(text),
+						      name, &e),
+				 ours && policy ? 0 : foreign_cases[_i].found);
+		ck_assert_str_eq(name, "n");
+	}
+	ck_assert_int_eq(facts_foreign_decode("{}", 2, name, &e), -1);
+}
+END_TEST
+
 /* What it says of one ticket. */
 START_TEST(test_a_ticket)
 {
@@ -402,6 +516,8 @@ main(void)
 	LOOP(test_policies, policies);
 	tcase_add_test(tc, test_bindings);
 	tcase_add_test(tc, test_a_leader);
+	LOOP(test_holds_that_are_missing, bare_cases);
+	LOOP(test_foreign, foreign_cases);
 	tcase_add_test(tc, test_a_ticket);
 	suite_add_tcase(s, tc);
 	return suite_run(s);
