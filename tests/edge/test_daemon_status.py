@@ -68,13 +68,13 @@ def seconds(stamp):
 def test_a_configuration_file_that_is_edited(w):
     """It is read at the start only, and /status says so until the next one.
     Without a file nothing can be edited."""
-    holder = w.start(config="holdDuration: 7m\n")
+    holder = w.start(config="minScaleUp: 7\n")
     file = w.dir / "config.yaml"
     was = file.read_text()
     assert status(holder)["configuration"]["fileChanged"] is False
-    file.write_text(was.replace("7m", "8m"))
+    file.write_text(was.replace("7", "8"))
     s = status(holder)["configuration"]
-    assert (s["holdDuration"], s["fileChanged"]) == ("7m", True)
+    assert (s["minScaleUp"], s["fileChanged"]) == (7, True)
     assert "config       the file has changed" in holder.get(
         "/status?format=text")[1]
     file.write_text(was)

@@ -20,8 +20,14 @@ one_webhook(const char *text, size_t n)
 	struct webhook_facts w;
 	struct bundle_facts b = {.present = true};
 	struct err e = {0};
-	char *bundle = NULL;
-	int rc = facts_webhook_decode(text, n, &w, &bundle, &e);
+	char *bundle = NULL, name[NAME_BYTES];
+	int rc = facts_foreign_decode(text, n, name, &e);
+
+	if (rc < 0)
+		promise_refused(&e);
+	else if (rc > 0)
+		judge_foreign(finding_name(name), &found);
+	rc = facts_webhook_decode(text, n, &w, &bundle, &e);
 
 	if (rc < 0)
 		promise_refused(&e);
@@ -166,6 +172,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	one_object(bytes, n, &rules);
 	one_answer(bytes, n, &rules);
 	one_installation(bytes, n, &rules);
+	findings_sort(&found);
 	for (unsigned i = 0; i < found.n; i++) {
 		PROMISE(strpbrk(found.at[i].what, "\n\r\x1b") == NULL);
 		PROMISE(strpbrk(found.at[i].fix, "\n\r\x1b`$") == NULL);

@@ -14,6 +14,7 @@ READ_LEADER = "src/wire/doctor/facts_leader.c"
 INSTALL = "src/core/doctor/judge_install.c"
 FIX = "src/core/doctor/fix.c"
 REPORT = "src/wire/doctor/findings.c"
+ORDER = "src/core/doctor/order.c"
 REQUESTS = "src/wire/doctor/requests.c"
 JUDGED = "core/test_doctor"
 READ = "wire/test_doctor"
@@ -46,9 +47,9 @@ FAULTS = [
     ("a second matchCondition is fine", JUDGED, ADMISSION,
      "if (w->conditions != 1 ||", "if (w->conditions == 0 ||"),
     ("any matchCondition is fine", JUDGED, ADMISSION,
-     "strcmp(w->condition, shipped_condition) != 0)", "0)"),
+     "strcmp(w->condition, CONDITION(\"'\")) != 0)", "0)"),
     ("a timeout of 10 s is long", JUDGED, ADMISSION,
-     "w->once || w->timeout_s > SLOW_S", "w->once || w->timeout_s >= SLOW_S"),
+     "w->timeout_s > SLOW_S)", "w->timeout_s >= SLOW_S)"),
     ("reinvocationPolicy Never is fine", JUDGED, ADMISSION,
      "if (w->exact || w->once ||", "if (w->exact ||"),
     ("a binding without its policy is fine", JUDGED, ADMISSION,
@@ -175,11 +176,11 @@ FAULTS = [
      "p->injected || p->renewer || l->not", "p->injected || l->not"),
     ("a policy needs a certificate", JUDGED, INSTALL, "if (w != NULL)\n\t\tjudge_certificate", "if (1)\n\t\tjudge_certificate"),
     ("any port is the target", JUDGED, INSTALL,
-     "n > 0 && !any_pod_has(at, n, s->target)", "0"),
+     "count_pods(at, n, false) > 0 && !any_pod_has(at, n, s->target)", "0"),
     ("a number is part of a number", JUDGED, INSTALL,
      '(void)strcat(word, " ");', ""),
     ("no endpoints although no pod is ready", JUDGED, INSTALL,
-     "s->ready == 0 && ready_pods(at, n) > 0", "s->ready == 0"),
+     "s->ready == 0 &&\n\t\t count_pods(at, n, true) > 0", "s->ready == 0"),
     ("a binding that does not deny binds", JUDGED, INSTALL,
      "!w->binding || !w->denies", "!w->binding"),
     ("one replica needs a budget", JUDGED, INSTALL,
@@ -205,7 +206,7 @@ FAULTS = [
     ("a key in double quotes is not allowed", READ_INSTALL, READ_LEADER,
      '*q = "\'\\"";', '*q = "\'";'),
     ("any variable lists the holds", READ_INSTALL, READ_LEADER,
-     'json_says(v, "name", "holds") && s != NULL', "s != NULL"),
+     'v != NULL && !json_says(v, "name", "holds")', "0"),
     ("a view that is not listed is one", READ_INSTALL, READ_LEADER,
      'json_is_true(json_member(v, "listed")) &&\n\t\t\t\t     json_is', "json_is"),
     ("an answer of another kind is a status", READ_INSTALL, READ_LEADER,
@@ -217,7 +218,8 @@ FAULTS = [
     ("a rule of namespaced objects names Nodes", READ, READ_ADMISSION,
      'strcmp(scope, "Namespaced") != 0', "1"),
     ("*/* names no nodes", READ, READ_ADMISSION,
-     '|| has(resources, "*/*")', ""),
+     'has(resources, resource) || has(resources, "*/*")',
+     "has(resources, resource)"),
     ("a rule of creations and updates is not wide", READ, READ_ADMISSION,
      'has_only(json_member(rule, "operations"), "CREATE") &&', ""),
     ("a list with another name is only that", READ, READ_ADMISSION,
@@ -296,6 +298,28 @@ FAULTS = [
      "if (!f->of[check].looked)", "if (0)"),
     ("what has no room is not counted", READ, REPORT,
      "if (f->errors + f->warnings > f->n)", "if (0)"),
-    ("a finding stands under every check", READ, REPORT,
-     "if (x->kind->check != (enum doctor_check)c)\n\t\t\t\tcontinue;", ""),
+    # causes before what follows from them
+    ("the order is that of the look", JUDGED, ORDER,
+     "row_of(&f->at[i]) * FINDINGS_MAX + i", "i"),
+    ("a warning is never urgent", JUDGED, ORDER,
+     "f->at[k].urgent |= is_cause(&f->at[k], &f->at[i]);", ";"),
+    ("warnings stand between errors", JUDGED, ORDER,
+     "f->at[i].urgent ? 0 : FINDINGS_MAX", "0"),
+    ("nothing follows from anything", JUDGED, ORDER,
+     "x->cause = f->at[k].kind;", ";"),
+    # the holds that are missing, and what others have registered
+    ("a NodePool that was released is held", READ_INSTALL, READ_LEADER,
+     'json_member(annotations, OWN_PREFIX "released-at") != NULL', "0"),
+    ("a hold-until that is over holds", READ_INSTALL, READ_LEADER,
+     "at_ms > now_ms", "true"),
+    ("a machine with a person's hold has none", READ_INSTALL, READ_LEADER,
+     "n[0] - n[2] - n[3]", "n[0]"),
+    ("a quiet scope holds", READ_INSTALL, READ_LEADER,
+     'json_says(s, "state", "held") &&\n', "\n"),
+    ("our webhook is somebody else's", READ_INSTALL, READ_ADMISSION,
+     '!json_says(hook, "name", REGISTRATION_WEBHOOK) &&\n', "\n"),
+    ("a webhook for deletions counts", READ_INSTALL, READ_ADMISSION,
+     'if (!has(operations, "CREATE") && !has(operations, "UPDATE"))', "if (0)"),
+    ("the Deployment's failure is not read", READ_INSTALL, READ_WORKLOAD,
+     'condition_is(status, "ReplicaFailure", "True", &failure)', "0"),
 ]

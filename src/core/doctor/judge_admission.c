@@ -245,10 +245,7 @@ fix_bundle(struct finding *x, const struct webhook_facts *w,
 	else if (p->renewer)
 		finding_fix(x,
 			    "kubectl -n %s rollout restart deployment "
-			    "karpenter-node-holder-renewer && kubectl -n %s "
-			    "logs -l app.kubernetes.io/component=renewer "
-			    "--tail=50",
-			    finding_name(p->namespace_),
+			    "karpenter-node-holder-renewer",
 			    finding_name(p->namespace_));
 	else
 		finding_fix(x,

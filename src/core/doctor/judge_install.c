@@ -481,8 +481,8 @@ fix_holds(struct finding *x, const struct policy_facts *w, const char *hold_key)
 
 	buf_init(&b, holds, sizeof(holds));
 	for (const char *s = w->holds; *s != '\0'; s++)
-		if (*s == '\'')
-			buf_puts(&b, "\\u0027");
+		if (strchr("'`$", *s) != NULL)
+			buf_printf(&b, "\\u%04x", *s);
 		else if (*s == '"' || *s == '\\')
 			buf_printf(&b, "\\%c", *s);
 		else

@@ -872,6 +872,7 @@ START_TEST(test_causes_first)
 		{"webhook-selector", NULL},
 		{"dry-run-unheld", "pods-not-ready"},
 		{"leader-missing", "pods-not-ready"},
+		{"webhook-rules-wide", NULL},
 		{"placement-unknown", NULL},
 		{"of-no-row", NULL}};
 
@@ -881,9 +882,10 @@ START_TEST(test_causes_first)
 	add_kind(FINDING_ERROR, "leader-missing");
 	add_kind(FINDING_ERROR, "dry-run-unheld");
 	add_kind(FINDING_WARNING, "webhook-selector");
+	add_kind(FINDING_WARNING, "webhook-rules-wide");
 	add_kind(FINDING_ERROR, "pods-not-ready");
 	findings_sort(&found);
-	ck_assert_uint_eq(found.n, 6);
+	ck_assert_uint_eq(found.n, 7);
 	for (unsigned i = 0; i < found.n; i++) {
 		const struct finding_kind *cause = found.at[i].cause;
 

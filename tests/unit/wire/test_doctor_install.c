@@ -236,6 +236,9 @@ static const struct {
 	{"{'variables':[{'name':'holds','expression':\"['a/bc','xa/b']\"},"
 	 "{'name':'own','expression':\"['a/b']\"}]}",
 	 false, false},
+	{"{'variables':[{'name':'own','expression':\"['a/b']\"},"
+	 "{'name':'holds','expression':\"['c/d']\"}]}",
+	 false, false},
 	{"{}", false, false},
 };
 
