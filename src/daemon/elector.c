@@ -71,14 +71,29 @@ log_notes(struct elector *el)
 				     "lead lost, not renewed in time"},
 		[LEASE_NOTE_TAKEN] = {LOG_ERROR, "lead lost to another"},
 		[LEASE_NOTE_RELEASED] = {LOG_INFO, "lead given up"},
+		[LEASE_NOTE_WAITS] = {LOG_WARN, "waiting for a leader that "
+						"does not renew the Lease"},
 		[LEASE_NOTE_BAD_STATE] = {LOG_WARN, "state cannot be read"},
 	};
 	static struct lease_note n; /* there is only one elector */
+	struct state_lead lead;
 
-	while (state_lease_note(el->shared, &n))
-		LOG(says[n.type].level, says[n.type].phrase,
-		    LS("lease", el->name),
-		    LS("holder", n.name[0] != '\0' ? n.name : el->identity));
+	while (state_lease_note(el->shared, &n)) {
+		struct log_field f[] = {
+			LS("lease", el->name),
+			LS("holder", n.name[0] != '\0' ? n.name : el->identity),
+			{.type = LOG_END},
+			{.type = LOG_END},
+			{.type = LOG_END}};
+
+		if (n.type == LEASE_NOTE_WAITS) {
+			state_lead(el->shared, &lead);
+			f[2] = LI("seconds", (lead.wait_ms + 999) / 1000);
+			if (lead.wait_ends[0] != '\0')
+				f[3] = LS("fix", lead.wait_ends);
+		}
+		log_fields(says[n.type].level, says[n.type].phrase, f);
+	}
 }
 
 /* Restarts each watcher whose list or watch began before the last change of the
@@ -137,6 +152,7 @@ elector_new(const struct elector_setup *o, struct worker *worker, struct err *e)
 {
 	struct elector *el = calloc(1, sizeof(*el));
 	const struct config *c = o->config;
+	char deletes[LEASE_COMMAND_BYTES];
 	struct lease_config lc = {.enabled = c->leader.enabled,
 				  .observes = c->rules.mode == MODE_OBSERVE,
 				  .duration_ms = c->leader.lease_ms,
@@ -157,9 +173,12 @@ elector_new(const struct elector_setup *o, struct worker *worker, struct err *e)
 		       c->leader.namespace_[0] != '\0' ? c->leader.namespace_
 						       : o->namespace_name);
 	(void)snprintf(el->name, sizeof(el->name), "%s", c->leader.name);
+	(void)snprintf(deletes, sizeof(deletes),
+		       "kubectl -n %s delete lease %s", el->namespace_name,
+		       el->name);
 	el->stream = kube_stream_new(o->kube, e);
 	if (el->stream == NULL ||
-	    state_elect(o->shared, &lc, o->timing->soft_ms, e)) {
+	    state_elect(o->shared, &lc, deletes, o->timing->soft_ms, e)) {
 		elector_free(el);
 		return NULL;
 	}

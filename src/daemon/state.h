@@ -51,9 +51,10 @@ void state_free(struct state *s); /* accepts NULL */
  * It takes no lock.  If c->enabled is false (no leader election), this replica
  * always leads, and writes its soft state (controller_soft) into the Lease
  * every soft_ms.  If state_elect is not called, this replica always leads and
- * keeps no Lease.  Returns -1 if memory is short. */
-int state_elect(struct state *s, const struct lease_config *c, int64_t soft_ms,
-		struct err *e);
+ * keeps no Lease.  `deletes` is the command that deletes the Lease, which is
+ * copied.  Returns -1 if memory is short. */
+int state_elect(struct state *s, const struct lease_config *c,
+		const char *deletes, int64_t soft_ms, struct err *e);
 
 /* Sets the lanes of the sweeper, which are woken when there may be something to
  * do.  Main calls this before the watchers start, and with NULL after they have
@@ -147,6 +148,11 @@ struct state_lead {
 	/* Whether nobody leads because the Lease still names an earlier
 	 * container of this pod. */
 	bool restarted;
+	/* If lease_waits: for whom, for how much longer, and the command that
+	 * ends the wait, or "" if none does.  Otherwise waits_for is "". */
+	char waits_for[LEASE_HOLDER_BYTES];
+	int64_t wait_ms;
+	char wait_ends[LEASE_COMMAND_BYTES];
 };
 void state_lead(struct state *s, struct state_lead *out);
 

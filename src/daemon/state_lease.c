@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "moment.h"
 #include "state_parts.h"
 
@@ -74,14 +75,15 @@ state_soft(struct state *s, struct now now)
 }
 
 int
-state_elect(struct state *s, const struct lease_config *c, int64_t soft_ms,
-	    struct err *e)
+state_elect(struct state *s, const struct lease_config *c, const char *deletes,
+	    int64_t soft_ms, struct err *e)
 {
 	struct state_table *t = s->table;
 
 	t->lease = calloc(1, sizeof(*t->lease));
 	if (t->lease == NULL)
 		return err_set(e, ERR_SYSTEM, "no memory for the Lease");
+	str_cut(t->lease_delete, sizeof(t->lease_delete), deletes);
 	t->soft_ms = soft_ms;
 	lease_init(t->lease, c, clock_boot_us());
 	state_follow(s, clock_now(s->clock));

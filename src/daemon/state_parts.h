@@ -21,6 +21,7 @@ struct state_table {
 	pthread_cond_t stop, turn;
 	struct controller *controller;
 	struct lease *lease; /* NULL if no Lease is kept */
+	char lease_delete[LEASE_COMMAND_BYTES];
 	/* Whether the soft state has been restored, and the history passed to
 	 * the controller (recall), since the present lead began. */
 	bool restored, recalled;

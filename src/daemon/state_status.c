@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
 #include <time.h>
 
 #include "core/base/str.h"
@@ -26,6 +27,7 @@ void
 state_lead(struct state *s, struct state_lead *out)
 {
 	const struct lease *l;
+	struct lease_wait wait;
 	int64_t since_us = STAMP_NONE, boot_ms = clock_boot_ms();
 
 	*out = (struct state_lead){.here = state_leads(s),
@@ -38,7 +40,17 @@ state_lead(struct state *s, struct state_lead *out)
 			l->config.identity);
 		str_cut(out->holder, sizeof(out->holder),
 			lease_holder(l, boot_ms, &since_us));
-		out->restarted = out->holder[0] != '\0' && lease_is_orphan(l);
+		if (lease_waits(l, boot_ms, &wait)) {
+			str_cut(out->waits_for, sizeof(out->waits_for),
+				wait.holder);
+			out->wait_ms = wait.end_ms - boot_ms;
+			if (wait.deletion_helps)
+				memcpy(out->wait_ends, s->table->lease_delete,
+				       sizeof(out->wait_ends));
+		}
+		out->restarted =
+			(out->holder[0] != '\0' || out->waits_for[0] != '\0') &&
+			lease_is_orphan(l);
 		if (out->restarted)
 			out->holder[0] = '\0';
 	}

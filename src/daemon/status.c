@@ -232,7 +232,8 @@ fill_head(struct status *t, struct status_head *h)
 		.lead = {.electing = lead.electing,
 			 .here = lead.here,
 			 .restarted = lead.restarted,
-			 .since_ms = lead.since_ms},
+			 .since_ms = lead.since_ms,
+			 .wait_ms = lead.wait_ms},
 		.cert_not_after_ms = atomic_load(&t->pair->not_after_ms),
 		.cert_valid = serving_cert_valid(t->pair),
 		.cert_authority = atomic_load(&t->pair->authority),
@@ -244,6 +245,8 @@ fill_head(struct status *t, struct status_head *h)
 	(void)str_copy(h->replica, sizeof(h->replica), lead.identity);
 	(void)str_copy(h->lead.identity, sizeof(h->lead.identity),
 		       lead.here ? lead.identity : lead.holder);
+	memcpy(h->lead.waits_for, lead.waits_for, sizeof(lead.waits_for));
+	memcpy(h->lead.wait_ends, lead.wait_ends, sizeof(lead.wait_ends));
 	recent_read(&t->recent, &t->shared->counters, clock_boot_ms(),
 		    &h->admissions);
 	state_status(t->shared, &h->report);

@@ -19,14 +19,14 @@ from breaks import (BUDGET, EDIT, ELSEWHERE, LOG, NEWER, Telltale, breaks,
                     broken)
 from cluster import node_pool
 from controlplane import (BUILD, CLAIMS, MERGE, NAMESPACES, NODES, PLANE, POOLS,
-                          REPO, WEBHOOKS, ControlPlane, spawn, until)
+                          REPO, WEBHOOKS, ControlPlane, spawn, tail, until)
 from egress import Egress
-from hold import HOLD, MARK
+from hold import HOLD, MARK, SOON
 from holder import BINARY, HOLDERCTL, Holder, certs, deployed
 from installation import (DEPLOYMENTS, PODS, add_pod, add_slice, complete,
                           set_available)
 from karpenter import Karpenter, claim_body, node_body
-from lead import NAME, NAMESPACE, SHORT
+from lead import LEASES, NAME, NAMESPACE, SHORT, leads
 from uninstall import environment
 
 ACCOUNT = "node-holder-check"
@@ -129,8 +129,8 @@ ADDRESSES = {"holder-0": "10.1.2.1", "holder-1": "10.1.2.2"}
 @pytest.fixture(scope="module")
 def installed(plane, job, tmp_path_factory):
     """A healthy installation: deploy/overlays/self-signed with
-    components/access and tickets as they are, two pods of it on machines of a NodePool, and
-    Karpenter.  One holder answers for both pods."""
+    components/access and tickets as they are, two pods of it on machines of a
+    NodePool, and Karpenter.  One holder answers for both pods."""
     plane.request("DELETE", f"{RBAC}/clusterrolebindings/stolen")
     build = tmp_path_factory.mktemp("overlay")
     (build / "kustomization.yaml").write_text(yaml.safe_dump({
@@ -573,6 +573,104 @@ def test_it_waits_for_an_installation(plane, installed, tmp_path):
     assert '"errors":0' in log.read_text()
 
 
+STRIP = "example-strip"
+TAKEN = "another admission policy or webhook takes the hold out of the patch"
+
+
+def strips(plane, *keys):
+    """A policy of somebody's that takes these annotations from each update of
+    a Node."""
+    meta = {"apiVersion": "admissionregistration.k8s.io/v1",
+            "metadata": {"name": STRIP}}
+    return [
+        {"kind": "MutatingAdmissionPolicy", **meta, "spec": {
+            "failurePolicy": "Fail", "reinvocationPolicy": "Never",
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": [""], "apiVersions": ["v1"],
+                "operations": ["UPDATE"], "resources": ["nodes"]}]},
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {
+                "expression": f"{list(keys)}.filter(k, k in object.metadata"
+                ".?annotations.orValue({})).map(k, JSONPatch{op: 'remove', "
+                "path: '/metadata/annotations/' + jsonpatch.escapeKey(k)})"}}
+            ]}},
+        {"kind": "MutatingAdmissionPolicyBinding", **meta,
+         "spec": {"policyName": STRIP}}]
+
+
+@pytest.mark.parametrize("keys, says", [
+    # Then the holder's own policy refuses what is left of the patch.
+    ([HOLD], TAKEN + ": 422: "),
+    pytest.param([HOLD, MARK], "200: the API server accepted the patch, but "
+                 "the hold is not there: " + TAKEN, marks=pytest.mark.long)])
+def test_a_policy_that_takes_the_hold_away(plane, installed, telltale, tmp_path,
+                                           keys, says):
+    """A person has released the NodePool, and then wants it held again."""
+    telltale.change = None
+    node = next(iter(plane.metadata(NODES)))
+    released = NAME + ".io/released-at"
+
+    def annotate(value):
+        plane.patch(POOLS, "web", {"metadata": {"annotations": {
+            released: value}}}, MERGE)
+
+    def marks():
+        return [MARK in (m.get("annotations") or {})
+                for m in plane.metadata(NODES).values()]
+    annotate(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+    until(lambda: not any(marks()), 20,
+          lambda: "released\n" + tail(installed.log, 40))
+    try:
+        plane.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(
+            strips(plane, *keys)))
+        until(lambda: HOLD not in plane.ok(
+            "PATCH", f"{NODES}/{node}?dryRun=All",
+            {"metadata": {"annotations": {HOLD: "true"}}}, MERGE)[
+                "metadata"].get("annotations", {}), 20, "the policy in force")
+        annotate(None)
+        report = until(lambda: (r := check(plane)) and "holds-missing" in r.ids
+                       and r, 30, lambda: check(plane).text, every=0.5)
+        assert report.code == 1
+        assert [f["id"] for f in report.findings] == [
+            "admission-foreign", "writes-refused", "holds-missing"], report.text
+        first = report.findings[0]
+        assert f"somebody else: mutatingadmissionpolicy/{STRIP}" in first[
+            "what"], first
+        pasted(plane, tmp_path, first["fix"])
+        assert "none of its 2 machines" in report.find("holds-missing")["what"]
+        refused = [line["err"] for line in installed.logs()
+                   if line["msg"] == "write refused"]
+        assert refused and all(e.startswith(says) for e in refused), refused
+    finally:
+        annotate(None)
+        for kind in "policy", "policybinding":
+            plane.kubectl("delete", "--ignore-not-found",
+                          f"mutatingadmission{kind}", STRIP)
+    until(lambda: all(marks()) and not check(plane).ids, 60,
+          lambda: check(plane).text, every=0.5)
+
+
+def test_a_lease_of_nobody(plane, rights, installed):
+    """A Lease that names a pod that does not exist: nobody leads, the check says
+    so, and the fix as it is printed helps at once."""
+    installed.term()
+    plane.request("PATCH", f"{LEASES}/{NAME}", {"spec": {
+        "holderIdentity": "ghost_1234", "leaseDurationSeconds": 86400,
+        "renewTime": time.strftime("%Y-%m-%dT%H:%M:%S.000000Z",
+                                   time.gmtime())}}, MERGE)
+    installed.start()
+    report = check(plane, kubeconfig=rights)
+    assert (report.code, report.ids) == (1, ["leader-silent"]), report.text
+    finding = report.find("leader-silent")
+    assert "ghost_1234, which is no pod" in finding["what"]
+    assert "leads" not in str(report.json["checks"])
+    code, text, _ = installed.fetch("/status?format=text")
+    assert code == 200 and finding["fix"] in text and "ghost_1234" in text
+    plane.kubectl(*finding["fix"].split()[1:])
+    until(lambda: leads(installed), SOON, "it leads")
+    until(lambda: not check(plane, kubeconfig=rights).ids, 20,
+          lambda: check(plane).text, every=0.5)
+
+
 def rolled(plane, days):
     """When the Deployment's newest version came to run."""
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ",
@@ -623,81 +721,6 @@ def test_a_configmap_that_was_edited(plane, installed, tmp_path):
     installed.start()
     until(lambda: check(plane).ids == [], 20, lambda: check(plane).text,
           every=0.5)
-
-
-STRIP = "example-strip"
-TAKEN = "another admission policy or webhook takes the hold out of the patch"
-
-
-def strips(plane, *keys):
-    """A policy of somebody's that takes these annotations from each update of
-    a Node."""
-    meta = {"apiVersion": "admissionregistration.k8s.io/v1",
-            "metadata": {"name": STRIP}}
-    return [
-        {"kind": "MutatingAdmissionPolicy", **meta, "spec": {
-            "failurePolicy": "Fail", "reinvocationPolicy": "Never",
-            "matchConstraints": {"resourceRules": [{
-                "apiGroups": [""], "apiVersions": ["v1"],
-                "operations": ["UPDATE"], "resources": ["nodes"]}]},
-            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {
-                "expression": f"{list(keys)}.filter(k, k in object.metadata"
-                ".?annotations.orValue({})).map(k, JSONPatch{op: 'remove', "
-                "path: '/metadata/annotations/' + jsonpatch.escapeKey(k)})"}}
-            ]}},
-        {"kind": "MutatingAdmissionPolicyBinding", **meta,
-         "spec": {"policyName": STRIP}}]
-
-
-@pytest.mark.parametrize("keys, says", [
-    # Then the holder's own policy refuses what is left of the patch.
-    ([HOLD], TAKEN + ": 422: "),
-    pytest.param([HOLD, MARK], "200: the API server accepted the patch, but "
-                 "the hold is not there: " + TAKEN, marks=pytest.mark.long)])
-def test_a_policy_that_takes_the_hold_away(plane, installed, telltale, tmp_path,
-                                           keys, says):
-    """A person has released the NodePool, and then wants it held again."""
-    telltale.change = None
-    node = next(iter(plane.metadata(NODES)))
-    released = NAME + ".io/released-at"
-
-    def annotate(value):
-        plane.patch(POOLS, "web", {"metadata": {"annotations": {
-            released: value}}}, MERGE)
-
-    def marks():
-        return [MARK in (m.get("annotations") or {})
-                for m in plane.metadata(NODES).values()]
-    annotate(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
-    until(lambda: not any(marks()), 20, "released")
-    try:
-        plane.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(
-            strips(plane, *keys)))
-        until(lambda: HOLD not in plane.ok(
-            "PATCH", f"{NODES}/{node}?dryRun=All",
-            {"metadata": {"annotations": {HOLD: "true"}}}, MERGE)[
-                "metadata"].get("annotations", {}), 20, "the policy in force")
-        annotate(None)
-        report = until(lambda: (r := check(plane)) and "holds-missing" in r.ids
-                       and r, 30, lambda: check(plane).text, every=0.5)
-        assert report.code == 1
-        assert [f["id"] for f in report.findings] == [
-            "admission-foreign", "writes-refused", "holds-missing"], report.text
-        first = report.findings[0]
-        assert f"somebody else: mutatingadmissionpolicy/{STRIP}" in first[
-            "what"], first
-        pasted(plane, tmp_path, first["fix"])
-        assert "none of its 2 machines" in report.find("holds-missing")["what"]
-        refused = [line["err"] for line in installed.logs()
-                   if line["msg"] == "write refused"]
-        assert refused and all(e.startswith(says) for e in refused), refused
-    finally:
-        annotate(None)
-        for kind in "policy", "policybinding":
-            plane.kubectl("delete", "--ignore-not-found",
-                          f"mutatingadmission{kind}", STRIP)
-    until(lambda: all(marks()) and not check(plane).ids, 60,
-          lambda: check(plane).text, every=0.5)
 
 
 def test_a_trial_and_a_dead_holder(plane, installed, tmp_path):

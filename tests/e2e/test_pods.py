@@ -234,18 +234,15 @@ def in_namespace(kind, **spec):
 LIMITS = in_namespace("LimitRange", limits=[
     {"type": "Container", "max": {"cpu": "1m"}}])
 QUOTA = in_namespace("ResourceQuota", hard={"pods": "0"})
-BARE = {"name": "holder", "securityContext": {"privileged": True,
-                                              "allowPrivilegeEscalation": True}}
 # what is applied, the patch of the Deployment, what is deleted; what the check
 # quotes; whether the command that it prints lets the pods come.  The quota and
 # the limits are the namespace's owner's.
 UNMADE = {
     "quota": (QUOTA, None, None, "exceeded quota: break", False),
-    "limits": (LIMITS, None, None, "maximum cpu usage per Container is 1m",
-               False),
+    "limits": (LIMITS, None, None, "than or equal to cpu limit of 1m", False),
     "priority-class": (None, template(priorityClassName="nope", priority=None),
                        None, "no PriorityClass with name nope was found", True),
-    "pod-security": (None, template(containers=[BARE]), None,
+    "pod-security": (None, template(hostNetwork=True), None,
                      'violates PodSecurity "restricted', True),
     "account": (None, None, f"serviceaccount/{NAME}",
                 f'serviceaccount "{NAME}" not found', True),

@@ -132,7 +132,7 @@ def test_the_page(busy, tmp_path):
         cluster.delete(f"{RBAC}/namespaces/{NAMESPACE}/rolebindings",
                        binding["metadata"]["name"])
         first.kill9()
-        standing.comes_to_say("Nobody leads")
+        standing.comes_to_say("Leader: nobody")
         standing.is_well("killed-3-nobody-leads")
         cluster.apply(binding)
         standing.comes_to_say(ALL_HELD)

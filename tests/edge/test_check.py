@@ -273,6 +273,84 @@ def listed(*items):
                        "items": items}).encode()
 
 
+DAY = 86400
+
+
+@pytest.mark.parametrize("holder, duration, ago, then, expected", [
+    ("ghost_1", DAY, 0, {}, "ghost_1, which is no pod and does not renew it"),
+    ("ghost_1", DAY, DAY - 60, {}, "ghost_1, which is no pod"),
+    ("holder-0_1", DAY, 60, {}, "holder-0_1, which does not renew it"),
+    ("holder-0_1", 15, -60, {}, None),
+    ("holder-0_1", DAY, 60, {"renewTime": 0}, None),
+    ("uninstall_1", 15, 0, {"renewTime": 0}, None),
+    ("ghost_1", DAY, 0, {"holderIdentity": "holder-0_2"}, None),
+    ("ghost_1", DAY, 0, None, "nobody has renewed Lease"),
+    ("ghost_1", 2, 0, {}, "nobody has renewed Lease"),
+], ids=str)
+def test_who_leads(run, tmp_path, holder, duration, ago, then, expected):  # noqa: F811
+    """A leader that is no pod, or does not renew the Lease, is looked at for
+    a leaseDuration.  then: what changes at the second look; None: the Lease is
+    deleted."""
+    def stamp(ago):
+        return time.strftime("%Y-%m-%dT%H:%M:%S.000000Z",
+                             time.gmtime(time.time() - ago))
+
+    looks = []
+    name = "karpenter-node-holder"
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+             "metadata": {"name": name, "namespace": name, "resourceVersion": "1"},
+             "spec": {"holderIdentity": holder, "leaseDurationSeconds": duration,
+                      "renewTime": stamp(ago)}}
+    labels = {"app.kubernetes.io/name": name,
+              "app.kubernetes.io/component": "controller"}
+
+    def answer(path):
+        if path == "/version":
+            return 200, VERSION
+        if path.endswith(f"/leases/{name}"):
+            looks.append(path)
+            if len(looks) == 2 and then is None:
+                return 404, FORBIDDEN
+            if len(looks) == 2:
+                lease["spec"].update(then)
+                if "renewTime" in then:
+                    lease["spec"]["renewTime"] = stamp(then["renewTime"])
+            return 200, json.dumps(lease).encode()
+        if "/leases?" in path and "karpenter-leader" not in path:
+            return 200, listed(lease)
+        if path.startswith("/apis/apps/v1/deployments?labelSelector"):
+            return 200, listed({
+                "metadata": {"name": name, "namespace": name, "labels": labels},
+                "spec": {"replicas": 1, "template": {"metadata": {}, "spec": {}}},
+                "status": {"replicas": 1, "availableReplicas": 1,
+                           "readyReplicas": 1, "updatedReplicas": 1}})
+        if path.startswith(f"/api/v1/namespaces/{name}/pods?"):
+            return 200, listed({"metadata": {"name": "holder-0", "labels": labels},
+                                "spec": {"containers": []}})
+        if path.startswith(("/api/v1/nodes?", "/apis/karpenter.sh/v1/nodeclaims?")):
+            return 200, listed()
+        return 403, FORBIDDEN
+    config = tmp_path / "config.yaml"
+    config.write_text("apiVersion: karpenter-node-holder.io/v1\n"
+                      "kind: HolderConfig\nleaderElection: {leaseDuration: 1s, renewDeadline: 500ms,"
+                      " retryPeriod: 100ms}\n")
+    with api_server(answer) as port:
+        report = json.loads(check(run, tmp_path, port, "-o", "json",
+                                  "--config", config).out)
+    leaders = [f for f in report["findings"] if f["id"].startswith("leader-")]
+    if expected is None:
+        assert not leaders
+        line, = (c for c in report["checks"] if c["check"] == "holder")
+        assert f"{lease['spec']['holderIdentity']} leads" in str(line)
+        assert len(looks) == (1 if then == {} else 2)
+        return
+    found, = leaders
+    assert expected in found["what"]
+    assert (found["id"], found["fix"]) == (
+        ("leader-missing", found["fix"]) if "nobody" in expected else
+        ("leader-silent", f"kubectl -n {name} delete lease {name}"))
+
+
 def test_a_hostile_leader_redirects(run, tmp_path):  # noqa: F811
     """The API server passes the answer of a pod on: our token goes nowhere."""
     asked, strangers = [], []

@@ -465,6 +465,32 @@ def test_restarted_in_place(w):
     w.wait(lambda: "ask the leader, pod-a." in text(holder))
 
 
+def test_who_waits_for_a_ghost(w):
+    """The Lease names a pod that does not exist: the log and /status say so, and
+    say how to end it, and that does."""
+    w.api.create("leases", "karpenter-node-holder", namespace="holder",
+                 spec={"holderIdentity": "ghost_1234", "leaseDurationSeconds": 86400})
+    holder = w.start(watching=False, leader_election_enabled="true",
+                     leader_election_namespace="holder",
+                     leader_election_lease_duration="1s",
+                     leader_election_renew_deadline="500ms",
+                     leader_election_retry_period="200ms")
+    line = holder.wait_line("waiting for a leader that does not renew the Lease")
+    fix = "kubectl -n holder delete lease karpenter-node-holder"
+    assert (line["level"], line["holder"], line["fix"]) == ("warn", "ghost_1234", fix)
+    assert 50 <= line["seconds"] <= 60
+    leader = status(holder)["leader"]
+    assert leader["identity"] is None
+    assert leader["waitsFor"]["identity"] == "ghost_1234"
+    assert leader["waitsFor"]["command"] == fix
+    assert f" until {leader['waitsFor']['until'][:-3]}" in text(holder)
+    assert f" ({fix} ends the wait)\n" in text(holder)
+    w.api.delete("leases", "karpenter-node-holder")
+    holder.wait_line("leading")
+    assert len(holder.lines("waiting for a leader that does not renew the Lease")) == 1
+    assert "waitsFor" not in status(holder)["leader"]
+
+
 HISTORY = OWN + "history"
 
 

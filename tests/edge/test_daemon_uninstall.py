@@ -109,6 +109,17 @@ def amid(w, act):
 
 # --- what ends well ----------------------------------------------------------
 
+def test_a_lease_of_nobody(w):
+    """Whoever has it does not exist: the command says how to end the wait."""
+    lease(w, "ghost_1", leaseDurationSeconds=86400)
+    run = Uninstall(w, leader_election_lease_duration="1s",
+                    leader_election_renew_deadline="500ms")
+    wait(lambda: re.search(r"not renewed, free in [56]\d s, or when it is "
+                           "deleted: ghost_1", run.text()))
+    w.api.delete("leases", LEASE)
+    assert "not there: no holder leads, going on without" in run.ends()
+
+
 def test_claims_first_then_nodes_then_classes(w):
     lease(w)
     w.claim("c", annotations={**w.ours(), CLASS: "drifted"})

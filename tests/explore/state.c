@@ -265,7 +265,7 @@ lease(struct mix *m, const struct lease *l)
 {
 	mix(m, l->role | l->releasing << 2 |
 		       l->fresh << 3 | l->read << 4 | l->busy << 5 |
-		       l->plan << 8);
+		       l->plan << 8 | l->gone << 11 | l->renewed << 12);
 	mix(m, l->steps | (uint64_t)l->failures << 32);
 	mix_until(m, l->not_before_ms, m->boot);
 	if (l->busy != LEASE_WAIT) {

@@ -16,6 +16,8 @@ FIX = "src/core/doctor/fix.c"
 REPORT = "src/wire/doctor/findings.c"
 ORDER = "src/core/doctor/order.c"
 REQUESTS = "src/wire/doctor/requests.c"
+PLACE = "src/tools/doctor/look_place.c"
+CHECK = "tests/edge/test_check.py"
 JUDGED = "core/test_doctor"
 READ = "wire/test_doctor"
 READ_INSTALL = "wire/test_doctor_install"
@@ -100,6 +102,21 @@ FAULTS = [
      "h->available > 0 || h->lease_live", "h->available > 0"),
     ("without election a leader is missed", JUDGED, HOLDER,
      "else if (h->elects && h->lease_known &&", "else if (h->lease_known &&"),
+    ("a Lease that is not renewed misses a leader", JUDGED, HOLDER,
+     "if (h->elects && h->lease_silent)", "if (0)"),
+    ("whoever has the Lease leads", f"{CHECK} -k who_leads", PLACE,
+     "if (lease_changes(d, &record))", "if (1)"),
+    ("whoever is no pod does not lead", f"{CHECK} -k who_leads", PLACE,
+     "if (lease_changes(d, &record))", "if (0)"),
+    ("a leader of any name is a pod", f"{CHECK} -k who_leads", PLACE,
+     "if (is_named(&d->pods[i], identity))", "if (1)"),
+    ("a pod leads without renewing", f"{CHECK} -k who_leads", PLACE,
+     "record.renew_us / 1000 + d->setup->config->leader.lease_ms >",
+     "INT64_MAX >"),
+    ("any duration of a Lease is waited for", f"{CHECK} -k who_leads", PLACE,
+     "if (ms > LEASE_MS_MAX)", "if (0)"),
+    ("an expired Lease is not renewed", f"{CHECK} -k who_leads", PLACE,
+     "h->lease_silent = h->lease_live;", "h->lease_silent = true;"),
     ("one pod is all on one node", JUDGED, HOLDER, "return n > 1;", "return n > 0;"),
     ("pods on no node are on one", JUDGED, HOLDER,
      "if (at[i].node[0] == '\\0' ||\n\t\t    strcmp", "if (strcmp"),

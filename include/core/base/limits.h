@@ -371,6 +371,12 @@
 /* Maximum time at shutdown for writing Events that are due. */
 #define EVENT_SERIES_STOP_MS 1000
 
+/* Maximum leaseDuration.  The leaseDurationSeconds of a Lease is believed for
+ * no longer, because anybody may have written it. */
+#define LEASE_MS_MAX 60000
+/* Size of the kubectl command that deletes the Lease. */
+#define LEASE_COMMAND_BYTES (NAME_BYTES + NODEPOOL_BYTES + 32)
+
 /* --- the controller ------------------------------------------------------- */
 
 /* Maximum time to wait for the watch line of our own write. */
@@ -443,7 +449,10 @@
 /* Maximum number of findings that are printed.  The others are counted. */
 #define FINDINGS_MAX 100
 /* Timeout for all calls together.  The time of --wait does not count. */
-#define DOCTOR_MS 60000
+#define DOCTOR_MS 120000
+/* How long a replica may take, once the time of a leader that does not renew
+ * its Lease is over, to take the Lease. */
+#define DOCTOR_TAKEOVER_MS 3000
 /* Time between two checks with --wait. */
 #define DOCTOR_AGAIN_MS 1000
 /* A NodePool counts as held in vain if none of its machines has a hold, now and

@@ -304,11 +304,11 @@ struct leader_facts {
 	uint64_t waiting;     /* number of machines with a failed write */
 	char waits[NODEPOOL_BYTES];  /* the first NodePool of such machines */
 	char unseen[NODEPOOL_BYTES]; /* a resource that it cannot watch */
-	bool stale; /* its configuration file has changed since it was read */
 	/* The first NodePool that is held, although none of its `bare` machines
 	 * has a hold.  "" if there is none. */
 	char unheld[NODEPOOL_BYTES];
 	long long bare;
+	bool stale; /* its configuration file has changed since it was read */
 	/* The values that the holder has for the flags in told_flags
 	 * (wire/doctor/facts.h), in their order.  "" if unknown. */
 	char told[TOLD_N][TOLD_BYTES];
@@ -385,6 +385,10 @@ struct holder_facts {
 	bool observes;	     /* mode: observe */
 	int64_t rolled_ms;   /* as in struct deployment_facts */
 	bool lease_live;     /* the Lease has a holder and has not expired */
+	/* The Lease has not expired by its own duration, but its holder did not
+	 * renew it while we looked. */
+	bool lease_silent;
+	bool leader_is_pod; /* `leader` is a pod of the holder */
 	char leader[NAME_BYTES];
 	unsigned marks[KIND_COUNT]; /* number of objects with a mark */
 	char marked[NAME_BYTES];    /* the name of the first of them */

@@ -21,8 +21,14 @@
  *
  * The election is stricter than client-go's in three points.  A renewal counts
  * from when it was sent.  The leader ends its lead by itself before its Lease
- * can expire.  If the Lease of another leader is deleted, it is created again
- * only when that leader's time is over.
+ * can expire.  If the Lease of a leader is deleted, a replica that saw this
+ * leader renew the Lease creates it again only when the leader's time is over;
+ * any other replica creates it at once.
+ *
+ * Two replicas never lead at the same time if their leaseDurations are at most
+ * LEASE_MS_MAX and nobody deletes the Lease.  If somebody deletes it, a replica
+ * that creates it without having seen the leader renew the deleted Lease leads
+ * beside that leader until the leader's next renewal, which then fails.
  *
  * Not thread-safe.  A struct lease owns no memory, but takes 170 KiB: do not
  * put it on the stack.
@@ -135,6 +141,7 @@ struct lease_note {
 		LEASE_NOTE_RELEASED,  /* we released the Lease at the stop */
 		LEASE_NOTE_BAD_STATE, /* the state is unreadable and ignored */
 		LEASE_NOTE_FREE,      /* nobody leads; patience_ms begins */
+		LEASE_NOTE_WAITS,     /* lease_waits began, for `name` */
 	} type;
 	char name[LEASE_HOLDER_BYTES]; /* "" unless the type says otherwise */
 };
@@ -177,6 +184,9 @@ struct lease {
 	int64_t sent_ms;
 	int64_t seen_ms; /* when the record was last seen to change */
 	bool renewed;	 /* that change was a renewal by the same holder */
+	/* The Lease was deleted since.  Then seen_ms is when we noticed. */
+	bool gone;
+	bool told; /* LEASE_NOTE_WAITS was put for the holder in `reported` */
 	/* When patience_ms began, or 0 if it has not begun or if another
 	 * process has taken the Lease since. */
 	int64_t free_ms;
@@ -204,11 +214,24 @@ int64_t lease_fence_ms(const struct lease *l);
 
 /* Returns the leader's identity as last seen.  *since_us is when it began to
  * lead, in microseconds since 1970, or STAMP_NONE.  Returns "" if nobody leads,
- * if the leader's time is over, or if this process has lost the lead but the
- * Lease still names it.  The text belongs to *l and is valid until the next
- * call. */
+ * if the leader's time is over, if lease_waits, or if this process has lost the
+ * lead but the Lease still names it.  The text belongs to *l and is valid until
+ * the next call. */
 const char *lease_holder(const struct lease *l, int64_t boot_ms,
 			 int64_t *since_us);
+struct lease_wait {
+	/* Belongs to the struct lease and is valid until the next call. */
+	const char *holder;
+	/* Deleting the Lease ends the wait, because this process has never seen
+	 * the holder renew it. */
+	bool deletion_helps;
+	int64_t end_ms; /* boot time */
+};
+/* Returns whether this process waits for a holder that shows no sign of life:
+ * the holder has not renewed the Lease for our renewDeadline, or the Lease was
+ * deleted.  If so, sets *out. */
+bool lease_waits(const struct lease *l, int64_t boot_ms,
+		 struct lease_wait *out);
 /* Returns whether the Lease names an earlier process of this pod: one whose
  * identity has the same part before the last "_", and which has not renewed the
  * Lease since we first saw it.  That process has ended, so nobody leads until

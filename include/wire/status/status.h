@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/buf.h"
+#include "core/base/limits.h"
 #include "core/controller/status.h"
 
 /*
@@ -39,6 +40,12 @@ struct status_lead {
 	char identity[NAME_BYTES];
 	/* Since when that holder leads, or STAMP_NONE if that is unknown. */
 	int64_t since_ms;
+	/* Whose Lease this replica waits for although it is not renewed
+	 * (lease_waits), or "".  For how much longer, and the command that ends
+	 * the wait, or "" if none does. */
+	char waits_for[NAME_BYTES];
+	int64_t wait_ms;
+	char wait_ends[LEASE_COMMAND_BYTES];
 };
 
 /* If `restarted` is set, this text follows "This replica stands by and knows no

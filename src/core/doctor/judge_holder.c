@@ -26,6 +26,10 @@ static const struct finding_kind
 		     "runs. If the trial goes on, leave it; if it has ended, "
 		     "take mode: observe out of what you apply as well "
 		     "(docs/operations.md, A trial without risk)."},
+	silent = {DOCTOR_HOLDER, FINDING_ERROR, "leader-silent",
+		  "Nobody leads until the replicas no longer wait for this "
+		  "holder, so nobody holds the machines that the webhook "
+		  "missed, and nobody releases any."},
 	no_leader = {DOCTOR_HOLDER, FINDING_ERROR, "leader-missing",
 		     "New machines come held, but nobody holds those that the "
 		     "webhook missed, and nobody releases any."};
@@ -89,6 +93,15 @@ judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 			p);
 	if (!runs && h->deployments_known && (h->lease_known || !h->elects))
 		judge_absent(h, p, f);
+	else if (h->elects && h->lease_silent)
+		finding_fix(
+			findings_add(f, &silent,
+				     "Lease %s/%s names %s, which %sdoes "
+				     "not renew it",
+				     p->namespace_, p->lease, h->leader,
+				     h->leader_is_pod ? "" : "is no pod and "),
+			"kubectl -n %s delete lease %s",
+			finding_name(p->namespace_), finding_name(p->lease));
 	else if (h->elects && h->lease_known && !h->lease_live)
 		finding_fix(findings_add(f, &no_leader,
 					 "nobody has renewed Lease %s/%s in "

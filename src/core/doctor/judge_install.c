@@ -66,6 +66,7 @@ static const struct {
 } failures[] = {
 	{"exceeded quota", "describe resourcequotas", NULL},
 	{" usage per ", "describe limitranges", NULL},
+	{" limit of ", "describe limitranges", NULL},
 	{"PodSecurity", "rollout undo deployment ", ""},
 	{"PriorityClass", "patch deployment ",
 	 " -p '{\"spec\":{\"template\":{\"spec\":{\"priorityClassName\":"
@@ -184,10 +185,6 @@ static const struct finding_kind
 		      "Its certificate, its writes and its configuration are "
 		      "not judged. The API server has to reach the pod's port "
 		      "metrics, also through a NetworkPolicy."},
-	stale = {DOCTOR_HOLDER, FINDING_WARNING, "configuration-stale",
-		 "A replica reads its configuration when it starts. What was "
-		 "changed since is not in force, and comes into force without "
-		 "notice when the pod is replaced."},
 	foreign = {DOCTOR_ADMISSION, FINDING_WARNING, "admission-foreign",
 		   "Each may take away the hold that the webhook or the leader "
 		   "writes, or refuse it. Only its owner can say what it is "
@@ -196,6 +193,10 @@ static const struct finding_kind
 		  "Karpenter may disrupt these machines, although the holder "
 		  "counts their NodePool as held. The leader's writes are "
 		  "refused, or something takes the holds away."},
+	stale = {DOCTOR_HOLDER, FINDING_WARNING, "configuration-stale",
+		 "A replica reads its configuration when it starts. What was "
+		 "changed since is not in force, and comes into force without "
+		 "notice when the pod is replaced."},
 	blind = {DOCTOR_HOLDER, FINDING_WARNING, "leader-blind",
 		 "While it cannot list or watch this, it releases nothing. "
 		 "Without tickets it does, and new tickets hold nothing."};
@@ -298,14 +299,6 @@ judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 			    finding_name(p->namespace_),
 			    (int)strcspn(finding_name(l->replica), "_"),
 			    finding_name(l->replica));
-	if (l->stale)
-		finding_fix(findings_add(f, &stale,
-					 "the configuration file has changed "
-					 "since replica %s read it",
-					 l->replica),
-			    "kubectl -n %s rollout restart deployment "
-			    "karpenter-node-holder",
-			    finding_name(p->namespace_));
 	if (l->unheld[0] != '\0')
 		finding_fix(findings_add(f, &unheld,
 					 "NodePool %s is held, and none of its "
@@ -315,6 +308,14 @@ judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 			    finding_name(p->namespace_),
 			    (int)strcspn(finding_name(l->replica), "_"),
 			    finding_name(l->replica));
+	if (l->stale)
+		finding_fix(findings_add(f, &stale,
+					 "the configuration file has changed "
+					 "since replica %s read it",
+					 l->replica),
+			    "kubectl -n %s rollout restart deployment "
+			    "karpenter-node-holder",
+			    finding_name(p->namespace_));
 	if (l->unseen[0] != '\0')
 		finding_fix(findings_add(f, &blind,
 					 "the leader cannot list or watch %s",

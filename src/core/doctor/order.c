@@ -14,7 +14,6 @@
 #define WAY                                                                    \
 	"webhook-missing policy-unbound service-missing service-port "         \
 	"service-target service-selector endpoints-missing"
-#define NO_RENEWER "renewer-down right-renewer"
 #define CERTIFICATE "certificate-missing certificate-expired"
 #define BUNDLE                                                                 \
 	"bundle-missing bundle-unreadable bundle-expired bundle-other-ca "     \
@@ -36,8 +35,9 @@ static const struct row {
 	{"go-program", ""},
 	{"right-missing", ""},
 	{"write-policy-key", ""},
-	{"renewer-down", ""},
+	{"tickets-namespace-missing", ""},
 	{"right-renewer", ""},
+	{"renewer-down", ""},
 	/* the way from the API server to the holder */
 	{"webhook-missing", ""},
 	{"policy-unbound", ""},
@@ -53,14 +53,14 @@ static const struct row {
 	{"service-target", ""},
 	{"service-selector", ""},
 	{"endpoints-missing", NO_PODS " service-selector"},
-	{"certificate-missing", NO_PODS " " NO_RENEWER},
-	{"certificate-expired", NO_RENEWER},
+	{"certificate-missing", NO_PODS " renewer-down right-renewer"},
+	{"certificate-expired", "renewer-down right-renewer"},
 	{"certificate-ends", ""},
-	{"bundle-missing", NO_RENEWER " webhook-twice"},
-	{"bundle-unreadable", NO_RENEWER},
-	{"bundle-expired", NO_RENEWER},
-	{"bundle-other-ca", NO_RENEWER},
-	{"served-expired", NO_RENEWER " certificate-expired"},
+	{"bundle-missing", "renewer-down right-renewer webhook-twice"},
+	{"bundle-unreadable", "renewer-down right-renewer"},
+	{"bundle-expired", "renewer-down right-renewer"},
+	{"bundle-other-ca", "renewer-down right-renewer"},
+	{"served-expired", "renewer-down certificate-expired"},
 	{"served-other-name", ""},
 	{"handshake-cut", NO_PODS " certificate-missing"},
 	{"webhook-unreached", NO_PODS " " WAY},
@@ -78,16 +78,15 @@ static const struct row {
 	/* whether somebody holds and releases them */
 	{"marks-without-holder", NO_PODS},
 	{"holder-missing", NO_PODS},
+	{"leader-silent", NO_PODS},
 	{"leader-missing", NO_PODS " right-missing"},
 	{"leader-unanswered", NO_PODS " pods-some-not-ready"},
-	{"tickets-namespace-missing", ""},
-	{"leader-blind",
-	 "karpenter-crds right-missing tickets-namespace-missing"},
+	{"leader-blind", "karpenter-crds right-missing"},
 	{"writes-refused", "right-missing write-policy-key admission-foreign"},
 	{"holds-missing", "leader-blind right-missing write-policy-key "
 			  "admission-foreign writes-refused"},
-	{"observing-for-long", ""},
 	{"marks-while-observing", ""},
+	{"observing-for-long", ""},
 	{"configuration-stale", ""},
 	/* Karpenter, and what Karpenter makes of the holds */
 	{"karpenter-down", ""},

@@ -45,14 +45,33 @@ is_ours(const struct lease *l)
 	       strcmp(l->seen.holder, l->config.identity) == 0;
 }
 
-/* Returns whether another replica holds the Lease.  leaseDuration counts from
- * when we saw the record change.  The record's renewTime does not count,
- * because the holder has another clock. */
+/* Returns the boot time at which the time of the holder in `seen` is over.
+ * leaseDuration counts from when we saw the record change.  The record's
+ * renewTime does not count, because the holder has another clock.
+ *
+ * If the Lease was deleted, only a holder that we saw renewing it may still
+ * lead.  It may have renewed once more just before the deletion, so the time
+ * counts from when we noticed the deletion.  It may have been configured with a
+ * longer duration than we are, so its duration counts if a holder can have it,
+ * and otherwise our own. */
+static int64_t
+expiry_ms(const struct lease *l)
+{
+	int64_t ms = (int64_t)l->seen.duration_s * 1000;
+
+	if (l->gone && !l->renewed)
+		return LEASE_NEVER;
+	if (l->gone && (ms > LEASE_MS_MAX || ms < l->config.duration_ms))
+		ms = l->config.duration_ms;
+	return l->seen_ms + (ms < LEASE_MS_MAX ? ms : LEASE_MS_MAX);
+}
+
+/* Returns whether another replica holds the Lease. */
 static bool
 is_held(const struct lease *l, int64_t boot_ms)
 {
 	return l->seen.present && l->seen.holder[0] != '\0' && !is_ours(l) &&
-	       boot_ms < l->seen_ms + (int64_t)l->seen.duration_s * 1000;
+	       boot_ms < expiry_ms(l);
 }
 
 static bool
@@ -94,16 +113,28 @@ lease_leads(const struct lease *l, int64_t boot_ms)
 const char *
 lease_holder(const struct lease *l, int64_t boot_ms, int64_t *since_us)
 {
-	const struct lease_record *r = &l->seen;
-	bool over = boot_ms >= l->seen_ms + (int64_t)r->duration_s * 1000;
-	bool ours = strcmp(r->holder, l->config.identity) == 0;
+	struct lease_wait wait;
 
 	*since_us = STAMP_NONE;
-	if (!r->present || r->holder[0] == '\0' ||
-	    ((over || ours) && !lease_leads(l, boot_ms)))
+	if (lease_leads(l, boot_ms)
+		    ? !l->seen.present
+		    : !is_held(l, boot_ms) || lease_waits(l, boot_ms, &wait))
 		return "";
-	*since_us = r->acquire_us;
-	return r->holder;
+	*since_us = l->seen.acquire_us;
+	return l->seen.holder;
+}
+
+bool
+lease_waits(const struct lease *l, int64_t boot_ms, struct lease_wait *out)
+{
+	if (l->role != LEASE_FOLLOWS || !is_held(l, boot_ms) ||
+	    (!l->gone &&
+	     (!l->fresh || boot_ms < l->seen_ms + l->config.renew_deadline_ms)))
+		return false;
+	*out = (struct lease_wait){.holder = l->seen.holder,
+				   .deletion_helps = !l->renewed,
+				   .end_ms = expiry_ms(l)};
+	return true;
 }
 
 bool
@@ -217,12 +248,14 @@ observe(struct lease *l, const struct lease_record *r, int64_t boot_ms)
 	}
 	lease_record_copy(&l->seen, r);
 	l->seen.present = true;
+	l->gone = false;
 	l->fresh = true;
 	if (l->role != LEASE_LEADS && !is_ours(l))
 		l->state_us = r->renew_us;
 	if (!l->config.enabled || strcmp(l->reported, r->holder) == 0)
 		return;
 	memcpy(l->reported, r->holder, sizeof(l->reported));
+	l->told = false;
 	if (r->holder[0] != '\0' && !is_ours(l)) {
 		note_put(l, LEASE_NOTE_LEADER, r->holder);
 		l->free_ms = 0;
@@ -362,12 +395,13 @@ next_call(struct lease *l, struct now now)
 }
 
 /* Returns whether a command still has to wait, because running replicas get the
- * Lease first. */
+ * Lease first, or create it if somebody has deleted it. */
 static bool
 is_early(struct lease *l, int64_t boot_ms)
 {
-	if (l->config.patience_ms == 0 || l->plan != LEASE_UPDATE ||
-	    l->role != LEASE_FOLLOWS)
+	if (l->config.patience_ms == 0 || l->role != LEASE_FOLLOWS ||
+	    (l->plan != LEASE_UPDATE &&
+	     (l->plan != LEASE_CREATE || l->reported[0] == '\0')))
 		return false;
 	if (l->free_ms == 0) {
 		l->free_ms = boot_ms;
@@ -381,12 +415,14 @@ is_early(struct lease *l, int64_t boot_ms)
 static struct lease_todo
 go(struct lease *l, struct now now)
 {
+	if (is_early(l, now.boot_ms)) {
+		retry(l, 0, now.boot_ms);
+		return (struct lease_todo){.wait_ms = l->not_before_ms -
+						      now.boot_ms};
+	}
 	if (l->plan == LEASE_CREATE && l->config.patience_ms > 0)
 		return (struct lease_todo){.step = LEASE_NONE};
-	if (!is_early(l, now.boot_ms))
-		return next_call(l, now);
-	retry(l, 0, now.boot_ms);
-	return (struct lease_todo){.wait_ms = l->not_before_ms - now.boot_ms};
+	return next_call(l, now);
 }
 
 struct lease_todo
@@ -429,9 +465,12 @@ lease_next(struct lease *l, struct now now)
 static void
 got(struct lease *l, const struct lease_outcome *o, int64_t boot_ms)
 {
+	struct lease_wait wait;
+
 	if (o->code == LEASE_NOT_FOUND) {
-		/* The holder of a deleted Lease may still lead, so the Lease is
-		 * created only when that holder's time is over. */
+		if (!l->gone)
+			l->seen_ms = boot_ms;
+		l->gone = true;
 		if (!is_held(l, boot_ms)) {
 			lease_record_copy(&l->seen, NULL);
 			go_on(l, LEASE_CREATE, boot_ms);
@@ -444,6 +483,10 @@ got(struct lease *l, const struct lease_outcome *o, int64_t boot_ms)
 			go_on(l, LEASE_UPDATE, boot_ms);
 			return;
 		}
+	}
+	if (!l->told && lease_waits(l, boot_ms, &wait)) {
+		note_put(l, LEASE_NOTE_WAITS, wait.holder);
+		l->told = true;
 	}
 	retry(l, o->retry_after_ms, boot_ms);
 }

@@ -248,12 +248,12 @@ look_place(struct doctor *d)
 			  take_karpenter_lease);
 	(void)str_copy(p->lease, sizeof(p->lease),
 		       d->setup->config->leader.name);
+	choose_site(d);
+	(void)str_copy(p->account, sizeof(p->account), DOCTOR_NAME);
 	(void)str_copy(p->configuration, sizeof(p->configuration),
 		       d->hooks_n > 0
 			       ? d->hooks[0].configuration
 			       : d->setup->config->self_signed.configuration);
-	choose_site(d);
-	(void)str_copy(p->account, sizeof(p->account), DOCTOR_NAME);
 	p->injected = d->hooks_n > 0 && d->hooks[0].injected;
 	if (d->here == NULL || !d->here->deployed)
 		return;
@@ -324,10 +324,32 @@ look_pods(struct doctor *d)
 
 /* --- who leads ------------------------------------------------------------ */
 
-void
-look_lease(struct doctor *d)
+/* Returns whether this pod's identities begin like this one: with the name of
+ * the pod or, in the host's network, of its node. */
+static bool
+is_named(const struct pod_facts *p, const char *identity)
 {
-	static struct lease_record record; /* too large for a stack */
+	size_t n = strcspn(identity, "_");
+
+	return n > 0 &&
+	       ((strncmp(p->name, identity, n) == 0 && p->name[n] == '\0') ||
+		(strncmp(p->node, identity, n) == 0 && p->node[n] == '\0'));
+}
+
+static bool
+is_pod(const struct doctor *d, const char *identity)
+{
+	for (unsigned i = 0; i < d->pods_n; i++)
+		if (is_named(&d->pods[i], identity))
+			return true;
+	return !d->pods_known || d->pods_n == DOCTOR_PODS_MAX;
+}
+
+/* Reads the Lease, and sets what is known of it.  Returns what ask_get
+ * returns. */
+static int
+read_lease(struct doctor *d, struct lease_record *record)
+{
 	struct holder_facts *h = &d->holder;
 	char path[120 + 2 * NAME_BYTES];
 	struct kube_reply r;
@@ -339,28 +361,71 @@ look_lease(struct doctor *d)
 		       finding_name(d->place.lease));
 	rc = ask_get(d, path, &r, &e);
 	if (rc == 0)
-		rc = lease_decode(r.body, r.body_bytes, false, &record, &e);
+		rc = lease_decode(r.body, r.body_bytes, false, record, &e);
 	h->lease_known = rc >= 0;
 	if (rc < 0)
 		findings_unknown(d->f, DOCTOR_HOLDER, "the Lease", e.text,
 				 path);
-	if (rc != 0)
+	h->lease_live =
+		rc == 0 && is_live(record, clock_now(d->clock).server_ms);
+	if (rc == 0)
+		str_cut(h->leader, sizeof(h->leader), record->holder);
+	return rc;
+}
+
+/* Waits for a change of the Lease, for as long as the replicas wait for a
+ * leader.  A killed leader is no pod either, and neither is `uninstall`.  The
+ * replicas did not write a duration above LEASE_MS_MAX. */
+static bool
+lease_changes(struct doctor *d, const struct lease_record *first)
+{
+	static struct lease_record record; /* too large for a stack */
+	int64_t ms = (int64_t)first->duration_s * 1000, until_ms;
+	struct err e = {0};
+
+	if (ms > LEASE_MS_MAX)
+		ms = d->setup->config->leader.lease_ms;
+	until_ms = clock_boot_ms() + ms + DOCTOR_TAKEOVER_MS;
+	while (clock_boot_ms() < until_ms) {
+		if (session_sleep(d->session, DOCTOR_AGAIN_MS, &e))
+			return true;
+		if (read_lease(d, &record) != 0 ||
+		    record.renew_us != first->renew_us ||
+		    record.transitions != first->transitions ||
+		    strcmp(record.holder, first->holder) != 0)
+			return true;
+	}
+	return false;
+}
+
+void
+look_lease(struct doctor *d)
+{
+	static struct lease_record record; /* too large for a stack */
+	struct holder_facts *h = &d->holder;
+
+	(void)read_lease(d, &record);
+	if (!h->lease_live)
 		return;
-	h->lease_live = is_live(&record, clock_now(d->clock).server_ms);
-	str_cut(h->leader, sizeof(h->leader), record.holder);
+	h->leader_is_pod = is_pod(d, record.holder);
+	if (h->leader_is_pod &&
+	    record.renew_us / 1000 + d->setup->config->leader.lease_ms >
+		    clock_now(d->clock).server_ms)
+		return;
+	if (lease_changes(d, &record))
+		return;
+	h->lease_silent = h->lease_live;
+	h->lease_live = false;
 }
 
 /* --- what the leader says ------------------------------------------------- */
 
-/* Returns the pod of the leader.  The leader's identity begins with the name of
- * its pod or, in the host's network, of its node.  Without a leader, returns
- * any replica, because every replica knows most of the status.  A ready replica
- * is preferred. */
+/* Returns the pod of the leader.  Without a leader, returns any replica, because
+ * every replica knows most of the status.  A ready replica is preferred. */
 static const struct pod_facts *
 pod_to_ask(const struct doctor *d)
 {
 	const struct pod_facts *best = NULL;
-	size_t n = strcspn(d->holder.leader, "_");
 
 	for (unsigned i = 0; i < d->pods_n; i++) {
 		const struct pod_facts *p = &d->pods[i];
@@ -368,11 +433,7 @@ pod_to_ask(const struct doctor *d)
 		if (p->metrics_port[0] == '\0' ||
 		    strcmp(p->component, "controller") != 0)
 			continue;
-		if (n > 0 && d->holder.lease_live &&
-		    ((strncmp(p->name, d->holder.leader, n) == 0 &&
-		      p->name[n] == '\0') ||
-		     (strncmp(p->node, d->holder.leader, n) == 0 &&
-		      p->node[n] == '\0')))
+		if (d->holder.lease_live && is_named(p, d->holder.leader))
 			return p;
 		if (best == NULL || (p->ready && !best->ready))
 			best = p;

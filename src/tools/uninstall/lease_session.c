@@ -40,6 +40,21 @@ say(const struct lease_session *l, const char *what, const char *more)
 }
 
 static void
+tell_wait(const struct lease_session *l, const char *holder)
+{
+	int64_t boot_ms = clock_boot_ms();
+	struct lease_wait wait;
+	char what[80];
+
+	if (!lease_waits(&l->lease, boot_ms, &wait))
+		return;
+	(void)snprintf(what, sizeof(what), "not renewed, free in %lld s%s: ",
+		       (long long)(wait.end_ms - boot_ms + 999) / 1000,
+		       wait.deletion_helps ? ", or when it is deleted" : "");
+	say(l, what, holder);
+}
+
+static void
 session_tell(struct lease_session *l)
 {
 	static struct lease_note n; /* too large for a stack */
@@ -65,6 +80,9 @@ session_tell(struct lease_session *l)
 		case LEASE_NOTE_FREE:
 			say(l, "free, taken unless a holder that runs wants it",
 			    "");
+			break;
+		case LEASE_NOTE_WAITS:
+			tell_wait(l, n.name);
 			break;
 		case LEASE_NOTE_BAD_STATE:
 			break;

@@ -105,7 +105,8 @@ const struct config_key config_keys[] = {
 	     TYPE_DURATION, "15s",
 	     "how long the other replicas wait for a leader that does not renew "
 	     "the Lease"),
-	 AT(leader.lease_ms), .min = 1},
+	 AT(leader.lease_ms), .min = 1, .max = LEASE_MS_MAX,
+	 .words = "a duration above 0 and up to 1m"},
 	{KEY("leaderElection.renewDeadline", "leader-election-renew-deadline",
 	     TYPE_DURATION, "10s",
 	     "how long a leader that cannot renew the Lease goes on leading"),

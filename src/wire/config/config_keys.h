@@ -43,8 +43,8 @@ struct config_key {
 	 * accepts only the value that means off, and config_value_add accepts
 	 * nothing. */
 	bool off_only;
-	/* The range of a count or a share.  A duration (in ms) and bytes have
-	 * only a minimum. */
+	/* The range of a count, a share or a duration (in ms).  A duration
+	 * without a maximum has 0 here.  Bytes have only a minimum. */
 	int64_t min, max;
 	/* For TYPE_WORD and TYPE_BOOL the words, such as "json|text".  For
 	 * numbers the range as text for people. */

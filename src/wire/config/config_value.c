@@ -86,7 +86,8 @@ set_duration(void *at, const struct config_key *k, const char *text)
 {
 	int64_t ms;
 
-	if (duration_parse(text, &ms) || ms < k->min)
+	if (duration_parse(text, &ms) || ms < k->min ||
+	    (k->max > 0 && ms > k->max))
 		return -1;
 	memcpy(at, &ms, sizeof(ms));
 	return 0;

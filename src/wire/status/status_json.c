@@ -55,13 +55,22 @@ known(const char *s)
 /* --- the head ------------------------------------------------------------- */
 
 static void
-write_lead(struct buf *b, const struct status_lead *l)
+write_lead(struct buf *b, const struct status_head *h)
 {
+	const struct status_lead *l = &h->lead;
+
 	json_printf(b,
 		    ",'leader':{'electing':%s,'identity':%s,'since':%s,"
-		    "'thisReplica':%s}",
+		    "'thisReplica':%s",
 		    json_bool(l->electing), known(l->identity),
 		    MOMENT(l->since_ms), json_bool(l->here));
+	if (l->waits_for[0] != '\0')
+		json_printf(b,
+			    ",'waitsFor':{'identity':%s,'until':%s,"
+			    "'command':%s}",
+			    l->waits_for, MOMENT(h->now_ms + l->wait_ms),
+			    known(l->wait_ends));
+	buf_puts(b, "}");
 }
 
 static void
@@ -382,7 +391,7 @@ status_json(struct buf *b, const struct status_head *h,
 	write_head(b, h, "HolderStatus");
 	json_printf(b, ",'version':%s,'replica':%s", h->version,
 		    known(h->replica));
-	write_lead(b, &h->lead);
+	write_lead(b, h);
 	json_printf(b,
 		    ",'certificate':{'valid':%s,'notAfter':%s,'authority':%s}",
 		    json_bool(h->cert_valid),

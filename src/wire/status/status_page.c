@@ -184,11 +184,23 @@ put_verdict(struct buf *b, const struct status_head *h, const struct tally *t)
 	buf_puts(b, "</p>");
 }
 
+static void
+put_nobody(struct buf *b, const struct status_head *h)
+{
+	char line[1024];
+	struct buf t;
+
+	buf_init(&t, line, sizeof(line));
+	status_text_nobody(&t, h);
+	html_text(b, line);
+}
+
 /* Writes that this replica does not lead, and who leads.  The identity begins
  * with the name of the pod. */
 static void
-put_follower(struct buf *b, const struct status_lead *l)
+put_follower(struct buf *b, const struct status_head *h)
 {
+	const struct status_lead *l = &h->lead;
 	char pod[NAME_BYTES];
 
 	buf_puts(b, "<p class=\"v\">This replica stands by and knows no "
@@ -199,7 +211,9 @@ put_follower(struct buf *b, const struct status_lead *l)
 	}
 	buf_puts(b, ". ");
 	if (l->identity[0] == '\0') {
-		buf_puts(b, "Nobody leads, or it is not known yet.</p>");
+		buf_puts(b, "Leader: ");
+		put_nobody(b, h);
+		buf_puts(b, ".</p>");
 		return;
 	}
 	(void)str_copy(pod, sizeof(pod), l->identity);
@@ -276,7 +290,7 @@ put_head(struct buf *b, const struct status_head *h, const struct tally *t)
 	if (h->lead.here)
 		put_verdict(b, h, t);
 	else
-		put_follower(b, &h->lead);
+		put_follower(b, h);
 	put_renewal(b, h);
 	put_observe(b, h);
 	if (h->cert_not_after_ms == 0 || !h->cert_valid)
@@ -597,7 +611,7 @@ put_lead(struct buf *b, const struct status_head *h)
 	else if (h->lead.identity[0] != '\0')
 		html_name(b, h->lead.identity);
 	else
-		buf_puts(b, "nobody, or not known yet");
+		put_nobody(b, h);
 	if (h->lead.electing && h->lead.since_ms != STAMP_NONE) {
 		buf_puts(b, ", since ");
 		html_moment(b, h->lead.since_ms, h->now_ms);

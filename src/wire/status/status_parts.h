@@ -35,6 +35,7 @@ size_t status_text_safe(struct buf *b, const char *s);
 /* Each of these appends a line of status_text, without its first word and its
  * newline.  The line has no text that comes from elsewhere. */
 void status_text_certificate(struct buf *b, const struct status_head *h);
+void status_text_nobody(struct buf *b, const struct status_head *h);
 void status_text_admissions(struct buf *b, const struct status_admissions *a);
 void status_text_views(struct buf *b, const struct status_head *h);
 

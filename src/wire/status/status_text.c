@@ -82,6 +82,21 @@ span(struct buf *b, int64_t ms)
 
 /* --- the head ------------------------------------------------------------- */
 
+void
+status_text_nobody(struct buf *b, const struct status_head *h)
+{
+	if (h->lead.waits_for[0] == '\0') {
+		buf_puts(b, "nobody, or not known yet");
+		return;
+	}
+	buf_puts(b, "nobody: this replica waits for ");
+	(void)status_text_safe(b, h->lead.waits_for);
+	buf_puts(b, ", which does not renew the Lease, until ");
+	moment(b, h->now_ms + h->lead.wait_ms);
+	if (h->lead.wait_ends[0] != '\0')
+		buf_printf(b, " (%s ends the wait)", h->lead.wait_ends);
+}
+
 static void
 write_lead(struct buf *b, const struct status_head *h)
 {
@@ -95,7 +110,7 @@ write_lead(struct buf *b, const struct status_head *h)
 	else if (h->lead.identity[0] != '\0')
 		(void)status_text_safe(b, h->lead.identity);
 	else
-		buf_puts(b, "nobody, or not known yet");
+		status_text_nobody(b, h);
 	if (h->lead.since_ms != STAMP_NONE) {
 		buf_puts(b, ", since ");
 		moment(b, h->lead.since_ms);

@@ -71,9 +71,11 @@ ELSEWHERE = {
     "marks-while-observing": "test_a_trial_and_a_dead_holder",
     "observing-for-long": "test_a_trial_and_a_dead_holder",
     "configuration-stale": "test_a_configmap_that_was_edited",
+    "leader-silent": "test_a_lease_of_nobody",
     "leader-missing": "test_a_trial_and_a_dead_holder; " + LOG,
     "dry-run-held": "the same command as bundle-other-ca, for the holder",
     "placement-one-node": "needs a scheduler",
+    "go-holds": "the same command as go-annotations, for one Node",
     "holds-missing": "test_a_policy_that_takes_the_hold_away",
     **{name + "-unknown": "test_a_healthy_installation" for name in (
         "admission", "rights", "karpenter", "nodepools", "holder", "placement",
@@ -407,12 +409,12 @@ def breaks(cut, other_ca, holder):
         B("writes are refused", ("writes-refused",),
           "machines of NodePool web were refused or failed, 2 in all", LOG,
           told=waiting),
+        B("the leader does not answer", ("leader-unanswered",),
+          "/status of pod holder-", SHOWS, told=unanswered),
         B("the namespace of the tickets is gone",
           ("tickets-namespace-missing",),
           f"namespace {NAME}-tickets of the tickets is not there", True,
           gone(TICKETS)),
-        B("the leader does not answer", ("leader-unanswered",),
-          "/status of pod holder-", SHOWS, told=unanswered),
         B("the leader cannot watch NodeClaims", ("leader-blind",),
           "cannot list or watch nodeclaims", LOG, told=blind),
         # other installations
@@ -436,8 +438,6 @@ def breaks(cut, other_ca, holder):
         B("a Node with an annotation that Karpenter 1 ignores",
           ("go-annotations",), "karpenter.sh/do-not-consolidate on Nodes: 1",
           True, node("karpenter.sh/do-not-consolidate")),
-        B("a Node with a hold of unknown origin", ("go-holds",),
-          "without our mark on Nodes: 1", True, node(HOLD)),
         # Karpenter
         B("Karpenter's Deployment is at 0", ("karpenter-down",),
           "has 0 of 0 pods", True, scaled(KARPENTER, 0)),
@@ -488,22 +488,13 @@ def breaks(cut, other_ca, holder):
         B("an annotation with a typo in its key",
           ("nodepool-annotation-unknown",),
           f"{NAME}.io/hold-untill; did you mean {NAME}.io/hold-until?", True,
-          [(f"{POOLS}/web",
-            lambda o: o["metadata"].update(annotations={
-                f"{NAME}.io/hold-untill": "2026-01-02T03:04:05Z"}))]),
+          [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
+              f"{NAME}.io/hold-untill": "2026-01-02T03:04:05Z"}))]),
         B("a `hold-until` of another year", ("nodepool-held-for-long",),
           "hold-until 2036-01-02T03:04:05Z, for another", True,
-          [(f"{POOLS}/web",
-            lambda o: o["metadata"].update(annotations={
-                f"{NAME}.io/hold-until": "2036-01-02T03:04:05Z"}))]),
+          [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
+              f"{NAME}.io/hold-until": "2036-01-02T03:04:05Z"}))]),
     ]
-
-
-def tight(o):
-    o["spec"].pop("maxUnavailable")
-    o["spec"]["minAvailable"] = 2
-    o["status"] = {"expectedPods": 2, "currentHealthy": 2, "desiredHealthy": 2,
-                   "disruptionsAllowed": 0}
 
 
 def another(name, **options):
@@ -557,6 +548,13 @@ def dead_webhook():
                     "failurePolicy": "Fail", "timeoutSeconds": 2,
                     "clientConfig": {"url": "https://127.0.0.1:1/"},
                     "rules": [{**OF_NODES, "operations": ["CREATE"]}]}])
+
+
+def tight(o):
+    o["spec"].pop("maxUnavailable")
+    o["spec"]["minAvailable"] = 2
+    o["status"] = {"expectedPods": 2, "currentHealthy": 2, "desiredHealthy": 2,
+                   "disruptionsAllowed": 0}
 
 
 def no_claims(o):

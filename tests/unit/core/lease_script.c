@@ -140,7 +140,14 @@ done_word(const char *word)
 	else if (strcmp(word, "fail") == 0)
 		done(LEASE_FAILED);
 	else {
-		record_of(strcmp(word, "none") == 0 ? "" : word, 15);
+		static int64_t renewals;
+		char name[16];
+
+		(void)str_copy(name, sizeof(name), word);
+		name[strcspn(name, "+")] = '\0';
+		record_of(strcmp(name, "none") == 0 ? "" : name, 15);
+		renewals += strcmp(name, word) != 0;
+		answer.renew_us += renewals;
 		done(LEASE_OK);
 	}
 }
@@ -170,7 +177,7 @@ script(const char *text, const char *name)
 const char *
 lease_notes(void)
 {
-	static const char letters[] = "LOXTRB";
+	static const char letters[] = "LOXTRBFW";
 	static char out[64];
 	struct lease_note n;
 	size_t i = 0;

@@ -62,11 +62,13 @@ enum lease_step step_of(char letter);
 
 /* Plays a script.  Each word is a letter for the call that must come (G C U)
  * and its answer: ok 404 409 429 fail; for G also who holds the Lease: me,
- * another name (its time has not run out), none. */
+ * another name (its time has not run out), none.  A + after the name: and has
+ * renewed it. */
 void script(const char *text, const char *name);
 
 /* The notes since the last call, a letter each: L we lead, O another one leads,
- * X not renewed in time, T taken from us, R given up, B the state is bad. */
+ * X not renewed in time, T taken from us, R given up, B the state is bad, W we
+ * wait for one that does not renew. */
 const char *lease_notes(void);
 
 #endif

@@ -313,6 +313,8 @@ unmade(const char *why)
 	/* the holder */                                                       \
 	ROW(c.holder.lease_live = false, "leader-missing")                     \
 	ROW(c.holder.lease_live = c.holder.elects = false, "")                 \
+	ROW(c.holder.lease_live = false; c.holder.lease_silent = true,         \
+	    "leader-silent")                                                   \
 	ROW(c.holder.lease_live = false; c.holder.available = 0,               \
 					 "marks-without-holder")               \
 	ROW(c.holder.lease_live = false; c.holder.available = 0;               \
@@ -512,7 +514,7 @@ START_TEST(test_levels)
 		"bundle-expired bundle-other-ca dry-run-unheld dry-run-unknown "
 		"kubernetes-version karpenter-crds karpenter-version "
 		"right-missing marks-without-holder holder-missing "
-		"leader-missing go-program served-expired served-other-name "
+		"leader-missing leader-silent go-program served-expired served-other-name "
 		"handshake-cut pods-not-ready certificate-expired "
 		"certificate-missing service-missing service-port "
 		"service-target service-selector endpoints-missing "
@@ -716,6 +718,7 @@ END_TEST
 	ROW(unmade("exceeded quota: q"), "cannot be created: exceeded quota: q") \
 	ROW(unmade("exceeded quota: q"), "-n ns describe resourcequotas")      \
 	ROW(unmade("maximum cpu usage per Container"), "describe limitranges") \
+	ROW(unmade("<= cpu limit of 1m"), "describe limitranges")              \
 	ROW(unmade("violates PodSecurity \"restricted\""),                      \
 	    "kubectl -n ns rollout undo deployment holder")                    \
 	ROW(unmade("no PriorityClass with name x"), "deployment holder -p '{") \

@@ -50,8 +50,14 @@ static const struct {
 	 RETRY, LEASE_UPDATE},
 	{"deleted, another was faster", "G404 Cok U404 G404 C409 Gyou", false,
 	 "LOT", LOOK, LOOK_MAX, LEASE_GET},
-	{"deleted under another: its time first", "Gyou G404", false, "O",
-	 RETRY, RETRY_MAX, LEASE_GET},
+	{"deleted, never seen renewed: made at once", "Gyou G404 Cok", true,
+	 "OL", RETRY, RETRY, LEASE_UPDATE},
+	{"deleted under one that renews: its time first", "Gyou Gyou+ G404",
+	 false, "OW", RETRY, RETRY_MAX, LEASE_GET},
+	{"and made again by it", "Gyou Gyou+ G404 Gyou+", false, "OW", LOOK,
+	 LOOK_MAX, LEASE_GET},
+	{"and made by a third, deleted again", "Gyou Gyou+ G404 Gthird G404 Cok",
+	 true, "OWOL", RETRY, RETRY, LEASE_UPDATE},
 	{"busy at renewal: the same again", "G404 Cok U429", true, "L", RETRY,
 	 RETRY, LEASE_UPDATE},
 	{"busy at first", "G429", false, "", RETRY, RETRY_MAX, LEASE_GET},
@@ -216,6 +222,9 @@ static const struct {
 } terms[] = {
 	{"as ours", 15, 15000, 15000 + LOOK_MAX},
 	{"longer than ours", 40, 40000, 40000 + LOOK_MAX},
+	{"the longest", 60, 60000, 60000 + LOOK_MAX},
+	{"not one of ours", 86400, 60000, 60000 + LOOK_MAX},
+	{"the greatest number", INT32_MAX, 60000, 60000 + LOOK_MAX},
 	{"shorter than ours", 5, 5000, 5000 + LOOK_MAX},
 	{"none", 0, 0, 0},
 	{"negative", -5, 0, 0},
@@ -247,6 +256,92 @@ START_TEST(the_records_own_duration)
 	ck_assert_msg(t - then >= terms[_i].from_ms &&
 			      t - then <= terms[_i].to_ms + 500,
 		      "%s: taken after %lld", name, (long long)(t - then));
+}
+END_TEST
+
+/* How long a replica waits after it noticed that the Lease of another was
+ * deleted.  It has seen the last change 5 s before. */
+static const struct {
+	const char *name;
+	bool renewed;
+	int32_t duration_s;
+	int64_t wait_ms;
+} deleted[] = {
+	{"as ours", true, 15, 15000},
+	{"shorter than ours", true, 5, 15000},
+	{"longer than ours", true, 40, 40000},
+	{"the longest", true, 60, 60000},
+	{"not one of ours", true, 61, 15000},
+	{"a day", true, 86400, 15000},
+	{"never seen renewed", false, 15, 0},
+	{"a day, never seen renewed", false, 86400, 0},
+};
+
+START_TEST(how_long_after_a_deletion)
+{
+	const char *name = deleted[_i].name;
+	bool waits = deleted[_i].wait_ms > 0;
+	struct lease_wait wait;
+	int64_t then;
+
+	for (int i = 0; i <= deleted[_i].renewed; i++) {
+		record_of("you", deleted[_i].duration_s);
+		answer.renew_us += i;
+		(void)step(LEASE_GET, name);
+		done(LEASE_OK);
+	}
+	t += 4900;
+	(void)step(LEASE_GET, name);
+	then = t;
+	done(LEASE_NOT_FOUND);
+	ck_assert_msg(lease_waits(&l, t, &wait) == waits, "%s", name);
+	if (waits) {
+		ck_assert_str_eq(wait.holder, "you");
+		ck_assert_msg(wait.end_ms == then + deleted[_i].wait_ms &&
+				      !wait.deletion_helps,
+			      "%s: waits %lld", name,
+			      (long long)(wait.end_ms - then));
+		t = wait.end_ms - 1;
+		ck_assert_int_eq(look().step, LEASE_GET);
+		done(LEASE_NOT_FOUND);
+		(void)step(LEASE_GET, name);
+		done(LEASE_NOT_FOUND);
+	}
+	(void)step(LEASE_CREATE, name);
+	ck_assert_int_le(t - then, deleted[_i].wait_ms + RETRY_MAX);
+}
+END_TEST
+
+/* Whom it waits for shows once that one's time to renew is over, and the
+ * replica says it once. */
+START_TEST(who_waits_says_for_whom)
+{
+	struct lease_wait wait;
+	int64_t since_us, seen;
+	bool renews = _i;
+
+	script(renews ? "Gyou Gyou+" : "Gyou", "waits");
+	seen = t;
+	ck_assert_str_eq(lease_notes(), "O");
+	while (t < seen + RENEW + 2 * LOOK_MAX) {
+		bool late = t >= seen + RENEW;
+
+		ck_assert_int_eq(lease_waits(&l, t, &wait), late);
+		ck_assert_str_eq(lease_holder(&l, t, &since_us),
+				 late ? "" : "you");
+		(void)step(LEASE_GET, "waits");
+		done(LEASE_OK);
+	}
+	ck_assert_str_eq(wait.holder, "you");
+	ck_assert_int_eq(wait.end_ms, seen + DURATION);
+	ck_assert_int_eq(wait.deletion_helps, !renews);
+	ck_assert_str_eq(lease_notes(), "W");
+	/* While it cannot read the Lease, it does not know. */
+	(void)step(LEASE_GET, "waits");
+	done(LEASE_FAILED);
+	ck_assert(!lease_waits(&l, t, &wait));
+	t = seen + DURATION;
+	ck_assert(!lease_waits(&l, t, &wait));
 }
 END_TEST
 
@@ -335,6 +430,8 @@ main(void)
 	tcase_add_loop_test(c, renewals_always_differ, 0, ROWS(jitters));
 	tcase_add_test(c, duration_is_rounded_up);
 	tcase_add_loop_test(c, the_records_own_duration, 0, ROWS(terms));
+	tcase_add_loop_test(c, how_long_after_a_deletion, 0, ROWS(deleted));
+	tcase_add_loop_test(c, who_waits_says_for_whom, 0, 2);
 	tcase_add_loop_test(c, any_change_of_the_record_counts, 0, ROWS(signs));
 	tcase_add_test(c, a_cut_name_is_not_ours);
 	tcase_add_test(c, retry_after_is_obeyed);

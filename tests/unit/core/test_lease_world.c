@@ -6,7 +6,9 @@
 #include "lease_script.h"
 
 /* Several replicas against a modelled API server that has resourceVersions,
- * delays and lost answers. */
+ * delays and lost answers.  Somebody may delete the Lease.  Whoever creates it
+ * again without having seen its leader renew it may lead beside that leader,
+ * who is then `overtaken` until it writes the Lease again.  Nobody else may. */
 
 #define REPLICAS 3
 #define REQUESTS 24
@@ -28,6 +30,8 @@ struct request {	/* between a replica and the server */
 	enum lease_step step;
 	bool with_spec, with_state;
 	struct row row;
+	bool blind;	/* CREATE: any leader may be overtaken by it */
+	char saw[SHORT];	/* CREATE: this one may not */
 	int64_t takes;	/* the way back */
 	bool lost;	/* on it */
 };
@@ -42,7 +46,9 @@ struct replica {
 	int64_t answers;	/* when lease_done is called */
 	enum lease_code code;
 	struct row row;
-	unsigned born;
+	unsigned born, deletions;	/* that it knows of */
+	bool overtaken;
+	char saw[SHORT];	/* renewing the Lease, when it last looked */
 };
 
 static struct world {
@@ -51,7 +57,8 @@ static struct world {
 	struct replica replicas[REPLICAS];
 	int64_t t;
 	struct dice dice;
-	unsigned calls;
+	unsigned calls, deletions, overtaken;
+	bool mixed;	/* leaseDurations of 15, 30 and 60 s */
 	uint32_t lost_percent, slow_percent, delay_ms;
 	unsigned leads, takeovers;
 	int leader;	/* the last that came to lead */
@@ -79,9 +86,13 @@ replica_start(int i)
 
 	(void)snprintf(r->name, sizeof(r->name), "r%d-%u", i, r->born++);
 	c = lease_config_of(r->name);
+	if (w.mixed) {
+		c.duration_ms <<= roll(&w.dice, 3);
+		c.renew_deadline_ms = c.duration_ms / 3 * 2;
+	}
 	lease_init(&r->l, &c, w.seed * 31 + r->born * 7 + (uint64_t)i);
 	r->up = true;
-	r->stopped = false;
+	r->stopped = r->overtaken = false;
 	r->call = 0;
 	r->answers = NEVER;
 	r->wakes = w.t;
@@ -95,7 +106,8 @@ world_init(uint64_t seed)
 	w.seed = seed;
 	w.dice = dice_new(seed);
 	w.t = 0;
-	w.calls = w.leads = w.takeovers = 0;
+	w.calls = w.leads = w.takeovers = w.deletions = w.overtaken = 0;
+	w.mixed = false;
 	w.lost_percent = w.slow_percent = 0;
 	w.delay_ms = 20;
 	w.leader = -1;
@@ -140,8 +152,10 @@ send(int i, const struct lease_todo *todo_)
 			      .step = todo_->step,
 			      .with_spec = todo_->with_spec,
 			      .with_state = todo_->with_state,
+			      .blind = r->deletions != w.deletions,
 			      .takes = delay(),
 			      .lost = roll(&w.dice, 200) < w.lost_percent};
+	memcpy(q->saw, r->saw, SHORT);
 	if (todo_->record == NULL)
 		return;
 	q->row.duration_s = todo_->record->duration_s;
@@ -151,6 +165,34 @@ send(int i, const struct lease_todo *todo_)
 	(void)sscanf(todo_->record->rv, "%u", &q->row.rv);
 	ck_assert(!str_copy(q->row.holder, SHORT, todo_->record->holder));
 	ck_assert(!str_copy(q->row.state, SHORT, todo_->record->state));
+}
+
+static void
+delete_lease(void)
+{
+	w.deletions += w.row.exists;
+	w.row.exists = false;
+}
+
+static bool
+may_write(const struct replica *r)
+{
+	return !r->stopped && lease_fence_ms(&r->l) > w.t + r->boot_ms;
+}
+
+/* The Lease is created again. */
+static void
+overtake(const struct request *q)
+{
+	for (int k = 0; k < REPLICAS; k++) {
+		struct replica *r = &w.replicas[k];
+
+		if (k == q->from ||
+		    (!q->blind && strcmp(q->saw, r->name) == 0))
+			continue;
+		w.overtaken += !r->overtaken && may_write(r);
+		r->overtaken = true;
+	}
 }
 
 /* What the API server does with a request. */
@@ -167,9 +209,13 @@ serve(const struct request *q)
 	if (q->step != LEASE_GET) {
 		unsigned rv = w.row.rv + 1;
 
+		if (q->step == LEASE_CREATE)
+			overtake(q);
 		memcpy(state, w.row.state, SHORT);
 		if (w.row.exists && strcmp(w.row.holder, q->row.holder) != 0)
 			w.takeovers++;
+		if (strcmp(q->row.holder, w.replicas[q->from].name) == 0)
+			w.replicas[q->from].overtaken = false;
 		w.row = q->row;
 		w.row.exists = true;
 		w.row.rv = rv;
@@ -202,13 +248,12 @@ check_lead(int i)
 	for (int k = 0; k < REPLICAS; k++) {
 		const struct replica *other = &w.replicas[k];
 
-		if (k == i)
+		if (k == i || other->overtaken || w.replicas[i].overtaken)
 			continue;
 		ck_assert_msg(!replica_leads(other),
 			      "seed %llu, %lld ms: %d and %d lead",
 			      (unsigned long long)w.seed, (long long)w.t, i, k);
-		ck_assert_msg(other->stopped || lease_fence_ms(&other->l) <=
-							w.t + other->boot_ms,
+		ck_assert_msg(!may_write(other),
 			      "seed %llu, %lld ms: %d leads before %d's fence",
 			      (unsigned long long)w.seed, (long long)w.t, i, k);
 	}
@@ -237,7 +282,12 @@ answered(int i)
 	p->call = 0;
 	p->answers = NEVER;
 	p->wakes = w.t;
+	if (p->code == LEASE_OK || (p->code == LEASE_NOT_FOUND && !p->l.gone))
+		p->deletions = w.deletions;
+	(void)str_copy(p->saw, SHORT, p->l.renewed ? p->l.seen.holder : "");
 	lease_done(&p->l, &o, replica_now(p));
+	ck_assert(p->code != LEASE_OK || !replica_leads(p) ||
+		  strcmp(r.holder, p->name) == 0);
 	if (replica_leads(p) && !led)
 		check_lead(i);
 	if (replica_leads(p))	/* whose turn, and which */
@@ -401,11 +451,81 @@ START_TEST(a_deletion)
 	ck_assert_int_eq(run_to_leader(1000), 0);
 	replica_start(1);
 	run(30000);
-	w.row.exists = false;
+	delete_lease();
 	run(60000);
 	ck_assert(replica_leads(&w.replicas[0]));
 	ck_assert(w.row.exists);
 	ck_assert_uint_eq(w.leads, 1);
+	ck_assert_uint_eq(w.overtaken, 0);
+}
+END_TEST
+
+/* The leader sleeps when somebody deletes its Lease.  It has renewed the Lease
+ * since the other replica last looked, and its leaseDuration is longer. */
+START_TEST(a_deletion_and_a_pause)
+{
+	int64_t fence;
+
+	world_init((uint64_t)_i + 1);
+	replica_start(0);
+	w.replicas[0].l.config.duration_ms = 60000;
+	w.replicas[0].l.config.renew_deadline_ms = 40000;
+	ck_assert_int_eq(run_to_leader(1000), 0);
+	replica_start(1);
+	run(30000 + _i * 100);
+	w.replicas[1].paused_until = w.t + 10000;
+	run(w.t + 10000);
+	delete_lease();
+	w.replicas[0].paused_until = w.t + 300000;
+	fence = lease_fence_ms(&w.replicas[0].l) - w.replicas[0].boot_ms;
+	ck_assert_int_eq(run_to_leader(w.t + 120000), 1);
+	ck_assert_int_ge(w.t, fence);
+	ck_assert_uint_eq(w.overtaken, 0);
+}
+END_TEST
+
+/* Somebody wrote a Lease whose holder does not exist.  It is waited for for a
+ * minute, or until it is deleted. */
+START_TEST(a_ghost)
+{
+	bool deleted = _i % 2;
+
+	world_init((uint64_t)_i + 1);
+	w.row = (struct row){.exists = true,
+			     .holder = "ghost_1234",
+			     .duration_s = 86400,
+			     .rv = 1};
+	replica_start(0);
+	replica_start(1);
+	ck_assert_int_eq(run_to_leader(20000), -1);
+	if (deleted)
+		delete_lease();
+	ck_assert_int_ge(run_to_leader(300000), 0);
+	ck_assert_int_ge(w.t, deleted ? 20000 : LEASE_MS_MAX);
+	ck_assert_int_le(w.t, (deleted ? 20000 : LEASE_MS_MAX) + LOOK_MAX +
+				      200);
+	run(w.t + 60000);
+	ck_assert_uint_eq(w.leads, 1);
+}
+END_TEST
+
+/* A replica that starts just after the deletion knows of no leader and leads
+ * at once.  The leader of before notices with its next renewal. */
+START_TEST(a_deletion_and_a_start)
+{
+	world_init((uint64_t)_i + 1);
+	replica_start(0);
+	ck_assert_int_eq(run_to_leader(1000), 0);
+	run(30000 + _i * 100);
+	delete_lease();
+	replica_start(1);
+	if (run_to_leader(w.t + 200) == 1) {
+		ck_assert_uint_eq(w.overtaken, 1);
+		run(w.t + RETRY + 200);
+	}
+	ck_assert(replica_leads(&w.replicas[w.leader]));
+	ck_assert(!replica_leads(&w.replicas[!w.leader]));
+	ck_assert_uint_le(w.leads, 2);
 }
 END_TEST
 
@@ -415,7 +535,7 @@ trouble(void)
 	int i = (int)roll(&w.dice, REPLICAS);
 	struct replica *r = &w.replicas[i];
 
-	switch (roll(&w.dice, 6)) {
+	switch (roll(&w.dice, 7)) {
 	case 0:
 		r->up = false;	/* crash */
 		break;
@@ -431,6 +551,9 @@ trouble(void)
 		break;
 	case 4:
 		w.lost_percent = roll(&w.dice, 2) == 0 ? 10 : 60;
+		break;
+	case 5:
+		delete_lease();
 		break;
 	default:
 		w.row.rv++;	/* someone adds a label */
@@ -448,7 +571,7 @@ trouble(void)
  * before.  When the trouble is over, one leads. */
 START_TEST(never_two)
 {
-	unsigned leads = 0, takeovers = 0;
+	unsigned leads = 0, takeovers = 0, deletions = 0, overtaken = 0;
 
 	for (uint64_t seed = 0; seed < SEEDS; seed++) {
 		bool led = false, up = false;
@@ -457,6 +580,7 @@ START_TEST(never_two)
 		w.lost_percent = 10;
 		w.slow_percent = 5;
 		w.delay_ms = 300;
+		w.mixed = true;
 		for (int i = 0; i < REPLICAS; i++)
 			replica_start(i);
 		while (w.t < 200000) {
@@ -482,9 +606,13 @@ START_TEST(never_two)
 			      (unsigned long long)w.seed);
 		leads += w.leads;
 		takeovers += w.takeovers;
+		deletions += w.deletions;
+		overtaken += w.overtaken;
 	}
 	ck_assert_uint_gt(leads, 3 * SEEDS);	/* it was no idle run */
-	ck_assert_uint_gt(takeovers, 2 * SEEDS);
+	ck_assert_uint_gt(takeovers, SEEDS);
+	ck_assert_uint_gt(deletions, SEEDS);
+	ck_assert_uint_lt(overtaken, deletions / 2);
 }
 END_TEST
 
@@ -498,6 +626,9 @@ main(void)
 	tcase_add_loop_test(c, a_crash, 0, 20);
 	tcase_add_loop_test(c, a_pause, 0, 5);
 	tcase_add_loop_test(c, a_deletion, 0, 5);
+	tcase_add_loop_test(c, a_deletion_and_a_pause, 0, 25);
+	tcase_add_loop_test(c, a_deletion_and_a_start, 0, 25);
+	tcase_add_loop_test(c, a_ghost, 0, 10);
 	tcase_add_loop_test(c, never_two, 0, 12);
 	return suite_run(s);
 }

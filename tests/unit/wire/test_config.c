@@ -174,6 +174,10 @@ static const struct {
 	{"negative duration", "releaseWindow: -1m\n",
 	 "3:16: releaseWindow: \"-1m\", expected a duration above 0 such as "
 	 "10m"},
+	{"a leaseDuration above a minute",
+	 "leaderElection: {leaseDuration: 60001ms}\n",
+	 "3:33: leaderElection.leaseDuration: \"60001ms\", expected a duration "
+	 "above 0 and up to 1m"},
 	{"hold of 0", "holdDuration: 0\n",
 	 "3:15: holdDuration: \"0\", expected a duration above 0 such as 10m"},
 	{"over ten years", "holdDuration: 87601h\n",
@@ -880,6 +884,7 @@ static const struct {
 	 "c.yaml:3:33: leaderElection.renewDeadline: 12s, expected more than 1.2 "
 	 "times "
 	 "leaderElection.retryPeriod (12s)"},
+	{"the longest lease", "leaderElection: {leaseDuration: 1m}\n", NULL},
 	{"renew just above",
 	 "leaderElection: {renewDeadline: 12001ms, retryPeriod: 10s}\n", NULL},
 	{"a certificate of a second", "selfSigned: {duration: 1s}\n",

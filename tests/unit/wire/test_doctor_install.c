@@ -35,8 +35,7 @@ START_TEST(test_a_deployment)
 		"'Available','status':'True','lastUpdateTime':"
 		"'1970-01-01T00:00:09Z'},{'type':'Progressing','status':'True',"
 		"'lastUpdateTime':'1970-01-01T00:00:01Z'},{'type':"
-		"'ReplicaFailure','status':'True','message':"
-		"'exceeded quota'}]}}");
+		"'ReplicaFailure','status':'True','message':'exceeded quota'}]}}");
 	struct deployment_facts d;
 	struct err e = {0};
 
@@ -51,8 +50,8 @@ START_TEST(test_a_deployment)
 	ck_assert_int_eq(d.updated, 1);
 	ck_assert_int_eq(d.ready, 2);
 	ck_assert_int_eq(d.available, 4);
-	ck_assert_int_eq(d.rolled_ms, 1000);
 	ck_assert_str_eq(d.failure, "exceeded quota");
+	ck_assert_int_eq(d.rolled_ms, 1000);
 	text = json("{'metadata':{'name':'d','namespace':'ns'}}");
 	ck_assert_int_eq(facts_deployment_decode(text, strlen(text), &d, &e),
 			 0);

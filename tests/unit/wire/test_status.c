@@ -389,6 +389,46 @@ START_TEST(test_follower)
 }
 END_TEST
 
+/* A replica that waits for a Lease that nobody renews says whose Lease it is,
+ * for how long it waits, and how to end that. */
+START_TEST(test_waits_for_nobody)
+{
+	static const char line[] =
+		"nobody: this replica waits for ghost_1, which does not renew "
+		"the Lease, until 2026-01-02T03:14:45Z";
+	static const char command[] = "kubectl -n ns delete lease a";
+	char want[400];
+	struct json *root;
+	const struct json *waits;
+
+	head.lead.here = false;
+	head.lead.identity[0] = '\0';
+	head.lead.since_ms = STAMP_NONE;
+	(void)strcpy(head.lead.waits_for, "ghost_1");
+	head.lead.wait_ms = 40000;
+	for (int helps = 0; helps < 2; helps++) {
+		if (helps)
+			(void)strcpy(head.lead.wait_ends, command);
+		(void)snprintf(want, sizeof(want), "%s%s%s%s\n", line,
+			       helps ? " (" : "", helps ? command : "",
+			       helps ? " ends the wait)" : "");
+		(void)write(STATUS_TEXT);
+		ck_assert_ptr_nonnull(strstr(text, want));
+		want[strlen(want) - 1] = '\0';
+		(void)strcat(want, "</dd>");
+		(void)write(STATUS_HTML);
+		ck_assert_ptr_nonnull(strstr(text, want));
+		root = parse(write(STATUS_JSON));
+		waits = json_member(json_member(root, "leader"), "waitsFor");
+		ck_assert(json_says(waits, "identity", "ghost_1"));
+		ck_assert(json_says(waits, "until", "2026-01-02T03:14:45Z"));
+		ck_assert(helps ? json_says(waits, "command", command)
+				: json_is_null(json_member(waits, "command")));
+		json_free(root);
+	}
+}
+END_TEST
+
 /* --- what else there may be ------------------------------------------------------- */
 
 static void
@@ -761,7 +801,7 @@ START_TEST(test_page_of_a_follower)
 	ck_assert_ptr_null(strstr(text, "Waits"));
 	head.lead.identity[0] = '\0';
 	(void)write(STATUS_HTML);
-	shows("Nobody leads, or it is not known yet.");
+	shows("Leader: nobody, or not known yet.");
 }
 END_TEST
 
@@ -1762,6 +1802,7 @@ main(void)
 	tcase_add_test(tc, test_tickets);
 	tcase_add_test(tc, test_a_stale_configuration);
 	tcase_add_test(tc, test_follower);
+	tcase_add_test(tc, test_waits_for_nobody);
 	tcase_add_loop_test(tc, test_other, 0,
 			    sizeof(others) / sizeof(others[0]));
 	tcase_add_loop_test(tc, test_hostile, 0, 2);
