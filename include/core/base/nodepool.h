@@ -18,6 +18,7 @@
  * nothing and is copied with `=`.  The functions are pure, so any thread may
  * call them.
  */
+
 /* The annotations: name in enum nodepool_key, key, and what a good value looks
  * like. */
 #define NODEPOOL_KEYS(X)                                                       \
