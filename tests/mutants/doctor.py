@@ -317,7 +317,7 @@ FAULTS = [
      "if (f->errors + f->warnings > f->n)", "if (0)"),
     # causes before what follows from them
     ("the order is that of the look", JUDGED, ORDER,
-     "row_of(&f->at[i]) * FINDINGS_MAX + i", "i"),
+     "f->at[i].rank = row_of(&f->at[i]);", "f->at[i].rank = i;"),
     ("a warning is never urgent", JUDGED, ORDER,
      "f->at[k].urgent |= is_cause(&f->at[k], &f->at[i]);", ";"),
     ("warnings stand between errors", JUDGED, ORDER,

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/doctor/finding.h"
@@ -154,18 +153,16 @@ is_cause(const struct finding *cause, const struct finding *x)
 	return false;
 }
 
-static int
-by_rank(const void *a, const void *b)
-{
-	const struct finding *x = a, *y = b;
-
-	return (x->rank > y->rank) - (x->rank < y->rank);
-}
-
+/* Sorts by `rank`.  Findings of one rank keep their order. */
 static void
 sort(struct findings *f)
 {
-	qsort(f->at, f->n, sizeof(f->at[0]), by_rank);
+	for (unsigned i = 1, k; i < f->n; i++) {
+		f->spare = f->at[i];
+		for (k = i; k > 0 && f->at[k - 1].rank > f->spare.rank; k--)
+			f->at[k] = f->at[k - 1];
+		f->at[k] = f->spare;
+	}
 }
 
 bool
@@ -184,7 +181,7 @@ void
 findings_sort(struct findings *f)
 {
 	for (unsigned i = 0; i < f->n; i++)
-		f->at[i].rank = row_of(&f->at[i]) * FINDINGS_MAX + i;
+		f->at[i].rank = row_of(&f->at[i]);
 	sort(f);
 	for (unsigned i = 0; i < f->n; i++) {
 		struct finding *x = &f->at[i];

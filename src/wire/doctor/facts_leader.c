@@ -9,7 +9,7 @@
 #include "wire/json/json.h"
 
 /*
- * Decodes what `holderctl check` and `hold` read of a replica's /status, and the
+ * Decodes what `holderctl check` reads of a replica's /status, and of the
  * ValidatingAdmissionPolicies that bound our accounts.  A replica may be older
  * than this program or hostile, so a member that is missing or cannot be read
  * counts as unknown, and only an answer of another kind is an error.
