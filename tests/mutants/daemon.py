@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the daemon answers on :8080 (src/daemon/status.c, health.c, recent.c)."""
+"""What the daemon answers on :8080 (src/daemon/status.c, health.c, recent.c), and
+what it makes of answers (job.c)."""
 STATUS = "src/daemon/status.c"
 HEALTH = "src/daemon/health.c"
 RECENT = "src/daemon/recent.c"
@@ -8,6 +9,10 @@ PAGE = "tests/edge/test_daemon_page.py"
 RENEWER = "tests/edge/test_daemon_self_signed.py"
 
 FAULTS = [
+    ("a hold that is not there is written",
+     "tests/edge/test_daemon_faults.py -k accepted_and_not_there",
+     "src/daemon/job.c",
+     "j->action.act == ACT_HOLD && o.hold != HOLD_SAME", "0"),
     ("an edited configuration file is as it was read", f"{ASKED} -k edited",
      STATUS, "stale = str_digest(STR_DIGEST_NONE, bytes, n) != c->file_digest;",
      "stale = false;"),
