@@ -127,6 +127,8 @@ PLACES = [
           ("RoleBinding", TICKETS, "metadata.namespace"),
           ("Role", NAME + "-ticket-writer", "metadata.namespace"),
           ("Role", NAME + "-ticket-reader", "metadata.namespace"),
+          ("ClusterRole", NAME + "-operator", "rules.1.resourceNames.0"),
+          ("ClusterRole", NAME + "-checker", "rules.3.resourceNames.0"),
           ("ValidatingAdmissionPolicyBinding", TICKETS,
            "spec.matchResources.namespaceSelector.matchLabels."
            "kubernetes\\.io/metadata\\.name"))],

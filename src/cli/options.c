@@ -7,6 +7,7 @@
 
 #include "core/base/duration.h"
 #include "core/base/limits.h"
+#include "core/base/str.h"
 #include "edge/file.h"
 #include "say.h"
 
@@ -108,6 +109,8 @@ read_config(struct options *o, struct config_places *places, struct err *e)
 		return err_wrap(e, "--config");
 	}
 	rc = config_file(&o->config, o->config_file, bytes, n, places, e);
+	o->config.file = o->config_file;
+	o->config.file_digest = str_digest(STR_DIGEST_NONE, bytes, n);
 	free(bytes);
 	return rc;
 }

@@ -45,7 +45,8 @@ struct cert_renewer {
 /* --- the thread ----------------------------------------------------------- */
 
 /* Logs a failed step and counts it as trouble.  A conflict is no trouble if no
- * failed step came before it. */
+ * failed step came before it.  Trouble that lasts is logged again and again:
+ * nothing else tells of it until the certificate ends. */
 static void
 report(struct cert_renewer *r, enum renewal_step step,
        const struct renewal_call_result *c)
@@ -66,6 +67,9 @@ report(struct cert_renewer *r, enum renewal_step step,
 	if (!first) {
 		counter_add(&r->shared->counters, COUNTER_RENEWAL_FAILED);
 		level = worker_trouble(r->worker);
+		if (r->renewal.failures % RENEWAL_FAILURES_TOLD ==
+		    RENEWAL_FAILURES_TOLD - 1)
+			level = LOG_WARN;
 	}
 	LOG(level, "renewal failed", LS("step", names[step]),
 	    LI("code", c->status),

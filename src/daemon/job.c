@@ -265,14 +265,22 @@ is_refusal(enum controller_code code)
 	return code == CONTROLLER_REFUSED || code == CONTROLLER_INVALID;
 }
 
+#define TAKEN_AWAY                                                             \
+	"another admission policy or webhook takes the hold out of the patch"
+
 static void
 refusal_text(struct job *j, const struct kube_reply *r)
 {
 	char text[ANSWER_TEXT];
-	int n = snprintf(j->why, sizeof(j->why), "%d: ", r->status);
+	const char *said = answer_text(r, text);
+	/* The patch has the hold, so that of deploy/base/policy.yaml refuses
+	 * what somebody else has made of the patch. */
+	bool changed = j->action.act == ACT_HOLD &&
+		       strstr(said, "set its mark together with a hold");
+	int n = snprintf(j->why, sizeof(j->why),
+			 "%s%d: ", changed ? TAKEN_AWAY ": " : "", r->status);
 
-	str_shorten(j->why + n, sizeof(j->why) - (size_t)n,
-		    answer_text(r, text));
+	str_shorten(j->why + n, sizeof(j->why) - (size_t)n, said);
 }
 
 /* Returns whether the patch was applied but its answer was too large to be
@@ -310,17 +318,27 @@ job_tell(const struct job_env *v, const struct action *a,
 }
 
 static void
-patched(const struct job_env *v, const struct job *j,
-	const struct kube_reply *r, struct controller_outcome *out)
+patched(const struct job_env *v, struct job *j, const struct kube_reply *r,
+	struct controller_outcome *out)
 {
 	struct object o;
 	struct err e;
+	int rc = object_decode(r->body, r->body_bytes, j->action.kind,
+			       &v->rules->hold, &o, &e);
 
+	if (rc == 0 && j->action.act == ACT_HOLD && o.hold != HOLD_SAME) {
+		out->code = CONTROLLER_REFUSED;
+		out->why = j->why;
+		(void)snprintf(j->why, sizeof(j->why),
+			       "%d: the API server accepted the patch, but the "
+			       "hold is not there: " TAKEN_AWAY,
+			       r->status);
+		return;
+	}
 	log_written(v->rules, &j->action);
 	/* If the resourceVersion cannot be read, the controller waits for the
 	 * watch, as after a lost reply. */
-	if (object_decode(r->body, r->body_bytes, j->action.kind,
-			  &v->rules->hold, &o, &e) == 0)
+	if (rc == 0)
 		memcpy(out->rv, o.rv, sizeof(out->rv));
 }
 

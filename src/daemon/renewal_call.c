@@ -36,6 +36,7 @@ call_json(struct renewal_call *r, struct kube_request *q,
 	*c = none;
 	/* A leader's call must end before another replica can lead. */
 	q->timeout_ms = left_ms < r->call_ms ? left_ms : r->call_ms;
+	q->answer_max = RENEWAL_ANSWER_MAX;
 	if (left_ms <= 0) {
 		(void)err_set(&c->err, ERR_CANCELLED, "the lead is over");
 		return;

@@ -121,7 +121,7 @@ start_servers(struct serve *v, struct err *e)
 	v->health.cluster_scope =
 		c->rules.scope == SCOPE_CLUSTER ? "cluster" : "";
 	v->health.lease_name = c->leader.name;
-	if (status_init(&v->health.status, v->shared, &v->pair, &c->rules, e))
+	if (status_init(&v->health.status, v->shared, &v->pair, c, e))
 		return -1;
 	if (health_start(&v->health, c->metrics_address, e))
 		return err_wrap(e, "metrics.address %s", c->metrics_address);

@@ -69,18 +69,14 @@ refuse_pair(struct serving_cert *p, const struct err *e)
 	(void)str_copy(p->refused, sizeof(p->refused), e->text);
 }
 
-/* FNV-1a over both files.  The result differs for a new pair even if its serial
+/* The digest of both files.  It differs for a new pair even if its serial
  * number is that of the old pair. */
 static uint64_t
 digest_of(const struct certs_pair *c)
 {
-	uint64_t h = 14695981039346656037u;
-
-	for (size_t i = 0; i < c->cert_bytes; i++)
-		h = (h ^ (unsigned char)c->cert_pem[i]) * 1099511628211u;
-	for (size_t i = 0; i < c->key_bytes; i++)
-		h = (h ^ (unsigned char)c->key_pem[i]) * 1099511628211u;
-	return h;
+	return str_digest(
+		str_digest(STR_DIGEST_NONE, c->cert_pem, c->cert_bytes),
+		c->key_pem, c->key_bytes);
 }
 
 static void

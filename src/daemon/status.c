@@ -9,6 +9,7 @@
 #include "core/base/duration.h"
 #include "core/base/limits.h"
 #include "core/base/str.h"
+#include "edge/file.h"
 #include "wire/status/query.h"
 #include "wire/status/status.h"
 
@@ -26,11 +27,11 @@
 
 int
 status_init(struct status *t, struct state *s, struct serving_cert *pair,
-	    const struct rules *rules, struct err *e)
+	    const struct config *config, struct err *e)
 {
 	t->shared = s;
 	t->pair = pair;
-	t->rules = rules;
+	t->config = config;
 	(void)strcpy(t->host, "holder");
 	(void)gethostname(t->host, sizeof(t->host) - 1);
 	recent_init(&t->recent, clock_boot_ms());
@@ -200,6 +201,24 @@ count_anew(struct status *t, const struct status_report *r)
 	t->counted_turns = r->turns;
 }
 
+/* Returns whether the configuration file has another content than the one that
+ * was read at the start.  A file that cannot be read has not. */
+static bool
+config_is_stale(const struct config *c)
+{
+	struct err e = {0};
+	char *bytes;
+	bool stale;
+	size_t n;
+
+	if (c->file == NULL ||
+	    file_read(c->file, CONFIG_BYTES_MAX, &bytes, &n, &e))
+		return false;
+	stale = str_digest(STR_DIGEST_NONE, bytes, n) != c->file_digest;
+	free(bytes);
+	return stale;
+}
+
 static void
 fill_head(struct status *t, struct status_head *h)
 {
@@ -209,7 +228,7 @@ fill_head(struct status *t, struct status_head *h)
 	*h = (struct status_head){
 		.now_ms = clock_now(t->shared->clock).server_ms,
 		.version = HOLDER_VERSION,
-		.observe = t->rules->mode == MODE_OBSERVE,
+		.observe = t->config->rules.mode == MODE_OBSERVE,
 		.lead = {.electing = lead.electing,
 			 .here = lead.here,
 			 .restarted = lead.restarted,
@@ -218,7 +237,8 @@ fill_head(struct status *t, struct status_head *h)
 		.cert_not_after_ms = atomic_load(&t->pair->not_after_ms),
 		.cert_valid = serving_cert_valid(t->pair),
 		.cert_authority = atomic_load(&t->pair->authority),
-		.rules = t->rules,
+		.rules = &t->config->rules,
+		.config_stale = config_is_stale(t->config),
 	};
 	if (lead.identity[0] == '\0')
 		(void)str_copy(lead.identity, sizeof(lead.identity), t->host);

@@ -19,7 +19,7 @@
 struct status {
 	struct state *shared;
 	struct serving_cert *pair;
-	const struct rules *rules;
+	const struct config *config;
 	struct recent recent; /* counts of admission reviews */
 	/* The name that /status shows for this replica if there is no Lease. */
 	char host[65];
@@ -34,7 +34,7 @@ struct status {
 
 /* The arguments must outlive the struct.  Returns -1 if there is no memory. */
 int status_init(struct status *t, struct state *s, struct serving_cert *pair,
-		const struct rules *rules, struct err *e);
+		const struct config *config, struct err *e);
 void status_done(struct status *t);
 
 /* Counts the machines again if the figures are a second old, or if a scope was

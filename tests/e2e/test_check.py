@@ -15,15 +15,17 @@ import time
 import pytest
 import yaml
 
-from breaks import Telltale, breaks, broken
+from breaks import (BUDGET, EDIT, ELSEWHERE, LOG, NEWER, Telltale, breaks,
+                    broken)
 from cluster import node_pool
 from controlplane import (BUILD, CLAIMS, MERGE, NAMESPACES, NODES, PLANE, POOLS,
-                          REPO, WEBHOOKS, ControlPlane, spawn, until)
+                          REPO, WEBHOOKS, ControlPlane, spawn, tail, until)
 from egress import Egress
-from hold import MARK, SOON
+from hold import HOLD, MARK, SOON
 from holder import BINARY, HOLDERCTL, Holder, certs, deployed
-from installation import DEPLOYMENTS, PODS, add_pod, complete, set_available
-from karpenter import Karpenter, claim_body, node_body
+from installation import (DEPLOYMENTS, PODS, add_pod, add_slice, complete,
+                          set_available)
+from karpenter import NODEPOOL, Karpenter, claim_body, node_body
 from lead import LEASES, NAME, NAMESPACE, SHORT, leads
 from uninstall import environment
 
@@ -127,20 +129,22 @@ ADDRESSES = {"holder-0": "10.1.2.1", "holder-1": "10.1.2.2"}
 @pytest.fixture(scope="module")
 def installed(plane, job, tmp_path_factory):
     """A healthy installation: deploy/overlays/self-signed with
-    components/access as it is, two pods of it on machines of a NodePool, and
-    Karpenter.  One holder answers for both pods."""
+    components/access and tickets as they are, two pods of it on machines of a
+    NodePool, and Karpenter.  One holder answers for both pods."""
     plane.request("DELETE", f"{RBAC}/clusterrolebindings/stolen")
     build = tmp_path_factory.mktemp("overlay")
     (build / "kustomization.yaml").write_text(yaml.safe_dump({
         "resources": [os.path.relpath(REPO / "deploy/overlays/self-signed",
                                       build)],
-        "components": [os.path.relpath(REPO / "deploy/components/access",
-                                       build)]}))
+        "components": [os.path.relpath(REPO / f"deploy/components/{name}",
+                                       build)
+                       for name in ("access", "tickets")]}))
     plane.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-",
                   stdin=plane.kubectl("kustomize", build).stdout)
     plane.create(POOLS, pool("web", grace="24h"))
     made = [Karpenter(plane, "web").machine("web") for _ in range(2)]
     holder = Holder(plane, holdDuration="1h",
+                    tickets={"namespace": f"{NAME}-tickets"},
                     leaderElection=SHORT.config())
     pair = certs(holder.dir / "service", f"{NAME}.{NAMESPACE}.svc")
     holder.ca = (pair / "ca.crt").read_bytes()
@@ -235,8 +239,10 @@ MISSED = {
     "nodes": ["dry-run-unknown", "holder-unknown"],
     "nodeclaims": ["dry-run-unknown", "holder-unknown"],
     "nodepools": ["nodepools-unknown"],
+    "namespaces": ["holder-unknown"],
     "mutatingwebhookconfigurations": ["admission-unknown"],
     "mutatingadmissionpolicies": ["admission-unknown"],
+    "validatingwebhookconfigurations": [],  # are listed if holds are missing
     "validatingadmissionpolicies": ["rights-unknown"] * 2,
     "subjectaccessreviews": ["rights-unknown"],
     "deployments": ["holder-unknown", "leftovers-unknown"],
@@ -249,6 +255,10 @@ MISSED = {
     "poddisruptionbudgets": ["placement-unknown"],
     "leases": ["holder-unknown", "holder-unknown", "karpenter-unknown"],
 }
+
+
+# For these the printed command is tried: in the cluster and in a namespace.
+FIXED = ("nodepools", "pods")
 
 
 def accounts_without(plane, made):
@@ -308,6 +318,21 @@ def test_a_healthy_installation(plane, job, rights, installed, tmp_path):
                 if f["id"].endswith("-unknown"))
         until(misses, 20, lambda: name + ": "
               + check(plane, kubeconfig=kubeconfig).text, every=0.5)
+        if name not in FIXED:
+            continue
+        for fix in {f["fix"] for f in check(
+                plane, kubeconfig=kubeconfig).findings
+                if f["id"].endswith("-unknown")}:
+            pasted(plane, tmp_path, fix)
+        until(lambda: check(plane, kubeconfig=kubeconfig).ids == known, 20,
+              lambda: check(plane, kubeconfig=kubeconfig).text, every=0.5)
+    # The account of the Job itself.
+    plane.patch(RBAC + "/clusterroles", NAME + "-check", {"rules": []}, MERGE)
+    report = until(lambda: (r := check(plane, kubeconfig=rights)).findings
+                   and r, 20, "the rights gone")
+    pasted(plane, tmp_path, report.findings[0]["fix"])
+    until(lambda: check(plane, kubeconfig=rights).ids == known, 20,
+          lambda: check(plane, kubeconfig=rights).text, every=0.5)
     assert versions(plane).keys() == before.keys(), "it has written nothing"
 
 
@@ -351,15 +376,33 @@ def settle(plane, holder):
             continue
         n = plane.get(path, name)["spec"]["replicas"]
         set_available(plane, namespace, name, n)
+    template = plane.get(DEPLOYMENTS.format(NAMESPACE), NAME)["spec"]["template"]
+    for name in ADDRESSES:
+        plane.patch(PODS, name, {"metadata": {
+            "annotations": template["metadata"]["annotations"]}}, MERGE)
+    add_slice(plane, ADDRESSES.items())
+    budgets, _, name = BUDGET.rpartition("/")
+    if plane.get(budgets, name)["spec"].get("maxUnavailable") == 1:
+        plane.patch(budgets, name + "/status",
+                    {"status": {"disruptionsAllowed": 1}}, MERGE)
     service = plane.get(f"{NAMESPACES}/{NAMESPACE}/services", NAME)
     plane.egress.route(service["spec"]["clusterIP"] + ":443",
                        holder.webhook_port)
-    webhook = plane.get(WEBHOOKS, NAME)
+    code, webhook = plane.request("GET", f"{WEBHOOKS}/{NAME}")
+    if code == 404:  # the policy is in its place
+        return
     client = webhook["webhooks"][0]["clientConfig"]
-    if not client.get("caBundle"):
-        client["caBundle"] = base64.b64encode(holder.ca).decode()
+    bundle = base64.b64encode(holder.ca).decode()
+    if client.get("caBundle") != bundle:
+        client["caBundle"] = bundle
         webhook["webhooks"][0]["timeoutSeconds"] = 10
         plane.ok("PUT", f"{WEBHOOKS}/{NAME}", webhook)
+
+
+@contextlib.contextmanager
+def settled(plane, holder):
+    yield
+    settle(plane, holder)
 
 
 def pasted(plane, tmp_path, command):
@@ -377,14 +420,37 @@ def pasted(plane, tmp_path, command):
     assert done.returncode == 0, (command, done)
 
 
+DOCS = (REPO / "docs/check.md").read_text()
 TABLE = re.compile(r"^\| what is broken \|.*\n\|.*\n((?:\|.*\n)+)", re.M)
+LEVELS = dict(re.findall(r"^\| `([a-z-]+)` \| (error|warning) \|", DOCS, re.M))
+BREAKS = breaks(0, "", 0)  # as in the tests, but for what only those know
 
 
-@pytest.mark.parametrize("every", [
-    4, pytest.param(1, marks=pytest.mark.long)])
-def test_each_break_is_found_with_its_cause(plane, installed, telltale, cut,
-                                            tmp_path, every):
-    """One by one; and docs/check.md has the table of them."""
+def exit_code(ids):
+    return int("error" in [LEVELS[i] for i in ids])
+
+
+def test_the_table_of_the_guide():
+    """It has all breaks, and each finding is in one or said to be elsewhere."""
+    rows = [f"| {b.what} | `{b.ids[0]}` | {exit_code(b.ids)} | "
+            f"{'yes' if b.fixes is True else 'no: ' + b.fixes} |"
+            for b in BREAKS]
+    there = TABLE.search(DOCS)
+    assert there and there[1].splitlines() == rows, (
+        "docs/check.md should say:\n" + "\n".join(rows))
+    broken_here = {b.ids[0] for b in BREAKS} | {"dry-run-unknown"}
+    assert broken_here | ELSEWHERE.keys() == LEVELS.keys()
+    assert not broken_here & ELSEWHERE.keys()
+
+
+@pytest.mark.parametrize("n", [
+    pytest.param(n, id=re.sub(r"\W+", "-", b.what),
+                 marks=pytest.mark.long if n % 4 else ())
+    for n, b in enumerate(BREAKS)])
+def test_each_break_is_found_and_fixed(plane, installed, telltale, cut,
+                                       tmp_path, n):
+    """Its cause is said first.  The printed command fixes it, or why none can
+    is known; then it shows more."""
     # No controller ends a namespace here, so it stays from one test to the next.
     status, _ = plane.request("POST", NAMESPACES,
                               {"metadata": {"name": "second"}})
@@ -392,37 +458,36 @@ def test_each_break_is_found_with_its_cause(plane, installed, telltale, cut,
     certs(tmp_path / "other")
     other = base64.b64encode(
         (tmp_path / "other/ca.crt").read_bytes()).decode()
-    wrong, rows = [], []
-    for n, b in enumerate(breaks(cut, other, installed.webhook_port)):
-        rows.append(f"| {b.what} | `{b.ids[0]}` | "
-                    f"{'yes' if b.fixes else ''} |")
-        if n % every:
-            continue
-        telltale.change = b.told
-        with broken(plane, b.changes or ()):
-            report = found(plane, b.ids, *b.flags)
-            said = [f for f in report.findings if f["id"] == b.ids[0]]
-            if report.ids != sorted(b.ids) or not any(
-                    b.says in f["what"] for f in said):
-                wrong.append((b.what, b.ids, b.says, report.text))
-            for f in report.findings:
-                assert subprocess.run(["sh", "-n", "-c", f["fix"]],
-                                      timeout=10).returncode == 0, f
-                assert f["fix"].split()[0] in (
-                    "kubectl", "helm", "base64",
-                    "holderctl", "karpenter-node-holder"), f
-            if b.fixes and report.ids == sorted(b.ids):
-                pasted(plane, tmp_path, said[0]["fix"])
-                settle(plane, installed)
-                report = found(plane, ())
-                if report.ids:
-                    wrong.append((b.what, "not fixed by", said[0]["fix"],
-                                  report.text))
-    assert not wrong, "\n".join(map(str, wrong))
-    assert len(rows) >= 40
-    there = TABLE.search((REPO / "docs/check.md").read_text())
-    assert there and there[1].splitlines() == rows, (
-        "docs/check.md should say:\n" + "\n".join(rows))
+    b = breaks(cut, other, installed.webhook_port)[n]
+    telltale.change = b.told
+    with settled(plane, installed), broken(plane, b.changes or ()):
+        report = found(plane, b.ids, *b.flags)
+        assert report.ids == sorted(b.ids), report.text
+        assert report.code == exit_code(b.ids)
+        first = report.findings[0]
+        assert first["id"] == b.ids[0] and not first["cause"], report.text
+        assert b.says in first["what"], first
+        for f in report.findings:
+            assert subprocess.run(["sh", "-n", "-c", f["fix"]],
+                                  timeout=10).returncode == 0, f
+            assert f["fix"].split()[0] in (
+                "kubectl", "helm", "base64",
+                "holderctl", "karpenter-node-holder"), f
+            assert f["fix"] != "holderctl check", "the command just run"
+        if b.fixes in (LOG, EDIT, NEWER):
+            return  # no kubelet, no terminal and no registry is here
+        pasted(plane, tmp_path, first["fix"])
+        if b.fixes is not True:
+            return
+        settle(plane, installed)
+        report = found(plane, ())
+        assert not report.ids, (first["fix"], report.text)
+        until(lambda: MARK in (plane.create(
+            NODES + "?dryRun=All", node_body("after"))["metadata"].get(
+                "annotations") or {}), 10, "a dry run is held")
+        made = plane.create(NODES, node_body("after"))
+        plane.delete(NODES, "after")
+        assert MARK in made["metadata"].get("annotations", {}), made
 
 
 def found(plane, ids, *flags):
@@ -508,6 +573,85 @@ def test_it_waits_for_an_installation(plane, installed, tmp_path):
     assert '"errors":0' in log.read_text()
 
 
+STRIP = "example-strip"
+TAKEN = "another admission policy or webhook takes the hold out of the patch"
+
+
+def strips(plane, *keys):
+    """A policy of somebody's that takes these annotations from each update of
+    a Node."""
+    meta = {"apiVersion": "admissionregistration.k8s.io/v1",
+            "metadata": {"name": STRIP}}
+    return [
+        {"kind": "MutatingAdmissionPolicy", **meta, "spec": {
+            "failurePolicy": "Fail", "reinvocationPolicy": "Never",
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": [""], "apiVersions": ["v1"],
+                "operations": ["UPDATE"], "resources": ["nodes"]}]},
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {
+                "expression": f"{list(keys)}.filter(k, k in object.metadata"
+                ".?annotations.orValue({})).map(k, JSONPatch{op: 'remove', "
+                "path: '/metadata/annotations/' + jsonpatch.escapeKey(k)})"}}
+            ]}},
+        {"kind": "MutatingAdmissionPolicyBinding", **meta,
+         "spec": {"policyName": STRIP}}]
+
+
+@pytest.mark.parametrize("keys, says", [
+    # Then the holder's own policy refuses what is left of the patch.
+    ([HOLD], TAKEN + ": 403: "),
+    pytest.param([HOLD, MARK], "200: the API server accepted the patch, but "
+                 "the hold is not there: " + TAKEN, marks=pytest.mark.long)])
+def test_a_policy_that_takes_the_hold_away(plane, installed, telltale, tmp_path,
+                                           keys, says):
+    """A person has released the NodePool, and then wants it held again."""
+    telltale.change = None
+    node = next(iter(plane.metadata(NODES)))
+    released = NAME + ".io/released-at"
+
+    def annotate(value):
+        plane.patch(POOLS, "web", {"metadata": {"annotations": {
+            released: value}}}, MERGE)
+
+    def marks():
+        return [MARK in (m.get("annotations") or {})
+                for m in plane.metadata(NODES).values()
+                if m["labels"].get(NODEPOOL) == "web"]
+    begin = len(installed.logs())
+    annotate(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+    until(lambda: not any(marks()), 20,
+          lambda: "released\n" + tail(installed.log, 40))
+    try:
+        plane.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(
+            strips(plane, *keys)))
+        until(lambda: HOLD not in plane.ok(
+            "PATCH", f"{NODES}/{node}?dryRun=All",
+            {"metadata": {"annotations": {HOLD: "true"}}}, MERGE)[
+                "metadata"].get("annotations", {}), 20, "the policy in force")
+        annotate(None)
+        report = until(lambda: (r := check(plane)) and "holds-missing" in r.ids
+                       and r, 30, lambda: check(plane).text, every=0.5)
+        assert report.code == 1
+        assert [f["id"] for f in report.findings] == [
+            "admission-foreign", "writes-refused", "holds-missing"], report.text
+        first = report.findings[0]
+        assert f"somebody else: mutatingadmissionpolicy/{STRIP}" in first[
+            "what"], first
+        pasted(plane, tmp_path, first["fix"])
+        assert "none of its 2 machines" in report.find("holds-missing")["what"]
+        refused = [line["err"] for line in installed.logs()[begin:]
+                   if line["msg"] == "write refused"]
+        assert refused and all(e.startswith(says) for e in refused), (
+            refused, tail(installed.log, 30))
+    finally:
+        annotate(None)
+        for kind in "policy", "policybinding":
+            plane.kubectl("delete", "--ignore-not-found",
+                          f"mutatingadmission{kind}", STRIP)
+    until(lambda: all(marks()) and not check(plane).ids, 60,
+          lambda: check(plane).text, every=0.5)
+
+
 def test_a_lease_of_nobody(plane, rights, installed):
     """A Lease that names a pod that does not exist: nobody leads, the check says
     so, and the fix as it is printed helps at once."""
@@ -530,7 +674,59 @@ def test_a_lease_of_nobody(plane, rights, installed):
           lambda: check(plane).text, every=0.5)
 
 
-def test_a_trial_and_a_dead_holder(plane, installed):
+def rolled(plane, days):
+    """When the Deployment's newest version came to run."""
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ",
+                       time.gmtime(time.time() - days * 86400))
+    plane.patch(DEPLOYMENTS.format(NAMESPACE), NAME + "/status", {
+        "status": {"conditions": [{
+            "type": "Progressing", "status": "True", "lastUpdateTime": at,
+            "lastTransitionTime": at, "reason": "NewReplicaSetAvailable"}]}},
+        MERGE)
+
+
+def forget_a_trial(plane, holder, tmp_path):
+    """The command that is printed ends it, as soon as the pods are new."""
+    rolled(plane, 8)
+    plane.kubectl("patch", "clusterrole", NAME, "--type=json", "-p", json.dumps(
+        [{"op": "replace", "path": "/rules/0/verbs",
+          "value": ["get", "list", "watch"]}]))
+    report = check(plane)
+    assert report.ids == ["marks-while-observing", "observing-for-long"]
+    said = report.find("observing-for-long")
+    assert "has not changed for 8 days" in said["what"]
+    pasted(plane, tmp_path, said["fix"])
+    rolled(plane, 0)
+    set_available(plane, NAMESPACE, NAME, 2)
+    spec = plane.get(DEPLOYMENTS.format(NAMESPACE), NAME)["spec"]
+    assert spec["replicas"] == 2
+    args = spec["template"]["spec"]["containers"][0]["args"]
+    holder.term()
+    holder.flags = [a for a in args if a.startswith("--mode")]
+    holder.start()
+    until(lambda: check(plane).ids == [], 20, lambda: check(plane).text,
+          every=0.5)
+
+
+def test_a_configmap_that_was_edited(plane, installed, tmp_path):
+    """A kubelet brings the file into the pods; they read it when they start."""
+    was = installed.config.read_text()
+    assert check(plane).ids == []
+    installed.config.write_text(was + "# held longer from today on\n")
+    report = check(plane)
+    assert report.ids == ["configuration-stale"] and report.code == 0
+    assert "\nconfig       the file has changed" in installed.fetch(
+        "/status?format=text")[1]
+    pasted(plane, tmp_path, report.find("configuration-stale")["fix"])
+    set_available(plane, NAMESPACE, NAME, 2)
+    assert "restartedAt" in str(plane.get(DEPLOYMENTS.format(NAMESPACE), NAME))
+    installed.term()
+    installed.start()
+    until(lambda: check(plane).ids == [], 20, lambda: check(plane).text,
+          every=0.5)
+
+
+def test_a_trial_and_a_dead_holder(plane, installed, tmp_path):
     """Nobody has to say that the mode is observe.  Then nobody leads."""
     installed.term()
     installed.config.write_text(yaml.safe_dump(
@@ -540,6 +736,9 @@ def test_a_trial_and_a_dead_holder(plane, installed):
                    == ["marks-while-observing"] and r, 20,
                    lambda: check(plane).text, every=0.5)
     assert report.code == 0
+    rolled(plane, 6)
+    assert check(plane).ids == ["marks-while-observing"]
+    forget_a_trial(plane, installed, tmp_path)
     installed.kill9()
     report = until(lambda: (r := check(plane)) and "leader-missing" in r.ids
                    and r, 20, lambda: check(plane).text, every=0.5)

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 import yaml
 
-from controlplane import REPO, ControlPlane
+from controlplane import NAMESPACES, REPO, ControlPlane
 from egress import Egress
 from hold import View, nodes, seconds
 from lead import NAME
@@ -181,3 +181,21 @@ def test_a_trial_writes_nothing(plane, installed, pools):  # noqa: F811
     assert "so nothing is held\n" in installed.said and tickets(plane)
     installed.run("resume", "--all")
     assert not tickets(plane)
+
+
+def test_the_namespace_is_gone(plane, installed):
+    """The leader's list is empty then, as if nobody had written a ticket."""
+    namespace = plane.get(NAMESPACES, TICKETS)
+    installed.run("status")
+    assert not installed.said
+    plane.delete(NAMESPACES, TICKETS)
+    plane.ok("PUT", f"{NAMESPACES}/{TICKETS}/finalize", {
+        "metadata": {"name": TICKETS}, "spec": {"finalizers": []}})
+    try:
+        installed.run("status")
+        assert installed.said == (
+            f"warning: the namespace {TICKETS} of the tickets does not exist; "
+            "see: holderctl check\n")
+    finally:
+        plane.create(NAMESPACES, {"metadata": {
+            "name": TICKETS, "labels": namespace["metadata"]["labels"]}})

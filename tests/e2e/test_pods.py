@@ -3,8 +3,10 @@
 dedicated-nodes, and how they are replaced, by the real scheduler, Deployment
 controller and disruption budget.  kwok simulates the machines.
 """
+import json
 import os
 import shlex
+import subprocess
 import time
 from concurrent import futures
 
@@ -12,8 +14,10 @@ import pytest
 import yaml
 
 from cluster import PROGRAMS, Cluster
-from controlplane import BUILD, NODES, REPO, until
+from controlplane import BUILD, JSONPATCH, NODES, REPO, until
+from holder import HOLDERCTL
 from karpenter import node_body
+from uninstall import environment
 
 NAME = "karpenter-node-holder"
 DEPLOY = REPO / "deploy"
@@ -216,6 +220,87 @@ def test_another_node_is_preferred(applied):
         cluster.delete(NODES, "own")
         scale(cluster, 2)
         wait_running(cluster, 2)
+
+
+def template(**spec):
+    return {"spec": {"template": {"spec": spec}}}
+
+
+def in_namespace(kind, **spec):
+    return {"apiVersion": "v1", "kind": kind, "spec": spec,
+            "metadata": {"name": "break", "namespace": NAME}}
+
+
+LIMITS = in_namespace("LimitRange", limits=[
+    {"type": "Container", "max": {"cpu": "1m"}}])
+QUOTA = in_namespace("ResourceQuota", hard={"pods": "0"})
+# what is applied, the patch of the Deployment, what is deleted; what the check
+# quotes; whether the command that it prints lets the pods come.  The quota and
+# the limits are the namespace's owner's.
+UNMADE = {
+    "quota": (QUOTA, None, None, "exceeded quota: break", False),
+    "limits": (LIMITS, None, None, "than or equal to cpu limit of 1m", False),
+    "priority-class": (None, template(priorityClassName="nope", priority=None),
+                       None, "no PriorityClass with name nope was found", True),
+    "pod-security": (None, template(hostNetwork=True), None,
+                     'violates PodSecurity "restricted', True),
+    "account": (None, None, f"serviceaccount/{NAME}",
+                f'serviceaccount "{NAME}" not found', True),
+}
+
+
+@pytest.mark.parametrize("what", [
+    pytest.param(w, marks=() if w == "account" else pytest.mark.long)
+    for w in UNMADE])
+def test_why_pods_cannot_be_created(applied, what):
+    """The first finding quotes the Deployment's ReplicaFailure."""
+    cluster = applied
+    made, patch, deleted, says, fixed = UNMADE[what]
+    before = cluster.get(DEPLOYMENTS, NAME)["spec"]["template"]
+    scale(cluster, 0)
+    wait_running(cluster, 0)
+
+    def first():
+        done = subprocess.run(
+            [HOLDERCTL, "check", "-o", "json", "--kubeconfig",
+             cluster.kubeconfig], capture_output=True, text=True,
+            timeout=SOON, stdin=subprocess.DEVNULL, env=environment(cluster))
+        assert done.returncode in (0, 1), done
+        return json.loads(done.stdout)["findings"][0]
+    try:
+        if made:
+            cluster.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(made))
+        if patch:
+            cluster.patch(DEPLOYMENTS, NAME, patch)
+        if deleted:
+            cluster.kubectl("-n", NAME, "delete", deleted)
+        scale(cluster, 2)
+        found = until(lambda: says in (f := first())["what"] and f, SOON,
+                      lambda: f"{says}: {first()}", every=0.5)
+        assert found["id"] == "pods-not-ready", found
+        done = subprocess.run(
+            ["sh", "-c", found["fix"]], capture_output=True, text=True,
+            cwd=REPO, timeout=SOON, stdin=subprocess.DEVNULL,
+            env=environment(cluster))
+        assert done.returncode == 0, (found, done)
+        if fixed:
+            until(lambda: len(running(cluster)) == 2, SOON,
+                  lambda: f"{found['fix']}: {first()}")
+            until(lambda: first()["id"] != "pods-not-ready", SOON,
+                  lambda: str(first()), every=0.5)
+        else:
+            assert "break" in done.stdout, done
+    finally:
+        cluster.kubectl("-n", NAME, "delete", "--ignore-not-found",
+                        "resourcequota,limitrange", "break")
+        cluster.kubectl("apply", "-f", DEPLOY / "base" / "serviceaccount.yaml")
+        cluster.patch(DEPLOYMENTS, NAME, [
+            {"op": "replace", "path": "/spec/template", "value": before}],
+            JSONPATCH)
+        cluster.kubectl("-n", NAME, "rollout", "restart", "deployment", NAME)
+    until(lambda: cluster.get(DEPLOYMENTS, NAME)["status"].get(
+        "updatedReplicas") == 2, SOON, "rolled")
+    wait_running(cluster, 2)
 
 
 @pytest.fixture(scope="module")

@@ -443,6 +443,24 @@ def test_renewals_under_load(plane, site):
           f"{len(prober.serials[second])} certificates, fail open 0")
 
 
+@pytest.mark.parametrize("sizes", [
+    {"ca.crt": 500_000, "tls.key": 500_000}, {"ca.key": 1, "notes": 1_040_000}])
+def test_a_secret_as_large_as_may_be_is_mended(plane, site, sizes):
+    """With the policy of the component in force; what is of somebody else
+    stays."""
+    site.renewer = Renewer(plane).start()
+
+    def whole():
+        return all("BEGIN" in secret(plane).get(k, "")
+                   for k in ("ca.crt", "ca.key", "tls.crt", "tls.key"))
+    until(whole, 20, lambda: tail(site.renewer.log))
+    plane.patch(SECRET, TLS, {"data": {
+        k: base64.b64encode(b"x" * n).decode() for k, n in sizes.items()}},
+        "application/merge-patch+json")
+    until(whole, 20, lambda: tail(site.renewer.log))
+    assert len(secret(plane).get("notes", "")) == sizes.get("notes", 0)
+
+
 def test_a_wiped_bundle_is_put_back(plane, site):
     """Until then the API server goes past the webhook, but not for long."""
     a, = site.first(1)

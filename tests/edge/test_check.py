@@ -24,7 +24,7 @@ from test_commands import refused
 CHECKS = ["api", "admission", "ca-bundle", "dry-run", "rights", "karpenter",
           "nodepools", "holder", "placement", "leftovers"]
 VERSION = b'{"gitVersion":"v1.36.3"}'
-FORBIDDEN = json.dumps({"kind": "Status", "message": "you may not",
+FORBIDDEN = json.dumps({"kind": "Status", "message": "you cannot do that",
                         "reason": "Forbidden", "code": 403}).encode()
 ADMISSION = "/apis/admissionregistration.k8s.io/"
 EMPTY = b'{"metadata":{"resourceVersion":"1"},"items":[]}'
@@ -220,7 +220,7 @@ def test_everything_is_forbidden(run, tmp_path):  # noqa: F811
         check + "-unknown" for check in CHECKS
         if check not in ("api", "ca-bundle")}
     for f in findings.values():
-        assert "403: you may not" in f["what"] and "deploy/check" in f["fix"]
+        assert "403: you cannot do that" in f["what"] and "deploy/check" in f["fix"]
 
 
 @pytest.mark.parametrize("body", [
@@ -466,13 +466,35 @@ def test_help(run):  # noqa: F811
         assert flag in done.out
 
 
-def test_each_finding_is_in_the_guide():
-    """docs/check.md has each finding with its level, and no others."""
+def finding_levels():
     code = "".join(f.read_text()
                    for f in (REPO / "src/core/doctor").glob("*.c"))
-    code = re.sub(r'"\s+"', "", code)
-    kinds = dict((name, level.lower()) for level, name in re.findall(
-        r"DOCTOR_\w+,\s+FINDING_(ERROR|WARNING),\s+\"([a-z-]+)\"", code))
+    return dict((name, level.lower()) for level, name in re.findall(
+        r"DOCTOR_\w+,\s+FINDING_(ERROR|WARNING),\s+\"([a-z-]+)\"",
+        re.sub(r'"\s+"', "", code)))
+
+
+def test_each_finding_is_in_the_guide():
+    """docs/check.md has each finding with its level, and no others."""
+    kinds = finding_levels()
     rows = dict(re.findall(r"^\| `([a-z-]+)` \| (error|warning) \|",
                            (REPO / "docs/check.md").read_text(), re.M))
     assert len(kinds) > 40 and rows == kinds
+
+
+def test_no_symptom_stands_before_its_cause():
+    """src/core/doctor/order.c has a row for each finding, causes first."""
+    code = (REPO / "src/core/doctor/order.c").read_text().replace("\\\n", "")
+    words = dict(re.findall(r"^#define (\w+)\s+(.*)", code, re.M))
+    table = code[code.index("rows[] = {"):code.index("\n};")]
+    for name, text in reversed(words.items()):
+        table = re.sub(rf"\b{name}\b", lambda _: text, table)
+    rows = re.findall(r'\{"([a-z-]+)",\s*"(.*?)"\}',
+                      re.sub(r'"\s*"(?=[a-z ])', "", table))
+    seen = []
+    for name, causes in rows:
+        assert set(causes.split()) <= set(seen), name
+        seen.append(name)
+    assert sorted(seen) == sorted(finding_levels())
+
+

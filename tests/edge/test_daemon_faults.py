@@ -437,6 +437,22 @@ def test_a_hold_that_is_refused_is_told_once(w, how):
     assert w.free("m001") and len(names) == 3
 
 
+def test_a_hold_that_is_accepted_and_not_there(w):
+    """As if somebody's admission webhook took it out of the patch."""
+    names = w.machines(3)
+    w.api.fault("nodes", "patch", "edit", name=names[0], edit=lambda v: {
+        **v, "metadata": {**v["metadata"], "annotations": {MARK: "x"}}})
+    holder = w.start()
+    w.busy()
+    w.wait_held(names)
+    line, = w.wait(lambda: holder.lines("write refused"), "it is told")
+    assert line["name"] == names[0] and line["write"] == "hold"
+    assert line["err"].startswith("200: the API server accepted the patch, but "
+                                  "the hold is not there: another admission")
+    assert [e["name"] for e in holder.lines("held", kind="Node")
+            if e["name"] in names] == names[1:]
+
+
 def test_html(w):
     names = w.machines(6)
     w.api.fault("*", "*", "500", times=4)

@@ -60,6 +60,7 @@ def bundles(w):
 def complete(w):
     """The Secret has all four keys, and each caBundle has the CA."""
     now = secret(w)
+    now.pop("notes", None)      # of somebody else
     return sorted(now) == KEYS and "BEGIN" in now["tls.crt"] and all(
         now["ca.crt"] in b for b in bundles(w)) and now
 
@@ -207,6 +208,11 @@ RUBBISH = {
     "no CA at all": lambda d: {**d, "ca.crt": d["tls.crt"],
                                "ca.key": d["tls.key"]},
     "huge": lambda d: {**d, "ca.crt": encoded("x" * 200000)},
+    # More than the 1 MiB of other objects, in our keys and in another.
+    "over a MiB": lambda d: {**d, "ca.crt": encoded("x" * 500000),
+                             "tls.key": encoded("x" * 520000)},
+    "notes over a MiB": lambda d: {**d, "notes": encoded("x" * 1040000),
+                                   "ca.crt": None},
     # In these cases the CA stays.
     "no certificate": lambda d: {**d, "tls.crt": None},
     "rubbish for a certificate": lambda d: {**d, "tls.crt": encoded("x")},
@@ -233,7 +239,8 @@ def test_rubbish_in_the_secret(w, name):
     def whole():
         now = complete(w)
         return now and not any(
-            encoded(now[k]) == spoilt[k] != data[k] for k in spoilt or ()) \
+            encoded(now[k]) == spoilt[k] != data[k]
+            for k in spoilt or () if k in now) \
             and (now["ca.crt"] == was["ca.crt"]) == (name in SPARE) and \
             verifies(w, w.dir, now["ca.crt"], now["tls.crt"]) and now
     now = w.wait(whole, "whole again")
@@ -365,6 +372,15 @@ def test_not_allowed(w, resource, verb):
     holder.wait_line("renewal goes on")
     assert holder.metrics()[
         "karpenter_node_holder_self_signed_errors_total"] >= 3
+
+
+def test_a_fault_that_lasts_is_not_silent(w):
+    configure(w, None)
+    w.api.fault(HOOKS, "get", "403")
+    holder = start(w)
+    w.wait(lambda: len(holder.lines("renewal failed", level="warn")) == 2,
+           "warned again")
+    assert 20 <= w.api.count(resource=HOOKS, verb="get") <= 25
 
 
 @pytest.mark.parametrize("resource, verb, status", [

@@ -65,6 +65,24 @@ def seconds(stamp):
             tzinfo=datetime.timezone.utc).timestamp()
 
 
+def test_a_configuration_file_that_is_edited(w):
+    """It is read at the start only, and /status says so until the next one.
+    Without a file nothing can be edited."""
+    holder = w.start(config="minScaleUp: 7\n")
+    file = w.dir / "config.yaml"
+    was = file.read_text()
+    assert status(holder)["configuration"]["fileChanged"] is False
+    file.write_text(was.replace("7", "8"))
+    s = status(holder)["configuration"]
+    assert (s["minScaleUp"], s["fileChanged"]) == (7, True)
+    assert "config       the file has changed" in holder.get(
+        "/status?format=text")[1]
+    file.write_text(was)
+    assert status(holder)["configuration"]["fileChanged"] is False
+    file.unlink()
+    assert status(holder)["configuration"]["fileChanged"] is False
+
+
 def test_a_hold(w):
     """What the leader says before, during and after a hold."""
     w.api.create("nodepools", "web")

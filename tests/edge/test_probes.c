@@ -18,11 +18,11 @@ static struct hook hook;
 static struct serving_cert pair;
 static struct health health;
 
-static const struct rules rules = {.scope = SCOPE_CLUSTER,
-				   .hold_ms = 60000,
-				   .startup_ms = 60000,
-				   .min_scale_up = 1,
-				   .include = {1, {"*"}}};
+static const struct config config = {.rules = {.scope = SCOPE_CLUSTER,
+					       .hold_ms = 60000,
+					       .startup_ms = 60000,
+					       .min_scale_up = 1,
+					       .include = {1, {"*"}}}};
 
 static void
 setup(void)
@@ -30,7 +30,7 @@ setup(void)
 	struct err e = {0};
 
 	(void)signal(SIGPIPE, SIG_IGN);
-	shared = state_new(&rules, 1000, &e);
+	shared = state_new(&config.rules, 1000, &e);
 	ck_assert_msg(shared != NULL, "%s", e.text);
 	pair = (struct serving_cert){.clock = shared->clock,
 				     .not_after_ms = INT64_MAX};
@@ -40,7 +40,7 @@ setup(void)
 				 .timing = &timing_default,
 				 .cluster_scope = "cluster",
 				 .lease_name = "holder"};
-	ck_assert_int_eq(status_init(&health.status, shared, &pair, &rules, &e),
+	ck_assert_int_eq(status_init(&health.status, shared, &pair, &config, &e),
 			 0);
 	ck_assert_msg(health_start(&health, "127.0.0.1:0", &e) == 0, "%s",
 		      e.text);

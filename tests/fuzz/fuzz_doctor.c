@@ -20,8 +20,14 @@ one_webhook(const char *text, size_t n)
 	struct webhook_facts w;
 	struct bundle_facts b = {.present = true};
 	struct err e = {0};
-	char *bundle = NULL;
-	int rc = facts_webhook_decode(text, n, &w, &bundle, &e);
+	char *bundle = NULL, name[NAME_BYTES];
+	int rc = facts_foreign_decode(text, n, name, &e);
+
+	if (rc < 0)
+		promise_refused(&e);
+	else if (rc > 0)
+		judge_foreign(finding_name(name), &found);
+	rc = facts_webhook_decode(text, n, &w, &bundle, &e);
 
 	if (rc < 0)
 		promise_refused(&e);
@@ -49,7 +55,7 @@ one_nodepool(const char *text, size_t n, const struct rules *rules)
 		return;
 	}
 	PROMISE(p.pool.name[0] != '\0' && p.expire_ms >= -1);
-	judge_nodepool(&p, rules, &found);
+	judge_nodepool(&p, rules, 0, &found);
 	for (int k = 0; k < KIND_COUNT; k++) {
 		buf_init(&b, body, sizeof(body));
 		facts_dry_run_body(&b, (enum kind)k, &p);
@@ -121,13 +127,16 @@ one_installation(const char *text, size_t n, const struct rules *rules)
 	struct ticket_facts t;
 	struct pod_facts p;
 	struct err e = {0};
-	bool yes;
+	struct budget_facts b = {.known = true};
+	enum tickets_place in = TICKETS_GONE;
 
-	if (facts_slice_decode(text, n, &s.ready, &e) ||
-	    facts_budget_decode(text, n, &yes, &e) ||
+	if (facts_namespace_decode(text, n, &in, &e) ||
+	    facts_slice_decode(text, n, &s.ready, &e) ||
+	    facts_budget_decode(text, n, &b, &e) ||
 	    facts_policy_decode(text, n, "ns", key, &bounds, &e) ||
 	    facts_policy_binding_decode(text, n, &bounds, &e))
 		promise_refused(&e);
+	judge_tickets("t", in, &place, &found);
 	judge_policy(&bounds, key, &place, &found);
 	if (facts_leader_decode(text, n, &l, &e) == 0) {
 		judge_leader(&l, &w, &place, 0, &found);
@@ -142,7 +151,7 @@ one_installation(const char *text, size_t n, const struct rules *rules)
 		judge_service(&s, &w, &p, 1, &place, &found);
 	if (facts_deployment_decode(text, n, &d, &e) == 0) {
 		judge_rollout(&d, &p, 1, &place, &found);
-		judge_redundancy(&d, true, false, &place, &found);
+		judge_redundancy(&d, &b, &place, &found);
 	}
 }
 
@@ -163,6 +172,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	one_object(bytes, n, &rules);
 	one_answer(bytes, n, &rules);
 	one_installation(bytes, n, &rules);
+	findings_sort(&found);
 	for (unsigned i = 0; i < found.n; i++) {
 		PROMISE(strpbrk(found.at[i].what, "\n\r\x1b") == NULL);
 		PROMISE(strpbrk(found.at[i].fix, "\n\r\x1b`$") == NULL);

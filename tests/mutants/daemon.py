@@ -1,12 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the daemon answers on :8080 (src/daemon/status.c, health.c, recent.c)."""
+"""What the daemon answers on :8080 (src/daemon/status.c, health.c, recent.c), and
+what it makes of answers (job.c)."""
 STATUS = "src/daemon/status.c"
 HEALTH = "src/daemon/health.c"
 RECENT = "src/daemon/recent.c"
 ASKED = "tests/edge/test_daemon_status.py"
 PAGE = "tests/edge/test_daemon_page.py"
+RENEWER = "tests/edge/test_daemon_self_signed.py"
 
 FAULTS = [
+    ("a hold that is not there is written",
+     "tests/edge/test_daemon_faults.py -k accepted_and_not_there",
+     "src/daemon/job.c",
+     "j->action.act == ACT_HOLD && o.hold != HOLD_SAME", "0"),
+    ("an edited configuration file is as it was read", f"{ASKED} -k edited",
+     STATUS, "stale = str_digest(STR_DIGEST_NONE, bytes, n) != c->file_digest;",
+     "stale = false;"),
+    ("a Secret over 1 MiB cannot be read", f"{RENEWER} -k rubbish",
+     "src/daemon/renewal_call.c", "q->answer_max = RENEWAL_ANSWER_MAX;", ""),
+    ("a fault of the renewer that lasts is warned of once",
+     f"{RENEWER} -k lasts", "src/daemon/cert_renewer.c",
+     "RENEWAL_FAILURES_TOLD - 1)\n\t\t\tlevel = LOG_WARN;",
+     "RENEWAL_FAILURES_TOLD - 1)\n\t\t\tlevel = LOG_DEBUG;"),
     ("the history ends with its leader", f"{ASKED} -k history_outlives",
      "src/daemon/state_lease.c",
      "controller_recall(t->controller, known, lease_term(t->lease), now);",

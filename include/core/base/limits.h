@@ -368,6 +368,14 @@
 /* Maximum size of each of the four PEM values of our Secret.  They have less
  * than 1 KiB. */
 #define SECRET_PEM_MAX 8192
+/* Maximum size of an answer with our Secret or the webhook configuration.  Both
+ * may be larger than ITEM_BYTES_MAX after edits by hand: the API server stores
+ * 1 MiB of data, which grows by a third in base64, and 256 KiB of annotations,
+ * in which each byte may be escaped. */
+#define RENEWAL_ANSWER_MAX (4u << 20)
+/* After this many failures in a row the renewer logs a failure as a warning
+ * again.  It tries about twice a minute. */
+#define RENEWAL_FAILURES_TOLD 20
 /* Maximum number of webhooks in a configuration.  Ours has one. */
 #define WEBHOOKS_MAX 8
 /* Maximum size of a CA bundle in PEM.  One CA has 1 KiB. */
@@ -471,6 +479,9 @@
 #define DOCTOR_TAKEOVER_MS 3000
 /* Time between two checks with --wait. */
 #define DOCTOR_AGAIN_MS 1000
+/* A NodePool counts as held in vain if none of its machines has a hold, now and
+ * after this time. */
+#define DOCTOR_HOLDS_MS 5000
 /* Maximum number of registered webhooks that are judged.  Usually there is
  * one. */
 #define DOCTOR_WEBHOOKS_MAX 4
@@ -479,6 +490,15 @@
 #define DOCTOR_NODEPOOLS_MAX 256
 /* Maximum number of NodePools for which a creation is tried with a dry run. */
 #define DOCTOR_TRIED_MAX 8
+/* Maximum number of unknown annotations of ours that are reported of one
+ * NodePool. */
+#define DOCTOR_STRANGE_MAX 4
+/* A hold-until that is further ahead than this is reported, as it may be a
+ * typing error in the year. */
+#define DOCTOR_FAR_MS (30 * INT64_C(86400000))
+/* A holder that has observed for longer than this is reported, as it may have
+ * been forgotten. */
+#define DOCTOR_OBSERVED_MS (7 * INT64_C(86400000))
 /* Maximum number of namespaces with a holder that are remembered.  Usually
  * there is one. */
 #define DOCTOR_SITES_MAX 4

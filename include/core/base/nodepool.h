@@ -18,13 +18,25 @@
  * nothing and is copied with `=`.  The functions are pure, so any thread may
  * call them.
  */
+
+/* The annotations: name in enum nodepool_key, key, and what a good value looks
+ * like. */
+#define NODEPOOL_KEYS(X)                                                       \
+	X(ENABLED, OWN_PREFIX "enabled", "\"true\" or \"false\"")              \
+	X(HOLD_UNTIL, OWN_PREFIX "hold-until",                                 \
+	  "an RFC 3339 time such as 2026-01-02T03:04:05Z")                     \
+	X(RELEASED_AT, OWN_PREFIX "released-at",                               \
+	  "an RFC 3339 time such as 2026-01-02T03:04:05Z")                     \
+	X(HOLD_DURATION, OWN_PREFIX "hold-duration",                           \
+	  "a duration above 0 such as 10m")                                    \
+	X(MAX_HOLD_DURATION, OWN_PREFIX "max-hold-duration",                   \
+	  "a duration such as 1h, 0 for no cap")
+
 enum nodepool_key {
-	NODEPOOL_ENABLED,
-	NODEPOOL_HOLD_UNTIL,
-	NODEPOOL_RELEASED_AT,
-	NODEPOOL_HOLD_DURATION,
-	NODEPOOL_MAX_HOLD_DURATION,
-	NODEPOOL_KEY_COUNT,
+#define X(name, key, expected) NODEPOOL_##name,
+	NODEPOOL_KEYS(X)
+#undef X
+		NODEPOOL_KEY_COUNT,
 };
 
 /* Bytes of a bad value that are kept, so that a person can recognize it. */
@@ -113,6 +125,10 @@ int64_t nodepool_alone_ms(const struct nodepool *p);
 /* Returns the annotation's key, such as "karpenter-node-holder.io/enabled".
  * Static. */
 const char *nodepool_key_name(enum nodepool_key k);
+
+/* Returns the key of ours that is most similar to this one: the same if it is
+ * one of ours.  Static. */
+const char *nodepool_key_like(const char *key);
 
 /* Returns what a good value of annotation k looks like, to follow the word
  * "expected" in a message: "a duration above 0 such as 10m".  Static. */

@@ -42,11 +42,17 @@ struct finding_kind {
 };
 
 #define FINDING_WHAT_BYTES 400
-#define FINDING_FIX_BYTES 400
+#define FINDING_FIX_BYTES 1000
 struct finding {
 	const struct finding_kind *kind;
 	char what[FINDING_WHAT_BYTES]; /* one line of UTF-8 */
-	char fix[FINDING_FIX_BYTES];   /* a command, or what to do; one line */
+	char fix[FINDING_FIX_BYTES];   /* a command; one line */
+	/* findings_sort sets these: the finding that brought this one about, or
+	 * NULL; the place in the report; whether this is an error, or brought
+	 * one about. */
+	const struct finding_kind *cause;
+	unsigned rank;
+	bool urgent;
 };
 
 #define FINDING_NOTE_BYTES 240
@@ -92,12 +98,24 @@ void finding_fix(struct finding *x, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Adds the finding that something could not be examined.  `what` names it, and
- * `why` is the reason in the words of the API server or of an error.  The level
- * is a warning.  For the checks of the API and of the dry run it is an error,
- * because without these checks the command has proved nothing and must not
- * succeed. */
+ * `why` is the reason in the words of the API server or of an error.  If these
+ * name neither a right that is missing nor a webhook or policy, the command
+ * reads `path` of the API server.  The level is a warning.  For the checks of
+ * the API and of the dry run it is an error, because without these checks the
+ * command has proved nothing and must not succeed. */
 void findings_unknown(struct findings *f, enum doctor_check c, const char *what,
-		      const char *why);
+		      const char *why, const char *path);
+
+/* Sorts the findings for a report: causes before what follows from them, and
+ * what is or brought about an error before the rest. */
+void findings_sort(struct findings *f);
+
+/* Returns whether a finding of this id would explain one that findings_sort has
+ * found no cause for. */
+bool findings_want(const struct findings *f, const char *id);
+
+/* Shows which parts of the API server are healthy. */
+#define READY_PATH "/readyz?verbose"
 
 /* Returns the name if it is safe in a command that a person copies into a
  * shell, and "NAME" otherwise.  Every name that Kubernetes allows is safe. */

@@ -28,16 +28,32 @@ struct doctor_place {
 	char config_map[NAME_BYTES]; /* "" if not known */
 	char release[NAME_BYTES];    /* the Helm release, or "" */
 	bool renewer;		     /* components/self-signed is installed */
+	/* If it is: its ServiceAccount, its Secret, and the configuration whose
+	 * caBundle it maintains. */
+	char renewer_account[NAME_BYTES], secret[NAME_BYTES];
+	char configuration[NAME_BYTES];
 	bool injected; /* cert-manager's cainjector maintains caBundle */
 	bool observes; /* mode: observe */
 };
 
 /* Sets the finding's `fix` to a command that applies one part of the
  * installation again.  The command changes neither the configuration nor the
- * number of replicas. */
-enum fix_part { FIX_WEBHOOK, FIX_POLICY, FIX_RBAC, FIX_SERVICE };
+ * number of replicas.  To apply an object does not take away what somebody has
+ * added to it, so `first` may be a command, with "; " at its end, that deletes
+ * the object. */
+enum fix_part {
+	FIX_WEBHOOK,
+	FIX_POLICY,
+	FIX_RBAC,
+	FIX_RENEWER_RBAC,
+	FIX_SERVICE,
+	FIX_ACCOUNT,
+	FIX_TICKETS,
+};
 void fix_apply(struct finding *x, const struct doctor_place *p,
-	       enum fix_part part);
+	       enum fix_part part, const char *first);
+/* Sets the finding's `fix` to commands that set mode: enforce. */
+void fix_enforce(struct finding *x, const struct doctor_place *p);
 /* Sets the finding's `fix` to commands that edit the configuration and restart
  * the pods. */
 void fix_configuration(struct finding *x, const struct doctor_place *p);
@@ -164,17 +180,27 @@ void judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
 /* --- rights --------------------------------------------------------------- */
 
 enum right_where { RIGHT_CLUSTER, RIGHT_OWN, RIGHT_DEFAULT };
-/* One right that deploy/base gives to the holder. */
+/* Who has the right, and for what. */
+enum right_use {
+	RIGHT_NEEDED, /* the holder cannot work without it */
+	RIGHT_EVENTS,
+	RIGHT_RENEWS, /* of the renewer */
+	RIGHT_USES,
+};
+/* The only object to which a right applies. */
+enum right_name { RIGHT_ANY, RIGHT_LEASE, RIGHT_SECRET, RIGHT_WEBHOOK };
+/* One right that deploy/base gives to the holder, or components/self-signed to
+ * the renewer. */
 struct right {
 	const char *group, *resource, *verb;
 	enum right_where where;
-	bool lease;  /* only for the holder's own Lease */
-	bool needed; /* without it the holder cannot work */
+	enum right_name name;
+	enum right_use use;
 };
-#define RIGHTS_N 17
+#define RIGHTS_N 22
 extern const struct right rights[RIGHTS_N];
 
-/* allowed[i] says whether the holder has rights[i].  With `mode: observe` the
+/* allowed[i] says whether the account has rights[i].  With `mode: observe` the
  * holder does not need the rights to patch Nodes and NodeClaims. */
 void judge_rights(const bool allowed[RIGHTS_N], const struct rules *r,
 		  const struct doctor_place *p, struct findings *f);
@@ -198,9 +224,12 @@ struct nodepool_facts {
 	bool grace;		/* it has a terminationGracePeriod */
 	/* Its name is "" if the nodeClassRef is missing. */
 	struct node_class class;
+	/* The first annotations that have our prefix and are none of ours,
+	 * without the prefix; "" after the last. */
+	char strange[DOCTOR_STRANGE_MAX][NODEPOOL_BYTES];
 };
 void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
-		    struct findings *f);
+		    int64_t now_ms, struct findings *f);
 
 /* Which result of docs/study.md applies to a NodePool, by its
  * consolidationPolicy and its consolidateAfter. */
@@ -229,12 +258,16 @@ struct deployment_facts {
 	char app[NODEPOOL_BYTES];	/* label app.kubernetes.io/name */
 	char component[NODEPOOL_BYTES]; /* label app.kubernetes.io/component */
 	char account[NAME_BYTES];	/* its ServiceAccount */
-	char config_map[NAME_BYTES];	/* the first ConfigMap that it mounts */
-	char release[NAME_BYTES];	/* its Helm release, or "" */
+	/* the first ConfigMap and the first Secret that it mounts */
+	char config_map[NAME_BYTES], secret[NAME_BYTES];
+	char release[NAME_BYTES]; /* its Helm release, or "" */
 	struct version version; /* from its version label or its first image */
+	char failure[300];	/* why its pods cannot be created, or "" */
 	/* `observed` is status.observedGeneration. */
 	long long generation, observed;
 	long long replicas, updated, ready, available;
+	/* When its newest version came to run, or STAMP_NONE. */
+	int64_t rolled_ms;
 };
 
 /* A pod of the holder, or of its renewer. */
@@ -260,7 +293,7 @@ void judge_rollout(const struct deployment_facts *d, const struct pod_facts *at,
 		   struct findings *f);
 
 /* The part of a holder's /status that is judged. */
-#define TOLD_N 7
+#define TOLD_N 8
 #define TOLD_BYTES KEY_BYTES
 struct leader_facts {
 	char replica[NAME_BYTES];
@@ -271,6 +304,11 @@ struct leader_facts {
 	uint64_t waiting;     /* number of machines with a failed write */
 	char waits[NODEPOOL_BYTES];  /* the first NodePool of such machines */
 	char unseen[NODEPOOL_BYTES]; /* a resource that it cannot watch */
+	/* The first NodePool that is held, although none of its `bare` machines
+	 * has a hold.  "" if there is none. */
+	char unheld[NODEPOOL_BYTES];
+	long long bare;
+	bool stale; /* its configuration file has changed since it was read */
 	/* The values that the holder has for the flags in told_flags
 	 * (wire/doctor/facts.h), in their order.  "" if unknown. */
 	char told[TOLD_N][TOLD_BYTES];
@@ -280,6 +318,9 @@ struct leader_facts {
 void judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 		  const struct doctor_place *p, int64_t now_ms,
 		  struct findings *f);
+/* Names what somebody else has registered for Nodes or NodeClaims, as words for
+ * `kubectl get`. */
+void judge_foreign(const char *registered, struct findings *f);
 /* Reports that a request for this pod's /status failed. */
 void judge_unanswered(const struct pod_facts *at, const char *why,
 		      const struct doctor_place *p, struct findings *f);
@@ -309,6 +350,8 @@ struct policy_facts {
 	bool denies; /* its binding has the action Deny */
 	bool here;   /* it applies to accounts in our namespace */
 	bool key;    /* it allows the hold annotation */
+	/* The expression of its variable `holds`; "" if it does not fit. */
+	char holds[300];
 };
 void judge_policy(const struct policy_facts *w, const char *hold_key,
 		  const struct doctor_place *p, struct findings *f);
@@ -316,20 +359,31 @@ void judge_policy(const struct policy_facts *w, const char *hold_key,
 /* Reports that the holder is not in namespace `asked`. */
 void judge_elsewhere(const char *asked, const struct doctor_place *p,
 		     struct findings *f);
-/* Reports that another holder runs in namespace `other`. */
-void judge_second(const char *other, const struct doctor_place *p,
-		  struct findings *f);
+/* Reports that another holder runs in namespace `other`.  It may lead there
+ * without a Deployment. */
+void judge_second(const char *other, bool deployed,
+		  const struct doctor_place *p, struct findings *f);
 
-/* Judges whether a holder with several replicas has a PodDisruptionBudget. */
-void judge_redundancy(const struct deployment_facts *d, bool budget_known,
-		      bool budget, const struct doctor_place *p,
-		      struct findings *f);
+/* The PodDisruptionBudgets that select the holder's pods. */
+struct budget_facts {
+	bool known; /* they could be read */
+	bool there;
+	/* The name of one that allows no disruption although all its pods are
+	 * healthy, or "". */
+	char blocks[NAME_BYTES];
+};
+/* Judges whether a holder with several replicas has a PodDisruptionBudget, and
+ * whether a drain can evict its pods. */
+void judge_redundancy(const struct deployment_facts *d,
+		      const struct budget_facts *b,
+		      const struct doctor_place *p, struct findings *f);
 
 struct holder_facts {
 	bool deployments_known, lease_known, marks_known;
 	long long available; /* number of available pods */
 	bool elects;	     /* leader election is enabled */
 	bool observes;	     /* mode: observe */
+	int64_t rolled_ms;   /* as in struct deployment_facts */
 	bool lease_live;     /* the Lease has a holder and has not expired */
 	/* The Lease has not expired by its own duration, but its holder did not
 	 * renew it while we looked. */
@@ -340,7 +394,12 @@ struct holder_facts {
 	char marked[NAME_BYTES];    /* the name of the first of them */
 };
 void judge_holder(const struct holder_facts *h, const struct doctor_place *p,
-		  struct findings *f);
+		  int64_t now_ms, struct findings *f);
+
+/* Judges whether the namespace of the tickets is there. */
+enum tickets_place { TICKETS_THERE, TICKETS_ENDING, TICKETS_GONE };
+void judge_tickets(const char *namespace_name, enum tickets_place t,
+		   const struct doctor_place *p, struct findings *f);
 
 void judge_placement(const struct pod_facts *at, unsigned n,
 		     const struct doctor_place *p, struct findings *f);

@@ -49,6 +49,10 @@ struct config {
 	int64_t memory_limit; /* bytes */
 	bool log_text;
 	int log_level; /* as enum log_level: 0 error to 3 debug */
+	/* The file that was read, and the digest (str_digest) of its content;
+	 * NULL: none was read.  The caller of config_file sets them. */
+	const char *file;
+	uint64_t file_digest;
 };
 
 void config_defaults(struct config *c);

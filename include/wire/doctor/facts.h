@@ -23,10 +23,20 @@
 int facts_webhook_decode(const char *bytes, size_t n, struct webhook_facts *out,
 			 char **bundle, struct err *e);
 
+/* Decodes a webhook configuration or an admission policy.  Returns 1 if it is
+ * not the holder's and is called for writes of Nodes or NodeClaims, 0 if not,
+ * and -1 on failure. */
+int facts_foreign_decode(const char *bytes, size_t n, char name[NAME_BYTES],
+			 struct err *e);
+
 /* Decodes a NodePool.  `hold` is the hold of the configuration. */
 int facts_nodepool_decode(const char *bytes, size_t n,
 			  const struct hold_key *hold,
 			  struct nodepool_facts *out, struct err *e);
+
+/* Decodes a Namespace that exists. */
+int facts_namespace_decode(const char *bytes, size_t n, enum tickets_place *out,
+			   struct err *e);
 
 int facts_deployment_decode(const char *bytes, size_t n,
 			    struct deployment_facts *out, struct err *e);
@@ -80,9 +90,10 @@ int facts_policy_decode(const char *bytes, size_t n, const char *namespace_name,
 int facts_policy_binding_decode(const char *bytes, size_t n,
 				struct policy_facts *out, struct err *e);
 
-/* Decodes a PodDisruptionBudget and sets *ours to whether it selects the
- * holder's pods. */
-int facts_budget_decode(const char *bytes, size_t n, bool *ours, struct err *e);
+/* Decodes a PodDisruptionBudget and adds it to *out if it selects the holder's
+ * pods. */
+int facts_budget_decode(const char *bytes, size_t n, struct budget_facts *out,
+			struct err *e);
 
 /* What `check` reads of a Node or NodeClaim.  left[] has a meaning for Nodes
  * only. */

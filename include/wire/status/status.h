@@ -54,6 +54,10 @@ struct status_lead {
 	": its own pod led before it restarted, and nobody leads until that "  \
 	"Lease has run out"
 
+#define STATUS_STALE                                                           \
+	"the file has changed since this replica read it; restart the pods "   \
+	"to put it in force"
+
 /* Counts of the reviews in the last minute, or since the start if that is
  * later.  `seconds` is the length of this time. */
 struct status_admissions {
@@ -88,6 +92,8 @@ struct status_head {
 	uint64_t cert_authority;
 	struct status_admissions admissions;
 	const struct rules *rules;
+	/* Whether the configuration file has changed since it was read. */
+	bool config_stale;
 	struct status_report report; /* set only if lead.here */
 	int64_t known_ms; /* the time from which on the history is complete */
 	struct status_view view;

@@ -11,23 +11,31 @@
 static const struct {
 	const char *name, *expected;
 } keys[NODEPOOL_KEY_COUNT] = {
-	[NODEPOOL_ENABLED] = {OWN_PREFIX "enabled", "\"true\" or \"false\""},
-	[NODEPOOL_HOLD_UNTIL] =
-		{OWN_PREFIX "hold-until",
-		 "an RFC 3339 time such as 2026-01-02T03:04:05Z"},
-	[NODEPOOL_RELEASED_AT] =
-		{OWN_PREFIX "released-at",
-		 "an RFC 3339 time such as 2026-01-02T03:04:05Z"},
-	[NODEPOOL_HOLD_DURATION] = {OWN_PREFIX "hold-duration",
-				    "a duration above 0 such as 10m"},
-	[NODEPOOL_MAX_HOLD_DURATION] = {OWN_PREFIX "max-hold-duration",
-					"a duration such as 1h, 0 for no cap"},
+#define X(name_, key_, expected_) [NODEPOOL_##name_] = {key_, expected_},
+	NODEPOOL_KEYS(X)
+#undef X
 };
 
 const char *
 nodepool_key_name(enum nodepool_key k)
 {
 	return keys[k].name;
+}
+
+const char *
+nodepool_key_like(const char *key)
+{
+	const char *best = NODEPOOL_REASON_KEY;
+	unsigned least = str_distance(key, best), d;
+
+	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
+		d = str_distance(key, keys[k].name);
+		if (d < least) {
+			least = d;
+			best = keys[k].name;
+		}
+	}
+	return best;
 }
 
 const char *

@@ -55,3 +55,44 @@ str_shorten(char *dst, size_t cap, const char *s)
 	memcpy(dst + n, ELLIPSIS, dots);
 	dst[n + dots] = '\0';
 }
+
+uint64_t
+str_digest(uint64_t before, const char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		before = (before ^ (unsigned char)bytes[i]) * 1099511628211u;
+	return before;
+}
+
+static unsigned
+smallest(unsigned a, unsigned b, unsigned c)
+{
+	unsigned least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+unsigned
+str_distance(const char *a, const char *known)
+{
+	unsigned row[STR_WORD_BYTES];
+	size_t n = strlen(known);
+
+	for (size_t j = 0; j <= n; j++)
+		row[j] = (unsigned)j;
+	for (size_t i = 0; a[i] != '\0' && i < STR_WORD_BYTES; i++) {
+		unsigned corner = row[0];
+
+		row[0] = (unsigned)i + 1;
+		for (size_t j = 0; j < n; j++) {
+			/* This bit is the case of an ASCII letter. */
+			unsigned other = ((a[i] ^ known[j]) & ~0x20) != 0;
+			unsigned next = smallest(row[j] + 1, row[j + 1] + 1,
+						 corner + other);
+
+			corner = row[j + 1];
+			row[j + 1] = next;
+		}
+	}
+	return row[n];
+}

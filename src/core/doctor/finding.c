@@ -13,7 +13,7 @@
 static void
 one_line_of(char *dst, size_t cap, const char *fmt, va_list ap)
 {
-	char text[2 * FINDING_WHAT_BYTES];
+	char text[2 * FINDING_FIX_BYTES];
 
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	utf8_make_shown(text);
@@ -127,18 +127,76 @@ static const struct finding_kind unknown[DOCTOR_CHECKS] = {
 			      "leftovers-unknown", UNKNOWN_WHY},
 };
 
-void
-findings_unknown(struct findings *f, enum doctor_check c, const char *what,
-		 const char *why)
-{
-	struct finding *x = findings_add(f, &unknown[c], "%s: %s", what, why);
+#define WEBHOOKS                                                               \
+	"kubectl get mutatingwebhookconfigurations,"                           \
+	"validatingwebhookconfigurations -o 'custom-columns=KIND:.kind,"       \
+	"NAME:.metadata.name,WEBHOOKS:.webhooks[*].name,"                      \
+	"NAMESPACE:.webhooks[*].clientConfig.service.namespace,"               \
+	"SERVICE:.webhooks[*].clientConfig.service.name,"                      \
+	"POLICY:.webhooks[*].failurePolicy' | grep "
+/* What the API server says before the name of a webhook or policy that it
+ * blames, and the command about it, without that name. */
+static const struct {
+	const char *words, *before, *after;
+} blamed[] = {
+	{"failed calling webhook \"", WEBHOOKS, ""},
+	{"admission webhook \"", WEBHOOKS, ""},
+	{"ValidatingAdmissionPolicy '",
+	 "kubectl get validatingadmissionpolicy ", " -o yaml"},
+};
 
-	if (c == DOCTOR_API)
-		finding_fix(x, "kubectl get --raw /version");
-	else if (strncmp(why, "403", 3) == 0)
+/* Returns the quoted name that follows these words, if it is safe in a command,
+ * or NULL if the words are not there. */
+static const char *
+name_after(const char *text, const char *words, char name[NAME_BYTES])
+{
+	const char *at = strstr(text, words);
+
+	if (at == NULL)
+		return NULL;
+	at += strlen(words);
+	(void)snprintf(name, NAME_BYTES, "%.*s", (int)strcspn(at, "\"'"), at);
+	return finding_name(name);
+}
+
+/* The API server has said which right its caller lacks, and where. */
+static void
+fix_right(struct finding *x, const char *why)
+{
+	char name[NAME_BYTES], where[NAME_BYTES];
+	const char *user = name_after(why, "User \"", name);
+	const char *ns = name_after(why, "in the namespace \"", where);
+
+	if (user == NULL || strstr(user, ":node-holder-check") != NULL)
 		finding_fix(x, "kubectl apply -k deploy/check");
 	else
-		finding_fix(x, "holderctl check");
+		finding_fix(x,
+			    "kubectl %s%s%screate %srolebinding "
+			    "karpenter-node-holder-checker:%s "
+			    "--%srole=karpenter-node-holder-checker --user=%s",
+			    ns == NULL ? "" : "-n ", ns == NULL ? "" : ns,
+			    ns == NULL ? "" : " ", ns == NULL ? "cluster" : "",
+			    user, ns == NULL ? "cluster" : "", user);
+}
+
+void
+findings_unknown(struct findings *f, enum doctor_check c, const char *what,
+		 const char *why, const char *path)
+{
+	struct finding *x = findings_add(f, &unknown[c], "%s: %s", what, why);
+	char name[NAME_BYTES];
+
+	if (strncmp(why, "403", 3) == 0 && strstr(why, " cannot ") != NULL) {
+		fix_right(x, why);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(blamed) / sizeof(blamed[0]); i++)
+		if (name_after(why, blamed[i].words, name) != NULL) {
+			finding_fix(x, "%s%s%s", blamed[i].before,
+				    finding_name(name), blamed[i].after);
+			return;
+		}
+	finding_fix(x, "kubectl get --raw '%s'", path);
 }
 
 /* --- names ---------------------------------------------------------------- */
@@ -148,7 +206,7 @@ finding_name(const char *name)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
 				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "0123456789.-_:/";
+				      "0123456789.-_:/@";
 	size_t n = strspn(name, allowed);
 
 	return n > 0 && name[n] == '\0' && name[0] != '-' ? name : "NAME";

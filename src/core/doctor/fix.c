@@ -14,9 +14,15 @@ static const struct {
 	[FIX_WEBHOOK] = {NULL, "apply -l app.kubernetes.io/component=webhook"},
 	[FIX_POLICY] = {NULL, "apply -l app.kubernetes.io/component=policy"},
 	[FIX_RBAC] = {"kustomize deploy/base", "auth reconcile"},
+	[FIX_RENEWER_RBAC] = {"kustomize deploy/components/self-signed",
+			      "auth reconcile"},
 	[FIX_SERVICE] = {"create --dry-run=client -o yaml -f "
 			 "deploy/base/service.yaml",
 			 "apply"},
+	[FIX_ACCOUNT] = {"create --dry-run=client -o yaml -f "
+			 "deploy/base/serviceaccount.yaml",
+			 "apply"},
+	[FIX_TICKETS] = {"kustomize deploy/components/tickets", "apply"},
 };
 
 static const char *
@@ -27,19 +33,27 @@ overlay(const struct doctor_place *p)
 	return p->renewer || !p->injected ? "self-signed" : "default";
 }
 
+/* Returns false, with *x untouched, if the installation is not Helm's. */
+static bool
+fix_by_helm(struct finding *x, const struct doctor_place *p, const char *first,
+	    const char *values)
+{
+	if (p->release[0] == '\0')
+		return false;
+	finding_fix(x, "%shelm -n %s upgrade %s deploy/helm --reuse-values%s",
+		    first, finding_name(p->namespace_),
+		    finding_name(p->release), values);
+	return true;
+}
+
 void
-fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part)
+fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part,
+	  const char *first)
 {
 	char from[80], move[200] = "";
 
-	if (p->release[0] != '\0') {
-		finding_fix(x,
-			    "helm -n %s upgrade %s deploy/helm "
-			    "--reuse-values",
-			    finding_name(p->namespace_),
-			    finding_name(p->release));
+	if (fix_by_helm(x, p, first, ""))
 		return;
-	}
 	/* With mode observe, take the roles from the overlay.  The roles of
 	 * deploy/base allow writes. */
 	if (parts[part].from == NULL || (part == FIX_RBAC && p->observes))
@@ -51,10 +65,30 @@ fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part)
 		(void)snprintf(move, sizeof(move),
 			       " | sed -E 's/(namespace: |serviceaccount:|"
 			       "inject-ca-from: |- karpenter-node-holder\\.)"
-			       "karpenter-node-holder/\\1%s/'",
+			       "karpenter-node-holder([^-]|$)/\\1%s\\2/'",
 			       finding_name(p->namespace_));
-	finding_fix(x, "kubectl %s%s | kubectl %s -f -", from, move,
+	finding_fix(x, "%skubectl %s%s | kubectl %s -f -", first, from, move,
 		    parts[part].apply);
+}
+
+void
+fix_enforce(struct finding *x, const struct doctor_place *p)
+{
+	struct doctor_place enforces = *p;
+	char roles[FINDING_FIX_BYTES];
+
+	if (fix_by_helm(x, p, "", " --set config.mode=enforce"))
+		return;
+	enforces.observes = false;
+	fix_apply(x, &enforces, FIX_RBAC, "");
+	memcpy(roles, x->fix, sizeof(roles));
+	/* The last of several flags counts, and a flag overrides the file. */
+	finding_fix(x,
+		    "%s && kubectl -n %s patch deployment "
+		    "karpenter-node-holder --type=json -p '[{\"op\":\"add\","
+		    "\"path\":\"/spec/template/spec/containers/0/args/-\","
+		    "\"value\":\"--mode=enforce\"}]'",
+		    roles, finding_name(p->namespace_));
 }
 
 void

@@ -16,14 +16,22 @@
  * fixes it.  fix_hook and fix_bundle write some of these commands.
  */
 
-/* The matchCondition of deploy/base/webhook.yaml.  tests/e2e/test_check.py
- * expects no finding for an API server with those manifests. */
-static const char shipped_condition[] =
-	"request.resource.resource != 'nodes' || 'karpenter.sh/nodepool' in "
-	"object.metadata.?labels.orValue({}) || "
-	"object.?spec.?taints.orValue([]).exists(t, t.key == "
-	"'karpenter.sh/unregistered')";
-#define SLOW_S 10 /* the longest timeout without a finding; deploy/base has 2 */
+/* The rules and the matchCondition of deploy/base/webhook.yaml, which
+ * tests/e2e/test_check.py compares.  Within a command a quotation mark of CEL
+ * is \u0027, because the command has the JSON between such marks. */
+#define CONDITION(q)                                                           \
+	"request.resource.resource != " q "nodes" q " || " q                   \
+	"karpenter.sh/nodepool" q                                              \
+	" in object.metadata.?labels.orValue({}) || "                          \
+	"object.?spec.?taints.orValue([]).exists(t, t.key == " q               \
+	"karpenter.sh/unregistered" q ")"
+#define RULE(group, version, resource)                                         \
+	"{\"apiGroups\":[\"" group "\"],\"apiVersions\":[\"" version           \
+	"\"],\"operations\":[\"CREATE\"],\"resources\":[\"" resource           \
+	"\"],\"scope\":\"Cluster\"}"
+/* The timeouts without a finding; deploy/base has the shortest. */
+#define QUICK_S 2
+#define SLOW_S 10
 
 static const struct finding_kind
 	missing = {DOCTOR_ADMISSION, FINDING_ERROR, "webhook-missing",
@@ -55,12 +63,32 @@ static const struct finding_kind
 		    "A long timeout delays Nodes while no replica answers. The "
 		    "others let machines pass without a hold."};
 
+/* A field of the webhook, and its value in deploy/base as JSON. */
 struct setting {
-	const char *key, *value; /* The value is JSON. */
+	const char *key, *value;
 };
+static const struct setting rules[] = {
+	{"rules", "[" RULE("", "v1", "nodes") "," RULE("karpenter.sh", "*",
+						       "nodeclaims") "]"},
+	{NULL, NULL}};
+static const struct setting conditions[] = {
+	{"matchConditions", "[{\"name\":\"karpenter\",\"expression\":"
+			    "\"" CONDITION("\\u0027") "\"}]"},
+	{NULL, NULL}};
+static const struct setting selectors[] = {
+	{"objectSelector", "{}"}, {"namespaceSelector", "{}"}, {NULL, NULL}};
+static const struct setting policies[] = {{"failurePolicy", "\"Ignore\""},
+					  {NULL, NULL}};
+static const struct setting defaults[] = {
+	{"matchPolicy", "\"Equivalent\""},
+	{"reinvocationPolicy", "\"IfNeeded\""},
+	{"timeoutSeconds", "2"},
+	{NULL, NULL}};
 
 /* Sets the finding's `fix` to a command that sets these fields of the webhook.
- * A NULL key ends the list of fields. */
+ * A NULL key ends the list of fields.  `kubectl apply` and `helm upgrade` would
+ * not take away what somebody has added to a field, and to replace the object
+ * would take away caBundle. */
 static void
 fix_hook(struct finding *x, const struct webhook_facts *w,
 	 const struct setting *at)
@@ -80,49 +108,35 @@ fix_hook(struct finding *x, const struct webhook_facts *w,
 		    finding_name(w->configuration), text);
 }
 
-static const struct setting selectors[] = {{"objectSelector", "{}"},
-					   {"namespaceSelector", "{}"},
-					   {NULL, NULL}},
-			    policies[] = {{"failurePolicy", "\"Ignore\""},
-					  {NULL, NULL}},
-			    defaults[] = {
-				    {"matchPolicy", "\"Equivalent\""},
-				    {"reinvocationPolicy", "\"IfNeeded\""},
-				    {"timeoutSeconds", "2"},
-				    {NULL, NULL}};
-
 static void
-judge_webhook(const struct webhook_facts *w, const struct doctor_place *p,
-	      struct findings *f)
+judge_webhook(const struct webhook_facts *w, struct findings *f)
 {
 	const char *name = w->configuration;
-	struct finding *x;
 
-	if (!w->nodes || !w->claims) {
-		x = findings_add(f, &no_rule,
-				 "webhook of %s: no rule for the creation of "
-				 "%s",
-				 name,
-				 w->nodes    ? "NodeClaims"
-				 : w->claims ? "Nodes"
-					     : "Nodes and NodeClaims");
-		fix_apply(x, p, FIX_WEBHOOK);
-	}
+	if (!w->nodes || !w->claims)
+		fix_hook(findings_add(f, &no_rule,
+				      "webhook of %s: no rule for the creation "
+				      "of %s",
+				      name,
+				      w->nodes	  ? "NodeClaims"
+				      : w->claims ? "Nodes"
+						  : "Nodes and NodeClaims"),
+			 w, rules);
 	if (w->others)
-		fix_apply(findings_add(f, &wide,
-				       "webhook of %s: its rules name more "
-				       "than creations of Nodes and "
-				       "NodeClaims",
-				       name),
-			  p, FIX_WEBHOOK);
-	if (w->conditions != 1 || strcmp(w->condition, shipped_condition) != 0)
-		fix_apply(findings_add(f, &condition,
-				       "webhook of %s: %s matchConditions of "
-				       "this version",
-				       name,
-				       w->conditions == 0 ? "without the"
-							  : "not the"),
-			  p, FIX_WEBHOOK);
+		fix_hook(findings_add(f, &wide,
+				      "webhook of %s: its rules name more "
+				      "than creations of Nodes and "
+				      "NodeClaims",
+				      name),
+			 w, rules);
+	if (w->conditions != 1 || strcmp(w->condition, CONDITION("'")) != 0)
+		fix_hook(findings_add(f, &condition,
+				      "webhook of %s: %s matchConditions of "
+				      "this version",
+				      name,
+				      w->conditions == 0 ? "without the"
+							 : "not the"),
+			 w, conditions);
 	if (w->narrowed)
 		fix_hook(findings_add(f, &narrowed,
 				      "webhook of %s: a namespaceSelector or "
@@ -135,17 +149,17 @@ judge_webhook(const struct webhook_facts *w, const struct doctor_place *p,
 				      "expected Ignore",
 				      name),
 			 w, policies);
-	if (w->exact || w->once || w->timeout_s > SLOW_S)
+	if (w->exact || w->once || w->timeout_s < QUICK_S ||
+	    w->timeout_s > SLOW_S)
 		fix_hook(findings_add(
 				 f, &settings,
-				 "webhook of %s:%s%s%s, expected "
-				 "matchPolicy Equivalent, "
+				 "webhook of %s:%s%s timeout %lld s, "
+				 "expected matchPolicy Equivalent, "
 				 "reinvocationPolicy IfNeeded and a "
-				 "timeout of at most %d s",
-				 name, w->exact ? " matchPolicy Exact" : "",
-				 w->once ? " reinvocationPolicy Never" : "",
-				 w->timeout_s > SLOW_S ? " a long timeout" : "",
-				 SLOW_S),
+				 "timeout of %d to %d s",
+				 name, w->exact ? " matchPolicy Exact," : "",
+				 w->once ? " reinvocationPolicy Never," : "",
+				 w->timeout_s, QUICK_S, SLOW_S),
 			 w, defaults);
 }
 
@@ -176,7 +190,7 @@ judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
 				 "webhook hold.karpenter-node-holder.io, and "
 				 "there is no MutatingAdmissionPolicy "
 				 "karpenter-node-holder");
-		fix_apply(x, p, FIX_WEBHOOK);
+		fix_apply(x, p, FIX_WEBHOOK, "");
 	}
 	if (n > 1 || (n > 0 && policy && binding)) {
 		x = findings_add(f, &twice, "registered twice: %s and %s",
@@ -189,7 +203,7 @@ judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
 			    finding_name(at[n > 1 ? 1 : 0].configuration));
 	}
 	for (unsigned i = 0; i < n; i++)
-		judge_webhook(&at[i], p, f);
+		judge_webhook(&at[i], f);
 }
 
 /* --- caBundle ------------------------------------------------------------- */
@@ -231,10 +245,7 @@ fix_bundle(struct finding *x, const struct webhook_facts *w,
 	else if (p->renewer)
 		finding_fix(x,
 			    "kubectl -n %s rollout restart deployment "
-			    "karpenter-node-holder-renewer && kubectl -n %s "
-			    "logs -l app.kubernetes.io/component=renewer "
-			    "--tail=50",
-			    finding_name(p->namespace_),
+			    "karpenter-node-holder-renewer",
 			    finding_name(p->namespace_));
 	else
 		finding_fix(x,
@@ -377,7 +388,7 @@ judge_dry_run(const struct dry_run_facts *d, const struct rules *r,
 						 ? "create a Node as a dry run"
 						 : "create a NodeClaim as a "
 						   "dry run",
-					 d->why[k]);
+					 d->why[k], READY_PATH);
 		}
 	}
 }

@@ -3,6 +3,13 @@
 
 #include "core/doctor/judge.h"
 
+/*
+ * Judges what runs and what it has left behind: whether a holder runs and
+ * leads, and what is marked; the namespace of its tickets; on which nodes its
+ * pods are; and what is left of the Go program.  A holder that elects no leader
+ * has no Lease.  What could not be read is not judged: it was reported before.
+ */
+
 /* --- who runs, and what is marked ----------------------------------------- */
 
 static const struct finding_kind
@@ -14,6 +21,11 @@ static const struct finding_kind
 	kept = {DOCTOR_HOLDER, FINDING_WARNING, "marks-while-observing",
 		"A holder with mode: observe releases nothing, so Karpenter "
 		"leaves these machines alone until it enforces."},
+	forgotten = {DOCTOR_HOLDER, FINDING_WARNING, "observing-for-long",
+		     "Nothing is held and nothing is released, though a holder "
+		     "runs. If the trial goes on, leave it; if it has ended, "
+		     "take mode: observe out of what you apply as well "
+		     "(docs/operations.md, A trial without risk)."},
 	silent = {DOCTOR_HOLDER, FINDING_ERROR, "leader-silent",
 		  "Nobody leads until the replicas no longer wait for this "
 		  "holder, so nobody holds the machines that the webhook "
@@ -48,7 +60,7 @@ judge_absent(const struct holder_facts *h, const struct doctor_place *p,
 
 void
 judge_holder(const struct holder_facts *h, const struct doctor_place *p,
-	     struct findings *f)
+	     int64_t now_ms, struct findings *f)
 {
 	bool runs = h->available > 0 || h->lease_live;
 
@@ -69,6 +81,16 @@ judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 					 h->marks[KIND_NODECLAIM], h->marked),
 			    "holderctl uninstall --namespace %s",
 			    finding_name(p->namespace_));
+	if (runs && h->observes && h->rolled_ms != STAMP_NONE &&
+	    now_ms - h->rolled_ms > DOCTOR_OBSERVED_MS)
+		fix_enforce(
+			findings_add(f, &forgotten,
+				     "the mode is observe, and the holder's "
+				     "Deployment has not changed for %lld "
+				     "days",
+				     (long long)(now_ms - h->rolled_ms) /
+					     86400000),
+			p);
 	if (!runs && h->deployments_known && (h->lease_known || !h->elects))
 		judge_absent(h, p, f);
 	else if (h->elects && h->lease_silent)
@@ -88,6 +110,35 @@ judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 			    "kubectl -n %s logs -l app.kubernetes.io/"
 			    "component=controller --prefix --tail=50",
 			    finding_name(p->namespace_));
+}
+
+/* --- tickets -------------------------------------------------------------- */
+
+static const struct finding_kind no_tickets = {
+	DOCTOR_HOLDER, FINDING_ERROR, "tickets-namespace-missing",
+	"Nobody can write a ticket, and what tickets held is not held any "
+	"more. The leader cannot tell, because a list of what is not there is "
+	"empty."};
+
+void
+judge_tickets(const char *namespace_name, enum tickets_place t,
+	      const struct doctor_place *p, struct findings *f)
+{
+	const char *ns = finding_name(namespace_name);
+	struct finding *x;
+
+	if (t == TICKETS_THERE)
+		return;
+	x = findings_add(f, &no_tickets, "namespace %s of the tickets %s",
+			 namespace_name,
+			 t == TICKETS_GONE ? "is not there"
+					   : "is being deleted");
+	if (t == TICKETS_ENDING)
+		finding_fix(x, "kubectl describe namespace %s", ns);
+	else if (strcmp(ns, "karpenter-node-holder-tickets") == 0)
+		fix_apply(x, p, FIX_TICKETS, "");
+	else
+		finding_fix(x, "kubectl create namespace %s", ns);
 }
 
 /* --- where it runs -------------------------------------------------------- */
@@ -207,7 +258,8 @@ judge_annotated(const struct leftover_facts *l, const char *hold_key,
 					     : "%s on Nodes: %u, such as %s",
 				     keys[i], l->nodes[i], l->node[i]),
 			"kubectl annotate node %s %s-",
-			finding_name(l->node[i]), finding_name(keys[i]));
+			i == LEFT_HOLD ? finding_name(l->node[i]) : "--all",
+			finding_name(keys[i]));
 	}
 }
 

@@ -59,6 +59,51 @@ worst_pod(const struct pod_facts *at, unsigned n, const char *component)
 	return worst;
 }
 
+/* What the condition ReplicaFailure of a Deployment says, and the command about
+ * it: "kubectl -n NAMESPACE BEFORE NAME AFTER". */
+static const struct {
+	const char *words, *before, *after;
+} failures[] = {
+	{"exceeded quota", "describe resourcequotas", NULL},
+	{" usage per ", "describe limitranges", NULL},
+	{" limit of ", "describe limitranges", NULL},
+	{"PodSecurity", "rollout undo deployment ", ""},
+	{"PriorityClass", "patch deployment ",
+	 " -p '{\"spec\":{\"template\":{\"spec\":{\"priorityClassName\":"
+	 "\"system-cluster-critical\"}}}}'"},
+	{"", "describe deployment,replicasets,pods", NULL},
+};
+
+static void
+fix_failure(struct finding *x, const struct deployment_facts *d,
+	    const struct doctor_place *p)
+{
+	const char *ns = finding_name(p->namespace_);
+	const char *name = finding_name(d->name);
+	char account[FINDING_FIX_BYTES];
+	size_t i = 0;
+
+	if (strstr(d->failure, "service account") != NULL) {
+		if (strcmp(d->component, "renewer") == 0 &&
+		    p->release[0] == '\0')
+			finding_fix(x, "kubectl -n %s create serviceaccount %s",
+				    ns, finding_name(d->account));
+		else
+			fix_apply(x, p, FIX_ACCOUNT, "");
+		memcpy(account, x->fix, sizeof(account));
+		/* The controller would try again later and later. */
+		finding_fix(x,
+			    "%s && kubectl -n %s rollout restart deployment %s",
+			    account, ns, name);
+		return;
+	}
+	while (strstr(d->failure, failures[i].words) == NULL)
+		i++;
+	finding_fix(x, "kubectl -n %s %s%s%s", ns, failures[i].before,
+		    failures[i].after == NULL ? "" : name,
+		    failures[i].after == NULL ? "" : failures[i].after);
+}
+
 static void
 fix_pods(struct finding *x, const struct deployment_facts *d,
 	 const struct pod_facts *worst, const struct doctor_place *p)
@@ -71,6 +116,8 @@ fix_pods(struct finding *x, const struct deployment_facts *d,
 			    "--replicas=%d",
 			    ns, finding_name(d->name),
 			    strcmp(d->component, "renewer") == 0 ? 1 : 2);
+	else if (d->failure[0] != '\0')
+		fix_failure(x, d, p);
 	else if (worst == NULL || worst->trouble[0] == '\0')
 		finding_fix(x, "kubectl -n %s describe deployment,pods", ns);
 	else
@@ -78,14 +125,21 @@ fix_pods(struct finding *x, const struct deployment_facts *d,
 			    finding_name(worst->name));
 }
 
-/* Returns the words of a finding that come before the pod's name.  If there is
- * no pod, the words say so. */
-static const char *
-pod_says(const struct pod_facts *worst)
+/* Writes why the Deployment's pods are not ready, as the end of a sentence. */
+static void
+put_reason(struct buf *b, const struct deployment_facts *d,
+	   const struct pod_facts *worst)
 {
-	if (worst == NULL)
-		return ": there is no pod for it";
-	return worst->trouble[0] != '\0' ? ": " : ", such as ";
+	if (d->replicas == 0)
+		return;
+	if (d->failure[0] != '\0')
+		buf_printf(b, ": its pods cannot be created: %s", d->failure);
+	else if (worst == NULL)
+		buf_puts(b, ": there is no pod for it");
+	else if (worst->trouble[0] != '\0')
+		buf_printf(b, ": %s: %s", worst->name, worst->trouble);
+	else
+		buf_printf(b, ", such as %s", worst->name);
 }
 
 void
@@ -99,20 +153,18 @@ judge_rollout(const struct deployment_facts *d, const struct pod_facts *at,
 					  : d->ready == 0	   ? &not_ready
 					  : d->ready < d->replicas ? &some_ready
 								   : &unrolled;
+	char reason[FINDING_WHAT_BYTES];
+	struct buf b;
 
 	if (d->replicas > 0 && d->ready >= d->replicas && !old)
 		return;
-	if (d->replicas == 0 && !renews)
-		worst = NULL;
+	buf_init(&b, reason, sizeof(reason));
+	put_reason(&b, d, worst);
 	fix_pods(findings_add(f, kind,
 			      "Deployment %s has %lld of %lld pods ready, "
-			      "%lld of them of its newest version%s%s%s%s",
+			      "%lld of them of its newest version%s",
 			      d->name, d->ready, d->replicas, d->updated,
-			      d->replicas == 0 ? "" : pod_says(worst),
-			      worst == NULL ? "" : worst->name,
-			      worst == NULL || worst->trouble[0] == '\0' ? ""
-									 : ": ",
-			      worst == NULL ? "" : worst->trouble),
+			      reason),
 		 d, worst, p);
 }
 
@@ -133,6 +185,18 @@ static const struct finding_kind
 		      "Its certificate, its writes and its configuration are "
 		      "not judged. The API server has to reach the pod's port "
 		      "metrics, also through a NetworkPolicy."},
+	foreign = {DOCTOR_ADMISSION, FINDING_WARNING, "admission-foreign",
+		   "Each may take away the hold that the webhook or the leader "
+		   "writes, or refuse it. Only its owner can say what it is "
+		   "for."},
+	unheld = {DOCTOR_HOLDER, FINDING_ERROR, "holds-missing",
+		  "Karpenter may disrupt these machines, although the holder "
+		  "counts their NodePool as held. The leader's writes are "
+		  "refused, or something takes the holds away."},
+	stale = {DOCTOR_HOLDER, FINDING_WARNING, "configuration-stale",
+		 "A replica reads its configuration when it starts. What was "
+		 "changed since is not in force, and comes into force without "
+		 "notice when the pod is replaced."},
 	blind = {DOCTOR_HOLDER, FINDING_WARNING, "leader-blind",
 		 "While it cannot list or watch this, it releases nothing. "
 		 "Without tickets it does, and new tickets hold nothing."};
@@ -198,6 +262,16 @@ judge_certificate(const struct leader_facts *l, const struct webhook_facts *w,
 }
 
 void
+judge_foreign(const char *registered, struct findings *f)
+{
+	finding_fix(findings_add(f, &foreign,
+				 "registered for Nodes or NodeClaims by "
+				 "somebody else: %s",
+				 registered),
+		    "kubectl get %s -o yaml", registered);
+}
+
+void
 judge_unanswered(const struct pod_facts *at, const char *why,
 		 const struct doctor_place *p, struct findings *f)
 {
@@ -225,6 +299,23 @@ judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 			    finding_name(p->namespace_),
 			    (int)strcspn(finding_name(l->replica), "_"),
 			    finding_name(l->replica));
+	if (l->unheld[0] != '\0')
+		finding_fix(findings_add(f, &unheld,
+					 "NodePool %s is held, and none of its "
+					 "%lld machines has a hold",
+					 l->unheld, l->bare),
+			    "kubectl -n %s logs %.*s | grep 'write refused'",
+			    finding_name(p->namespace_),
+			    (int)strcspn(finding_name(l->replica), "_"),
+			    finding_name(l->replica));
+	if (l->stale)
+		finding_fix(findings_add(f, &stale,
+					 "the configuration file has changed "
+					 "since replica %s read it",
+					 l->replica),
+			    "kubectl -n %s rollout restart deployment "
+			    "karpenter-node-holder",
+			    finding_name(p->namespace_));
 	if (l->unseen[0] != '\0')
 		finding_fix(findings_add(f, &blind,
 					 "the leader cannot list or watch %s",
@@ -263,15 +354,16 @@ any_pod_has(const struct pod_facts *at, unsigned n, const char *port)
 	return false;
 }
 
+/* Returns the number of the holder's pods, or of those that are ready. */
 static unsigned
-ready_pods(const struct pod_facts *at, unsigned n)
+count_pods(const struct pod_facts *at, unsigned n, bool ready)
 {
-	unsigned ready = 0;
+	unsigned count = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		ready += at[i].ready &&
+		count += (at[i].ready || !ready) &&
 			 strcmp(at[i].component, "controller") == 0;
-	return ready;
+	return count;
 }
 
 /* Sets the finding's `fix` to a command that sets one field of the webhook's
@@ -312,7 +404,7 @@ judge_address(const struct service_facts *s, const struct webhook_facts *w,
 				       "%s/%s, which is not there",
 				       w->configuration, w->namespace_,
 				       w->service),
-			  p, FIX_SERVICE);
+			  p, FIX_SERVICE, "");
 		return false;
 	}
 	x = findings_add(
@@ -336,7 +428,7 @@ judge_service(const struct service_facts *s, const struct webhook_facts *w,
 
 	if (!judge_address(s, w, p, f))
 		return;
-	if (n > 0 && !any_pod_has(at, n, s->target))
+	if (count_pods(at, n, false) > 0 && !any_pod_has(at, n, s->target))
 		finding_fix(findings_add(f, &other_target,
 					 "Service %s/%s leads to port %s, "
 					 "which no pod of the holder has",
@@ -353,12 +445,13 @@ judge_service(const struct service_facts *s, const struct webhook_facts *w,
 				     w->namespace_, w->service, s->selector),
 			"kubectl -n %s set selector service %s " CONTROLLERS,
 			ns, name);
-	else if (s->slices_known && s->ready == 0 && ready_pods(at, n) > 0)
+	else if (s->slices_known && s->ready == 0 &&
+		 count_pods(at, n, true) > 0)
 		finding_fix(findings_add(f, &no_endpoints,
 					 "Service %s/%s has no ready endpoint, "
 					 "though pods of the holder are ready",
 					 w->namespace_, w->service),
-			    "kubectl -n %s get endpointslices -l "
+			    "kubectl -n %s delete endpointslices -l "
 			    "kubernetes.io/service-name=%s",
 			    ns, name);
 }
@@ -379,16 +472,47 @@ static const struct finding_kind
 	no_key = {DOCTOR_RIGHTS, FINDING_ERROR, "write-policy-key",
 		  "The API server refuses each hold and each release."};
 
+/* Sets the finding's `fix` to a command that adds the hold annotation to the
+ * policy's variable `holds`. */
+static void
+fix_holds(struct finding *x, const struct policy_facts *w, const char *hold_key)
+{
+	char holds[2 * sizeof(w->holds)];
+	struct buf b;
+
+	buf_init(&b, holds, sizeof(holds));
+	for (const char *s = w->holds; *s != '\0'; s++)
+		if (strchr("'`$", *s) != NULL)
+			buf_printf(&b, "\\u%04x", *s);
+		else if (*s == '"' || *s == '\\')
+			buf_printf(&b, "\\%c", *s);
+		else
+			buf_printf(&b, "%c", *s < ' ' ? ' ' : *s);
+	finding_fix(x,
+		    "kubectl patch validatingadmissionpolicy %s -p '{\"spec\":{"
+		    "\"variables\":[{\"name\":\"holds\",\"expression\":"
+		    "\"%s%s[\\u0027%s\\u0027]\"}]}}'",
+		    w->name, holds, holds[0] == '\0' ? "" : " + ",
+		    finding_name(hold_key));
+}
+
 void
 judge_policy(const struct policy_facts *w, const char *hold_key,
 	     const struct doctor_place *p, struct findings *f)
 {
+	char first[300];
+
+	(void)snprintf(first, sizeof(first),
+		       "kubectl delete --ignore-not-found "
+		       "validatingadmissionpolicy/%s "
+		       "validatingadmissionpolicybinding/%s; ",
+		       w->name, w->name);
 	if (!w->policy)
 		fix_apply(findings_add(f, &no_policy,
 				       "there is no ValidatingAdmissionPolicy "
 				       "%s",
 				       w->name),
-			  p, FIX_POLICY);
+			  p, FIX_POLICY, "");
 	else if (!w->binding || !w->denies)
 		fix_apply(findings_add(f, &no_binding,
 				       "ValidatingAdmissionPolicy %s: its "
@@ -396,23 +520,22 @@ judge_policy(const struct policy_facts *w, const char *hold_key,
 				       w->name,
 				       w->binding ? "does not deny"
 						  : "is missing"),
-			  p, FIX_POLICY);
+			  p, FIX_POLICY, w->binding ? first : "");
 	if (w->policy && !w->here)
 		fix_apply(findings_add(f, &elsewhere,
 				       "ValidatingAdmissionPolicy %s: its "
 				       "matchConditions do not name accounts "
 				       "of namespace %s",
 				       w->name, p->namespace_),
-			  p, FIX_POLICY);
+			  p, FIX_POLICY, first);
 	if (w->policy && hold_key != NULL && !w->key)
-		finding_fix(findings_add(f, &no_key,
-					 "ValidatingAdmissionPolicy %s does "
-					 "not allow the holder's annotation %s "
-					 "(holdAnnotation.key): its variable "
-					 "holds has to list it",
-					 w->name, hold_key),
-			    "kubectl edit validatingadmissionpolicy %s",
-			    w->name);
+		fix_holds(findings_add(f, &no_key,
+				       "ValidatingAdmissionPolicy %s does "
+				       "not allow the holder's annotation %s "
+				       "(holdAnnotation.key): its variable "
+				       "holds has to list it",
+				       w->name, hold_key),
+			  w, hold_key);
 }
 
 /* --- other installations -------------------------------------------------- */
@@ -439,16 +562,23 @@ judge_elsewhere(const char *asked, const struct doctor_place *p,
 }
 
 void
-judge_second(const char *other, const struct doctor_place *p,
+judge_second(const char *other, bool deployed, const struct doctor_place *p,
 	     struct findings *f)
 {
-	finding_fix(findings_add(f, &second,
-				 "a second holder runs in namespace %s, "
-				 "beside that in %s",
-				 other, p->namespace_),
-		    "kubectl -n %s scale deployment karpenter-node-holder "
-		    "--replicas=0",
-		    finding_name(other));
+	struct finding *x =
+		findings_add(f, &second,
+			     "a second holder runs in namespace %s, "
+			     "beside that in %s",
+			     other, p->namespace_);
+
+	if (deployed)
+		finding_fix(x,
+			    "kubectl -n %s scale deployment "
+			    "karpenter-node-holder --replicas=0",
+			    finding_name(other));
+	else
+		finding_fix(x, "kubectl -n %s delete lease %s",
+			    finding_name(other), finding_name(p->lease));
 }
 
 /* --- replicas ------------------------------------------------------------- */
@@ -459,11 +589,14 @@ static const struct finding_kind
 		 "releases."},
 	no_budget = {DOCTOR_PLACEMENT, FINDING_WARNING, "budget-missing",
 		     "Without a PodDisruptionBudget a drain may evict all "
-		     "replicas at once."};
+		     "replicas at once."},
+	tight = {DOCTOR_PLACEMENT, FINDING_WARNING, "budget-blocks",
+		 "A drain waits for ever on a node with such a pod, also when "
+		 "Karpenter or an upgrade drains it."};
 
 void
-judge_redundancy(const struct deployment_facts *d, bool budget_known,
-		 bool budget, const struct doctor_place *p, struct findings *f)
+judge_redundancy(const struct deployment_facts *d, const struct budget_facts *b,
+		 const struct doctor_place *p, struct findings *f)
 {
 	const char *ns = finding_name(p->namespace_);
 
@@ -473,7 +606,7 @@ judge_redundancy(const struct deployment_facts *d, bool budget_known,
 					 d->name),
 			    "kubectl -n %s scale deployment %s --replicas=2",
 			    ns, finding_name(d->name));
-	else if (d->replicas > 1 && budget_known && !budget)
+	else if (d->replicas > 1 && b->known && !b->there)
 		finding_fix(findings_add(f, &no_budget,
 					 "no PodDisruptionBudget selects the "
 					 "pods of Deployment %s",
@@ -482,6 +615,16 @@ judge_redundancy(const struct deployment_facts *d, bool budget_known,
 			    "karpenter-node-holder --max-unavailable=1 "
 			    "--selector=" CONTROLLERS,
 			    ns);
+	if (b->blocks[0] != '\0')
+		finding_fix(findings_add(f, &tight,
+					 "PodDisruptionBudget %s allows no "
+					 "disruption, though all its pods are "
+					 "healthy",
+					 b->blocks),
+			    "kubectl -n %s patch poddisruptionbudget %s "
+			    "--type=merge -p '{\"spec\":{\"minAvailable\":null,"
+			    "\"maxUnavailable\":1}}'",
+			    ns, finding_name(b->blocks));
 }
 
 /* --- nodePools.include and nodePools.exclude ------------------------------ */

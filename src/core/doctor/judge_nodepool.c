@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
 #include "core/base/duration.h"
 #include "core/doctor/judge.h"
 
@@ -28,7 +30,16 @@ static const struct finding_kind
 		   "Karpenter takes an expired machine away although it is "
 		   "held, so its machines go before their hold has ended."},
 	annotation = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-annotation",
-		      "The holder ignores a value that it cannot read."};
+		      "The holder ignores a value that it cannot read."},
+	unknown = {DOCTOR_NODEPOOLS, FINDING_WARNING,
+		   "nodepool-annotation-unknown",
+		   "The holder ignores an annotation that it does not know, so "
+		   "what it was to do is not done. Write it again with the "
+		   "right key."},
+	far = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-held-for-long",
+	       "Until then Karpenter disrupts none of its machines of its own "
+	       "accord. So far ahead it is often a wrong year. To end the hold "
+	       "earlier, take the annotation away or give it another time."};
 
 static void
 judge_alone(const struct nodepool_facts *n, struct findings *f)
@@ -71,8 +82,22 @@ judge_expiry(const struct nodepool_facts *n, const struct rules *r,
 }
 
 static void
-judge_annotations(const struct nodepool *p, struct findings *f)
+judge_annotations(const struct nodepool_facts *n, struct findings *f)
 {
+	const struct nodepool *p = &n->pool;
+	char strange[sizeof(OWN_PREFIX) + NODEPOOL_BYTES];
+
+	for (int i = 0; i < DOCTOR_STRANGE_MAX && n->strange[i][0]; i++) {
+		(void)snprintf(strange, sizeof(strange), OWN_PREFIX "%s",
+			       n->strange[i]);
+		finding_fix(findings_add(f, &unknown,
+					 "NodePool %s: there is no annotation "
+					 "%s; did you mean %s?",
+					 p->name, strange,
+					 nodepool_key_like(strange)),
+			    "kubectl annotate nodepool %s %s-",
+			    finding_name(p->name), finding_name(strange));
+	}
 	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
 		enum nodepool_key key = (enum nodepool_key)k;
 
@@ -101,15 +126,35 @@ judge_consolidation(const struct nodepool_facts *n, const struct rules *r)
 	return n->consolidate_ms >= 300000 ? STUDY_PATIENT : STUDY_SILENT;
 }
 
+static void
+judge_hold_until(const struct nodepool *p, int64_t now_ms, struct findings *f)
+{
+	char until[STAMP_BYTES];
+
+	if (p->hold_until_ms == STAMP_NONE ||
+	    p->hold_until_ms - now_ms <= DOCTOR_FAR_MS)
+		return;
+	stamp_format(p->hold_until_ms, until);
+	finding_fix(
+		findings_add(f, &far,
+			     "NodePool %s is held by hold-until %s, for "
+			     "another %lld days",
+			     p->name, until,
+			     (long long)(p->hold_until_ms - now_ms) / 86400000),
+		"kubectl annotate nodepool %s %s-", finding_name(p->name),
+		nodepool_key_name(NODEPOOL_HOLD_UNTIL));
+}
+
 void
 judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
-	       struct findings *f)
+	       int64_t now_ms, struct findings *f)
 {
 	const char *name = n->pool.name;
 
-	judge_annotations(&n->pool, f);
+	judge_annotations(n, f);
 	if (n->pool.disabled || !rules_nodepool_included(r, name))
 		return;
+	judge_hold_until(&n->pool, now_ms, f);
 	if (n->template_holds)
 		finding_fix(findings_add(f, &template_hold,
 					 "NodePool %s: its template sets the "

@@ -252,54 +252,79 @@ judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
 
 /* --- rights --------------------------------------------------------------- */
 
-/* The same rights as in deploy/base/rbac.yaml; tests/e2e/test_check.py compares
- * this table with that file. */
+/* The same rights as in deploy/base/rbac.yaml, and then those of
+ * deploy/components/self-signed/rbac.yaml. */
 const struct right rights[RIGHTS_N] = {
-	{"", "nodes", "get", RIGHT_CLUSTER, false, true},
-	{"", "nodes", "list", RIGHT_CLUSTER, false, true},
-	{"", "nodes", "watch", RIGHT_CLUSTER, false, true},
-	{"", "nodes", "patch", RIGHT_CLUSTER, false, true},
-	{"karpenter.sh", "nodeclaims", "get", RIGHT_CLUSTER, false, true},
-	{"karpenter.sh", "nodeclaims", "list", RIGHT_CLUSTER, false, true},
-	{"karpenter.sh", "nodeclaims", "watch", RIGHT_CLUSTER, false, true},
-	{"karpenter.sh", "nodeclaims", "patch", RIGHT_CLUSTER, false, true},
-	{"karpenter.sh", "nodepools", "list", RIGHT_CLUSTER, false, true},
-	{"karpenter.sh", "nodepools", "watch", RIGHT_CLUSTER, false, true},
-	{"coordination.k8s.io", "leases", "create", RIGHT_OWN, false, true},
-	{"coordination.k8s.io", "leases", "get", RIGHT_OWN, true, true},
-	{"coordination.k8s.io", "leases", "patch", RIGHT_OWN, true, true},
-	{"", "events", "list", RIGHT_DEFAULT, false, false},
-	{"", "events", "watch", RIGHT_DEFAULT, false, false},
-	{"events.k8s.io", "events", "create", RIGHT_DEFAULT, false, false},
-	{"events.k8s.io", "events", "patch", RIGHT_DEFAULT, false, false},
+	{"", "nodes", "get", RIGHT_CLUSTER, RIGHT_ANY, RIGHT_NEEDED},
+	{"", "nodes", "list", RIGHT_CLUSTER, RIGHT_ANY, RIGHT_NEEDED},
+	{"", "nodes", "watch", RIGHT_CLUSTER, RIGHT_ANY, RIGHT_NEEDED},
+	{"", "nodes", "patch", RIGHT_CLUSTER, RIGHT_ANY, RIGHT_NEEDED},
+	{"karpenter.sh", "nodeclaims", "get", RIGHT_CLUSTER, RIGHT_ANY,
+	 RIGHT_NEEDED},
+	{"karpenter.sh", "nodeclaims", "list", RIGHT_CLUSTER, RIGHT_ANY,
+	 RIGHT_NEEDED},
+	{"karpenter.sh", "nodeclaims", "watch", RIGHT_CLUSTER, RIGHT_ANY,
+	 RIGHT_NEEDED},
+	{"karpenter.sh", "nodeclaims", "patch", RIGHT_CLUSTER, RIGHT_ANY,
+	 RIGHT_NEEDED},
+	{"karpenter.sh", "nodepools", "list", RIGHT_CLUSTER, RIGHT_ANY,
+	 RIGHT_NEEDED},
+	{"karpenter.sh", "nodepools", "watch", RIGHT_CLUSTER, RIGHT_ANY,
+	 RIGHT_NEEDED},
+	{"coordination.k8s.io", "leases", "create", RIGHT_OWN, RIGHT_ANY,
+	 RIGHT_NEEDED},
+	{"coordination.k8s.io", "leases", "get", RIGHT_OWN, RIGHT_LEASE,
+	 RIGHT_NEEDED},
+	{"coordination.k8s.io", "leases", "patch", RIGHT_OWN, RIGHT_LEASE,
+	 RIGHT_NEEDED},
+	{"", "events", "list", RIGHT_DEFAULT, RIGHT_ANY, RIGHT_EVENTS},
+	{"", "events", "watch", RIGHT_DEFAULT, RIGHT_ANY, RIGHT_EVENTS},
+	{"events.k8s.io", "events", "create", RIGHT_DEFAULT, RIGHT_ANY,
+	 RIGHT_EVENTS},
+	{"events.k8s.io", "events", "patch", RIGHT_DEFAULT, RIGHT_ANY,
+	 RIGHT_EVENTS},
+	{"", "secrets", "create", RIGHT_OWN, RIGHT_ANY, RIGHT_RENEWS},
+	{"", "secrets", "get", RIGHT_OWN, RIGHT_SECRET, RIGHT_RENEWS},
+	{"", "secrets", "patch", RIGHT_OWN, RIGHT_SECRET, RIGHT_RENEWS},
+	{"admissionregistration.k8s.io", "mutatingwebhookconfigurations", "get",
+	 RIGHT_CLUSTER, RIGHT_WEBHOOK, RIGHT_RENEWS},
+	{"admissionregistration.k8s.io", "mutatingwebhookconfigurations",
+	 "patch", RIGHT_CLUSTER, RIGHT_WEBHOOK, RIGHT_RENEWS},
 };
 
-static const struct finding_kind
-	right_missing = {DOCTOR_RIGHTS, FINDING_ERROR, "right-missing",
-			 "Without it the holder cannot lead, hold or release."},
-	right_events = {DOCTOR_RIGHTS, FINDING_WARNING, "right-events",
-			"Without Karpenter's Events a replacement counts as a "
-			"scale-up. Without its own, `kubectl describe "
-			"nodepool` does not say what is held."};
+static const struct finding_kind right_kinds[RIGHT_USES] = {
+	[RIGHT_NEEDED] = {DOCTOR_RIGHTS, FINDING_ERROR, "right-missing",
+			  "Without it the holder cannot lead, hold or "
+			  "release."},
+	[RIGHT_EVENTS] = {DOCTOR_RIGHTS, FINDING_WARNING, "right-events",
+			  "Without Karpenter's Events a replacement counts as "
+			  "a scale-up. Without its own, `kubectl describe "
+			  "nodepool` does not say what is held."},
+	[RIGHT_RENEWS] = {DOCTOR_RIGHTS, FINDING_WARNING, "right-renewer",
+			  "The renewer cannot renew the certificate or "
+			  "maintain caBundle. When the certificate ends, the "
+			  "API server cannot call the webhook."},
+};
 
 /* Returns whether the holder does not need this right. */
 static bool
 needless(const struct right *right, const struct rules *r)
 {
-	return r->mode == MODE_OBSERVE && right->where == RIGHT_CLUSTER &&
+	return r->mode == MODE_OBSERVE && right->use == RIGHT_NEEDED &&
+	       right->where == RIGHT_CLUSTER &&
 	       strcmp(right->verb, "patch") == 0;
 }
 
 static void
 list_missing(const bool allowed[RIGHTS_N], const struct rules *rules,
-	     bool needed, struct buf *b)
+	     enum right_use use, struct buf *b)
 {
 	const struct right *last = NULL;
 
 	for (unsigned i = 0; i < RIGHTS_N; i++) {
 		const struct right *r = &rights[i];
 
-		if (allowed[i] || r->needed != needed || needless(r, rules))
+		if (allowed[i] || r->use != use || needless(r, rules))
 			continue;
 		buf_printf(b, "%s%s %s", last == NULL ? "" : ", ", r->verb,
 			   r->resource);
@@ -318,16 +343,18 @@ judge_rights(const bool allowed[RIGHTS_N], const struct rules *r,
 
 	findings_looked(f, DOCTOR_RIGHTS, "ServiceAccount %s/%s has them all",
 			p->namespace_, p->account);
-	for (int needed = 1; needed >= 0; needed--) {
+	for (int use = 0; use < RIGHT_USES; use++) {
+		bool renews = use == RIGHT_RENEWS;
+
 		buf_init(&b, list, sizeof(list));
-		list_missing(allowed, r, needed == 1, &b);
+		list_missing(allowed, r, (enum right_use)use, &b);
 		if (b.len == 0)
 			continue;
-		fix_apply(findings_add(f,
-				       needed == 1 ? &right_missing
-						   : &right_events,
+		fix_apply(findings_add(f, &right_kinds[use],
 				       "ServiceAccount %s/%s may not %s",
-				       p->namespace_, p->account, list),
-			  p, FIX_RBAC);
+				       p->namespace_,
+				       renews ? p->renewer_account : p->account,
+				       list),
+			  p, renews ? FIX_RENEWER_RBAC : FIX_RBAC, "");
 	}
 }

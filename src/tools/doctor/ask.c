@@ -117,10 +117,11 @@ ask_list(struct doctor *d, const struct ask_list *list)
 
 	(void)snprintf(text, sizeof(text), "list %s", list->what);
 	if (rc < 0)
-		findings_unknown(d->f, list->check, text, e.text);
+		findings_unknown(d->f, list->check, text, e.text, list->path);
 	(void)snprintf(text, sizeof(text), "read %u of the %s", d->unread,
 		       list->what);
 	if (rc == 0 && d->unread > 0)
-		findings_unknown(d->f, list->check, text, d->unread_why.text);
+		findings_unknown(d->f, list->check, text, d->unread_why.text,
+				 list->path);
 	return rc;
 }

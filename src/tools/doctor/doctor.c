@@ -40,6 +40,7 @@ doctor_look(struct doctor *d)
 	look_pods(d);
 	look_lease(d);
 	look_leader(d);
+	look_tickets(d);
 	look_nodepools(d);
 	look_dry_run(d);
 	if (d->admission_known)
@@ -53,6 +54,10 @@ doctor_look(struct doctor *d)
 	look_machines(d);
 	look_budget(d);
 	look_leftovers(d);
+	findings_sort(d->f);
+	if (findings_want(d->f, "admission-foreign"))
+		look_foreign(d);
+	findings_sort(d->f);
 }
 
 /* Returns false while there is an error that may go away by itself, for example

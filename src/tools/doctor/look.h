@@ -46,6 +46,12 @@ struct doctor {
 	char *bundles[DOCTOR_WEBHOOKS_MAX]; /* owned */
 	unsigned hooks_n;
 	bool admission_known, policy, binding;
+	/* What others have registered for Nodes, as words for `kubectl get`:
+	 * that of earlier lists, the bytes of these, and the type that is
+	 * listed. */
+	char foreign[FINDING_WHAT_BYTES / 2];
+	size_t foreign_before;
+	const char *foreign_type;
 
 	struct doctor_site sites[DOCTOR_SITES_MAX];
 	unsigned sites_n;
@@ -75,7 +81,7 @@ struct doctor {
 	struct holder_facts holder;
 	struct leftover_facts left;
 	unsigned endpoints; /* Number of ready endpoints of the Service. */
-	bool budget;	    /* Whether there is a PodDisruptionBudget. */
+	struct budget_facts budget;
 
 	/* Number of items of the current list that could not be decoded, and
 	 * why the first of them could not be decoded. */
@@ -113,11 +119,13 @@ int ask_list(struct doctor *d, const struct ask_list *list);
 int look_api(struct doctor *d);
 /* look_admission.c */
 void look_admission(struct doctor *d);
+void look_foreign(struct doctor *d);
 /* look_place.c: where the installation is, and its configuration */
 void look_place(struct doctor *d);
 void look_pods(struct doctor *d);
 void look_lease(struct doctor *d);
 void look_leader(struct doctor *d);
+void look_tickets(struct doctor *d);
 /* look_admission.c */
 void look_nodepools(struct doctor *d);
 void look_dry_run(struct doctor *d);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,13 @@
 #include "tools/uninstall/registered.h"
 #include "wire/api/nodepool.h"
 #include "wire/api/registration.h"
+
+/*
+ * Reads what decides whether a machine comes held: the NodePools, what comes
+ * back from a dry run for some of them, and which webhooks and policies are
+ * registered.  What others have registered is listed only if machines are
+ * without the hold and the check has found no other cause (look_foreign).
+ */
 
 /* --- NodePools ------------------------------------------------------------ */
 
@@ -18,7 +26,7 @@ take_nodepool(struct doctor *d, const char *bytes, size_t n, struct err *e)
 
 	if (facts_nodepool_decode(bytes, n, &rules->hold, &p, e))
 		return -1;
-	judge_nodepool(&p, rules, d->f);
+	judge_nodepool(&p, rules, clock_now(d->clock).server_ms, d->f);
 	d->pools_seen++;
 	d->by_row[judge_consolidation(&p, rules)]++;
 	if (d->pools_n < DOCTOR_NODEPOOLS_MAX) {
@@ -149,6 +157,70 @@ look_dry_run(struct doctor *d)
 
 /* --- what is registered --------------------------------------------------- */
 
+#define GROUP "/apis/admissionregistration.k8s.io/"
+
+static void
+begin_foreign(struct doctor *d)
+{
+	d->foreign[d->foreign_before] = '\0';
+}
+
+static int
+take_foreign(struct doctor *d, const char *bytes, size_t n, struct err *e)
+{
+	char name[NAME_BYTES];
+	size_t used = strlen(d->foreign);
+	int rc = facts_foreign_decode(bytes, n, name, e);
+
+	if (rc <= 0)
+		return rc;
+	/* What does not fit is left out as a whole. */
+	if (used + strlen(d->foreign_type) + strlen(name) + 3 <=
+	    sizeof(d->foreign))
+		(void)snprintf(d->foreign + used, sizeof(d->foreign) - used,
+			       "%s%s/%s", used == 0 ? "" : " ", d->foreign_type,
+			       finding_name(name));
+	return 0;
+}
+
+/* Looks for what others have registered for Nodes and NodeClaims.  Of one type
+ * only the newest version that is served is listed. */
+void
+look_foreign(struct doctor *d)
+{
+	static const char *const at[][2] = {
+		{"v1/mutatingwebhookconfigurations",
+		 "mutatingwebhookconfiguration"},
+		{"v1/validatingwebhookconfigurations",
+		 "validatingwebhookconfiguration"},
+		{"v1/validatingadmissionpolicies", "validatingadmissionpolicy"},
+		{"v1/mutatingadmissionpolicies", "mutatingadmissionpolicy"},
+		{"v1beta1/mutatingadmissionpolicies",
+		 "mutatingadmissionpolicy"},
+		{"v1alpha1/mutatingadmissionpolicies",
+		 "mutatingadmissionpolicy"}};
+	char path[100];
+
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		if (d->foreign_type != NULL &&
+		    strcmp(d->foreign_type, at[i][1]) == 0)
+			continue;
+		(void)snprintf(path, sizeof(path), GROUP "%s", at[i][0]);
+		d->foreign_type = at[i][1];
+		d->foreign_before = strlen(d->foreign);
+		if (ask_list(d, &(struct ask_list){
+					.check = DOCTOR_ADMISSION,
+					.what = strchr(at[i][0], '/') + 1,
+					.path = path,
+					.begin = begin_foreign,
+					.item = take_foreign,
+				}) == 1)
+			d->foreign_type = NULL;
+	}
+	if (d->foreign[0] != '\0')
+		judge_foreign(d->foreign, d->f);
+}
+
 static void
 begin_hooks(struct doctor *d)
 {
@@ -188,7 +260,8 @@ look_admission(struct doctor *d)
 	r.n = 0;
 	if (registered_look(d->session, &r, &e)) {
 		findings_unknown(d->f, DOCTOR_ADMISSION,
-				 "MutatingAdmissionPolicies", e.text);
+				 "MutatingAdmissionPolicies", e.text,
+				 "/apis/admissionregistration.k8s.io");
 		if (d->hooks_n == 0)
 			return;
 	}

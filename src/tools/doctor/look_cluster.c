@@ -11,11 +11,13 @@ look_api(struct doctor *d)
 	struct err e = {0};
 
 	if (ask_get_once(d, "/version", &r, &e)) {
-		findings_unknown(d->f, DOCTOR_API, "the API server", e.text);
+		findings_unknown(d->f, DOCTOR_API, "the API server", e.text,
+				 "/version");
 		return -1;
 	}
 	if (facts_kubernetes_decode(r.body, r.body_bytes, &v, &e)) {
-		findings_unknown(d->f, DOCTOR_API, "/version", e.text);
+		findings_unknown(d->f, DOCTOR_API, "/version", e.text,
+				 "/version");
 		return -1;
 	}
 	judge_kubernetes(&v, d->f);
@@ -34,13 +36,17 @@ look_rights(struct doctor *d)
 	struct buf b;
 
 	for (unsigned i = 0; i < RIGHTS_N; i++) {
+		allowed[i] = rights[i].use == RIGHT_RENEWS && !d->place.renewer;
+		if (allowed[i])
+			continue;
 		buf_init(&b, body, sizeof(body));
 		facts_access_body(&b, &rights[i], &d->place);
 		if (ask_post(d, ACCESS_PATH, &b, &r, &e) != 0 ||
 		    facts_access_decode(r.body, r.body_bytes, &allowed[i],
 					&e)) {
 			findings_unknown(d->f, DOCTOR_RIGHTS,
-					 "create SubjectAccessReviews", e.text);
+					 "create SubjectAccessReviews", e.text,
+					 READY_PATH);
 			return;
 		}
 	}
@@ -65,7 +71,8 @@ look_karpenter(struct doctor *d)
 		rc = facts_group_resources_decode(r.body, r.body_bytes, k, &e);
 	if (rc < 0)
 		findings_unknown(d->f, DOCTOR_KARPENTER,
-				 "what is served of karpenter.sh", e.text);
+				 "what is served of karpenter.sh", e.text,
+				 "/apis/karpenter.sh");
 	else
 		judge_karpenter(k, &d->config.rules, &d->place, d->f);
 }

@@ -54,7 +54,8 @@ look_service(struct doctor *d, const struct webhook_facts *w)
 	if (rc == 0)
 		rc = facts_service_decode(r.body, r.body_bytes, w, &s, &e);
 	if (rc < 0) {
-		findings_unknown(d->f, DOCTOR_ADMISSION, "the Service", e.text);
+		findings_unknown(d->f, DOCTOR_ADMISSION, "the Service", e.text,
+				 path);
 		return;
 	}
 	s.slices_known = s.there && list_slices(d, w);
@@ -100,7 +101,8 @@ look_policy(struct doctor *d, const char *name, bool holds)
 		rc = facts_policy_binding_decode(r.body, r.body_bytes, &w, &e);
 	if (rc < 0)
 		findings_unknown(d->f, DOCTOR_RIGHTS,
-				 "ValidatingAdmissionPolicies", e.text);
+				 "ValidatingAdmissionPolicies", e.text,
+				 POLICIES "ies");
 	else
 		judge_policy(&w, holds ? key : NULL, &d->place, d->f);
 }
@@ -118,37 +120,31 @@ look_policies(struct doctor *d)
 static void
 begin_budgets(struct doctor *d)
 {
-	d->budget = false;
+	d->budget = (struct budget_facts){.known = false};
 }
 
 static int
 take_budget(struct doctor *d, const char *bytes, size_t n, struct err *e)
 {
-	bool ours = false;
-
-	if (facts_budget_decode(bytes, n, &ours, e))
-		return -1;
-	d->budget |= ours;
-	return 0;
+	return facts_budget_decode(bytes, n, &d->budget, e);
 }
 
 void
 look_budget(struct doctor *d)
 {
 	char path[80 + NODEPOOL_BYTES];
-	bool known;
 
 	if (d->here == NULL || !d->here->deployed)
 		return;
 	(void)snprintf(path, sizeof(path),
 		       "/apis/policy/v1/namespaces/%s/poddisruptionbudgets",
 		       finding_name(d->place.namespace_));
-	known = ask_list(d, &(struct ask_list){
-				    .check = DOCTOR_PLACEMENT,
-				    .what = "PodDisruptionBudgets",
-				    .path = path,
-				    .begin = begin_budgets,
-				    .item = take_budget,
-			    }) == 0;
-	judge_redundancy(&d->here->holder, known, d->budget, &d->place, d->f);
+	d->budget.known = ask_list(d, &(struct ask_list){
+					      .check = DOCTOR_PLACEMENT,
+					      .what = "PodDisruptionBudgets",
+					      .path = path,
+					      .begin = begin_budgets,
+					      .item = take_budget,
+				      }) == 0;
+	judge_redundancy(&d->here->holder, &d->budget, &d->place, d->f);
 }

@@ -88,7 +88,10 @@ judge_runs(struct doctor *d)
 	h->available = d->here != NULL ? d->here->holder.available : 0;
 	h->elects = d->config.leader.enabled;
 	h->observes = d->place.observes;
-	judge_holder(h, &d->place, d->f);
+	h->rolled_ms = d->here != NULL && d->here->deployed
+			       ? d->here->holder.rolled_ms
+			       : STAMP_NONE;
+	judge_holder(h, &d->place, clock_now(d->clock).server_ms, d->f);
 }
 
 void
@@ -126,7 +129,7 @@ is_there(struct doctor *d, const char *path, const char *what)
 	int rc = ask_get(d, path, &r, &e);
 
 	if (rc < 0)
-		findings_unknown(d->f, DOCTOR_LEFTOVERS, what, e.text);
+		findings_unknown(d->f, DOCTOR_LEFTOVERS, what, e.text, path);
 	return rc == 0;
 }
 

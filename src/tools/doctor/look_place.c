@@ -214,7 +214,8 @@ choose_site(struct doctor *d)
 	for (unsigned i = 0; i < d->sites_n; i++)
 		if (d->here != NULL && d->here != &d->sites[i] &&
 		    (d->sites[i].lease_live || d->sites[i].holder.ready > 0))
-			judge_second(d->sites[i].namespace_, &d->place, d->f);
+			judge_second(d->sites[i].namespace_,
+				     d->sites[i].deployed, &d->place, d->f);
 }
 
 void
@@ -245,14 +246,24 @@ look_place(struct doctor *d)
 		d, DOCTOR_HOLDER, d->setup->config->leader.name, take_lease);
 	(void)list_leases(d, DOCTOR_KARPENTER, KARPENTER_LEASE,
 			  take_karpenter_lease);
-	choose_site(d);
-	(void)str_copy(p->account, sizeof(p->account), DOCTOR_NAME);
 	(void)str_copy(p->lease, sizeof(p->lease),
 		       d->setup->config->leader.name);
+	choose_site(d);
+	(void)str_copy(p->account, sizeof(p->account), DOCTOR_NAME);
+	(void)str_copy(p->configuration, sizeof(p->configuration),
+		       d->hooks_n > 0
+			       ? d->hooks[0].configuration
+			       : d->setup->config->self_signed.configuration);
 	p->injected = d->hooks_n > 0 && d->hooks[0].injected;
 	if (d->here == NULL || !d->here->deployed)
 		return;
 	p->renewer = d->here->renews;
+	(void)str_copy(p->renewer_account, sizeof(p->renewer_account),
+		       d->here->renewer.account);
+	(void)str_copy(p->secret, sizeof(p->secret),
+		       d->here->holder.secret[0] != '\0'
+			       ? d->here->holder.secret
+			       : d->setup->config->self_signed.secret);
 	if (d->here->holder.account[0] != '\0')
 		memcpy(p->account, d->here->holder.account, sizeof(p->account));
 	memcpy(p->config_map, d->here->holder.config_map,
@@ -353,7 +364,8 @@ read_lease(struct doctor *d, struct lease_record *record)
 		rc = lease_decode(r.body, r.body_bytes, false, record, &e);
 	h->lease_known = rc >= 0;
 	if (rc < 0)
-		findings_unknown(d->f, DOCTOR_HOLDER, "the Lease", e.text);
+		findings_unknown(d->f, DOCTOR_HOLDER, "the Lease", e.text,
+				 path);
 	h->lease_live =
 		rc == 0 && is_live(record, clock_now(d->clock).server_ms);
 	if (rc == 0)
@@ -449,6 +461,16 @@ take_configuration(struct doctor *d, const struct leader_facts *l)
 	d->place.observes = r->mode == MODE_OBSERVE;
 }
 
+static int
+ask_status(struct doctor *d, const char *path, struct leader_facts *l,
+	   struct err *e)
+{
+	struct kube_reply r;
+
+	return ask_get_once(d, path, &r, e) ||
+	       facts_leader_decode(r.body, r.body_bytes, l, e);
+}
+
 /* Asks the leader or another replica for its /status, through the API server's
  * pod proxy.  edge/kube follows no redirect, because a hostile pod could answer
  * with a redirect to get our token. */
@@ -458,8 +480,8 @@ look_leader(struct doctor *d)
 	static struct leader_facts l; /* too large for a stack */
 	const struct pod_facts *p = pod_to_ask(d);
 	char path[120 + 2 * NAME_BYTES], what[40 + NAME_BYTES];
-	struct kube_reply r;
 	struct err e = {0};
+	int rc;
 
 	d->place.observes = d->config.rules.mode == MODE_OBSERVE;
 	if (p == NULL)
@@ -470,10 +492,15 @@ look_leader(struct doctor *d)
 		       finding_name(d->place.namespace_), finding_name(p->name),
 		       p->metrics_port);
 	(void)snprintf(what, sizeof(what), "/status of pod %s", p->name);
-	if (ask_get_once(d, path, &r, &e) ||
-	    facts_leader_decode(r.body, r.body_bytes, &l, &e)) {
+	rc = ask_status(d, path, &l, &e);
+	/* A hold that has just begun may not have been written yet. */
+	if (rc == 0 && l.unheld[0] != '\0' &&
+	    session_sleep(d->session, DOCTOR_HOLDS_MS, &e) == 0)
+		rc = ask_status(d, path, &l, &e);
+	if (rc != 0) {
 		if (strncmp(e.text, "403", 3) == 0)
-			findings_unknown(d->f, DOCTOR_HOLDER, what, e.text);
+			findings_unknown(d->f, DOCTOR_HOLDER, what, e.text,
+					 path);
 		else
 			judge_unanswered(p, e.text, &d->place, d->f);
 		return;
@@ -482,4 +509,30 @@ look_leader(struct doctor *d)
 	d->authority = l.authority;
 	judge_leader(&l, d->hooks_n > 0 ? &d->hooks[0] : NULL, &d->place,
 		     clock_now(d->clock).server_ms, d->f);
+}
+
+/* The leader cannot tell whether the namespace of its tickets is there: a list
+ * in a namespace that is not there is empty. */
+void
+look_tickets(struct doctor *d)
+{
+	const char *name = d->config.rules.tickets;
+	enum tickets_place t = TICKETS_GONE;
+	char path[40 + NODEPOOL_BYTES];
+	struct kube_reply r;
+	struct err e = {0};
+	int rc;
+
+	if (name[0] == '\0')
+		return;
+	(void)snprintf(path, sizeof(path), "/api/v1/namespaces/%s",
+		       finding_name(name));
+	rc = ask_get(d, path, &r, &e);
+	if (rc == 0)
+		rc = facts_namespace_decode(r.body, r.body_bytes, &t, &e);
+	if (rc < 0)
+		findings_unknown(d->f, DOCTOR_HOLDER,
+				 "the namespace of the tickets", e.text, path);
+	else
+		judge_tickets(name, t, &d->place, d->f);
 }

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "core/base/str.h"
 #include "config_keys.h"
 #include "wire/yaml/yaml.h"
 
@@ -118,39 +118,6 @@ read_list(struct config *c, const struct config_key *k, const struct yaml *list,
 	return 0;
 }
 
-static unsigned
-smallest(unsigned a, unsigned b, unsigned c)
-{
-	unsigned least = a < b ? a : b;
-
-	return least < c ? least : c;
-}
-
-/* Levenshtein's distance, ignoring case. */
-static unsigned
-distance(const char *a, const char *b)
-{
-	unsigned row[PATH_BYTES + 1];
-	size_t n = strlen(b); /* short: a path of our own table */
-
-	for (size_t j = 0; j <= n; j++)
-		row[j] = (unsigned)j;
-	for (size_t i = 0; a[i] != '\0' && i < PATH_BYTES; i++) {
-		unsigned corner = row[0];
-
-		row[0] = (unsigned)i + 1;
-		for (size_t j = 0; j < n; j++) {
-			unsigned same = strncasecmp(a + i, b + j, 1) != 0;
-			unsigned next = smallest(row[j] + 1, row[j + 1] + 1,
-						 corner + same);
-
-			corner = row[j + 1];
-			row[j + 1] = next;
-		}
-	}
-	return row[n];
-}
-
 /* Returns the most similar known path.  The last part of the path is also
  * compared alone, because a key in the wrong section is as likely as a typing
  * error. */
@@ -162,9 +129,10 @@ nearest_path(const char *path)
 
 	for (size_t i = 0; i < config_keys_n; i++) {
 		const char *p = config_keys[i].path, *last = strrchr(p, '.');
-		unsigned whole = distance(path, p);
-		unsigned part =
-			distance(dot ? dot + 1 : path, last ? last + 1 : p) + 1;
+		unsigned whole = str_distance(path, p);
+		unsigned part = str_distance(dot ? dot + 1 : path,
+					     last ? last + 1 : p) +
+				1;
 
 		whole = whole < part ? whole : part;
 		if (whole < least) {

@@ -71,6 +71,51 @@ rules_read(const struct json *rules, struct webhook_facts *w)
 	}
 }
 
+/* --- what is registered by others ---------------------------------------- */
+
+/* Returns whether a rule names writes of Nodes or NodeClaims. */
+static bool
+names_machines(const struct json *rules)
+{
+	static const char *const at[][2] = {{"", "nodes"},
+					    {"karpenter.sh", "nodeclaims"}};
+
+	for (const struct json *r = json_first(rules); r; r = json_next(r)) {
+		const struct json *operations = json_member(r, "operations");
+		const struct json *resources = json_member(r, "resources");
+
+		if (!has(operations, "CREATE") && !has(operations, "UPDATE"))
+			continue;
+		for (int i = 0; i < 2; i++)
+			if (has(json_member(r, "apiGroups"), at[i][0]) &&
+			    (has(resources, at[i][1]) || has(resources, "*/*")))
+				return true;
+	}
+	return false;
+}
+
+int
+facts_foreign_decode(const char *bytes, size_t n, char name[NAME_BYTES],
+		     struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+	const struct json *meta = json_member(root, "metadata");
+	const struct json *hook = json_first(json_member(root, "webhooks"));
+	const struct json *policy =
+		json_member(json_member(root, "spec"), "matchConstraints");
+
+	if (root == NULL ||
+	    meta_text_need(meta, "name", name, NAME_BYTES, "metadata.name", e))
+		return -1;
+	for (; hook != NULL; hook = json_next(hook))
+		if (!json_says(hook, "name", REGISTRATION_WEBHOOK) &&
+		    names_machines(json_member(hook, "rules")))
+			return 1;
+	return !json_says(json_member(meta, "labels"), "app.kubernetes.io/name",
+			  "karpenter-node-holder") &&
+	       names_machines(json_member(policy, "resourceRules"));
+}
+
 /* --- the rest of a webhook ------------------------------------------------ */
 
 /* Copies the expression with each run of white space as one blank.  If it does

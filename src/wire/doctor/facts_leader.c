@@ -8,6 +8,13 @@
 #include "wire/doctor/facts.h"
 #include "wire/json/json.h"
 
+/*
+ * Decodes what `holderctl check` reads of a replica's /status, and of the
+ * ValidatingAdmissionPolicies that bound our accounts.  A replica may be older
+ * than this program or hostile, so a member that is missing or cannot be read
+ * counts as unknown, and only an answer of another kind is an error.
+ */
+
 /* --- /status -------------------------------------------------------------- */
 
 const char *const told_flags[TOLD_N] = {
@@ -18,15 +25,22 @@ const char *const told_flags[TOLD_N] = {
 	"replacements",
 	"hold-annotation-key",
 	"hold-annotation-value",
+	"tickets-namespace",
 };
 
 static const struct json_keep nodepool_keep[] = {
-	{"name", NULL}, {"waiting", NULL}, {NULL, NULL}};
+	{"name", NULL},	   {"waiting", NULL},	   {"machines", NULL},
+	{"held", NULL},	   {"heldByPeople", NULL}, {"optedOut", NULL},
+	{"leftOut", NULL}, {"annotations", NULL},  {"ticketUntil", NULL},
+	{NULL, NULL}};
+static const struct json_keep scope_keep[] = {
+	{"name", NULL}, {"state", NULL}, {NULL, NULL}};
 static const struct json_keep status_keep[] = {
 	{"kind", NULL},	       {"replica", NULL},
 	{"mode", NULL},	       {"leader", NULL},
 	{"certificate", NULL}, {"configuration", NULL},
 	{"views", NULL},       {"nodePools", nodepool_keep},
+	{"time", NULL},	       {"scopes", scope_keep},
 	{NULL, NULL}};
 
 /* Reads the part of its configuration that the leader reports.  A value that is
@@ -44,6 +58,7 @@ told_read(const struct json *root, struct leader_facts *l)
 		json_member(c, "replacements"),
 		json_member(hold, "key"),
 		json_member(hold, "value"),
+		json_member(json_member(c, "tickets"), "namespace"),
 	};
 
 	for (int i = 0; i < TOLD_N; i++)
@@ -82,6 +97,61 @@ waits_read(const struct json *nodepools, struct leader_facts *l)
 		if (l->waiting == 0 && name != NULL)
 			str_cut(l->waits, sizeof(l->waits), name);
 		l->waiting += (uint64_t)n;
+	}
+}
+
+static bool
+is_later(const struct json *time, const struct json *now)
+{
+	const char *a = json_string(time), *b = json_string(now);
+	int64_t at_ms, now_ms;
+
+	return a != NULL && b != NULL && stamp_parse(a, &at_ms) == 0 &&
+	       stamp_parse(b, &now_ms) == 0 && at_ms > now_ms;
+}
+
+/* Returns whether the NodePool's scope, a hold-until or a ticket holds it, and
+ * no released-at releases it. */
+static bool
+nodepool_is_held(const struct json *root, const struct json *nodepool)
+{
+	const struct json *annotations = json_member(nodepool, "annotations");
+	const char *name = json_string(json_member(nodepool, "name"));
+	const struct json *now = json_member(root, "time");
+	const struct json *s = json_first(json_member(root, "scopes"));
+
+	if (name == NULL || !json_is_unset(json_member(nodepool, "leftOut")) ||
+	    json_member(annotations, OWN_PREFIX "released-at") != NULL)
+		return false;
+	if (is_later(json_member(annotations, OWN_PREFIX "hold-until"), now) ||
+	    is_later(json_member(nodepool, "ticketUntil"), now))
+		return true;
+	for (; s != NULL; s = json_next(s))
+		if (json_says(s, "state", "held") &&
+		    (json_says(s, "name", "cluster") ||
+		     json_says(s, "name", name)))
+			return true;
+	return false;
+}
+
+static void
+unheld_read(const struct json *root, struct leader_facts *l)
+{
+	const struct json *v = json_first(json_member(root, "nodePools"));
+
+	if (!json_says(root, "mode", "enforce"))
+		return;
+	for (; v != NULL && l->unheld[0] == '\0'; v = json_next(v)) {
+		static const char *const keys[] = {"machines", "held",
+						   "heldByPeople", "optedOut"};
+		long long n[4] = {0};
+
+		for (int i = 0; i < 4; i++)
+			(void)json_integer(json_member(v, keys[i]), &n[i]);
+		l->bare = n[0] - n[2] - n[3];
+		if (n[1] == 0 && l->bare > 0 && nodepool_is_held(root, v))
+			str_cut(l->unheld, sizeof(l->unheld),
+				json_string(json_member(v, "name")));
 	}
 }
 
@@ -135,12 +205,14 @@ facts_leader_decode(const char *bytes, size_t n, struct leader_facts *out,
 	if (until == NULL || stamp_parse(until, &out->not_after_ms))
 		out->not_after_ms = STAMP_NONE;
 	out->authority = authority_read(json_member(cert, "authority"));
+	out->stale = json_is_true(json_member(c, "fileChanged"));
 	told_read(root, out);
 	out->patterns_told = patterns_read(json_member(pools, "include"),
 					   &out->include) == 0 &&
 			     patterns_read(json_member(pools, "exclude"),
 					   &out->exclude) == 0;
 	waits_read(json_member(root, "nodePools"), out);
+	unheld_read(root, out);
 	views_read(json_member(root, "views"), out);
 	return 0;
 }
@@ -159,26 +231,27 @@ any_has(const struct json *list, const char *member, const char *text)
 	return false;
 }
 
-/* Returns whether the variable `holds` of the policy has the key, as 'KEY' or
- * "KEY", in its CEL expression. */
-static bool
-allows_key(const struct json *variables, const char *key)
+/* Reads the CEL expression of the policy's variable `holds`, and whether it has
+ * the key as 'KEY' or "KEY". */
+static void
+holds_read(const struct json *variables, const char *key,
+	   struct policy_facts *out)
 {
+	const struct json *v = json_first(variables);
 	char quoted[KEY_BYTES + 2];
+	const char *s;
 
+	while (v != NULL && !json_says(v, "name", "holds"))
+		v = json_next(v);
+	s = json_string(json_member(v, "expression"));
+	if (s == NULL)
+		return;
+	if (str_copy(out->holds, sizeof(out->holds), s))
+		out->holds[0] = '\0';
 	for (const char *q = "'\""; *q != '\0'; q++) {
 		(void)snprintf(quoted, sizeof(quoted), "%c%s%c", *q, key, *q);
-		for (const struct json *v = json_first(variables); v;
-		     v = json_next(v)) {
-			const char *s =
-				json_string(json_member(v, "expression"));
-
-			if (json_says(v, "name", "holds") && s != NULL &&
-			    strstr(s, quoted) != NULL)
-				return true;
-		}
+		out->key |= strstr(s, quoted) != NULL;
 	}
-	return false;
 }
 
 int
@@ -197,7 +270,7 @@ facts_policy_decode(const char *bytes, size_t n, const char *namespace_name,
 	out->policy = true;
 	out->here = any_has(json_member(spec, "matchConditions"), "expression",
 			    account);
-	out->key = allows_key(json_member(spec, "variables"), hold_key);
+	holds_read(json_member(spec, "variables"), hold_key, out);
 	return 0;
 }
 

@@ -85,6 +85,23 @@ spec_read_facts(const struct json *spec, const struct hold_key *hold,
 	class_copy(ref, "name", out->class.name, sizeof(out->class.name));
 }
 
+/* Keeps the annotations that look like ours and are none. */
+static void
+strange_read(const struct json *annotations, struct nodepool_facts *out)
+{
+	size_t n = 0, prefix = strlen(OWN_PREFIX);
+
+	for (const struct json *v = json_first(annotations);
+	     v != NULL && n < DOCTOR_STRANGE_MAX; v = json_next(v)) {
+		const char *key = json_key(v);
+
+		if (strncmp(key, OWN_PREFIX, prefix) == 0 &&
+		    strcmp(nodepool_key_like(key), key) != 0)
+			str_cut(out->strange[n++], NODEPOOL_BYTES,
+				key + prefix);
+	}
+}
+
 int
 facts_nodepool_decode(const char *bytes, size_t n, const struct hold_key *hold,
 		      struct nodepool_facts *out, struct err *e)
@@ -108,13 +125,18 @@ facts_nodepool_decode(const char *bytes, size_t n, const struct hold_key *hold,
 					      {"disruption", disruption_keep},
 					      {"template", template_keep},
 					      {NULL, NULL}};
-	const struct json_keep keep[] = {{"spec", spec_keep}, {NULL, NULL}};
-	AUTO_JSON root = json_pick(bytes, n, keep, &json_bounds_small, e);
+	const struct json_keep own_keep[] = {{"annotations", NULL},
+					     {NULL, NULL}};
+	const struct json_keep keep[] = {
+		{"metadata", own_keep}, {"spec", spec_keep}, {NULL, NULL}};
+	AUTO_JSON root = json_pick(bytes, n, keep, &json_bounds_stored, e);
 	struct nodepool_facts facts = {.fixed = false};
 
 	if (root == NULL || nodepool_decode(bytes, n, &facts.pool, e))
 		return -1;
 	spec_read_facts(json_member(root, "spec"), hold, &facts);
+	strange_read(json_member(json_member(root, "metadata"), "annotations"),
+		     &facts);
 	*out = facts;
 	return 0;
 }

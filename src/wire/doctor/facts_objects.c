@@ -50,6 +50,23 @@ facts_carried_decode(const char *bytes, size_t n, const struct hold_key *hold,
 	return 0;
 }
 
+/* --- namespaces ----------------------------------------------------------- */
+
+int
+facts_namespace_decode(const char *bytes, size_t n, enum tickets_place *out,
+		       struct err *e)
+{
+	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
+
+	if (root == NULL)
+		return -1;
+	*out = json_is_unset(json_member(json_member(root, "metadata"),
+					 "deletionTimestamp"))
+		       ? TICKETS_THERE
+		       : TICKETS_ENDING;
+	return 0;
+}
+
 /* --- the API server ------------------------------------------------------- */
 
 int

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/stamp.h"
 #include "core/base/str.h"
 #include "wire/api/meta.h"
 #include "wire/doctor/facts.h"
@@ -40,8 +41,8 @@ static const struct json_keep workload_keep[] = {
 	{"labels", labels_keep}, {NULL, NULL}};
 static const struct json_keep container_keep[] = {{"image", NULL},
 						  {NULL, NULL}};
-static const struct json_keep volume_keep[] = {{"configMap", NULL},
-					       {NULL, NULL}};
+static const struct json_keep volume_keep[] = {
+	{"configMap", NULL}, {"secret", NULL}, {NULL, NULL}};
 static const struct json_keep account_keep[] = {{"serviceAccountName", NULL},
 						{"containers", container_keep},
 						{"volumes", volume_keep},
@@ -50,16 +51,35 @@ static const struct json_keep pods_keep[] = {{"spec", account_keep},
 					     {NULL, NULL}};
 static const struct json_keep deployment_spec_keep[] = {
 	{"replicas", NULL}, {"template", pods_keep}, {NULL, NULL}};
-static const struct json_keep counts_keep[] = {{"observedGeneration", NULL},
-					       {"updatedReplicas", NULL},
-					       {"readyReplicas", NULL},
-					       {"availableReplicas", NULL},
-					       {NULL, NULL}};
+static const struct json_keep counts_keep[] = {
+	{"observedGeneration", NULL}, {"updatedReplicas", NULL},
+	{"readyReplicas", NULL},      {"availableReplicas", NULL},
+	{"conditions", NULL},	      {NULL, NULL}};
 static const struct json_keep deployment_keep[] = {
 	{"metadata", workload_keep},
 	{"spec", deployment_spec_keep},
 	{"status", counts_keep},
 	{NULL, NULL}};
+
+static bool
+condition_is(const struct json *status, const char *type, const char *value,
+	     const struct json **out)
+{
+	const struct json *c = json_first(json_member(status, "conditions"));
+
+	while (c != NULL && !json_says(c, "type", type))
+		c = json_next(c);
+	*out = c;
+	return json_says(c, "status", value);
+}
+
+static const char *
+text_or(const struct json *object, const char *key, const char *otherwise)
+{
+	const char *s = json_string(json_member(object, key));
+
+	return s != NULL ? s : otherwise;
+}
 
 /* Reads the tag in REGISTRY:PORT/NAME:TAG@DIGEST. */
 static void
@@ -81,12 +101,30 @@ tag_read(const char *image, struct version *out)
 	judge_version_parse(tag, out);
 }
 
+/* The condition Progressing is written when the newest version has come to run,
+ * and then not until the Deployment changes. */
+static int64_t
+rolled_read(const struct json *status)
+{
+	const struct json *progress;
+	int64_t ms;
+	const char *s;
+
+	if (!condition_is(status, "Progressing", "True", &progress))
+		return STAMP_NONE;
+	s = json_string(json_member(progress, "lastUpdateTime"));
+	return s == NULL || stamp_parse(s, &ms) ? STAMP_NONE : ms;
+}
+
 static void
 counts_read(const struct json *root, struct deployment_facts *d)
 {
 	const struct json *status = json_member(root, "status");
-	const struct json *meta = json_member(root, "metadata");
+	const struct json *meta = json_member(root, "metadata"), *failure;
 
+	if (condition_is(status, "ReplicaFailure", "True", &failure))
+		str_cut(d->failure, sizeof(d->failure),
+			text_or(failure, "message", "for an unknown reason"));
 	d->replicas = 1; /* the API server's default */
 	(void)json_integer(json_member(json_member(root, "spec"), "replicas"),
 			   &d->replicas);
@@ -97,20 +135,21 @@ counts_read(const struct json *root, struct deployment_facts *d)
 	(void)json_integer(json_member(status, "readyReplicas"), &d->ready);
 	(void)json_integer(json_member(status, "availableReplicas"),
 			   &d->available);
+	d->rolled_ms = rolled_read(status);
 }
 
-/* Reads the name of the first ConfigMap in the volumes.  A name that does not
- * fit counts as missing. */
+/* Reads the name of the first volume of this kind.  A name that does not fit
+ * counts as missing. */
 static void
-config_map_read(const struct json *volumes, struct deployment_facts *d)
+volume_read(const struct json *volumes, const char *kind, const char *key,
+	    char out[NAME_BYTES])
 {
 	for (const struct json *v = json_first(volumes); v; v = json_next(v)) {
-		const char *name = json_string(
-			json_member(json_member(v, "configMap"), "name"));
+		const char *name =
+			json_string(json_member(json_member(v, kind), key));
 
-		if (name != NULL && d->config_map[0] == '\0')
-			(void)str_copy(d->config_map, sizeof(d->config_map),
-				       name);
+		if (name != NULL && out[0] == '\0')
+			(void)str_copy(out, NAME_BYTES, name);
 	}
 }
 
@@ -148,7 +187,10 @@ facts_deployment_decode(const char *bytes, size_t n,
 	if (!d.version.known)
 		tag_read(json_string(json_member(first, "image")), &d.version);
 	counts_read(root, &d);
-	config_map_read(json_member(pod, "volumes"), &d);
+	volume_read(json_member(pod, "volumes"), "configMap", "name",
+		    d.config_map);
+	volume_read(json_member(pod, "volumes"), "secret", "secretName",
+		    d.secret);
 	*out = d;
 	return 0;
 }
@@ -176,26 +218,6 @@ static const struct json_keep pod_keep[] = {{"metadata", pod_meta_keep},
 					    {"spec", pod_spec_keep},
 					    {"status", pod_status_keep},
 					    {NULL, NULL}};
-
-static bool
-condition_is(const struct json *status, const char *type, const char *value,
-	     const struct json **out)
-{
-	const struct json *c = json_first(json_member(status, "conditions"));
-
-	while (c != NULL && !json_says(c, "type", type))
-		c = json_next(c);
-	*out = c;
-	return json_says(c, "status", value);
-}
-
-static const char *
-text_or(const struct json *object, const char *key, const char *otherwise)
-{
-	const char *s = json_string(json_member(object, key));
-
-	return s != NULL ? s : otherwise;
-}
 
 /* Appends the last line of the text.  The text may be the end of the
  * container's log, which the kubelet quotes.  The last line of a log gives the
@@ -387,8 +409,22 @@ facts_slice_decode(const char *bytes, size_t n, unsigned *ready, struct err *e)
 
 /* --- PodDisruptionBudgets ------------------------------------------------- */
 
+/* Returns whether all pods of the budget are healthy, and none may be
+ * evicted. */
+static bool
+blocks(const struct json *status)
+{
+	long long allowed = 0, healthy = 0, expected = 0;
+
+	(void)json_integer(json_member(status, "disruptionsAllowed"), &allowed);
+	(void)json_integer(json_member(status, "currentHealthy"), &healthy);
+	(void)json_integer(json_member(status, "expectedPods"), &expected);
+	return expected > 0 && healthy >= expected && allowed == 0;
+}
+
 int
-facts_budget_decode(const char *bytes, size_t n, bool *ours, struct err *e)
+facts_budget_decode(const char *bytes, size_t n, struct budget_facts *out,
+		    struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
 	const struct json *labels =
@@ -397,8 +433,14 @@ facts_budget_decode(const char *bytes, size_t n, bool *ours, struct err *e)
 
 	if (root == NULL)
 		return -1;
-	*ours = json_says(labels, APP_LABEL, "karpenter-node-holder") &&
-		(json_member(labels, COMPONENT_LABEL) == NULL ||
-		 json_says(labels, COMPONENT_LABEL, "controller"));
+	if (!json_says(labels, APP_LABEL, "karpenter-node-holder") ||
+	    (json_member(labels, COMPONENT_LABEL) != NULL &&
+	     !json_says(labels, COMPONENT_LABEL, "controller")))
+		return 0;
+	out->there = true;
+	if (blocks(json_member(root, "status")))
+		str_cut(out->blocks, sizeof(out->blocks),
+			json_string(json_member(json_member(root, "metadata"),
+						"name")));
 	return 0;
 }

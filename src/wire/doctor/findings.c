@@ -40,16 +40,15 @@ findings_text(struct buf *b, const struct findings *f)
 			   finding_check_name((enum doctor_check)c),
 			   noted ? 9 : 0, outcome(f, c),
 			   noted ? f->of[c].note : "");
-		for (unsigned i = 0; i < f->n; i++) {
-			const struct finding *x = &f->at[i];
+	}
+	for (unsigned i = 0; i < f->n; i++) {
+		const struct finding *x = &f->at[i];
 
-			if (x->kind->check != (enum doctor_check)c)
-				continue;
-			buf_printf(b, "    %s %s: %s\n", level(x), x->kind->id,
-				   x->what);
-			buf_printf(b, "        why: %s\n", x->kind->why);
-			buf_printf(b, "        fix: %s\n", x->fix);
-		}
+		buf_printf(b, "%s %s", level(x), x->kind->id);
+		if (x->cause != NULL)
+			buf_printf(b, " (follows from %s)", x->cause->id);
+		buf_printf(b, ": %s\n    why: %s\n    fix: %s\n", x->what,
+			   x->kind->why, x->fix);
 	}
 	if (f->errors + f->warnings > f->n)
 		buf_printf(b, "%u more not shown\n",
@@ -76,10 +75,11 @@ findings_json(struct buf *b, const struct findings *f, const char *version)
 		const struct finding *x = &f->at[i];
 
 		json_printf(b,
-			    ",{'check':%s,'level':%s,'id':%s,"
+			    ",{'check':%s,'level':%s,'id':%s,'cause':%s,"
 			    "'what':%s,'why':%s,'fix':%s}",
 			    finding_check_name(x->kind->check), level(x),
-			    x->kind->id, x->what, x->kind->why, x->fix);
+			    x->kind->id, x->cause == NULL ? NULL : x->cause->id,
+			    x->what, x->kind->why, x->fix);
 	}
 	buf_puts(b, "]}\n");
 }

@@ -14,8 +14,14 @@ facts_access_body(struct buf *b, const struct right *r,
 {
 	char user[NAME_BYTES + NODEPOOL_BYTES + 32], group[sizeof(user)];
 
+	const char *const names[] = {[RIGHT_LEASE] = p->lease,
+				     [RIGHT_SECRET] = p->secret,
+				     [RIGHT_WEBHOOK] = p->configuration};
+
 	(void)snprintf(user, sizeof(user), "system:serviceaccount:%s:%s",
-		       p->namespace_, p->account);
+		       p->namespace_,
+		       r->use == RIGHT_RENEWS ? p->renewer_account
+					      : p->account);
 	(void)snprintf(group, sizeof(group), "system:serviceaccounts:%s",
 		       p->namespace_);
 	json_printf(b,
@@ -28,8 +34,8 @@ facts_access_body(struct buf *b, const struct right *r,
 	if (r->where != RIGHT_CLUSTER)
 		json_printf(b, ",'namespace':%s",
 			    r->where == RIGHT_OWN ? p->namespace_ : "default");
-	if (r->lease)
-		json_printf(b, ",'name':%s", p->lease);
+	if (r->name != RIGHT_ANY)
+		json_printf(b, ",'name':%s", names[r->name]);
 	buf_puts(b, "}}}");
 }
 

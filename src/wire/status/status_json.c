@@ -100,8 +100,10 @@ write_patterns(struct buf *b, const char *key, const struct patterns *p)
 }
 
 static void
-write_rules(struct buf *b, const struct rules *r)
+write_rules(struct buf *b, const struct status_head *h)
 {
+	const struct rules *r = h->rules;
+
 	json_printf(b, ",'configuration':{'scope':%s",
 		    words_scope_kind(r->scope));
 	if (r->min_scale_up_percent == 0)
@@ -121,7 +123,10 @@ write_rules(struct buf *b, const struct rules *r)
 		    r->hold.value);
 	write_patterns(b, "include", &r->include);
 	write_patterns(b, "exclude", &r->exclude);
-	buf_puts(b, "}}");
+	buf_puts(b, "}");
+	if (r->tickets[0] != '\0')
+		json_printf(b, ",'tickets':{'namespace':%s}", r->tickets);
+	json_printf(b, ",'fileChanged':%s}", json_bool(h->config_stale));
 }
 
 static void
@@ -395,7 +400,7 @@ status_json(struct buf *b, const struct status_head *h,
 						     : STAMP_NONE),
 		    h->cert_authority != 0 ? authority : NULL);
 	write_admissions(b, &h->admissions);
-	write_rules(b, h->rules);
+	write_rules(b, h);
 	if (h->lead.here) {
 		write_views(b, &h->report);
 		write_items(b, h, items);

@@ -670,9 +670,11 @@ put_replica(struct buf *b, const struct status_head *h)
 	buf_init(&t, line, sizeof(line));
 	status_text_admissions(&t, &h->admissions);
 	put_line(b, "Admissions", line);
+	if (h->config_stale)
+		put_line(b, "Configuration", STATUS_STALE);
 	if (h->lead.here) {
 		buf_init(&t, line, sizeof(line));
-		status_text_views(&t, &h->report);
+		status_text_views(&t, h);
 		put_line(b, "Watching", line);
 	}
 	buf_puts(b, "</dl></section></main>\n<footer><p class=\"d\">The same "

@@ -37,7 +37,7 @@ size_t status_text_safe(struct buf *b, const char *s);
 void status_text_certificate(struct buf *b, const struct status_head *h);
 void status_text_nobody(struct buf *b, const struct status_head *h);
 void status_text_admissions(struct buf *b, const struct status_admissions *a);
-void status_text_views(struct buf *b, const struct status_report *r);
+void status_text_views(struct buf *b, const struct status_head *h);
 
 /* status_page.c writes the page, and status_timeline.c its timeline, whose rows
  * end before `limit` bytes of b.  The timeline borrows the end of b as its

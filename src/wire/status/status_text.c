@@ -156,8 +156,10 @@ status_text_admissions(struct buf *b, const struct status_admissions *a)
 }
 
 void
-status_text_views(struct buf *b, const struct status_report *r)
+status_text_views(struct buf *b, const struct status_head *h)
 {
+	const struct status_report *r = &h->report;
+
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		if (k == KIND_TICKET && !r->table.has_tickets)
 			continue;
@@ -165,6 +167,8 @@ status_text_views(struct buf *b, const struct status_report *r)
 			   words_resource((enum kind)k));
 		if (k < KIND_COUNT)
 			buf_printf(b, " %u", r->table.objects[k]);
+		if (k == KIND_TICKET)
+			buf_printf(b, " in %s", h->rules->tickets);
 		if (!r->listed[k] || !r->table.up[k])
 			buf_puts(b, " (NOT NOW)");
 	}
@@ -192,7 +196,8 @@ write_head(struct buf *b, const struct status_head *h)
 	status_text_certificate(b, h);
 	buf_puts(b, "\nadmissions   ");
 	status_text_admissions(b, &h->admissions);
-	buf_puts(b, "\n");
+	buf_puts(b,
+		 h->config_stale ? "\nconfig       " STATUS_STALE "\n" : "\n");
 }
 
 /* Writes that this replica does not lead, and who leads.  The identity begins
@@ -523,7 +528,7 @@ status_text(struct buf *b, const struct status_head *h,
 		return;
 	}
 	buf_puts(b, "watching     ");
-	status_text_views(b, &h->report);
+	status_text_views(b, h);
 	buf_puts(b, "\n");
 	if (words_left(left, h))
 		buf_printf(b, "left behind  %s\n", left);

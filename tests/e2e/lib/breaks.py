@@ -13,8 +13,11 @@ import json
 import threading
 import time
 
-from controlplane import (ADMISSION, MERGE, NAMESPACES, POOLS, RBAC,
-                          WEBHOOKS)
+import yaml
+
+from cluster import node_pool
+from controlplane import (ADMISSION, MERGE, NAMESPACES, NODES, POOLS, RBAC,
+                          REPO, WEBHOOKS)
 from hold import HOLD
 from holder import deployed
 from installation import (DEPLOYMENTS, KARPENTER_LEASE, KARPENTER_LEASES, PODS,
@@ -28,20 +31,57 @@ KARPENTER = DEPLOYMENTS.format("kube-system") + "/karpenter"
 SERVICE = f"{NAMESPACES}/{NAMESPACE}/services/{NAME}"
 POLICY = f"{ADMISSION}/validatingadmissionpolicies/{NAME}"
 BINDING = f"{ADMISSION}/validatingadmissionpolicybindings/{NAME}"
+MUTATING = POLICY.replace("validating", "mutating")
+MUTATING_BINDING = BINDING.replace("validating", "mutating")
 BUDGET = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets/{NAME}"
 ROLE = f"{RBAC}/clusterroles/{NAME}"
 OWN_ROLE = f"{RBAC}/namespaces/{NAMESPACE}/roles/{NAME}"
+TICKETS = f"{NAMESPACES}/{NAME}-tickets"
+RENEWER_ROLE = f"{RBAC}/namespaces/{NAMESPACE}/roles/{NAME}-self-signed"
 EVENTS_ROLE = f"{RBAC}/namespaces/default/roles/{NAME}-events"
 UNHELD = ("dry-run-unheld", "dry-run-unheld")
 
-# what: for the table.  ids: what is found, the cause first.  says: a part of
-# what the cause says.  changes: [(path, change)], where change edits the object
-# or returns a new one; None: the object is deleted.  told: edits what /status
-# says.  fixes: the command that is printed fixes it, once the controllers and
-# the renewer, which do not run here, have done their part.
+# what: for the table.  ids: what is found, first what is said first.  says: a
+# part of what that says.  changes: [(path, change)], where change edits the
+# object or returns a new one; None: the object is deleted.  told: edits what
+# /status says.  fixes: True, if the command that is printed fixes it once the
+# controllers and the renewer, which do not run here, have done their part.
+# Otherwise why no command can.
 Break = collections.namedtuple(
-    "Break", "what ids says changes told fixes flags",
-    defaults=((), None, False, ()))
+    "Break", "what ids says fixes changes told flags",
+    defaults=((), None, ()))
+LOG = "the reason is in the log that the command shows"
+EDIT = "only a person knows what was meant; the command opens the editor"
+SHOWS = "the command shows the cause"
+OWNER = "only its owner can change it"
+NEWER = "it takes another version"
+
+# Findings that no break here brings, and where they are tried.
+ELSEWHERE = {
+    "api-unreachable": "tests/edge/test_check.py; no command helps",
+    "kubernetes-version": NEWER,
+    "kubernetes-version-newer": NEWER,
+    "karpenter-crds": NEWER,
+    "bundle-expired": "as bundle-unreadable, with the same command",
+    "served-expired": "as bundle-other-ca, with the same command",
+    "webhook-unreached": "only in a Pod; shows the pods",
+    "certificate-ends": "needs the secret key of the CA",
+    "holder-missing": "test_a_trial_and_a_dead_holder; shows the pods",
+    "marks-without-holder": "test_a_trial_and_a_dead_holder",
+    "marks-while-observing": "test_a_trial_and_a_dead_holder",
+    "observing-for-long": "test_a_trial_and_a_dead_holder",
+    "configuration-stale": "test_a_configmap_that_was_edited",
+    "leader-silent": "test_a_lease_of_nobody",
+    "leader-missing": "test_a_trial_and_a_dead_holder; " + LOG,
+    "dry-run-held": "the same command as bundle-other-ca, for the holder",
+    "placement-one-node": "needs a scheduler",
+    "go-holds": "the same command as go-annotations, for one Node",
+    "holds-missing": "test_a_policy_that_takes_the_hold_away",
+    **{name + "-unknown": "test_a_healthy_installation" for name in (
+        "admission", "rights", "karpenter", "nodepools", "holder", "placement",
+        "leftovers")},
+    "bundle-unknown": "nothing brings it about",
+}
 
 
 def hook(client=None, **fields):
@@ -187,221 +227,334 @@ def breaks(cut, other_ca, holder):
     return [
         # what is registered
         B("the webhook is deleted", ("webhook-missing", *UNHELD),
-          "no MutatingWebhookConfiguration has the webhook",
-          gone(WEBHOOK), fixes=True),
+          "no MutatingWebhookConfiguration has the webhook", True,
+          gone(WEBHOOK)),
         B("a second configuration has the webhook",
-          ("webhook-twice", "bundle-missing"),
-          f"{NAME} and second", [(f"{WEBHOOKS}/second", second)], fixes=True),
-        B("no rule names NodeClaims",
-          ("webhook-rules", "dry-run-unheld"),
-          "creation of NodeClaims", [(WEBHOOK, no_claims)], fixes=True),
+          ("webhook-twice", "bundle-missing"), f"{NAME} and second", True,
+          [(f"{WEBHOOKS}/second", second)]),
+        B("no rule names NodeClaims", ("webhook-rules", "dry-run-unheld"),
+          "creation of NodeClaims", True, [(WEBHOOK, no_claims)]),
         B("a rule names updates, too", ("webhook-rules-wide",),
-          "more than creations", [(WEBHOOK, wide)], fixes=True),
+          "more than creations", True, [(WEBHOOK, wide)]),
         B("the matchConditions are gone", ("webhook-match-conditions",),
-          "without the matchConditions", hook(matchConditions=None),
-          fixes=True),
+          "without the matchConditions", True, hook(matchConditions=None)),
         B("other matchConditions",
           ("webhook-match-conditions", "dry-run-unheld"),
-          "not the matchConditions", hook(matchConditions=[
-              {"name": "x", "expression": "request.kind.kind != 'Node'"}])),
+          "not the matchConditions", True,
+          hook(matchConditions=[{"name": "x",
+            "expression": "request.kind.kind != 'Node'"}])),
         B("an objectSelector", ("webhook-selector", *UNHELD),
-          "objectSelector narrows it",
-          hook(objectSelector={"matchLabels": {"a": "b"}}), fixes=True),
+          "objectSelector narrows it", True,
+          hook(objectSelector={"matchLabels": {"a": "b"}})),
         B("`failurePolicy: Fail`", ("webhook-failure-policy",),
-          "failurePolicy Fail", hook(failurePolicy="Fail"), fixes=True),
-        B("a timeout of 30 s", ("webhook-settings",), "a long timeout",
-          hook(timeoutSeconds=30), fixes=True),
+          "failurePolicy Fail", True, hook(failurePolicy="Fail")),
+        B("a timeout of 30 s", ("webhook-settings",), "timeout 30 s", True,
+          hook(timeoutSeconds=30)),
         B("`matchPolicy: Exact`", ("webhook-settings",), "matchPolicy Exact",
-          hook(matchPolicy="Exact"), fixes=True),
+          True, hook(matchPolicy="Exact")),
         B("`reinvocationPolicy: Never`", ("webhook-settings",),
-          "reinvocationPolicy Never", hook(reinvocationPolicy="Never"),
-          fixes=True),
+          "reinvocationPolicy Never", True, hook(reinvocationPolicy="Never")),
+        B("a timeout of 1 s", ("webhook-settings",), "timeout 1 s", True,
+          hook(timeoutSeconds=1)),
+        B("a namespaceSelector", ("webhook-selector",),
+          "a namespaceSelector or objectSelector narrows it", True,
+          hook(namespaceSelector={"matchLabels": {"a": "b"}})),
+        B("a matchCondition is added", ("webhook-match-conditions", *UNHELD),
+          "not the matchConditions", True, [(WEBHOOK, condition_added)]),
+        B("the MutatingAdmissionPolicy without its binding",
+          ("policy-unbound", *UNHELD), "its binding is missing", True,
+          gone(WEBHOOK) + [(MUTATING, mutating),
+                           (MUTATING_BINDING, lambda o: None)]),
+        B("somebody's policy refuses Nodes",
+          ("admission-foreign", "dry-run-unknown"),
+          "by somebody else: validatingadmissionpolicy/deny", OWNER, denial()),
+        B("somebody's webhook for Nodes is dead",
+          ("admission-foreign", "dry-run-unknown"),
+          "by somebody else: mutatingwebhookconfiguration/dead", OWNER,
+          dead_webhook()),
         # the way to the holder
         B("the webhook names another namespace", ("service-missing", *UNHELD),
-          f"but the holder is in namespace {NAMESPACE}",
-          service_of(namespace="elsewhere"), fixes=True),
+          f"but the holder is in namespace {NAMESPACE}", True,
+          service_of(namespace="elsewhere")),
         B("the webhook names another port", ("service-port", *UNHELD),
-          "it calls port 8443", service_of(port=8443), fixes=True),
+          "it calls port 8443", True, service_of(port=8443)),
         # Connections that are open already still lead to the holder.
         B("the Service is deleted", ("service-missing",),
-          "which is not there", gone(SERVICE), fixes=True),
+          "which is not there", True, gone(SERVICE)),
         B("the Service has another `targetPort`", ("service-target",),
-          "leads to port https, which no pod",
-          [(SERVICE, lambda o: o["spec"]["ports"][0].update(
-              targetPort="https"))], fixes=True),
+          "leads to port https, which no pod", True,
+          [(SERVICE,
+            lambda o: o["spec"]["ports"][0].update(targetPort="https"))]),
         B("the Service selects other pods", ("service-selector",),
-          "selects pods with app=holder",
-          [(SERVICE, lambda o: o["spec"].update(
-              selector={"app": "holder"}))], fixes=True),
+          "selects pods with app=holder", True,
+          [(SERVICE, lambda o: o["spec"].update(selector={"app": "holder"}))]),
         B("the Service has no endpoints", ("endpoints-missing",),
-          "has no ready endpoint, though",
+          "has no ready endpoint, though", True,
           [(f"{SLICES}/{NAME}", lambda o: o.update(endpoints=[]))]),
         B("its endpoints are not ready", ("endpoints-missing",),
-          "has no ready endpoint, though",
-          [(f"{SLICES}/{NAME}", lambda o: [e["conditions"].update(ready=False)
-                                           for e in o["endpoints"]] and None)]),
+          "has no ready endpoint, though", True,
+          [(f"{SLICES}/{NAME}",
+            lambda o: [e["conditions"].update(ready=False)
+                       for e in o["endpoints"]] and None)]),
         # certificates
         B("`caBundle` is empty", ("bundle-missing", *UNHELD), "no caBundle",
-          hook({"caBundle": None})),
-        B("`caBundle` has a certificate twice",
-          ("bundle-unreadable",), "not PEM certificates, each once",
-          [(WEBHOOK, twice)]),
+          True, hook({"caBundle": None})),
+        B("`caBundle` has a certificate twice", ("bundle-unreadable",),
+          "not PEM certificates, each once", True, [(WEBHOOK, twice)]),
         B("`caBundle` is that of another CA, from where the webhook is reached",
-          ("bundle-other-ca", *UNHELD), "does not verify what",
+          ("bundle-other-ca", *UNHELD), "does not verify what", OWNER,
           to_url(holder, caBundle=other_ca)),
         B("`caBundle` is that of another CA, from a laptop",
           ("bundle-other-ca", *UNHELD),
           f"has not the CA that signed what https://{NAME}.{NAMESPACE}.svc:443",
-          hook({"caBundle": other_ca})),
+          True, hook({"caBundle": other_ca})),
         B("the certificate is for another name",
-          ("served-other-name", *UNHELD), "localhost:",
+          ("served-other-name", *UNHELD), "localhost:", OWNER,
           to_url(holder, "localhost")),
         B("a proxy cuts the handshake", ("handshake-cut", *UNHELD),
-          f"https://127.0.0.1:{cut}/mutate", to_url(cut)),
+          f"https://127.0.0.1:{cut}/mutate", OWNER, to_url(cut)),
         B("nobody listens there", (*UNHELD,), "came back without a hold",
-          to_url(1)),
+          OWNER, to_url(1)),
         B("the certificate has expired", ("certificate-expired",),
-          "was valid until 2026-01-01", told=told(certificate=EXPIRED)),
+          "was valid until 2026-01-01", LOG, told=told(certificate=EXPIRED)),
         B("the Secret is gone, or garbage", ("certificate-missing",),
-          "serves no certificate",
+          "serves no certificate", LOG,
           told=told(certificate={"valid": False, "notAfter": None})),
         # pods
-        B("no pod is ready", ("pods-not-ready",), "0 of 2 pods ready",
+        B("no pod is ready", ("pods-not-ready",), "0 of 2 pods ready", SHOWS,
           status(HOLDER, readyReplicas=0, availableReplicas=0)
-          + pod("holder-0") + pod("holder-1")),
+            + pod("holder-0") + pod("holder-1")),
         B("one of two pods is not ready", ("pods-some-not-ready",),
-          "1 of 2 pods ready",
+          "1 of 2 pods ready", SHOWS,
           status(HOLDER, readyReplicas=1, availableReplicas=1)
-          + pod("holder-1")),
+            + pod("holder-1")),
         B("an image that cannot be pulled", ("pods-some-not-ready",),
-          "holder-1: ImagePullBackOff: no such image",
+          "holder-1: ImagePullBackOff: no such image", LOG,
           status(HOLDER, readyReplicas=1, availableReplicas=1)
-          + pod("holder-1", waiting={"reason": "ImagePullBackOff",
-                                     "message": "no such image"})),
-        B("a bad configuration: the rollout is stuck", ("rollout-unfinished",),
+            + pod("holder-1", waiting={"reason": "ImagePullBackOff",
+            "message": "no such image"})),
+        B("a bad configuration: the rollout is stuck",
+          ("rollout-unfinished",),
           "1 of them of its newest version: holder-1: CrashLoopBackOff, Error "
           "with exit code 2: /config/config.yaml:6:15: holdDuration: \"ten\"",
-          status(HOLDER, updatedReplicas=1)
-          + pod("holder-1", waiting=BACK_OFF, last=CRASH)),
+          LOG,
+          status(HOLDER, updatedReplicas=1) + pod("holder-1",
+            waiting=BACK_OFF, last=CRASH)),
         B("a change that no controller has seen", ("rollout-unfinished",),
-          "has 2 of 2 pods ready", status(HOLDER, observedGeneration=0)),
+          "has 2 of 2 pods ready", SHOWS,
+          status(HOLDER, observedGeneration=0)),
         B("the Deployment is at 0", ("pods-not-ready",), "0 of 0 pods ready",
-          scaled(HOLDER, 0), fixes=True),
-        B("one replica", ("one-replica",), "has one replica",
-          scaled(HOLDER, 1), fixes=True),
+          True, scaled(HOLDER, 0)),
+        B("one replica", ("one-replica",), "has one replica", True,
+          scaled(HOLDER, 1)),
         B("the PodDisruptionBudget is gone", ("budget-missing",),
-          "no PodDisruptionBudget selects", gone(BUDGET), fixes=True),
+          "no PodDisruptionBudget selects", True, gone(BUDGET)),
+        B("a PodDisruptionBudget with `minAvailable` of all pods",
+          ("budget-blocks",), f"PodDisruptionBudget {NAME} allows no", True,
+          [(BUDGET, tight)]),
         B("the renewer is at 0", ("renewer-down",),
-          f"{NAME}-renewer has 0 of 0", scaled(RENEWER, 0), fixes=True),
+          f"{NAME}-renewer has 0 of 0", True, scaled(RENEWER, 0)),
         B("the renewer does not run", ("renewer-down",),
-          f"{NAME}-renewer has 0 of 1",
+          f"{NAME}-renewer has 0 of 1", SHOWS,
           status(RENEWER, readyReplicas=0, availableReplicas=0)),
         B("a pod without `karpenter.sh/do-not-disrupt`",
-          ("placement-movable",), "without the annotation",
+          ("placement-movable",), "without the annotation", True,
           [(f"{PODS}/holder-0",
             lambda o: o["metadata"]["annotations"].pop(HOLD) and None)]),
         B("no `terminationGracePeriod`",
           ("placement-no-grace", "placement-no-grace"),
-          "which has no terminationGracePeriod",
-          [(f"{POOLS}/web", lambda o: o["spec"]["template"]["spec"].pop(
-              "terminationGracePeriod") and None)], fixes=True),
+          "which has no terminationGracePeriod", True,
+          [(f"{POOLS}/web",
+            lambda o: o["spec"]["template"]["spec"].pop(
+                "terminationGracePeriod") and None)]),
         # what bounds it, and what it may
         B("the ValidatingAdmissionPolicy is deleted",
-          ("write-policy-missing",),
-          f"no ValidatingAdmissionPolicy {NAME}", gone(POLICY), fixes=True),
+          ("write-policy-missing",), f"no ValidatingAdmissionPolicy {NAME}",
+          True, gone(POLICY)),
         B("its binding is deleted", ("write-policy-unbound",),
-          "its binding is missing", gone(BINDING), fixes=True),
+          "its binding is missing", True, gone(BINDING)),
         B("its binding only audits", ("write-policy-unbound",),
-          "its binding does not deny",
+          "its binding does not deny", True,
           spec(BINDING, validationActions=["Audit"])),
         B("it is about another namespace", ("write-policy-elsewhere",),
-          f"accounts of namespace {NAMESPACE}", [(POLICY, other_namespace)],
-          fixes=True),
+          f"accounts of namespace {NAMESPACE}", True,
+          [(POLICY, other_namespace)]),
         B("`holdAnnotation.key` is none that it allows",
-          ("write-policy-key",), f"annotation {HOLD}",
+          ("write-policy-key",), f"annotation {HOLD}", True,
           variable("holds", "['example.com/other']")),
         B("the renewer's policy is deleted", ("write-policy-missing",),
-          f"no ValidatingAdmissionPolicy {NAME}-renewer",
-          gone(POLICY + "-renewer"), fixes=True),
+          f"no ValidatingAdmissionPolicy {NAME}-renewer", True,
+          gone(POLICY + "-renewer")),
         B("the renewer's binding is deleted", ("write-policy-unbound",),
-          f"Policy {NAME}-renewer: its binding",
-          gone(BINDING + "-renewer"), fixes=True),
+          f"Policy {NAME}-renewer: its binding", True,
+          gone(BINDING + "-renewer")),
         B("the ClusterRoleBinding is deleted", ("right-missing",),
-          "may not get nodes", gone(f"{RBAC}/clusterrolebindings/{NAME}"),
-          fixes=True),
+          "may not get nodes", True,
+          gone(f"{RBAC}/clusterrolebindings/{NAME}")),
         B("no right to patch Nodes", ("right-missing",),
-          "may not patch nodes", without(ROLE, "nodes", "patch"), fixes=True),
+          "may not patch nodes", True, without(ROLE, "nodes", "patch")),
         B("no right to watch NodePools", ("right-missing",),
-          "may not watch nodepools.karpenter.sh",
-          without(ROLE, "nodepools", "watch"), fixes=True),
+          "may not watch nodepools.karpenter.sh", True,
+          without(ROLE, "nodepools", "watch")),
         B("no right to patch the Lease", ("right-missing",),
-          "may not patch leases", without(OWN_ROLE, "leases", "patch"),
-          fixes=True),
+          "may not patch leases", True, without(OWN_ROLE, "leases", "patch")),
         B("no right on Events", ("right-events",), "may not list events",
-          gone(EVENTS_ROLE), fixes=True),
+          True, gone(EVENTS_ROLE)),
+        B("the renewer may not patch its Secret", ("right-renewer",),
+          f"{NAME}-renewer may not patch secrets", True,
+          without(RENEWER_ROLE, "secrets", "patch")),
+        B("the renewer's rights on the webhook's configuration are gone",
+          ("right-renewer",), "may not get mutatingwebhookconfigurations",
+          True, gone(f"{RBAC}/clusterrolebindings/{NAME}-self-signed")),
         B("writes are refused", ("writes-refused",),
-          "machines of NodePool web were refused or failed, 2 in all",
+          "machines of NodePool web were refused or failed, 2 in all", LOG,
           told=waiting),
+        B("the leader does not answer", ("leader-unanswered",),
+          "/status of pod holder-", SHOWS, told=unanswered),
+        B("the namespace of the tickets is gone",
+          ("tickets-namespace-missing",),
+          f"namespace {NAME}-tickets of the tickets is not there", True,
+          gone(TICKETS)),
         B("the leader cannot watch NodeClaims", ("leader-blind",),
-          "cannot list or watch nodeclaims", told=blind),
+          "cannot list or watch nodeclaims", LOG, told=blind),
         # other installations
         B("a second holder in another namespace", ("holder-twice",),
-          "a second holder runs in namespace second",
-          [(f"{ANOTHER}/{NAME}", deployed_elsewhere)], fixes=True),
+          "a second holder runs in namespace second", True,
+          [(f"{ANOTHER}/{NAME}", deployed_elsewhere)]),
         B("somebody leads in another namespace", ("holder-twice",),
-          "a second holder runs in namespace second",
+          "a second holder runs in namespace second", True,
           [(LEASES.replace(NAMESPACE, "second") + f"/{NAME}",
             lambda o: lease(NAME, "second"))]),
         B("`--namespace` of another namespace", ("holder-elsewhere",),
-          f"no holder in namespace elsewhere: it is in {NAMESPACE}",
+          f"no holder in namespace elsewhere: it is in {NAMESPACE}", True,
           flags=("--namespace", "elsewhere")),
         B("the Go program runs beside it", ("go-program",),
-          f"Deployment kube-system/{NAME}-watcher", go_program()),
+          f"Deployment kube-system/{NAME}-watcher", True, go_program()),
         B("the Go program's ClusterRole", ("go-rights",),
-          f"ClusterRole {NAME}-role", made(
-              f"{RBAC}/clusterroles", kind="ClusterRole",
-              apiVersion="rbac.authorization.k8s.io/v1",
-              metadata={"name": NAME + "-role"}, rules=[]), fixes=True),
+          f"ClusterRole {NAME}-role", True,
+          made(f"{RBAC}/clusterroles", kind="ClusterRole",
+            apiVersion="rbac.authorization.k8s.io/v1", metadata={"name": NAME
+            + "-role"}, rules=[])),
+        B("a Node with an annotation that Karpenter 1 ignores",
+          ("go-annotations",), "karpenter.sh/do-not-consolidate on Nodes: 1",
+          True, node("karpenter.sh/do-not-consolidate")),
         # Karpenter
         B("Karpenter's Deployment is at 0", ("karpenter-down",),
-          "has 0 of 0 pods", scaled(KARPENTER, 0), fixes=True),
+          "has 0 of 0 pods", True, scaled(KARPENTER, 0)),
         B("Karpenter's pods do not run", ("karpenter-down",),
-          "has 0 of 1 pods",
+          "has 0 of 1 pods", SHOWS,
           status(KARPENTER, availableReplicas=0, readyReplicas=0)),
         B("Karpenter is gone", ("karpenter-down",),
-          f"nobody has renewed Lease kube-system/{KARPENTER_LEASE}",
-          gone(KARPENTER) + [(
-              f"{KARPENTER_LEASES}/{KARPENTER_LEASE}",
-              lambda o: o["spec"].update(holderIdentity=""))]),
+          f"nobody has renewed Lease kube-system/{KARPENTER_LEASE}", SHOWS,
+          gone(KARPENTER) + [(f"{KARPENTER_LEASES}/{KARPENTER_LEASE}",
+            lambda o: o["spec"].update(holderIdentity=""))]),
         B("Karpenter 0.37", ("karpenter-version",), "0.37.7, expected 1.x",
-          version("0.37.7")),
+          NEWER, version("0.37.7")),
         B("Karpenter 1.1 without `replacements: count`",
-          ("karpenter-replacements",), "without `replacements: count`",
+          ("karpenter-replacements",), "without `replacements: count`", EDIT,
           version("1.1.0")),
-        B("Karpenter 2", ("karpenter-version-newer",), "tested up to",
+        B("Karpenter 2", ("karpenter-version-newer",), "tested up to", NEWER,
           version("2.0.0")),
         # NodePools
         B("a typo in `nodePools.include`",
           ("nodepools-excluded", "pattern-unmatched"),
-          "includes none of the 1 NodePool, such as web",
+          "includes none of the 1 NodePool, such as web", EDIT,
           told=patterns("include", "wbe*")),
         B("a typo in `nodePools.exclude`", ("pattern-unmatched",),
-          'nodePools.exclude: "btach" matches none',
+          'nodePools.exclude: "btach" matches none', EDIT,
           told=patterns("exclude", "btach")),
         B("a hold on a NodePool's template", ("nodepool-template-hold",),
-          f"its template sets the annotation {HOLD}",
+          f"its template sets the annotation {HOLD}", True,
           template(metadata={"annotations": {HOLD: "true"}})),
-        B("budgets of 0", ("nodepool-budget",), "allow no disruption",
-          [(f"{POOLS}/web", lambda o: o["spec"]["disruption"].update(
-              budgets=[{"nodes": "0"}]))]),
+        B("a static NodePool", ("nodepool-static",),
+          "NodePool fixed is static", True, another("fixed", replicas=1)),
+        B("`consolidateAfter: Never`", ("nodepool-never-consolidates",),
+          "NodePool never has", True,
+          another("never", consolidate_after="Never")),
+        B("budgets of 0", ("nodepool-budget",), "allow no disruption", True,
+          [(f"{POOLS}/web",
+            lambda o: o["spec"]["disruption"].update(
+                budgets=[{"nodes": "0"}]))]),
         B("an `expireAfter` shorter than the hold", ("nodepool-expires",),
-          "expireAfter 10m", [(f"{POOLS}/web", lambda o: o["spec"]["template"][
-              "spec"].update(expireAfter="10m"))], fixes=True),
+          "expireAfter 10m", True,
+          [(f"{POOLS}/web",
+            lambda o: o["spec"]["template"]["spec"].update(
+                expireAfter="10m"))]),
         B("an annotation that cannot be read", ("nodepool-annotation",),
-          'hold-duration: "ten"',
+          'hold-duration: "ten"', True,
+          [(f"{POOLS}/web",
+            lambda o: o["metadata"].update(annotations={
+                f"{NAME}.io/hold-duration": "ten"}))]),
+        B("an annotation with a typo in its key",
+          ("nodepool-annotation-unknown",),
+          f"{NAME}.io/hold-untill; did you mean {NAME}.io/hold-until?", True,
           [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
-              f"{NAME}.io/hold-duration": "ten"}))], fixes=True),
+              f"{NAME}.io/hold-untill": "2026-01-02T03:04:05Z"}))]),
+        B("a `hold-until` of another year", ("nodepool-held-for-long",),
+          "hold-until 2036-01-02T03:04:05Z, for another", True,
+          [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
+              f"{NAME}.io/hold-until": "2036-01-02T03:04:05Z"}))]),
     ]
+
+
+def another(name, **options):
+    return [(f"{POOLS}/{name}", lambda o: node_pool(name, **options))]
+
+
+def node(annotation):
+    return made(NODES, apiVersion="v1", kind="Node", metadata={
+        "name": "left", "annotations": {annotation: "true"}})
+
+
+def unanswered(o):
+    raise OSError("a pod that does not answer")
+
+
+def condition_added(o):
+    o["webhooks"][0]["matchConditions"].append(
+        {"name": "x", "expression": "request.userInfo.username == 'nobody'"})
+
+
+def mutating(o):
+    del o
+    return next(yaml.safe_load_all((
+        REPO / "deploy/components/admission-policy/policy.yaml").read_text()))
+
+
+OF_NODES = {"apiGroups": [""], "apiVersions": ["v1"],
+            "operations": ["CREATE", "UPDATE"], "resources": ["nodes"]}
+
+
+def denial():
+    meta = {"apiVersion": "admissionregistration.k8s.io/v1",
+            "metadata": {"name": "deny"}}
+    return made(
+        f"{ADMISSION}/validatingadmissionpolicies",
+        kind="ValidatingAdmissionPolicy", **meta, spec={
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [OF_NODES]},
+            "validations": [{"expression": "request.operation != 'CREATE'"}]}
+    ) + made(f"{ADMISSION}/validatingadmissionpolicybindings",
+             kind="ValidatingAdmissionPolicyBinding", **meta, spec={
+                 "policyName": "deny", "validationActions": ["Deny"]})
+
+
+def dead_webhook():
+    return made(WEBHOOKS, kind="MutatingWebhookConfiguration",
+                apiVersion="admissionregistration.k8s.io/v1",
+                metadata={"name": "dead"}, webhooks=[{
+                    "name": "dead.example.com", "sideEffects": "None",
+                    "admissionReviewVersions": ["v1"],
+                    "failurePolicy": "Fail", "timeoutSeconds": 2,
+                    "clientConfig": {"url": "https://127.0.0.1:1/"},
+                    "rules": [{**OF_NODES, "operations": ["CREATE"]}]}])
+
+
+def tight(o):
+    o["spec"].pop("maxUnavailable")
+    o["spec"]["minAvailable"] = 2
+    o["status"] = {"expectedPods": 2, "currentHealthy": 2, "desiredHealthy": 2,
+                   "disruptionsAllowed": 0}
 
 
 def no_claims(o):
@@ -444,10 +597,15 @@ def broken(plane, changes):
         for (path, change), (_, (code, was)) in zip(changes, before):
             if change is None:
                 plane.ok("DELETE", path + "?gracePeriodSeconds=0")
+                if path == TICKETS:     # what the namespaces' controller does
+                    plane.ok("PUT", path + "/finalize", {
+                        "metadata": {"name": was["metadata"]["name"]},
+                        "spec": {"finalizers": []}})
                 continue
             now = copy.deepcopy(was) if code == 200 else None
             now = change(now) or now
-            put(plane, path, now)
+            if now is not None:
+                put(plane, path, now)
         yield
     finally:
         for path, (code, was) in reversed(before):

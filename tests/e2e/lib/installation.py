@@ -66,14 +66,7 @@ def add_pod(plane, name, node, metrics_port=None, component="controller"):
     plane.create(PODS, {"apiVersion": "v1", "kind": "Pod", **template})
 
 
-def complete(plane, pods):
-    """All but the pods and what is registered.  pods: [(name, address)]"""
-    for file in NEW:
-        plane.kubectl("apply", "-f", file)
-    made, = deployed("deployment.yaml")
-    made["spec"]["replicas"] = 2
-    plane.apply(made)
-    set_available(plane, NAMESPACE, NAME, 2)
+def add_slice(plane, pods):
     plane.kubectl("apply", "-f", "-", stdin=yaml.safe_dump({
         "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
         "metadata": {"name": NAME, "namespace": NAMESPACE, "labels": {
@@ -82,6 +75,17 @@ def complete(plane, pods):
         "endpoints": [{"addresses": [address], "conditions": {"ready": True},
                        "targetRef": {"kind": "Pod", "name": name}}
                       for name, address in pods]}))
+
+
+def complete(plane, pods):
+    """All but the pods and what is registered.  pods: [(name, address)]"""
+    for file in NEW:
+        plane.kubectl("apply", "-f", file)
+    made, = deployed("deployment.yaml")
+    made["spec"]["replicas"] = 2
+    plane.apply(made)
+    set_available(plane, NAMESPACE, NAME, 2)
+    add_slice(plane, pods)
     for name, address in pods:
         set_ready(plane, name, address=address)
     deployment(plane, "kube-system", "karpenter", {

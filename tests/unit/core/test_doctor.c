@@ -33,7 +33,9 @@ struct cluster {
 	struct leader_facts leader;
 	struct service_facts service;
 	struct policy_facts bounds;
-	bool budget_known, budget;
+	struct budget_facts budget;
+	enum tickets_place tickets;
+	const char *tickets_in;
 	const char *asked, *other;
 	bool silent;
 };
@@ -82,7 +84,8 @@ begin_installation(void)
 					 .denies = true,
 					 .here = true,
 					 .key = true};
-	c.budget_known = c.budget = true;
+	c.budget = (struct budget_facts){.known = true, .there = true};
+	c.tickets_in = "karpenter-node-holder-tickets";
 	c.karpenter.available = c.karpenter.replicas = 1;
 }
 
@@ -128,6 +131,7 @@ begin(void)
 					 .available = 2,
 					 .elects = true,
 					 .lease_live = true,
+					 .rolled_ms = STAMP_NONE,
 					 .marks = {3, 3},
 					 .marked = "node-1"};
 	c.pods_n = 2;
@@ -144,6 +148,7 @@ begin(void)
 	strcpy(c.rules.hold.key, DEFAULT_HOLD_KEY);
 	strcpy(c.place.namespace_, "ns");
 	strcpy(c.place.account, "account");
+	strcpy(c.place.renewer_account, "renewer");
 	strcpy(c.place.lease, "lease");
 	strcpy(c.place.config_map, "config");
 	begin_installation();
@@ -162,8 +167,8 @@ judge(void)
 	judge_kubernetes(&c.kubernetes, &found);
 	judge_karpenter(&c.karpenter, &c.rules, &c.place, &found);
 	judge_rights(c.allowed, &c.rules, &c.place, &found);
-	judge_nodepool(&c.pool, &c.rules, &found);
-	judge_holder(&c.holder, &c.place, &found);
+	judge_nodepool(&c.pool, &c.rules, NOW_MS, &found);
+	judge_holder(&c.holder, &c.place, NOW_MS, &found);
 	judge_placement(c.pods, c.pods_n, &c.place, &found);
 	judge_leftovers(&c.left, c.rules.hold.key, &found);
 	judge_rollout(&c.holder_at, c.pods, c.pods_n, &c.place, &found);
@@ -173,15 +178,15 @@ judge(void)
 	judge_service(&c.service, &c.hooks[0], c.pods, c.pods_n, &c.place,
 		      &found);
 	judge_policy(&c.bounds, c.rules.hold.key, &c.place, &found);
-	judge_redundancy(&c.holder_at, c.budget_known, c.budget, &c.place,
-			 &found);
+	judge_tickets(c.tickets_in, c.tickets, &c.place, &found);
+	judge_redundancy(&c.holder_at, &c.budget, &c.place, &found);
 	judge_patterns(&c.rules, nodepools, 2, &c.place, &found);
 	if (c.silent)
 		judge_unanswered(&c.pods[0], "503", &c.place, &found);
 	if (c.asked != NULL)
 		judge_elsewhere(c.asked, &c.place, &found);
 	if (c.other != NULL)
-		judge_second(c.other, &c.place, &found);
+		judge_second(c.other, true, &c.place, &found);
 }
 
 /* Mode observe, and dry runs that come back unchanged. */
@@ -191,6 +196,14 @@ observe(void)
 	c.rules.mode = MODE_OBSERVE;
 	c.dry_run.result[KIND_NODE] = DRY_RUN_UNHELD;
 	c.dry_run.result[KIND_NODECLAIM] = DRY_RUN_UNHELD;
+}
+
+/* Pods that cannot be created, for this reason. */
+static void
+unmade(const char *why)
+{
+	c.holder_at.ready = c.holder_at.updated = 0;
+	strcpy(c.holder_at.failure, why);
 }
 
 /* Each row: a change of `c`, and the findings that it brings. */
@@ -218,6 +231,7 @@ observe(void)
 	ROW(c.hooks[0].once = true, "webhook-settings")                        \
 	ROW(c.hooks[0].timeout_s = 11, "webhook-settings")                     \
 	ROW(c.hooks[0].timeout_s = 10, "")                                     \
+	ROW(c.hooks[0].timeout_s = 1, "webhook-settings")                      \
 	/* caBundle */                                                         \
 	ROW(c.bundle.present = false, "bundle-missing")                        \
 	ROW(c.bundle.readable = false, "bundle-unreadable")                    \
@@ -265,7 +279,9 @@ observe(void)
 	ROW(c.allowed[13] = false, "right-events")                             \
 	ROW(c.allowed[16] = false, "right-events")                             \
 	ROW(memset(c.allowed, 0, sizeof(c.allowed)),                           \
-	    "right-missing right-events")                                      \
+	    "right-missing right-events right-renewer")                        \
+	ROW(c.allowed[18] = false, "right-renewer")                            \
+	ROW(observe(); c.allowed[21] = false, "right-renewer")                 \
 	/* NodePools */                                                        \
 	ROW(c.pool.template_holds = true, "nodepool-template-hold")            \
 	ROW(c.pool.fixed = true, "nodepool-static")                            \
@@ -283,6 +299,17 @@ observe(void)
 				       "nodepool-expires")                     \
 	ROW(nodepool_set(&c.pool.pool, NODEPOOL_HOLD_DURATION, "ten"),         \
 	    "nodepool-annotation")                                             \
+	ROW(strcpy(c.pool.strange[0], "hold-untill"),                          \
+	    "nodepool-annotation-unknown")                                     \
+	ROW(strcpy(c.pool.strange[0], "enable");                               \
+	    strcpy(c.pool.strange[1], "x"); c.pool.pool.disabled = true,       \
+				      "nodepool-annotation-unknown "           \
+				      "nodepool-annotation-unknown")           \
+	ROW(c.pool.pool.hold_until_ms = NOW_MS + DOCTOR_FAR_MS, "")            \
+	ROW(c.pool.pool.hold_until_ms = NOW_MS + DOCTOR_FAR_MS + 1,            \
+	    "nodepool-held-for-long")                                          \
+	ROW(c.pool.pool.hold_until_ms = INT64_MAX;                             \
+	    c.pool.pool.disabled = true, "")                                   \
 	/* the holder */                                                       \
 	ROW(c.holder.lease_live = false, "leader-missing")                     \
 	ROW(c.holder.lease_live = c.holder.elects = false, "")                 \
@@ -305,6 +332,15 @@ observe(void)
 				      "marks-while-observing")                 \
 	ROW(c.holder.observes = true;                                          \
 	    memset(c.holder.marks, 0, sizeof(c.holder.marks)), "")             \
+	ROW(c.holder.rolled_ms = 0, "")                                        \
+	ROW(c.holder.observes = true; c.holder.rolled_ms = NOW_MS -            \
+							   DOCTOR_OBSERVED_MS; \
+	    memset(c.holder.marks, 0, sizeof(c.holder.marks)), "")             \
+	ROW(c.holder.observes = true; c.holder.rolled_ms = NOW_MS -            \
+							   DOCTOR_OBSERVED_MS - \
+							   1;                  \
+	    memset(c.holder.marks, 0, sizeof(c.holder.marks)),                 \
+	    "observing-for-long")                                              \
 	/* where it runs */                                                    \
 	ROW(strcpy(c.pods[1].node, "node-0"), "placement-one-node")            \
 	ROW(c.pods_n = 1, "")                                                  \
@@ -336,11 +372,18 @@ observe(void)
 	ROW(c.renewer.replicas = c.renewer.ready = 0, "renewer-down")          \
 	ROW(c.renewer.observed = 2, "renewer-down")                            \
 	ROW(c.holder_at.replicas = c.holder_at.ready = 1, "one-replica")       \
-	ROW(c.budget = false, "budget-missing")                                \
-	ROW(c.budget = c.budget_known = false, "")                             \
-	ROW(c.budget = false; c.holder_at.replicas = c.holder_at.ready = 0,    \
+	ROW(c.tickets = TICKETS_GONE, "tickets-namespace-missing")             \
+	ROW(c.tickets = TICKETS_ENDING, "tickets-namespace-missing")           \
+	ROW(c.leader.stale = true, "configuration-stale")                      \
+	ROW(strcpy(c.budget.blocks, "pdb"), "budget-blocks")                   \
+	ROW(strcpy(c.budget.blocks, "pdb");                                    \
+	    c.holder_at.replicas = c.holder_at.ready = 1,                      \
+				   "one-replica budget-blocks")                \
+	ROW(c.budget.there = false, "budget-missing")                                \
+	ROW(c.budget = (struct budget_facts){.known = false}, "")               \
+	ROW(c.budget.there = false; c.holder_at.replicas = c.holder_at.ready = 0,    \
 			      "pods-not-ready")                                \
-	ROW(c.budget = false; c.holder_at.replicas = c.holder_at.ready = 1,    \
+	ROW(c.budget.there = false; c.holder_at.replicas = c.holder_at.ready = 1,    \
 			      "one-replica")                                   \
 	/* /status */                                                          \
 	ROW(c.leader.valid = false, "certificate-expired")                     \
@@ -476,7 +519,7 @@ START_TEST(test_levels)
 		"certificate-missing service-missing service-port "
 		"service-target service-selector endpoints-missing "
 		"write-policy-key holder-elsewhere holder-twice "
-		"nodepools-excluded ";
+		"nodepools-excluded tickets-namespace-missing ";
 	char id[64];
 
 	for (int row = 0; row < ROWS_N; row++) {
@@ -544,7 +587,7 @@ START_TEST(test_rights)
 	begin();
 	memset(c.allowed, 0, sizeof(c.allowed));
 	judge();
-	ck_assert_uint_eq(found.n, 2);
+	ck_assert_uint_eq(found.n, 3);
 	ck_assert_str_eq(
 		found.at[0].what,
 		"ServiceAccount ns/account may not get nodes, list nodes, watch "
@@ -557,16 +600,25 @@ START_TEST(test_rights)
 			 "ServiceAccount ns/account may not list events, watch "
 			 "events, create events.events.k8s.io, patch "
 			 "events.events.k8s.io");
+	ck_assert_str_eq(found.at[2].what,
+			 "ServiceAccount ns/renewer may not create secrets, "
+			 "get secrets, patch secrets, get "
+			 "mutatingwebhookconfigurations."
+			 "admissionregistration.k8s.io, patch "
+			 "mutatingwebhookconfigurations."
+			 "admissionregistration.k8s.io");
 	for (int i = 0; i < RIGHTS_N; i++) {
 		const struct right *r = &rights[i];
-		bool lease = strcmp(r->resource, "leases") == 0;
+		bool own = strcmp(r->resource, "leases") == 0 ||
+			   strcmp(r->resource, "secrets") == 0;
 
-		ck_assert(r->lease ==
-			  (lease && strcmp(r->verb, "create") != 0));
-		ck_assert_int_eq(r->where,
-				 lease	     ? RIGHT_OWN
-				 : r->needed ? RIGHT_CLUSTER
-					     : RIGHT_DEFAULT);
+		ck_assert((r->name == RIGHT_ANY) ==
+			  (strcmp(r->verb, "create") == 0 ||
+			   (!own && r->use != RIGHT_RENEWS)));
+		ck_assert_int_eq(r->where, own ? RIGHT_OWN
+					   : r->use == RIGHT_EVENTS
+						   ? RIGHT_DEFAULT
+						   : RIGHT_CLUSTER);
 	}
 }
 END_TEST
@@ -574,15 +626,49 @@ END_TEST
 /* What distinguishes findings of one kind: a part of what they say or of what
  * fixes them. */
 #define WORDS(ROW)                                                             \
+	ROW(c.holder.observes = c.place.observes = true;                       \
+	    memset(c.holder.marks, 0, sizeof(c.holder.marks));                 \
+	    c.holder.rolled_ms = 0,                                            \
+	    "kubectl auth reconcile -f - && kubectl -n ns patch deployment")   \
+	ROW(c.holder.observes = true; c.holder.rolled_ms = 0;                  \
+	    memset(c.holder.marks, 0, sizeof(c.holder.marks));                 \
+	    strcpy(c.place.release, "r"),                                      \
+	    "upgrade r deploy/helm --reuse-values --set config.mode=enforce")  \
+	ROW(c.tickets = TICKETS_GONE, "karpenter-node-holder-tickets of the "  \
+				      "tickets is not there")                  \
+	ROW(c.tickets = TICKETS_GONE,                                          \
+	    "kubectl kustomize deploy/components/tickets | sed")               \
+	ROW(c.tickets = TICKETS_GONE; c.tickets_in = "other",                  \
+				      "kubectl create namespace other")        \
+	ROW(c.tickets = TICKETS_ENDING, "is being deleted")                    \
+	ROW(c.allowed[17] = false, "kubectl kustomize deploy/components/"      \
+				   "self-signed | sed")                        \
+	ROW(strcpy(c.budget.blocks, "pdb"),                                    \
+	    "patch poddisruptionbudget pdb --type=merge -p '{\"spec\":"         \
+	    "{\"minAvailable\":null,\"maxUnavailable\":1}}'")                    \
+	ROW(strcpy(c.pool.strange[0], "hold-untill"),                          \
+	    "NodePool web: there is no annotation karpenter-node-holder.io/"   \
+	    "hold-untill; did you mean karpenter-node-holder.io/hold-until?")  \
+	ROW(strcpy(c.pool.strange[0], "Enable"),                               \
+	    "did you mean karpenter-node-holder.io/enabled?")                  \
+	ROW(strcpy(c.pool.strange[0], "maxhold"),                              \
+	    "kubectl annotate nodepool web karpenter-node-holder.io/maxhold-") \
+	ROW(c.pool.pool.hold_until_ms = NOW_MS + 2 * DOCTOR_FAR_MS,            \
+	    "for another 60 days")                                             \
 	ROW(c.hooks[0].conditions = 0, "ours: without the matchConditions")    \
+	ROW(c.hooks[0].conditions = 2,                                         \
+	    "-p '[{\"op\":\"add\",\"path\":\"/webhooks/0/matchConditions\","     \
+	    "\"value\":[{\"name\":\"karpenter\",\"expression\":\"request."        \
+	    "resource.resource != \\u0027nodes\\u0027 || ")                    \
+	ROW(c.hooks[0].others = true, "/webhooks/0/rules\",\"value\":[{\"api")  \
 	ROW(c.hooks[0].conditions = 2, "ours: not the matchConditions")        \
 	ROW(c.hooks[0].claims = false, "creation of NodeClaims")               \
 	ROW(c.hooks[0].nodes = false, "creation of Nodes")                     \
 	ROW(c.hooks[0].claims = c.hooks[0].nodes = false,                      \
 	    "creation of Nodes and NodeClaims")                                \
 	ROW(c.hooks[0].exact = true; c.hooks[0].timeout_s = 10,                \
-				     "ours: matchPolicy Exact, expected")      \
-	ROW(c.hooks[0].timeout_s = 11, "ours: a long timeout, expected")       \
+				     "ours: matchPolicy Exact, timeout 10 s")      \
+	ROW(c.hooks[0].timeout_s = 11, "ours: timeout 11 s, expected")       \
 	ROW(c.hooks_n = 2, "registered twice: ours and second")                \
 	ROW(c.hooks_n = 2, "mutatingwebhookconfiguration second")              \
 	ROW(c.policy = c.binding = true, "ours and a MutatingAdmissionPolicy") \
@@ -599,18 +685,25 @@ END_TEST
 	ROW(c.bounds.policy = false,                                           \
 	    "kubectl kustomize deploy/overlays/self-signed | sed -E "          \
 	    "'s/(namespace: |serviceaccount:|inject-ca-from: |- karpenter-"    \
-	    "node-holder\\.)karpenter-node-holder/\\1ns/' | kubectl apply -l "  \
+	    "node-holder\\.)karpenter-node-holder([^-]|$)/\\1ns\\2/' | kubectl apply -l "  \
 	    "app.kubernetes.io/component=policy -f -")                                           \
 	ROW(c.bounds.policy = false; c.place.injected = true;                  \
 	    strcpy(c.place.namespace_, "karpenter-node-holder");               \
 	    strcpy(c.hooks[0].namespace_, "karpenter-node-holder"),            \
 	    "kubectl kustomize deploy/overlays/default | kubectl apply -l")    \
+	ROW(c.bounds.denies = false,                                           \
+	    "kubectl delete --ignore-not-found validatingadmissionpolicy/"     \
+	    "bounds validatingadmissionpolicybinding/bounds; kubectl kust")    \
+	ROW(c.bounds.here = false, "kubectl delete --ignore-not-found")        \
+	ROW(c.bounds.key = false; strcpy(c.bounds.holds, "['a/b', \"c\"]"),     \
+	    "\"expression\":\"[\\u0027a/b\\u0027, \\\"c\\\"] + "                   \
+	    "[\\u0027karpenter.sh/do-not-disrupt\\u0027]\"}]}}'")               \
 	ROW(c.bounds.policy = false; c.place.observes = true,                  \
 				     "deploy/overlays/trial ")                 \
 	ROW(c.bounds.policy = false; strcpy(c.place.release, "hold"),          \
 	    "helm -n ns upgrade hold deploy/helm --reuse-values")              \
 	ROW(c.allowed[0] = false, "kubectl kustomize deploy/base | sed -E ")   \
-	ROW(c.allowed[0] = false, "/\\1ns/' | kubectl auth reconcile -f -")    \
+	ROW(c.allowed[0] = false, "/\\1ns\\2/' | kubectl auth reconcile -f -") \
 	ROW(c.allowed[0] = false; c.place.observes = true,                     \
 				  "deploy/overlays/trial | sed ")              \
 	ROW(c.holder_at.ready = 0; c.pods[1].ready = false;                    \
@@ -622,6 +715,19 @@ END_TEST
 	ROW(c.holder_at.ready = 0; c.pods[0].ready = c.pods[1].ready = false;  \
 	    strcpy(c.pods[1].trouble, "because"), "version: pod-1: because")   \
 	ROW(c.holder_at.ready = 0, "version: there is no pod for it")          \
+	ROW(unmade("exceeded quota: q"), "cannot be created: exceeded quota: q") \
+	ROW(unmade("exceeded quota: q"), "-n ns describe resourcequotas")      \
+	ROW(unmade("maximum cpu usage per Container"), "describe limitranges") \
+	ROW(unmade("<= cpu limit of 1m"), "describe limitranges")              \
+	ROW(unmade("violates PodSecurity \"restricted\""),                      \
+	    "kubectl -n ns rollout undo deployment holder")                    \
+	ROW(unmade("no PriorityClass with name x"), "deployment holder -p '{") \
+	ROW(unmade("error looking up service account"),                        \
+	    "serviceaccount.yaml | sed -E '")                                  \
+	ROW(unmade("error looking up service account"),                        \
+	    "apply -f - && kubectl -n ns rollout restart deployment holder")   \
+	ROW(unmade("for a reason of its own"), "deployment,replicasets,pods")  \
+	ROW(unmade("x"); c.holder_at.replicas = 0, "--replicas=2")             \
 	ROW(c.holder_at.replicas = c.holder_at.ready = 0, "--replicas=2")      \
 	ROW(c.renewer.replicas = c.renewer.ready = 0, "--replicas=1")          \
 	ROW(c.karpenter.available = c.karpenter.replicas = 0, "--replicas=2")  \
@@ -635,6 +741,8 @@ END_TEST
 	ROW(c.leader.valid = false; c.place.injected = true,                   \
 				    "describe certificates")                   \
 	ROW(c.leader.waiting = 1, "logs pod-0 | grep")                         \
+	ROW(strcpy(c.leader.unheld, "web"); c.leader.bare = 7,                 \
+	    "NodePool web is held, and none of its 7 machines has a hold")     \
 	ROW(c.bundle.present = false; c.hooks[0].injected = true,              \
 				      "app=cainjector")                        \
 	ROW(c.bundle.latest_ms = 0, "valid until 1970-01-01T00:00:00Z")        \
@@ -748,6 +856,49 @@ START_TEST(test_more_than_fit)
 }
 END_TEST
 
+static void
+add_kind(enum finding_level level, const char *id)
+{
+	static struct finding_kind kinds[8];
+	struct finding_kind *k = &kinds[found.n];
+
+	*k = (struct finding_kind){DOCTOR_API, level, id, "Because."};
+	(void)findings_add(&found, k, "%s", id);
+}
+
+/* The report begins with an error or with what brought one about.  A cause
+ * stands before what follows from it, whatever their levels. */
+START_TEST(test_causes_first)
+{
+	static const char *const want[][2] = {
+		{"pods-not-ready", NULL},
+		{"webhook-selector", NULL},
+		{"dry-run-unheld", "pods-not-ready"},
+		{"leader-missing", "pods-not-ready"},
+		{"webhook-rules-wide", NULL},
+		{"placement-unknown", NULL},
+		{"of-no-row", NULL}};
+
+	findings_init(&found);
+	add_kind(FINDING_WARNING, "of-no-row");
+	add_kind(FINDING_WARNING, "placement-unknown");
+	add_kind(FINDING_ERROR, "leader-missing");
+	add_kind(FINDING_ERROR, "dry-run-unheld");
+	add_kind(FINDING_WARNING, "webhook-selector");
+	add_kind(FINDING_WARNING, "webhook-rules-wide");
+	add_kind(FINDING_ERROR, "pods-not-ready");
+	findings_sort(&found);
+	ck_assert_uint_eq(found.n, 7);
+	for (unsigned i = 0; i < found.n; i++) {
+		const struct finding_kind *cause = found.at[i].cause;
+
+		ck_assert_str_eq(found.at[i].kind->id, want[i][0]);
+		ck_assert_str_eq(found.at[i].what, want[i][0]);
+		ck_assert_pstr_eq(cause == NULL ? NULL : cause->id, want[i][1]);
+	}
+}
+END_TEST
+
 /* A NodePool that the holder leaves alone has no row. */
 START_TEST(test_rows_of_the_study)
 {
@@ -792,18 +943,46 @@ START_TEST(test_unknown)
 
 		findings_init(&found);
 		findings_unknown(&found, (enum doctor_check)i, "list it",
-				 "403: no right");
-		ck_assert_str_eq(found.at[0].what, "list it: 403: no right");
+				 "403: you cannot list", "/api/v1/nodes");
+		ck_assert_str_eq(found.at[0].what,
+				 "list it: 403: you cannot list");
 		ck_assert_int_eq(found.at[0].kind->check, i);
 		ck_assert_uint_eq(found.errors, error);
 		ck_assert_uint_eq(found.warnings, !error);
-		ck_assert(i == DOCTOR_API ||
-			  strstr(found.at[0].fix, "deploy/check") != NULL);
-		findings_unknown(&found, (enum doctor_check)i, "list it",
-				 "500: away");
-		ck_assert_ptr_eq(strstr(found.at[1].fix, "deploy/check"),
-				 NULL);
 	}
+}
+END_TEST
+
+/* What could not be examined, and the command about it. */
+static const char *const unknown_fixes[][2] = {
+	{"403: nodes is forbidden: User \"system:serviceaccount:ns:node-holder-"
+	 "check\" cannot list resource \"nodes\"",
+	 "kubectl apply -k deploy/check"},
+	{"403: nodes is forbidden: User \"joe@x.org\" cannot list resource "
+	 "\"nodes\" in API group \"\" at the cluster scope",
+	 "kubectl create clusterrolebinding karpenter-node-holder-checker:"
+	 "joe@x.org --clusterrole=karpenter-node-holder-checker "
+	 "--user=joe@x.org"},
+	{"403: pods is forbidden: User \"$(x)\" cannot list resource \"pods\" in "
+	 "API group \"\" in the namespace \"ns\"",
+	 "kubectl -n ns create rolebinding karpenter-node-holder-checker:NAME "
+	 "--role=karpenter-node-holder-checker --user=NAME"},
+	{"403: ValidatingAdmissionPolicy 'deny' with binding 'x' denied request",
+	 "kubectl get validatingadmissionpolicy deny -o yaml"},
+	{"500: Internal error occurred: failed calling webhook \"a.b\": away",
+	 ".webhooks[*].failurePolicy' | grep a.b"},
+	{"500: admission webhook \"a.b\" denied the request: no", "| grep a.b"},
+	{"500: away", "kubectl get --raw '/api/v1/nodes'"}};
+
+START_TEST(test_unknown_fixes)
+{
+	const char *const *want = unknown_fixes[_i];
+
+	findings_init(&found);
+	findings_unknown(&found, DOCTOR_HOLDER, "list", want[0],
+			 "/api/v1/nodes");
+	ck_assert_msg(strstr(found.at[0].fix, want[1]) != NULL, "%s",
+		      found.at[0].fix);
 }
 END_TEST
 
@@ -860,9 +1039,12 @@ main(void)
 	tcase_add_test(tc, test_rights);
 	tcase_add_test(tc, test_notes);
 	tcase_add_test(tc, test_more_than_fit);
+	tcase_add_test(tc, test_causes_first);
 	tcase_add_test(tc, test_rows_of_the_study);
 	tcase_add_test(tc, test_said_once);
 	tcase_add_test(tc, test_unknown);
+	tcase_add_loop_test(tc, test_unknown_fixes, 0,
+			    sizeof(unknown_fixes) / sizeof(unknown_fixes[0]));
 	tcase_add_test(tc, test_what_a_dry_run_is_to_bring);
 	tcase_add_loop_test(tc, test_versions, 0,
 			    sizeof(versions) / sizeof(versions[0]));

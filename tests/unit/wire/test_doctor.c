@@ -261,6 +261,34 @@ START_TEST(test_pools)
 }
 END_TEST
 
+/* Annotations with our prefix that are none of ours. */
+START_TEST(test_strange_annotations)
+{
+	static const char json[] =
+		"{\"metadata\":{\"name\":\"p\",\"uid\":\"u\","
+		"\"resourceVersion\":\"1\",\"annotations\":{"
+		"\"karpenter-node-holder.io/enabled\":\"true\","
+		"\"karpenter-node-holder.io/reason\":\"r\","
+		"\"karpenter-node-holder.io/hold-untill\":\"x\","
+		"\"karpenter-node-holder.io/Enabled\":\"x\","
+		"\"karpenter-node-holder.iox/enable\":\"x\","
+		"\"other/enabled\":\"x\","
+		"\"karpenter-node-holder.io/a\":\"x\","
+		"\"karpenter-node-holder.io/b\":\"x\","
+		"\"karpenter-node-holder.io/c\":\"x\"}}}";
+	struct nodepool_facts p;
+	struct err e = {0};
+
+	ck_assert_int_eq(facts_nodepool_decode(json, strlen(json), &hold, &p,
+					       &e),
+			 0);
+	ck_assert_str_eq(p.strange[0], "hold-untill");
+	ck_assert_str_eq(p.strange[1], "Enabled");
+	ck_assert_str_eq(p.strange[2], "a");
+	ck_assert_str_eq(p.strange[3], "b");
+}
+END_TEST
+
 static const struct {
 	const char *after;
 	int64_t ms;
@@ -493,8 +521,13 @@ START_TEST(test_access_reviews)
 {
 	static const char yes[] = "{\"status\":{\"allowed\":true}}",
 			  no[] = "{\"status\":{\"denied\":true}}";
-	struct doctor_place place = {
-		.namespace_ = "n\"s", .account = "a", .lease = "l"};
+	struct doctor_place place = {.namespace_ = "n\"s",
+				     .account = "a",
+				     .renewer_account = "r",
+				     .lease = "l",
+				     .secret = "s",
+				     .configuration = "w"};
+	static const char *const names[] = {"", "l", "s", "w"};
 	const char *const path[] = {"spec", "resourceAttributes"};
 	char text[ACCESS_BYTES];
 	struct err e = {0};
@@ -508,7 +541,9 @@ START_TEST(test_access_reviews)
 		const struct json *a = json_path(root, path, 2);
 
 		ck_assert(json_says(json_member(root, "spec"), "user",
-				    "system:serviceaccount:n\"s:a"));
+				    rights[i].use == RIGHT_RENEWS
+					    ? "system:serviceaccount:n\"s:r"
+					    : "system:serviceaccount:n\"s:a"));
 		ck_assert_ptr_nonnull(
 			strstr(text, "\"groups\":[\"system:serviceaccounts\","
 				     "\"system:authenticated\","
@@ -516,7 +551,8 @@ START_TEST(test_access_reviews)
 		ck_assert(json_says(a, "verb", rights[i].verb));
 		ck_assert(json_says(a, "group", rights[i].group));
 		ck_assert(json_says(a, "resource", rights[i].resource));
-		ck_assert(json_says(a, "name", "l") == rights[i].lease);
+		ck_assert(json_says(a, "name", names[rights[i].name]) ==
+			  (rights[i].name != RIGHT_ANY));
 		ck_assert(json_says(a, "namespace", "n\"s") ==
 			  (rights[i].where == RIGHT_OWN));
 		ck_assert(json_says(a, "namespace", "default") ==
@@ -587,19 +623,24 @@ START_TEST(test_report)
 	findings_looked(&f, DOCTOR_RIGHTS, "not shown beside findings");
 	finding_fix(findings_add(&f, &kinds[0], "one"), "fix %d", 1);
 	finding_fix(findings_add(&f, &kinds[1], "two \"2\""), "fix 2");
+	f.at[1].cause = f.at[0].kind;
 	buf_init(&b, text, sizeof(text));
 	findings_text(&b, &f);
 	ck_assert_ptr_eq(strstr(text, "api        ok       seen\n"), text);
 	ck_assert_ptr_ne(strstr(text, "\nadmission  skipped\n"), NULL);
 	ck_assert_ptr_ne(strstr(text,
 				"\nrights     error\n"
-				"    error an-error: one\n"
-				"        why: Why so.\n"
-				"        fix: fix 1\n"
-				"    warning a-warning: two \"2\"\n"
-				"        why: Why not.\n"
-				"        fix: fix 2\n"
-				"karpenter  skipped"),
+				"karpenter  skipped\n"),
+			 NULL);
+	ck_assert_ptr_ne(strstr(text,
+				"\nerror an-error: one\n"
+				"    why: Why so.\n"
+				"    fix: fix 1\n"
+				"warning a-warning (follows from an-error): "
+				"two \"2\"\n"
+				"    why: Why not.\n"
+				"    fix: fix 2\n"
+				"1 error, "),
 			 NULL);
 	ck_assert_ptr_ne(strstr(text, "\n1 error, 1 warning\n"), NULL);
 	ck_assert_ptr_eq(strstr(text, "not shown"), NULL);
@@ -616,6 +657,8 @@ START_TEST(test_report)
 			    "error"));
 	ck_assert(json_says(json_next(json_first(json_member(root, "findings"))),
 			    "level", "warning"));
+	ck_assert(json_says(json_next(json_first(json_member(root, "findings"))),
+			    "cause", "an-error"));
 	for (const struct json *c = json_first(json_member(root, "checks")); c;
 	     c = json_next(c)) {
 		bool api = json_says(c, "check", "api");
@@ -674,6 +717,7 @@ main(void)
 	LOOP(test_pools, pool_cases);
 	LOOP(test_consolidate_after, quiet_cases);
 	tcase_add_test(tc, test_when_empty);
+	tcase_add_test(tc, test_strange_annotations);
 	LOOP(test_deployments, images);
 	LOOP(test_pods, pods);
 	LOOP(test_nodes, nodes);

@@ -28,15 +28,21 @@ START_TEST(test_a_deployment)
 		"{'metadata':{'name':'d','namespace':'ns','generation':7,"
 		"'annotations':{'meta.helm.sh/release-name':'hold'}},'spec':{"
 		"'replicas':3,'template':{'spec':{'volumes':[{'name':'a'},"
-		"{'configMap':{'name':'c-1'}},{'configMap':{'name':'c-2'}}]}}},"
+		"{'configMap':{'name':'c-1'}},{'secret':{'secretName':'s-1'}},"
+		"{'configMap':{'name':'c-2'}}]}}},"
 		"'status':{'observedGeneration':6,'updatedReplicas':1,"
-		"'readyReplicas':2,'availableReplicas':4}}");
+		"'readyReplicas':2,'availableReplicas':4,'conditions':[{'type':"
+		"'Available','status':'True','lastUpdateTime':"
+		"'1970-01-01T00:00:09Z'},{'type':'Progressing','status':'True',"
+		"'lastUpdateTime':'1970-01-01T00:00:01Z'},{'type':"
+		"'ReplicaFailure','status':'True','message':'exceeded quota'}]}}");
 	struct deployment_facts d;
 	struct err e = {0};
 
 	ck_assert_int_eq(facts_deployment_decode(text, strlen(text), &d, &e),
 			 0);
 	ck_assert_str_eq(d.config_map, "c-1");
+	ck_assert_str_eq(d.secret, "s-1");
 	ck_assert_str_eq(d.release, "hold");
 	ck_assert_int_eq(d.generation, 7);
 	ck_assert_int_eq(d.observed, 6);
@@ -44,11 +50,15 @@ START_TEST(test_a_deployment)
 	ck_assert_int_eq(d.updated, 1);
 	ck_assert_int_eq(d.ready, 2);
 	ck_assert_int_eq(d.available, 4);
+	ck_assert_str_eq(d.failure, "exceeded quota");
+	ck_assert_int_eq(d.rolled_ms, 1000);
 	text = json("{'metadata':{'name':'d','namespace':'ns'}}");
 	ck_assert_int_eq(facts_deployment_decode(text, strlen(text), &d, &e),
 			 0);
 	ck_assert_int_eq(d.replicas, 1);
+	ck_assert_int_eq(d.rolled_ms, STAMP_NONE);
 	ck_assert_str_eq(d.release, "");
+	ck_assert_str_eq(d.failure, "");
 }
 END_TEST
 
@@ -163,17 +173,50 @@ START_TEST(test_slices_and_budgets)
 				":{'ready':null}}]}");
 	unsigned ready = 1;
 	struct err e = {0};
-	bool is = false;
 
 	ck_assert_int_eq(facts_slice_decode(text, strlen(text), &ready, &e), 0);
 	ck_assert_uint_eq(ready, 4);
 	for (int i = 0; i < 5; i++) {
+		struct budget_facts b = {.known = true};
+
 		text = json(i < 2 ? ours[i] : others[i - 2]);
-		ck_assert_int_eq(facts_budget_decode(text, strlen(text), &is,
+		ck_assert_int_eq(facts_budget_decode(text, strlen(text), &b,
 						     &e),
 				 0);
-		ck_assert_msg(is == (i < 2), "%s", text);
+		ck_assert_msg(b.there == (i < 2) && b.blocks[0] == '\0', "%s",
+			      text);
 	}
+}
+END_TEST
+
+static const struct {
+	int allowed, healthy, expected;
+	bool blocks;
+} budgets[] = {
+	{0, 2, 2, true},
+	{0, 3, 2, true},
+	{1, 2, 2, false},
+	{0, 1, 2, false}, /* it protects the pod that is left */
+	{0, 0, 0, false}, /* no controller has counted its pods */
+};
+
+START_TEST(test_a_budget_that_blocks)
+{
+	char status[400];
+	struct budget_facts b = {.known = true};
+	struct err e = {0};
+	const char *text;
+
+	(void)snprintf(status, sizeof(status),
+		       "{'metadata':{'name':'pdb'},'spec':{'selector':"
+		       "{'matchLabels':{" LABELS "}}},'status':{"
+		       "'disruptionsAllowed':%d,'currentHealthy':%d,"
+		       "'expectedPods':%d}}",
+		       budgets[_i].allowed, budgets[_i].healthy,
+		       budgets[_i].expected);
+	text = json(status);
+	ck_assert_int_eq(facts_budget_decode(text, strlen(text), &b, &e), 0);
+	ck_assert_str_eq(b.blocks, budgets[_i].blocks ? "pdb" : "");
 }
 END_TEST
 
@@ -191,6 +234,9 @@ static const struct {
 	 false, true},
 	{"{'variables':[{'name':'holds','expression':\"['a/bc','xa/b']\"},"
 	 "{'name':'own','expression':\"['a/b']\"}]}",
+	 false, false},
+	{"{'variables':[{'name':'own','expression':\"['a/b']\"},"
+	 "{'name':'holds','expression':\"['c/d']\"}]}",
 	 false, false},
 	{"{}", false, false},
 };
@@ -249,19 +295,21 @@ START_TEST(test_a_leader)
 		"'00000000000000fe'},'configuration':{'scope':"
 		"'node','holdDuration':'7m','startupTimeout':'8m',"
 		"'replacements':'count','holdAnnotation':{'key':'a/b','value':"
-		"'x'},'nodePools':{'include':['w*','b'],'exclude':[]}},"
+		"'x'},'nodePools':{'include':['w*','b'],'exclude':[]},"
+		"'tickets':{'namespace':'t'},'fileChanged':true},"
 		"'views':[{'resource':'nodes','listed':true,'watching':true},"
 		"{'resource':'nodeclaims','listed':false,'watching':true}],"
 		"'nodePools':[{'name':'a','waiting':0},{'name':'web',"
 		"'waiting':2},{'name':'x','waiting':3}]}");
 	static const char *const told[TOLD_N] = {"observe", "node", "7m", "8m",
-						 "count",   "a/b",  "x"};
+						 "count",   "a/b",  "x",
+						 "t"};
 	static struct leader_facts l;
 	struct err e = {0};
 
 	ck_assert_int_eq(facts_leader_decode(text, strlen(text), &l, &e), 0);
 	ck_assert_str_eq(l.replica, "p_1");
-	ck_assert(l.electing && l.valid && l.patterns_told);
+	ck_assert(l.electing && l.valid && l.patterns_told && l.stale);
 	ck_assert_int_eq(l.not_after_ms, 1000);
 	ck_assert_uint_eq(l.authority, 254);
 	for (int i = 0; i < TOLD_N; i++)
@@ -277,13 +325,123 @@ START_TEST(test_a_leader)
 		    "'notAfter':null,'authority':'-0000000000000fe'},'configuration':{'nodePools':{'include':"
 		    "[7],'exclude':[]}}}");
 	ck_assert_int_eq(facts_leader_decode(text, strlen(text), &l, &e), 0);
-	ck_assert(!l.patterns_told && !l.valid && !l.electing);
+	ck_assert(!l.patterns_told && !l.valid && !l.electing && !l.stale);
 	ck_assert_int_eq(l.not_after_ms, STAMP_NONE);
 	ck_assert_uint_eq(l.authority, 0);
 	ck_assert_str_eq(l.told[0], "");
 	text = json("{'kind':'MachineStatus'}");
 	ck_assert_int_eq(facts_leader_decode(text, strlen(text), &l, &e), -1);
 	ck_assert_int_eq(e.code, ERR_INPUT);
+}
+END_TEST
+
+/* What is held, and of which machines none has a hold. */
+static const struct {
+	const char *rest, *unheld;
+	long long bare;
+} bare_cases[] = {
+#define SCOPE "'scopes':[{'name':'cluster','state':'held'}],"
+#define TEN "'name':'web','machines':10,'held':0,'heldByPeople':1,'optedOut':2"
+	{SCOPE "'nodePools':[{" TEN "}]", "web", 7},
+	{SCOPE "'nodePools':[{'name':'a','machines':3,'held':3},{" TEN "}]",
+	 "web", 7},
+	{"'scopes':[{'name':'web','state':'held'}],'nodePools':[{" TEN "}]",
+	 "web", 7},
+	{"'scopes':[{'name':'a','state':'held'}],'nodePools':[{" TEN "}]", "",
+	 0},
+	{"'scopes':[{'name':'cluster','state':'quiet'}],'nodePools':[{" TEN
+	 "}]",
+	 "", 0},
+	{SCOPE "'nodePools':[{'name':'web','machines':10,'held':1}]", "", 0},
+	{SCOPE "'nodePools':[{'name':'web','machines':3,'heldByPeople':1,"
+	       "'optedOut':2}]",
+	 "", 0},
+	{SCOPE "'nodePools':[{" TEN ",'leftOut':'disabled'}]", "", 0},
+	{SCOPE "'nodePools':[{" TEN ",'annotations':{'karpenter-node-holder.io/"
+	       "released-at':'x'}}]",
+	 "", 0},
+	{"'nodePools':[{" TEN ",'annotations':{'karpenter-node-holder.io/"
+	 "hold-until':'1970-01-01T00:00:02Z'}}]",
+	 "web", 7},
+	{"'nodePools':[{" TEN ",'annotations':{'karpenter-node-holder.io/"
+	 "hold-until':'1970-01-01T00:00:01Z'}}]",
+	 "", 0},
+	{"'nodePools':[{" TEN ",'ticketUntil':'1970-01-01T00:00:02Z'}]", "web",
+	 7},
+	{SCOPE "'nodePools':[{'name':7,'machines':3}]", "", 0},
+};
+
+START_TEST(test_holds_that_are_missing)
+{
+	static struct leader_facts l;
+	char text[900];
+	struct err e = {0};
+
+	for (int observes = 0; observes < 2; observes++) {
+		(void)snprintf(text, sizeof(text),
+			       "{'kind':'HolderStatus','mode':'%s','time':"
+			       "'1970-01-01T00:00:01Z',%s}",
+			       observes ? "observe" : "enforce",
+			       bare_cases[_i].rest);
+		ck_assert_int_eq(facts_leader_decode(json(text), strlen(text),
+						     &l, &e),
+				 0);
+		ck_assert_str_eq(l.unheld,
+				 observes ? "" : bare_cases[_i].unheld);
+		ck_assert(l.unheld[0] == '\0' || l.bare == bare_cases[_i].bare);
+	}
+}
+END_TEST
+
+/* What others have registered for Nodes and NodeClaims. */
+#define NODES "[{'apiGroups':[''],'operations':['UPDATE'],'resources':['nodes']}]"
+static const struct {
+	const char *rest;
+	int found;
+} foreign_cases[] = {
+	{"'webhooks':[{'name':'a.b','rules':" NODES "}]", 1},
+	{"'webhooks':[{'name':'hold.karpenter-node-holder.io','rules':" NODES
+	 "}]",
+	 0},
+	{"'webhooks':[{'name':'hold.karpenter-node-holder.io'},{'name':'a.b',"
+	 "'rules':" NODES "}]",
+	 1},
+	{"'spec':{'matchConstraints':{'resourceRules':" NODES "}}", 1},
+	{"'spec':{'matchConstraints':{'resourceRules':[{'apiGroups':['*'],"
+	 "'operations':['*'],'resources':['*/*']}]}}",
+	 1},
+	{"'spec':{'matchConstraints':{'resourceRules':[{'apiGroups':["
+	 "'karpenter.sh'],'operations':['CREATE'],'resources':['nodeclaims']}"
+	 "]}}",
+	 1},
+	{"'spec':{'matchConstraints':{'resourceRules':[{'apiGroups':[''],"
+	 "'operations':['DELETE'],'resources':['nodes']}]}}",
+	 0},
+	{"'spec':{'matchConstraints':{'resourceRules':[{'apiGroups':[''],"
+	 "'operations':['CREATE'],'resources':['pods','nodes/status']}]}}",
+	 0},
+	{"'spec':7,'webhooks':[7]", 0},
+};
+
+START_TEST(test_foreign)
+{
+	char text[600], name[NAME_BYTES];
+	struct err e = {0};
+
+	for (int ours = 0; ours < 2; ours++) {
+		const char *rest = foreign_cases[_i].rest;
+		bool policy = strncmp(rest, "'spec'", 6) == 0;
+
+		(void)snprintf(text, sizeof(text),
+			       "{'metadata':{'name':'n','labels':{"
+			       "'app.kubernetes.io/name':'%s'}},%s}",
+			       ours ? "karpenter-node-holder" : "x", rest);
+		ck_assert_int_eq(facts_foreign_decode(json(text), strlen(text),
+						      name, &e),
+				 ours && policy ? 0 : foreign_cases[_i].found);
+		ck_assert_str_eq(name, "n");
+	}
+	ck_assert_int_eq(facts_foreign_decode("{}", 2, name, &e), -1);
 }
 END_TEST
 
@@ -356,9 +514,12 @@ main(void)
 	LOOP(test_troubles, troubles);
 	LOOP(test_services, services);
 	tcase_add_test(tc, test_slices_and_budgets);
+	LOOP(test_a_budget_that_blocks, budgets);
 	LOOP(test_policies, policies);
 	tcase_add_test(tc, test_bindings);
 	tcase_add_test(tc, test_a_leader);
+	LOOP(test_holds_that_are_missing, bare_cases);
+	LOOP(test_foreign, foreign_cases);
 	tcase_add_test(tc, test_a_ticket);
 	suite_add_tcase(s, tc);
 	return suite_run(s);

@@ -304,10 +304,14 @@ START_TEST(test_tickets)
 	write(STATUS_JSON);
 	ck_assert_ptr_null(strstr(text, "ickets\":["));
 	head.report.table.has_tickets = true;
+	strcpy(rules.tickets, "there");
 	nodepool.by_ticket = true;
 	nodepool.nodepool.ticket_ms = T + 24 * 60 * MIN;
 	strcpy(nodepool.ticket, "ticket ci-42 of runner-7");
 	root = parse(write(STATUS_JSON));
+	ck_assert(json_says(json_member(json_member(root, "configuration"),
+					"tickets"),
+			    "namespace", "there"));
 	t = json_first(json_member(root, "tickets"));
 	ck_assert(json_says(t, "name", "ci-42"));
 	ck_assert(json_says(t, "holder", "runner-7"));
@@ -331,6 +335,7 @@ START_TEST(test_tickets)
 	ck_assert(json_says(t, "ticketUntil", "2026-01-03T03:04:05Z"));
 	json_free(root);
 	write(STATUS_TEXT);
+	ck_assert_ptr_nonnull(strstr(text, ", events, tickets in there"));
 	ck_assert_ptr_nonnull(strstr(text, "held until 2026-01-03T03:04:05Z by "
 				     "ticket ci-42 of runner-7"));
 	ck_assert_ptr_nonnull(
@@ -355,6 +360,23 @@ START_TEST(test_tickets)
 	shows("</bdi>, because tickets hold for a minute at least</p>");
 	(void)write(STATUS_JSON);
 	ck_assert_ptr_nonnull(strstr(text, "\"ticketLeast\":true"));
+}
+END_TEST
+
+/* A configuration file that was edited after it was read. */
+START_TEST(test_a_stale_configuration)
+{
+	write(STATUS_JSON);
+	ck_assert_ptr_nonnull(strstr(text, "\"fileChanged\":false}"));
+	head.config_stale = true;
+	write(STATUS_JSON);
+	ck_assert_ptr_nonnull(strstr(text, "\"fileChanged\":true}"));
+	write(STATUS_TEXT);
+	ck_assert_ptr_nonnull(
+		strstr(text, "\nconfig       the file has changed since"));
+	write(STATUS_HTML);
+	ck_assert_ptr_nonnull(strstr(text, "<dt>Configuration</dt><dd>the file "
+					   "has changed"));
 }
 END_TEST
 
@@ -1878,6 +1900,7 @@ main(void)
 	tcase_add_test(tc, test_text);
 	tcase_add_test(tc, test_json);
 	tcase_add_test(tc, test_tickets);
+	tcase_add_test(tc, test_a_stale_configuration);
 	tcase_add_test(tc, test_follower);
 	tcase_add_test(tc, test_waits_for_nobody);
 	tcase_add_loop_test(tc, test_other, 0,

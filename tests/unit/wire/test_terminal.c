@@ -88,7 +88,7 @@ findings(struct buf *b, bool as_json)
 
 	findings_init(&f);
 	finding_fix(findings_add(&f, &some, "%s", name), "%s", name);
-	findings_unknown(&f, DOCTOR_BUNDLE, name, name);
+	findings_unknown(&f, DOCTOR_BUNDLE, name, name, "/");
 	findings_looked(&f, DOCTOR_API, "%s", name);
 	if (as_json)
 		findings_json(b, &f, "0.1.0");
