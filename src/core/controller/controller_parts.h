@@ -36,8 +36,7 @@ void controller_drop(struct controller *s, uint32_t id, struct now now);
 struct figures;
 struct hand_holds;
 bool controller_by_hand(const struct controller *s, const struct figures *f,
-			uint32_t scope, int64_t now_ms,
-			struct hand_holds *out);
+			uint32_t scope, int64_t now_ms, struct hand_holds *out);
 
 /* turns.c keeps the history.  No decision depends on it.
  * controller_scope_turned records that the scope has turned
