@@ -24,7 +24,7 @@ SAID = "wire/test_status:page"
 FAULTS = [
     # what people hold
     ("a hold-until of one NodePool is the cluster's", KNOWN, TOLD,
-     "hand->held == 0 || hand->held < hand->nodepools ||", "hand->held == 0 ||"),
+     "out->held > 0 && out->held == out->nodepools &&", "out->held > 0 &&"),
     ("what hold-untils alone hold is quiet", KNOWN, TOLD,
      "out->state = SCOPE_HELD;\n\tif (hand", "if (hand"),
     ("the last of the hold-untils ends the hold", KNOWN, TOLD,
