@@ -93,7 +93,7 @@ state_of(const struct status_head *h, const struct tally *t)
 				  : "quiet";
 }
 
-/* Writes a sentence such as "1 of 2 NodePools is held by hand until …. " */
+/* Writes a sentence such as "1 of 2 NodePools is held by tickets, until …. " */
 static void
 put_hand(struct buf *b, const struct status_head *h,
 	 const struct hand_holds *hand)
