@@ -81,6 +81,8 @@ enum op_type {
 	OP_TICKET,		/* a ticket (`value`) is made or renewed, which
 				   holds `pool` ("": all) `for` so long; its
 				   writer's clock is ahead `by` so much */
+	OP_SPOIL,		/* a version of a ticket cannot be read */
+	OP_LINGER,		/* a ticket with a finalizer is deleted */
 	OP_UNTICKET,		/* a ticket is deleted */
 	OP_FORGE,		/* somebody writes an Event on a claim */
 	OP_EXPECT,		/* the file says what the objects must have

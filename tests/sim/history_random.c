@@ -561,13 +561,53 @@ history_random_spec(struct history *h, uint64_t seed)
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }
 
-/* Tickets are made, renewed, left to end, and deleted.  Some of their writers
- * have clocks that are ahead or behind, and watches of tickets break, too. */
+/* Adds ops that end what the ticket op *o begins, and begin it again: every few
+ * seconds, or once by its NodePool. */
+static void
+flips(struct history *h, struct dice *d, const struct op *o)
+{
+	static const enum op_type ends[] = {OP_UNTICKET, OP_SPOIL, OP_TICKET,
+					    OP_POOL};
+	enum op_type end = ends[roll(d, 4)];
+	int64_t every = between(d, 500, 40000), at = o->at;
+
+	if (o->type != OP_TICKET || roll(d, 3) > 0)
+		return;
+	for (int i = 0; i < 8 && h->ops_n < OPS; i++) {
+		struct op *next = &h->ops[h->ops_n++];
+
+		*next = *o;
+		next->at = at += every;
+		if (i % 2 == 1 && end != OP_POOL)
+			continue;
+		next->type = end;
+		if (end == OP_TICKET)
+			snprintf(next->nodepool, sizeof(next->nodepool), "%s",
+				 nodepools[roll(d, 3)]);
+		if (end != OP_POOL)
+			continue;
+		next->key = NODEPOOL_ENABLED;
+		snprintf(next->nodepool, sizeof(next->nodepool), "%s",
+			 nodepools[0]);
+		snprintf(next->value, sizeof(next->value), "%s",
+			 i % 2 == 0 ? "false" : "true");
+	}
+}
+
+/* Tickets are made, renewed, left to end, spoilt, and deleted, some of them
+ * again and again.  Some of their writers have clocks that are ahead or behind,
+ * NodePools are disabled for a moment, and watches of tickets break, too. */
 void
 history_random_tickets(struct history *h, uint64_t seed)
 {
 	static const char *const names[] = {"t0", "t1", "t2"};
-	static const int64_t ahead[] = {0, 0, 0, -3000, 4000, 60000, -40000};
+	static const int64_t ahead[] = {0,     0,      0,      -3000,
+					4000,  60000,  -40000, 590000,
+					700000};
+	static const enum op_type types[] = {OP_TICKET, OP_TICKET, OP_TICKET,
+					     OP_TICKET, OP_TICKET, OP_TICKET,
+					     OP_UNTICKET, OP_UNTICKET,
+					     OP_SPOIL, OP_LINGER};
 	struct dice d = {.state = (seed + 1) * 0xa0761d6478bd642fu | 1};
 	int n, tickets;
 
@@ -587,9 +627,9 @@ history_random_tickets(struct history *h, uint64_t seed)
 		*o = (struct op){
 			.at = h->ops[roll(&d, (uint32_t)n)].at +
 			      between(&d, 0, 30000),
-			.type = roll(&d, 5) == 0 ? OP_UNTICKET : OP_TICKET,
+			.type = types[roll(&d, 10)],
 			.for_ms = between(&d, 5000, 2 * h->hold_ms),
-			.ms = one_of(&d, ahead, 7),
+			.ms = one_of(&d, ahead, 9),
 		};
 		snprintf(o->value, sizeof(o->value), "%s", names[roll(&d, 3)]);
 		if (roll(&d, 3) > 0)
@@ -601,6 +641,7 @@ history_random_tickets(struct history *h, uint64_t seed)
 			h->ops[h->ops_n] = h->ops[h->ops_n - 1];
 			h->ops[h->ops_n++].at += o->for_ms / 2;
 		}
+		flips(h, &d, o);
 	}
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }

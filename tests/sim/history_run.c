@@ -176,6 +176,10 @@ on_pools(struct run *r, const struct op *o)
 		pool_remade(w, o->nodepool);
 	else if (o->type == OP_TICKET)
 		ticket_renewed(w, o->value, o->nodepool, o->for_ms, o->ms);
+	else if (o->type == OP_SPOIL)
+		ticket_spoilt(w, o->value);
+	else if (o->type == OP_LINGER)
+		ticket_lingers(w, o->value);
 	else if (o->type == OP_UNTICKET)
 		ticket_gone(w, o->value);
 	else if ((int)o->key >= NODEPOOL_KEY_COUNT)
@@ -480,7 +484,7 @@ run_apply(struct run *r, const struct op *o)
 		take_over(r, o);
 	else if (o->type == OP_TEMPLATE || o->type == OP_POOL ||
 	    o->type == OP_UNPOOL || o->type == OP_REPOOL ||
-	    o->type == OP_TICKET || o->type == OP_UNTICKET)
+	    (o->type >= OP_TICKET && o->type <= OP_UNTICKET))
 		on_pools(r, o);
 	else if (o->type <= OP_PERSON)
 		on_machines(r, o);

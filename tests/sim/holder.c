@@ -468,7 +468,9 @@ ticket_listed(struct holder *h, const struct thing *t)
 	struct ticket ticket;
 
 	thing_ticket(t, &ticket);
-	holder_knows(h, t);
+	/* What holds nothing is left to the watch. */
+	if (ticket_is_whole(t))
+		holder_knows(h, t);
 	controller_fresh_ticket(h->controller, &ticket, holder_now(h));
 }
 

@@ -78,7 +78,8 @@ struct sight {
 	int64_t old_at, old_clock, old_shifted;
 	int64_t deleted_at, deleted_clock, deleted_shifted;
 	int64_t disrupted_at, gone_at;
-	/* The ticket's renewal that was seen last (0: none), what the replica's
+	/* The ticket's renewal that was seen last (0: none, -1: a version that
+	 * cannot be read or that is being deleted), what the replica's
 	 * server time was then, and how far that had shifted; and until when it
 	 * held before. */
 	int64_t renewed_ms, renewed_clock, renewed_shifted, lasts_ms, was_until;

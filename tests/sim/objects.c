@@ -152,7 +152,10 @@ void
 thing_ticket(const struct thing *t, struct ticket *out)
 {
 	*out = (struct ticket){.renewed_ms = t->renewed_ms,
-			       .lasts_ms = t->lasts_ms};
+			       .lasts_ms = t->lasts_ms,
+			       .deleting = t->deleting};
+	if (t->unreadable)
+		snprintf(out->fault, sizeof(out->fault), "spoilt");
 	memcpy(out->name, t->name, sizeof(t->name));
 	memcpy(out->uid, t->uid, sizeof(t->uid));
 	api_version(t->rv, out->rv);

@@ -163,6 +163,7 @@ ticket_renewed(struct world *w, const char *name, const char *nodepool,
 			ticket_turns(w, t);
 	}
 	snprintf(t->nodepool, sizeof(t->nodepool), "%s", nodepool);
+	t->unreadable = false;
 	t->renewed_ms = now + ahead_ms;
 	t->lasts_ms = (lasts_ms + 999) / 1000 * 1000;
 	if (until <= now || t->renewed_ms + t->lasts_ms < until)
@@ -183,6 +184,38 @@ ticket_gone(struct world *w, const char *name)
 	tell(w, "person     deletes ticket %s", t->name);
 	ticket_turns(w, t);
 	thing_gone(w, t);
+}
+
+void
+ticket_spoilt(struct world *w, const char *name)
+{
+	struct thing *t = thing_named(w, KIND_TICKET, name);
+
+	if (t == NULL)
+		return;
+	tell(w, "person     ticket %s cannot be read", t->name);
+	t->unreadable = true;
+	ticket_turns(w, t);
+	thing_changed(w, t);
+}
+
+void
+ticket_lingers(struct world *w, const char *name)
+{
+	struct thing *t = thing_named(w, KIND_TICKET, name);
+
+	if (t == NULL || t->deleting)
+		return;
+	tell(w, "person     deletes ticket %s, which has a finalizer", t->name);
+	t->deleting = true;
+	ticket_turns(w, t);
+	thing_changed(w, t);
+}
+
+bool
+ticket_is_whole(const struct thing *ticket)
+{
+	return !ticket->unreadable && !ticket->deleting;
 }
 
 const char *

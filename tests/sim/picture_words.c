@@ -53,6 +53,11 @@ nodepool_words(const struct picture *p, const struct op *o, char out[WORDS])
 		snprintf(out, WORDS, "ticket %.20s: %s", o->value, value);
 		return;
 	}
+	if (o->type == OP_SPOIL || o->type == OP_LINGER) {
+		snprintf(out, WORDS, "ticket %.20s %s", o->value,
+			 o->type == OP_SPOIL ? "unreadable" : "being deleted");
+		return;
+	}
 	if (o->type == OP_UNTICKET) {
 		snprintf(out, WORDS, "ticket %.20s deleted", o->value);
 		return;

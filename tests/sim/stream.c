@@ -32,7 +32,8 @@ ticket_seen_until(const struct holder *h, const struct sight *s)
 	int64_t from = s->renewed_ms < s->renewed_clock ? s->renewed_ms
 							: s->renewed_clock;
 
-	return s->renewed_ms == 0
+	return s->renewed_ms <= 0 ||
+			       s->renewed_ms > s->renewed_clock + 600000
 		       ? STAMP_NONE
 		       : from + s->lasts_ms + h->shifted - s->renewed_shifted;
 }
@@ -42,6 +43,7 @@ holder_knows(struct holder *h, const struct thing *t)
 {
 	struct sight *s = &h->sights[t->index];
 	int64_t now = h->w->now, clock = holder_now(h).server_ms;
+	int64_t renewed_ms = ticket_is_whole(t) ? t->renewed_ms : -1;
 
 	if (s->at < 0 || (s->launched_at < 0 && t->launched))
 		h->w->sighted++;
@@ -51,11 +53,11 @@ holder_knows(struct holder *h, const struct thing *t)
 		s->shifted = h->shifted;
 	}
 	/* A list may begin before the renewal that the watch has shown. */
-	if (t->kind == KIND_TICKET && s->renewed_ms != t->renewed_ms &&
+	if (t->kind == KIND_TICKET && s->renewed_ms != renewed_ms &&
 	    t->touched >= s->renewed_at) {
 		s->renewed_at = t->touched;
 		s->was_until = ticket_seen_until(h, s);
-		s->renewed_ms = t->renewed_ms;
+		s->renewed_ms = renewed_ms;
 		s->renewed_clock = clock;
 		s->renewed_shifted = h->shifted;
 	}

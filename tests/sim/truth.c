@@ -144,6 +144,8 @@ look_at_leader(struct truth *t)
 		 * again. */
 		for (int i = 0; i < t->w->things_n; i++)
 			t->w->things[i].told = 0;
+		for (int i = 0; i < POOLS; i++)
+			t->hands[i] = (struct hand_truth){.out = true};
 		t->leads_n = h->leads_n;
 		t->rules = h->rules;
 		if (!h->restored)
@@ -769,6 +771,7 @@ truth_look(struct truth *t)
 	look_at_trouble(t);
 	check_room(t);
 	t->waits = releases_wait(t);
+	truth_tickets(t);
 	truth_machines(t);
 	truth_scopes(t);
 	for (int i = 0; i < w->machines_n; i++) {

@@ -77,6 +77,19 @@ struct scope_truth {
 	bool gap_over;		/* the leader sees everything, or may have */
 };
 
+/* Do tickets hold a NodePool, as the leader sees it?  Once they do, they do so
+ * for a minute at least.  Moments are virtual time. */
+struct hand_truth {
+	struct maybe by;	/* as of the last look, without the minute */
+	int64_t since;		/* since when by.hi */
+	int64_t last;		/* when by.hi was last so */
+	bool begins;		/* nothing held it before `since` */
+	bool out;		/* it is disabled or gone, or the leader may
+				   think so */
+	int64_t least, least_hi;	/* they hold it until then, surely and
+					   possibly */
+};
+
 enum due_goal {
 	DUE_UNSURE,
 	DUE_LEFT,		/* it is being deleted, or is not ours to
@@ -219,6 +232,7 @@ struct truth {
 	int64_t troubled_ms;		/* how long there was either */
 	struct scope_truth scopes[POOLS];
 	struct machine_truth machines[MACHINES];
+	struct hand_truth hands[POOLS];
 	int64_t due_at;			/* when a release was last due */
 	bool soft_odd;			/* the soft state does not fit */
 	int64_t soft_since;		/* since when it does not */

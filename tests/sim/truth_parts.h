@@ -84,7 +84,10 @@ bool truth_may_match(const struct truth *t, const struct thing *claim,
 bool truth_disrupted_before(const struct truth *t, const struct thing *claim,
 			    int64_t within_ms);
 
-/* truth_ticket.c: do a person or tickets hold the NodePool by hand?  And until
+/* truth_ticket.c: looks at the tickets that hold each NodePool.  Call it before
+ * the functions below. */
+void truth_tickets(struct truth *t);
+/* Do a person or tickets hold the NodePool by hand?  And until
  * when at the latest, as far as that is known; STAMP_NONE: nobody does. */
 struct maybe truth_by_hand(struct truth *t, int nodepool);
 int64_t truth_hand_until(const struct truth *t, int nodepool);

@@ -79,6 +79,7 @@ struct thing {
 	int64_t disrupted_ms;		/* claim: since when it has a reason
 					   other than Empty */
 	int64_t renewed_ms, lasts_ms;	/* ticket */
+	bool unreadable;	/* ticket: nobody can read this version */
 	char class[CLASS_BYTES];	/* claim: our class; Event: its reason */
 	char class_uid[24];		/* claim: the uid that its class
 					   names */
@@ -354,6 +355,12 @@ void person_says(struct world *w, const char *nodepool, enum nodepool_key key,
 void ticket_renewed(struct world *w, const char *name, const char *nodepool,
 		    int64_t lasts_ms, int64_t ahead_ms);
 void ticket_gone(struct world *w, const char *name);
+/* Somebody writes a version of the ticket that cannot be read. */
+void ticket_spoilt(struct world *w, const char *name);
+/* Somebody deletes the ticket, and a finalizer keeps it. */
+void ticket_lingers(struct world *w, const char *name);
+/* The holder may go by this version of the ticket. */
+bool ticket_is_whole(const struct thing *ticket);
 bool ticket_holds(const struct thing *ticket, const char *nodepool);
 /* Changes the NodePool's spec; "-" removes the field. */
 void person_specifies(struct world *w, const char *nodepool,

@@ -249,22 +249,22 @@ controller_nodepool(struct controller *s, const struct nodepool *shown,
 	const struct nodepool *known =
 		nodepools_find(&s->nodepools, shown->name);
 	struct nodepool old, p = *shown;
-	bool changed, first, new = known == NULL;
+	bool changed, first, added = known == NULL;
 	uint32_t place;
 
 	now = controller_steady(s, now);
 	s->nodepool_lines++;
 	nodepool_keep_spec(&p, known);
-	if (!new) {
+	if (!added) {
 		p.ticket_ms = known->ticket_ms;
 		p.ticket_least_ms = known->ticket_least_ms;
 		p.ticket_next_ms = known->ticket_next_ms;
 	}
-	changed = new || !same(known, &p);
+	changed = added || !same(known, &p);
 	nodepool_init(&old);
 	/* A NodePool that was deleted and created again under the same name is
 	 * reported in full.  A new leader reports every NodePool in full. */
-	first = new || strcmp(known->uid, p.uid) != 0 ||
+	first = added || strcmp(known->uid, p.uid) != 0 ||
 		!controller_was_shown(s, known);
 	if (!first)
 		old = *known;
@@ -276,7 +276,7 @@ controller_nodepool(struct controller *s, const struct nodepool *shown,
 	}
 	place = (uint32_t)(nodepools_find(&s->nodepools, p.name) -
 			   s->nodepools.at);
-	for (uint32_t i = 0; new &&i < s->tickets.top; i++)
+	for (uint32_t i = 0; added && i < s->tickets.top; i++)
 		tickets_place(&s->tickets.at[i], place, p.name);
 	apply_tickets(s, place, now.server_ms);
 	if (views_leads(&s->views))
