@@ -767,6 +767,17 @@ def test_ignored_signals_stay_so(w):
     run_.term(143)
 
 
+def test_ignored_signals_do_not_end_a_query(w):
+    with Asked() as p:
+        run_ = query(w, p, first=["sh", "-c", "trap '' QUIT; exec nohup \"$@\"",
+                                  "-"])
+        wait(lambda: p.asked, "asks")
+        run_.process.send_signal(signal.SIGHUP)
+        run_.process.send_signal(signal.SIGQUIT)
+        stays(run_.alive, 0.5)
+        run_.term()
+
+
 COUNTS = """import signal, sys, time
 got = []
 signal.signal(signal.SIGINT, lambda *_: got.append(1))
@@ -933,7 +944,8 @@ NO_ANSWER = [
     f'{{"data":[{WHOLE}],"status":"success"}}',
     '{"status":"success","data":{},' + DATA + "}",
     WHOLE[:-1] + ',"status":"error"}', WHOLE[:-1] + ',"warnings":["a"]}',
-    WHOLE[:-1] + ',"warnings":{"a":1}}', WHOLE[:-1] + ',"isPartial":1}',
+    WHOLE[:-1] + ',"warnings":{"a":1}}', WHOLE[:-1] + ',"warnings":"a"}',
+    WHOLE[:-1] + ',"isPartial":1}',
     WHOLE[:-1] + ',"isPartial":false,"isPartial":true}', WHOLE[:-1],
     WHOLE + WHOLE, WHOLE + "}", WHOLE + "x", "\ufeff" + WHOLE,
 ]
