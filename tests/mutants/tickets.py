@@ -22,9 +22,15 @@ FAULTS = [
      "dst[0] = '\\0';\n\tif (value != NULL)\n"
      "\t\tstrncat(dst, value, cap - 1);"),
     ("a refused ticket has been half read", READ, TICKET,
-     "annotations_read(meta, &t, e) || spec_read(root, &t, e))",
-     "annotations_read(meta, &t, e) ||\n"
-     "\t    (*(struct ticket *)out = t, spec_read(root, &t, e)))"),
+     "    spec_read(root, &t, e))",
+     "    (*(struct ticket *)out = t, spec_read(root, &t, e)))"),
+    ("a ticket may be of the year 1", READ, TICKET,
+     "t->renewed_ms < TICKET_FIRST_MS)", "false)"),
+    ("what cannot be read is left out", f"{EDGE} -k read_holds", SIGHTING,
+     "ticket_unread_decode(bytes, n, type, &out->as.ticket, e) == 0;",
+     "type == NULL && out == NULL;"),
+    ("nobody sees that a ticket is being deleted", READ, TICKET,
+     "\t{\"deletionTimestamp\", NULL},\n", ""),
     ("a ticket needs no uid", READ, TICKET,
      "meta_text_need(meta, \"uid\"", "meta_text_copy(meta, \"uid\""),
     ("a ticket lasts for more than 32 bits of seconds", READ, TICKET,

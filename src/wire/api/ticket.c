@@ -11,6 +11,14 @@
 #include "wire/json/json.h"
 #include "wire/json/json_printf.h"
 
+/*
+ * The first part of this file decodes Leases, and the last part encodes what
+ * writers of tickets send.  A Lease that the first part refuses is decoded once
+ * more by the part between the two, which reads nothing but its name: its
+ * version ends the hold of the version before it, so the holder has to know
+ * which ticket it is.
+ */
+
 /* --- reading -------------------------------------------------------------- */
 
 /* Copies a text that people read, cut at a whole character.  What a terminal
@@ -148,7 +156,7 @@ ticket_watch_decode(const char *bytes, size_t n, enum watch_type *type,
 	return 0;
 }
 
-/* --- what cannot be read --------------------------------------------------- */
+/* --- what cannot be read -------------------------------------------------- */
 
 static int
 name_read(void *out, const struct json *root, struct err *e)
