@@ -23,7 +23,7 @@ SAID = "wire/test_status:page"
 
 FAULTS = [
     # what people hold
-    ("a hold-until of one NodePool is the cluster's", KNOWN, TOLD,
+    ("a hold-until of one NodePool is the cluster's", KNOWN, COUNT,
      "out->held > 0 && out->held == out->nodepools &&", "out->held > 0 &&"),
     ("what hold-untils alone hold is quiet", KNOWN, TOLD,
      "out->state = SCOPE_HELD;\n\tif (hand", "if (hand"),
