@@ -9,8 +9,8 @@
 /*
  * The signals that ask a command to end: SIGTERM, SIGINT, SIGHUP, SIGQUIT,
  * SIGUSR1 and SIGUSR2.  Each of the last four is not one of them if the process
- * ignores it, as SIGHUP under nohup.  While these signals are blocked, they wait
- * until the command takes one:
+ * ignores it, as it ignores SIGHUP under nohup.  While these signals are
+ * blocked, they wait until the command takes one:
  *
  *	signals_block -> signals_take, again and again -> signals_restore
  *

@@ -258,8 +258,10 @@ fill_head(struct status *t, struct status_head *h)
 			      : h->now_ms;
 	/* The controller learns of a new lead a moment after the elector. */
 	h->lead.here = h->lead.here && h->report.leads;
-	if (h->lead.here)
-		count_anew(t, &h->report);
+	if (!h->lead.here)
+		return;
+	count_anew(t, &h->report);
+	h->hand = figures_hand(t->figures);
 }
 
 void

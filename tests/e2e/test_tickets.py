@@ -600,10 +600,10 @@ def test_held_means_one_thing(plane, flags, make_holder, karpenter, view):
 
     def agree(state, value, words=""):
         def says():
-            scope, = json.loads(
-                holder.fetch("/status?format=json")[1])["scopes"]
+            scope, = json.loads(holder.fetch("/status?format=json")[1])[
+                "scopes"] or [{"state": None}]
             text = holder.fetch("/status?format=text")[1]
-            return (scope["state"], f"\ncluster  {state} " in text,
+            return (scope["state"], f"\ncluster  {state}" in text,
                     holder.metric("karpenter_node_holder_scope_held"),
                     words in text,
                     state == "quiet" or f" {scope['since']} " in text)

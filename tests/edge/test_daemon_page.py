@@ -77,7 +77,7 @@ def test_page(w):
             "time")]
         assert abs(seconds(stamps[0]) - seconds(said["until"])) <= 2
         assert re.match("karpenter-node-holder The scope cluster is held until "
-                        r"\S+( \S+)? \(in (1h|60m|59m)\) at the earliest, because "
+                        r"\S+( \S+)? \(in (1h|60m|59m)\) at the earliest: "
                         "machines are booting. 3 of 3 Nodes carry the "
                         r"holder's hold, and 1 NodeClaim\.", words(root))
         assert root.find(".//section/ul/li/p[2]/a").get("href") == (

@@ -122,7 +122,7 @@ def test_a_hold(w):
                         "optedOut": 0, "waiting": 0, "leftOut": None}
     assert [(t["what"], t["cause"], t["scope"], t["machine"])
             for t in s["history"]] == [("held", "scale-up", "cluster", "busy")]
-    assert re.search(r"^cluster  held .* at the earliest, machines are boot",
+    assert re.search(r"^cluster  held .* at the earliest: machines are boot",
                      text(holder), re.M)
 
     w.quiet()

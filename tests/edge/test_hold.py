@@ -767,6 +767,17 @@ def test_ignored_signals_stay_so(w):
     run_.term(143)
 
 
+def test_ignored_signals_do_not_end_a_query(w):
+    with Asked() as p:
+        run_ = query(w, p, first=["sh", "-c", "trap '' QUIT; exec nohup \"$@\"",
+                                  "-"])
+        wait(lambda: p.asked, "asks")
+        run_.process.send_signal(signal.SIGHUP)
+        run_.process.send_signal(signal.SIGQUIT)
+        stays(run_.alive, 0.5)
+        run_.term()
+
+
 COUNTS = """import signal, sys, time
 got = []
 signal.signal(signal.SIGINT, lambda *_: got.append(1))
@@ -933,7 +944,8 @@ NO_ANSWER = [
     f'{{"data":[{WHOLE}],"status":"success"}}',
     '{"status":"success","data":{},' + DATA + "}",
     WHOLE[:-1] + ',"status":"error"}', WHOLE[:-1] + ',"warnings":["a"]}',
-    WHOLE[:-1] + ',"warnings":{"a":1}}', WHOLE[:-1] + ',"isPartial":1}',
+    WHOLE[:-1] + ',"warnings":{"a":1}}', WHOLE[:-1] + ',"warnings":"a"}',
+    WHOLE[:-1] + ',"isPartial":1}',
     WHOLE[:-1] + ',"isPartial":false,"isPartial":true}', WHOLE[:-1],
     WHOLE + WHOLE, WHOLE + "}", WHOLE + "x", "\ufeff" + WHOLE,
 ]
@@ -946,7 +958,8 @@ def test_only_a_whole_empty_vector_is_nothing(w):
         p.always = lambda handler, _: say(
             handler, 200, bodies[min(len(p.asked), len(bodies)) - 1])
         run_ = query(w, p, "--lease=200s")
-        wait(lambda: len(p.asked) > len(bodies), run_.text)
+        for n in range(len(bodies) + 1):    # one a second
+            wait(lambda n=n: len(p.asked) > n, run_.text)
         assert not writes(w, "delete") and len(run_.text().splitlines()) == 3
         p.always = lambda handler, _: say(handler, 200, vector(
             0, isPartial=False, warnings=[], infos=["a"]))

@@ -7,6 +7,8 @@ QUERY = "src/tools/hold/hold_query.c"
 LEADER = "src/tools/hold/leader.c"
 CHILD = "src/edge/exec/child.c"
 ASKING = "src/tools/prometheus/prometheus_query.c"
+ANSWER = "src/wire/karpenter/matrix_answer.c"
+SIGNALS = "src/edge/signals.c"
 BODIES = "src/wire/api/ticket.c"
 READ_TICKET = "src/wire/doctor/facts_ticket.c"
 FLAGS = "src/cli/tools/hold.c"
@@ -129,6 +131,22 @@ FAULTS = [
      "if (p->series == 0 && said.warnings > 0)", "if (0)"),
     ("an answer that is cut counts", f"{TEST}a_prometheus_that_does", ASKING,
      "if (n > 0 && split_end(p->split, e))", "if (0)"),
+    ("isPartial says nothing", f"{TEST}a_prometheus_that_does", ANSWER,
+     "if (json_is_unset(partial) ||", "if (1 || json_is_unset(partial) ||"),
+    ("a result of any type is empty", f"{TEST}only_a_whole", ANSWER,
+     "!json_is_array(result) ||", ""),
+    ("a result whose key has an escape is empty", f"{TEST}only_a_whole", ANSWER,
+     "json_first(result) != NULL)", "0)"),
+    ("of two keys the first counts", f"{TEST}only_a_whole", ANSWER,
+     "repeats(root, envelope) || repeats(data, kind) ||", ""),
+    ("warnings that are no array say nothing", f"{TEST}only_a_whole", ANSWER,
+     "\t\tout->warnings = 1;", "\t\t;"),
+    ("anything is an element of a vector", f"{TEST}only_a_whole", ASKING,
+     "if (bytes == NULL || !matrix_is_sample(bytes, n))", "if (0)"),
+    ("SIGUSR2 ends holderctl alone", f"{TEST}a_signal_that", SIGNALS,
+     ", {SIGUSR2, \"SIGUSR2\"}", ""),
+    ("a signal that is ignored ends the command", f"{TEST}ignored", SIGNALS,
+     "now.sa_handler == SIG_IGN;", "now.sa_handler == SIG_ERR;"),
     ("a signal waits for Prometheus", f"{TEST}a_prometheus_that_hangs", QUERY,
      "if (session_sleep(calls, 0, e))", "if (0)"),
     # flags, and the plugin

@@ -18,12 +18,13 @@ KNOWN = "core/test_controller_status"
 TURNED = "core/test_controller_turns"
 SERIES = "wire/test_metrics"
 ASKED = "wire/test_status:query"
+MEANS = "tests/edge/test_daemon_status.py -k test_held_means"
 SAID = "wire/test_status:page"
 
 FAULTS = [
     # what people hold
-    ("a hold-until of one NodePool is the cluster's", KNOWN, TOLD,
-     "hand->held == 0 || hand->held < hand->nodepools ||", "hand->held == 0 ||"),
+    ("a hold-until of one NodePool is the cluster's", KNOWN, COUNT,
+     "out->held > 0 && out->held == out->nodepools &&", "out->held > 0 &&"),
     ("what hold-untils alone hold is quiet", KNOWN, TOLD,
      "out->state = SCOPE_HELD;\n\tif (hand", "if (hand"),
     ("the last of the hold-untils ends the hold", KNOWN, TOLD,
@@ -45,6 +46,22 @@ FAULTS = [
      "if (p.hand_ms == STAMP_NONE)\n\t\t\tcontinue;", ""),
     ("a series for each of however many NodePools", SERIES, METRICS,
      "g->leads && left > 0 &&", "g->leads &&"),
+    ("what tickets alone hold is not known from when on", KNOWN, TOLD,
+     "controller_by_hand_ms(s, out->name, now.server_ms);", "STAMP_NONE;"),
+    ("any NodePool's hold is since when the scope is held", KNOWN, TURNS,
+     "nodepools_terms(&s->nodepools, t.scope, now_ms).until_ms !=\n"
+     "\t\t\t    STAMP_NONE)", "1)"),
+    ("a scope that only tickets hold has the metric 0", MEANS, METRICS,
+     "r.held ? 1 : r.by_hand ? 2 : 0", "r.held ? 1 : 0"),
+    ("a ticket is told as a hold-until", SAID, WORDS,
+     "hand->tickets == 0", "1"),
+    ("tickets are counted no more than hold-untils", MEANS, COUNT,
+     "hand->tickets += t->by_ticket;", ""),
+    ("the page says how far away an end is that did not come", SAID, PAGE,
+     "html_time(b, t->until_ms, h->now_ms);",
+     "html_moment(b, t->until_ms, h->now_ms);"),
+    ("the page shows the end of the latest hold alone", SAID, PAGE,
+     "(t.held_ms > 0 ? t.held_ms : 0)", "0"),
     # all machines
     ("what a person holds is no more worth a look", KNOWN, TOLD,
      "t == TENURE_PERSON || t == TENURE_YIELDED ||", "t == TENURE_YIELDED ||"),
@@ -193,7 +210,7 @@ FAULTS = [
     ("scope node is always held", SAID, PAGE,
      "h->report.table.timers > 0))", "1))"),
     ("what people hold is quiet", SAID, PAGE,
-     "t->hand.held > 0 ? \"partly held\"", "0 ? \"partly held\""),
+     "h->hand.held > 0 ? \"partly held\"", "0 ? \"partly held\""),
     ("a follower's page has its lead's state", SAID, PAGE,
      "if (!h->lead.here)\n\t\treturn \"stands by\";", ""),
     ("claims that are held are not counted", SAID, PAGE,

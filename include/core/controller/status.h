@@ -59,6 +59,9 @@ void figures_free(struct figures *f); /* accepts NULL */
  * NodePools that a hold-until or a ticket holds. */
 uint32_t figures_by_hand(const struct figures *f, enum kind kind);
 
+/* Returns how many of all NodePools a hold-until or tickets hold. */
+struct hand_holds figures_hand(const struct figures *f);
+
 /* Starts a new count. */
 void figures_begin(struct figures *f);
 /* Counts the next STATUS_SLICE objects, or a few NodePools.  Returns true if

@@ -18,9 +18,9 @@
  * cannot be written is tried 12 times and then lost.  The rest of the program
  * does not depend on Events.
  *
- * A token bucket limits all writes (EVENTS_PER_S, EVENTS_BURST).  While an Event
- * waits for its first write, an Event of the same subject with another note
- * replaces it.  The subject is the NodePool, the reason and the action.
+ * A token bucket limits all writes (EVENTS_PER_S, EVENTS_BURST).  While an
+ * Event waits for its first write, an Event of the same subject with another
+ * note replaces it.  The subject is the NodePool, the reason and the action.
  *
  * Two Events are equal if they have the same NodePool, reason, action and note.
  * (client-go does not compare the note.  We compare it, because Kubernetes does

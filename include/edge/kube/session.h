@@ -44,9 +44,9 @@ struct session {
 	struct pace pace;
 };
 
-/* Blocks the signals of edge/signals.h until session_close.  The setup's pointers
- * are borrowed.  It returns -1 on failure, and *e says why; call session_close
- * even then. */
+/* Blocks the signals of edge/signals.h until session_close.  The setup's
+ * pointers are borrowed.  It returns -1 on failure, and *e says why; call
+ * session_close even then. */
 int session_open(struct session *n, const struct session_setup *s,
 		 struct err *e);
 void session_close(struct session *n);

@@ -72,7 +72,7 @@ struct status_view {
 	/* Time that the timeline shows, at most JOURNAL_MS.  0: the page
 	 * chooses it. */
 	int64_t last_ms;
-	bool still;	 /* Whether the page does not reload itself. */
+	bool still; /* Whether the page does not reload itself. */
 };
 
 /* Everything but the items (struct status_items). */
@@ -84,6 +84,7 @@ struct status_head {
 	 * made. */
 	bool observe;
 	struct status_lead lead;
+	struct hand_holds hand;	   /* of all NodePools */
 	int64_t cert_not_after_ms; /* when the certificate expires; 0: none is
 				      served */
 	bool cert_valid;

@@ -31,14 +31,6 @@ void controller_refresh(struct controller *s, uint32_t id, int64_t now_ms);
 /* Removes an object that is gone, and everything that is known about it. */
 void controller_drop(struct controller *s, uint32_t id, struct now now);
 
-/* status.c.  Counts the NodePools of the scope that a hold-until or tickets
- * hold.  Returns whether all are held. */
-struct figures;
-struct hand_holds;
-bool controller_by_hand(const struct controller *s, const struct figures *f,
-			uint32_t scope, int64_t now_ms,
-			struct hand_holds *out);
-
 /* turns.c keeps the history.  No decision depends on it.
  * controller_scope_turned records that the scope has turned
  * (core/controller/journal.h).  It returns for how many milliseconds the scope

@@ -221,8 +221,8 @@ count_timer(const struct controller *s, struct figures *f, uint32_t id,
 		b->quiet = q;
 }
 
-void
-figures_hand_add(struct hand_holds *hand, const struct nodepool_terms *t)
+static void
+add_nodepool(struct hand_holds *hand, const struct nodepool_terms *t)
 {
 	if (t->out)
 		return;
@@ -236,6 +236,24 @@ figures_hand_add(struct hand_holds *hand, const struct nodepool_terms *t)
 		hand->last_ms = t->until_ms;
 }
 
+bool
+figures_scope_hand(const struct controller *s, const struct figures *f,
+		   uint32_t scope, int64_t now_ms, struct hand_holds *out)
+{
+	struct nodepool_terms t;
+
+	*out = f->hand;
+	if (s->rules.scope != SCOPE_CLUSTER) {
+		*out = hand_none;
+		t = nodepools_terms(&s->nodepools,
+				    timers_scope(&s->timers, scope)->name,
+				    now_ms);
+		add_nodepool(out, &t);
+	}
+	return out->held > 0 && out->held == out->nodepools &&
+	       out->first_ms > now_ms;
+}
+
 /* Returns true while there are NodePools left to count. */
 static bool
 count_nodepools(const struct controller *s, struct figures *f, int64_t now_ms)
@@ -247,7 +265,7 @@ count_nodepools(const struct controller *s, struct figures *f, int64_t now_ms)
 		if (s->nodepools.at[f->nodepool_at].name[0] == '\0')
 			continue;
 		t = nodepools_terms_at(&s->nodepools, f->nodepool_at, now_ms);
-		figures_hand_add(&f->hand, &t);
+		add_nodepool(&f->hand, &t);
 	}
 	return f->nodepool_at < top;
 }

@@ -11,11 +11,10 @@
 /* Returns the figures of the machines whose NodePool's name has this reference.
  * They are zeros if there are no such machines. */
 struct nodepool_figures figures_nodepool(const struct figures *f, uint32_t ref);
-/* figures_hand returns how many NodePools may be held, how many of these
- * NodePools a hold-until or a ticket holds, and when the first and the last of
- * these holds end.  figures_hand_add adds one NodePool to such totals. */
-struct hand_holds figures_hand(const struct figures *f);
-void figures_hand_add(struct hand_holds *hand, const struct nodepool_terms *t);
+/* Counts the NodePools of the scope that a hold-until or tickets hold.  Returns
+ * whether all are held. */
+bool figures_scope_hand(const struct controller *s, const struct figures *f,
+			uint32_t scope, int64_t now_ms, struct hand_holds *out);
 /* Returns which machine of the scope has the latest deadline, in the past or in
  * the future, and when the scope becomes quiet because of that deadline. */
 struct quiet figures_scope(const struct figures *f, uint32_t scope);

@@ -49,7 +49,7 @@ controller_scope(const struct controller *s, const struct figures *f,
 			continue;
 		memcpy(out->name, sc->name, sizeof(out->name));
 		out->held = sc->held;
-		out->by_hand = controller_by_hand(s, f, *i, s->last_ms, &hand);
+		out->by_hand = figures_scope_hand(s, f, *i, s->last_ms, &hand);
 		out->quiet_ms = figures_deadline_ms(f, *i);
 		(*i)++;
 		return true;

@@ -143,25 +143,6 @@ scope_until(const struct controller *s, uint32_t scope, const struct quiet *q,
 	out->earliest = false;
 }
 
-bool
-controller_by_hand(const struct controller *s, const struct figures *f,
-		   uint32_t scope, int64_t now_ms, struct hand_holds *out)
-{
-	struct nodepool_terms t;
-
-	*out = figures_hand(f);
-	if (s->rules.scope != SCOPE_CLUSTER) {
-		*out = (struct hand_holds){.first_ms = STAMP_NONE,
-					   .last_ms = STAMP_NONE};
-		t = nodepools_terms(&s->nodepools,
-				    timers_scope(&s->timers, scope)->name,
-				    now_ms);
-		figures_hand_add(out, &t);
-	}
-	return out->held > 0 && out->held == out->nodepools &&
-	       out->first_ms > now_ms;
-}
-
 /* Adds the holds by hand, which hold all of the scope whatever the scope itself
  * does. */
 static void
@@ -205,7 +186,7 @@ fill_scope(const struct controller *s, const struct figures *f, uint32_t scope,
 	};
 	memcpy(out->name, sc->name, sizeof(out->name));
 	scope_until(s, scope, &q, now, out);
-	if (controller_by_hand(s, f, scope, now.server_ms, &out->by_hand))
+	if (figures_scope_hand(s, f, scope, now.server_ms, &out->by_hand))
 		add_hand(s, now, out);
 	restarted_by(s, &q, out);
 	if (sc->held && sc->live == 0 && sc->undecided > 0)

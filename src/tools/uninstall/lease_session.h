@@ -26,8 +26,8 @@ struct lease_session_setup {
 	int64_t until_ms;
 };
 
-/* Blocks the signals of edge/signals.h until lease_session_free.  It returns NULL
- * on failure, and *e says why.  The setup's pointers are borrowed. */
+/* Blocks the signals of edge/signals.h until lease_session_free.  It returns
+ * NULL on failure, and *e says why.  The setup's pointers are borrowed. */
 struct lease_session *lease_session_new(const struct lease_session_setup *s,
 					struct err *e);
 void lease_session_free(struct lease_session *l);

@@ -36,7 +36,6 @@
 struct tally {
 	unsigned scopes, held, capped;
 	struct scope_status held_one;
-	struct hand_holds hand;
 };
 
 static void
@@ -57,25 +56,6 @@ is_by_hand(const struct nodepool_status *p)
 	return p->by_hand || p->by_ticket;
 }
 
-static void
-count_by_hand(const struct status_items *items, struct hand_holds *hand)
-{
-	struct nodepool_status p;
-
-	for (uint32_t i = 0; items->nodepool(items->ctx, &i, &p);) {
-		int64_t until_ms = nodepool_until_ms(&p.nodepool);
-
-		hand->nodepools += p.out == NODEPOOL_IN || is_by_hand(&p);
-		if (!is_by_hand(&p))
-			continue;
-		hand->tickets += p.by_ticket;
-		if (hand->held++ == 0 || until_ms < hand->first_ms)
-			hand->first_ms = until_ms;
-		if (until_ms > hand->last_ms)
-			hand->last_ms = until_ms;
-	}
-}
-
 /* Writes " until …" with the time at which the scope's state ends, and what
  * ends the state or why it may end later. */
 static void
@@ -90,14 +70,7 @@ put_until(struct buf *b, const struct status_head *h,
 	}
 	buf_puts(b, " until ");
 	html_moment(b, s->until_ms, h->now_ms);
-	if (s->state == SCOPE_CAPPED)
-		buf_puts(b, " at the earliest, because its cap is used up");
-	else if (s->until_cap)
-		buf_puts(b, ", when its cap is used up");
-	else if (s->until_hand)
-		buf_printf(b, ", %s", words_by(&s->by_hand));
-	else if (s->earliest)
-		buf_puts(b, " at the earliest, because machines are booting");
+	words_end(b, s);
 }
 
 static void
@@ -116,11 +89,11 @@ state_of(const struct status_head *h, const struct tally *t)
 	    (h->rules->scope == SCOPE_NODE && h->report.table.timers > 0))
 		return "held";
 	return t->capped > 0	  ? "released"
-	       : t->hand.held > 0 ? "partly held"
+	       : h->hand.held > 0 ? "partly held"
 				  : "quiet";
 }
 
-/* Writes a sentence such as "1 of 2 NodePools is held by hand until …. " */
+/* Writes a sentence such as "1 of 2 NodePools is held by tickets, until …. " */
 static void
 put_hand(struct buf *b, const struct status_head *h,
 	 const struct hand_holds *hand)
@@ -175,12 +148,12 @@ put_verdict(struct buf *b, const struct status_head *h, const struct tally *t)
 			   t->capped, t->scopes, t->capped == 1 ? "is" : "are",
 			   t->capped == 1 ? "its" : "their");
 	} else {
-		buf_puts(b, t->hand.held > 0
+		buf_puts(b, h->hand.held > 0
 				    ? "No scope is held. "
 				    : "All is quiet: no scope is held. ");
 	}
-	if (t->hand.held > 0)
-		put_hand(b, h, &t->hand);
+	if (h->hand.held > 0)
+		put_hand(b, h, &h->hand);
 	put_counts(b, h);
 	buf_puts(b, "</p>");
 }
@@ -690,16 +663,14 @@ status_page(struct buf *b, const struct status_head *h,
 	    const struct status_items *items)
 {
 	size_t room = b->cap - TAIL_BYTES;
-	struct tally t = {.hand = {.last_ms = STAMP_NONE}};
+	struct tally t = {.scopes = 0};
 	struct status_head chosen = *h;
 
 	if (h->view.last_ms == 0)
 		chosen.view.last_ms = span_of(h, items);
 	h = &chosen;
-	if (h->lead.here) {
+	if (h->lead.here)
 		count_scopes(items, &t);
-		count_by_hand(items, &t.hand);
-	}
 	put_head(b, h, &t);
 	if (h->lead.here) {
 		put_timeline(b, h, items, room / 4);

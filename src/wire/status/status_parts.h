@@ -94,8 +94,8 @@ const char *words_scope(const struct status_head *h, const char *name);
 void words_settle(struct buf *b, const struct buf *before, size_t limit,
 		  uint64_t *left);
 
-/* Returns "by hold-until", "by tickets" or "by hold-until or tickets". */
-const char *words_by(const struct hand_holds *hand);
+/* Appends what ends the scope's state, or why it may end later. */
+void words_end(struct buf *b, const struct scope_status *s);
 /* Returns what to append to a NodePool's tickets: "", or that the hold goes on
  * after they have ended. */
 const char *words_least(const struct nodepool_status *p);

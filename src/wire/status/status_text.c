@@ -245,14 +245,7 @@ write_until(struct buf *b, const struct scope_status *s)
 	if (s->state == SCOPE_QUIET)
 		return;
 	moment(b, s->until_ms);
-	if (s->state == SCOPE_CAPPED)
-		buf_puts(b, " at the earliest: its cap is used up");
-	else if (s->until_cap)
-		buf_puts(b, ", when its cap is used up");
-	else if (s->until_hand)
-		buf_printf(b, ", %s", words_by(&s->by_hand));
-	else if (s->earliest)
-		buf_puts(b, " at the earliest, machines are booting");
+	words_end(b, s);
 }
 
 static void

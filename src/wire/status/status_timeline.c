@@ -206,15 +206,14 @@ summary(struct buf *b, const struct chart *c, const char *name,
 		times++;
 	}
 	buf_puts(b, "<span class=\"d\">");
-	if (words != NULL)
-		buf_puts(b, words);
-	else if (times == 0)
-		buf_puts(b, "not held");
-	else
-		buf_printf(b, "held %s", times > 1 ? "" : "once, for ");
-	if (times > 1 && words == NULL)
-		buf_printf(b, "%u times, for ", times);
-	if (times > 0 && words == NULL) {
+	if (words != NULL || times == 0) {
+		buf_puts(b, words != NULL ? words : "not held");
+	} else {
+		buf_puts(b, "held ");
+		if (times > 1)
+			buf_printf(b, "%u times, for ", times);
+		else
+			buf_puts(b, "once, for ");
 		html_span(b, sum);
 		buf_puts(b, times > 1 ? " in all" : "");
 		buf_puts(b, held ? ", and now" : "");

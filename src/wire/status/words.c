@@ -170,12 +170,25 @@ words_scope(const struct status_head *h, const char *name)
 	return h->rules->scope == SCOPE_CLUSTER ? "cluster" : name;
 }
 
-const char *
+static const char *
 words_by(const struct hand_holds *hand)
 {
 	return hand->tickets == 0	    ? "by hold-until"
 	       : hand->tickets < hand->held ? "by hold-until or tickets"
 					    : "by tickets";
+}
+
+void
+words_end(struct buf *b, const struct scope_status *s)
+{
+	if (s->state == SCOPE_CAPPED)
+		buf_puts(b, " at the earliest: its cap is used up");
+	else if (s->until_cap)
+		buf_puts(b, ", when its cap is used up");
+	else if (s->until_hand)
+		buf_printf(b, ", %s", words_by(&s->by_hand));
+	else if (s->earliest)
+		buf_puts(b, " at the earliest: machines are booting");
 }
 
 const char *

@@ -365,6 +365,7 @@ START_TEST(held_by_hand)
 {
 	int64_t until, since;
 	struct nodepool_status p;
+	struct nodepool off;
 	struct scope_status sc;
 	struct turn t;
 
@@ -390,6 +391,20 @@ START_TEST(held_by_hand)
 	ck_assert_int_eq(sc.until_ms, until);
 	ck_assert_int_eq(sc.since_ms, since);
 	ck_assert_uint_eq(figures_by_hand(f, KIND_NODE), 3);
+	/* The last of the NodePools that are held counts, and no other. */
+	pool("batch", until, STAMP_NONE);
+	world_run(w, MINUTE);
+	ck_assert_int_gt(the_scope().since_ms, since);
+	ck_assert_int_eq(the_scope().since_ms, latest_turn().at_ms);
+	nodepool_init(&off);
+	strcpy(off.name, "batch");
+	strcpy(off.uid, "u-batch");
+	off.disabled = true;
+	off.hold_until_ms = until;
+	world_pool(w, &off);
+	world_run(w, SLACK);
+	ck_assert(the_scope().hand_alone);
+	ck_assert_int_eq(the_scope().since_ms, since);
 	world_run_until(w, until + SLACK);
 	ck_assert(!the_pool("web").by_hand);
 	ck_assert_int_eq(the_machine("n1").manual_ms, STAMP_NONE);

@@ -787,14 +787,16 @@ START_TEST(replaced_in_turn)
 }
 END_TEST
 
-/* What the API server may have keeps its words. */
+/* What the API server may have keeps its words: what is being sent, and what
+ * was sent and got no answer. */
 START_TEST(not_replaced)
 {
 	struct event_series_todo todo;
 
 	say_as(EVENT_MANUAL_HOLD, "general", NULL, "old");
 	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
-	say_as(EVENT_MANUAL_HOLD, "general", NULL, "meanwhile");
+	if (_i == 0)
+		say_as(EVENT_MANUAL_HOLD, "general", NULL, "meanwhile");
 	done(EVENT_SERIES_FAILED);
 	say_as(EVENT_MANUAL_HOLD, "general", NULL, "new");
 	ck_assert_int_eq(step(boot, &todo), EVENT_SERIES_CREATE);
@@ -802,7 +804,7 @@ START_TEST(not_replaced)
 	done(EVENT_SERIES_WRITTEN);
 	ck_assert_int_eq(step(boot + MINUTE, &todo), EVENT_SERIES_CREATE);
 	ck_assert_str_eq(todo.event->note, "old");
-	ck_assert_uint_eq(t.dropped, 1);
+	ck_assert_uint_eq(t.dropped, _i == 0);
 }
 END_TEST
 
@@ -966,7 +968,7 @@ main(void)
 	tcase_add_test(c, bucket);
 	tcase_add_loop_test(c, replaced, 0, sizeof(newer) / sizeof(newer[0]));
 	tcase_add_test(c, replaced_in_turn);
-	tcase_add_test(c, not_replaced);
+	tcase_add_loop_test(c, not_replaced, 0, 2);
 	tcase_add_test(c, stamps);
 	tcase_add_test(c, texts);
 	tcase_add_loop_test(c, random_days, 0, 20);

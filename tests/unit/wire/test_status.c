@@ -106,6 +106,8 @@ setup(void)
 		.cert_valid = true,
 		.admissions = {.seconds = 60, .held = 12, .unchanged = 2},
 		.rules = &rules,
+		.hand = {.nodepools = 1, .held = 1,
+			 .first_ms = T + 720 * MIN, .last_ms = T + 720 * MIN},
 	};
 	head.report = (struct status_report){
 		.leads = true,
@@ -227,7 +229,7 @@ static const char leader[] =
 	LINE("watching     nodes 12, nodeclaims 12, nodepools, events")
 	LINE("")
 	LINE("SCOPE    STATE     SINCE                 UNTIL")
-	LINE("cluster  held      2026-01-02T03:04:05Z  2026-01-02T03:24:05Z at the earliest, machines are booting")
+	LINE("cluster  held      2026-01-02T03:04:05Z  2026-01-02T03:24:05Z at the earliest: machines are booting")
 	LINE("         restarted by web-x7k2p, created 2026-01-02T03:13:05Z and not ready yet")
 	LINE("         1 of 2 NodePools is held by hold-until, until 2026-01-02T15:04:05Z")
 	LINE("         held from 3 new machines on")
@@ -520,7 +522,7 @@ static void
 none_by_hand(void)
 {
 	quiet();
-	scope.by_hand.held = 0;
+	scope.by_hand.held = head.hand.held = 0;
 	nodepool.by_hand = false;
 }
 
@@ -816,7 +818,7 @@ START_TEST(test_page)
 	shows("<title>held | karpenter-node-holder</title>");
 	shows("<p class=\"v held\">The scope <bdi>cluster</bdi> is held until "
 	      "<time datetime=\"2026-01-02T03:24:05Z\">03:24:05</time> (in 10m) "
-	      "at the earliest, because machines are booting. 1 of 1 NodePool "
+	      "at the earliest: machines are booting. 1 of 1 NodePool "
 	      "is held by hold-until, until <time datetime=\"2026-01-02T15:04:05Z\">"
 	      "15:04:05</time> (in 11h50m). 12 of 12 Nodes carry the holder's "
 	      "hold.</p>");
@@ -911,7 +913,7 @@ static const struct {
 	const char *says;
 } pages[] = {
 	{capped, "\"v released\">1 of 1 scopes is busy, and released by its cap"},
-	{capped, "03:24:05</time> (in 10m) at the earliest, because its cap is"},
+	{capped, "03:24:05</time> (in 10m) at the earliest: its cap is"},
 	{until_cap, "03:24:05</time> (in 10m), when its cap is used up."},
 	{nobody_knows, "is held, nobody knows until when."},
 	{quiet, "<p class=\"v partly held\">No scope is held. 1 of 1 NodePool is "
