@@ -445,7 +445,7 @@ def test_the_table_of_the_guide():
 
 @pytest.mark.parametrize("n", [
     pytest.param(n, id=re.sub(r"\W+", "-", b.what),
-                 marks=pytest.mark.long if n % 4 else ())
+                 marks=pytest.mark.long if n % 7 else ())
     for n, b in enumerate(BREAKS)])
 def test_each_break_is_found_and_fixed(plane, installed, telltale, cut,
                                        tmp_path, n):

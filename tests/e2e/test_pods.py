@@ -244,6 +244,8 @@ UNMADE = {
                        None, "no PriorityClass with name nope was found", True),
     "pod-security": (None, template(hostNetwork=True), None,
                      'violates PodSecurity "restricted', True),
+    # Nothing is broken but that nobody asked for pods.
+    "scaled": (None, None, None, "has 0 of 0 pods ready", True),
     "account": (None, None, f"serviceaccount/{NAME}",
                 f'serviceaccount "{NAME}" not found', True),
 }
@@ -274,7 +276,8 @@ def test_why_pods_cannot_be_created(applied, what):
             cluster.patch(DEPLOYMENTS, NAME, patch)
         if deleted:
             cluster.kubectl("-n", NAME, "delete", deleted)
-        scale(cluster, 2)
+        if what != "scaled":
+            scale(cluster, 2)
         found = until(lambda: says in (f := first())["what"] and f, SOON,
                       lambda: f"{says}: {first()}", every=0.5)
         assert found["id"] == "pods-not-ready", found

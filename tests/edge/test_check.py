@@ -24,7 +24,8 @@ from test_commands import refused
 CHECKS = ["api", "admission", "ca-bundle", "dry-run", "rights", "karpenter",
           "nodepools", "holder", "placement", "leftovers"]
 VERSION = b'{"gitVersion":"v1.36.3"}'
-FORBIDDEN = json.dumps({"kind": "Status", "message": "you cannot do that",
+FORBIDDEN = json.dumps({"kind": "Status", "message": "it is forbidden: User "
+                        "\"system:serviceaccount:x:node-holder-check\" cannot",
                         "reason": "Forbidden", "code": 403}).encode()
 ADMISSION = "/apis/admissionregistration.k8s.io/"
 EMPTY = b'{"metadata":{"resourceVersion":"1"},"items":[]}'
@@ -220,7 +221,8 @@ def test_everything_is_forbidden(run, tmp_path):  # noqa: F811
         check + "-unknown" for check in CHECKS
         if check not in ("api", "ca-bundle")}
     for f in findings.values():
-        assert "403: you cannot do that" in f["what"] and "deploy/check" in f["fix"]
+        assert "403: it is forbidden" in f["what"] and (
+            "deploy/check" in f["fix"]), f
 
 
 @pytest.mark.parametrize("body", [

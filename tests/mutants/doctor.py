@@ -192,6 +192,9 @@ FAULTS = [
     ("a certificate that the renewer keeps ends soon", JUDGED, INSTALL,
      "p->injected || p->renewer || l->not", "p->injected || l->not"),
     ("a policy needs a certificate", JUDGED, INSTALL, "if (w != NULL)\n\t\tjudge_certificate", "if (1)\n\t\tjudge_certificate"),
+    ("the renewer's pods are the holder's", JUDGED, INSTALL,
+     "count += (at[i].ready || !ready) &&\n\t\t\t strcmp(at[i].component, "
+     '"controller") == 0;', "count += at[i].ready || !ready;"),
     ("any port is the target", JUDGED, INSTALL,
      "count_pods(at, n, false) > 0 && !any_pod_has(at, n, s->target)", "0"),
     ("a number is part of a number", JUDGED, INSTALL,

@@ -159,7 +159,18 @@ name_after(const char *text, const char *words, char name[NAME_BYTES])
 	return finding_name(name);
 }
 
-/* The API server has said which right its caller lacks, and where. */
+/* Returns whether the API server itself has said which right its caller lacks.
+ * What a webhook or policy says must not give rights to whom it names. */
+static bool
+lacks_right(const char *why)
+{
+	static const char words[] = " is forbidden: User \"";
+	const char *at = strstr(why, " is forbidden: ");
+
+	return strncmp(why, "403", 3) == 0 && at != NULL &&
+	       strncmp(at, words, sizeof(words) - 1) == 0;
+}
+
 static void
 fix_right(struct finding *x, const char *why)
 {
@@ -186,17 +197,16 @@ findings_unknown(struct findings *f, enum doctor_check c, const char *what,
 	struct finding *x = findings_add(f, &unknown[c], "%s: %s", what, why);
 	char name[NAME_BYTES];
 
-	if (strncmp(why, "403", 3) == 0 && strstr(why, " cannot ") != NULL) {
-		fix_right(x, why);
-		return;
-	}
 	for (size_t i = 0; i < sizeof(blamed) / sizeof(blamed[0]); i++)
 		if (name_after(why, blamed[i].words, name) != NULL) {
 			finding_fix(x, "%s%s%s", blamed[i].before,
 				    finding_name(name), blamed[i].after);
 			return;
 		}
-	finding_fix(x, "kubectl get --raw '%s'", path);
+	if (lacks_right(why))
+		fix_right(x, why);
+	else
+		finding_fix(x, "kubectl get --raw '%s'", path);
 }
 
 /* --- names ---------------------------------------------------------------- */

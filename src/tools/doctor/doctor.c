@@ -55,7 +55,7 @@ doctor_look(struct doctor *d)
 	look_budget(d);
 	look_leftovers(d);
 	findings_sort(d->f);
-	if (findings_want(d->f, "admission-foreign"))
+	if (d->admission_known && findings_want(d->f, "admission-foreign"))
 		look_foreign(d);
 	findings_sort(d->f);
 }

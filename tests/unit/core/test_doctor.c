@@ -206,6 +206,16 @@ unmade(const char *why)
 	strcpy(c.holder_at.failure, why);
 }
 
+/* No pod of the holder, while its renewer's is there. */
+static void
+leave_the_renewer(void)
+{
+	for (int i = 0; i < 2; i++) {
+		strcpy(c.pods[i].component, "renewer");
+		strcpy(c.pods[i].ports, " ");
+	}
+}
+
 /* Each row: a change of `c`, and the findings that it brings. */
 #define ROWS(ROW)                                                              \
 	ROW(, "")                                                              \
@@ -402,6 +412,7 @@ unmade(const char *why)
 	ROW(c.service.there = false, "service-missing")                        \
 	ROW(c.service.port = false, "service-port")                            \
 	ROW(strcpy(c.service.target, "web"), "service-target")                 \
+	ROW(leave_the_renewer(), "")                                           \
 	ROW(strcpy(c.service.target, "9443"), "")                              \
 	ROW(strcpy(c.service.target, "443"), "service-target")                 \
 	ROW(strcpy(c.service.selector, "a=b"); c.service.ready = 0,            \
@@ -969,6 +980,12 @@ static const char *const unknown_fixes[][2] = {
 	 "--role=karpenter-node-holder-checker --user=NAME"},
 	{"403: ValidatingAdmissionPolicy 'deny' with binding 'x' denied request",
 	 "kubectl get validatingadmissionpolicy deny -o yaml"},
+	{"403: admission webhook \"a.b\" denied the request: nodes is forbidden: "
+	 "User \"mallory\" cannot list",
+	 "| grep a.b"},
+	{"403: nodes \"n\" is forbidden: no, and nodes is forbidden: User "
+	 "\"mallory\" cannot list",
+	 "kubectl get --raw '/api/v1/nodes'"},
 	{"500: Internal error occurred: failed calling webhook \"a.b\": away",
 	 ".webhooks[*].failurePolicy' | grep a.b"},
 	{"500: admission webhook \"a.b\" denied the request: no", "| grep a.b"},
