@@ -469,7 +469,8 @@ ticket_listed(struct holder *h, const struct thing *t)
 
 	thing_ticket(t, &ticket);
 	/* What holds nothing is left to the watch. */
-	if (ticket_is_whole(t))
+	if (ticket_is_whole(t) &&
+	    t->renewed_ms <= holder_now(h).server_ms + 600000)
 		holder_knows(h, t);
 	controller_fresh_ticket(h->controller, &ticket, holder_now(h));
 }

@@ -37,7 +37,7 @@
  * pattern, and another NUL ends the list. */
 #define TICKET_PATTERNS_MAX 64
 #define TICKET_PATTERNS_BYTES (2048 + 2)
-/* Maximum number of tickets.  All of them take 3.2 MiB. */
+/* Maximum number of tickets.  All of them take 3.4 MiB. */
 #define TICKETS_MAX 1000
 /* Maximum time for which a ticket lasts without being renewed. */
 #define TICKET_MAX_MS ((int64_t)7 * 24 * 3600 * 1000)

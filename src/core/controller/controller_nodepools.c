@@ -126,23 +126,23 @@ is_told(const struct controller *s, uint32_t place, uint32_t words,
  * a ticket, TICKET_TOLD_EVERY_MS after the last report.  The end of a ticket is
  * not reported each time that the ticket is renewed. */
 static void
-tell_manual(struct controller *s, uint32_t place, bool person, struct now now)
+tell_manual(struct controller *s, uint32_t place, const struct manual *m,
+	    bool person, struct now now)
 {
 	const struct nodepool *p = &s->nodepools.at[place];
 	struct manual_news *w = &s->news.manual[place], was = *w;
-	struct manual m = controller_manual(s, place, now.server_ms);
 	int64_t due_boot_ms = was.told_boot_ms + TICKET_TOLD_EVERY_MS;
-	uint32_t words = index_hash_text(m.reason) | 1;
+	uint32_t words = index_hash_text(m->reason) | 1;
 
-	if (m.by == MANUAL_NONE) {
+	if (m->by == MANUAL_NONE) {
 		*w = (struct manual_news){.by = was.by};
 		return;
 	}
-	if (m.by == MANUAL_PERSON)
+	if (m->by == MANUAL_PERSON)
 		words += 2 * (uint32_t)(p->hold_until_ms / 1000);
-	person = person && m.by == MANUAL_PERSON;
+	person = person && m->by == MANUAL_PERSON;
 	if (!person && (is_told(s, place, words, now.server_ms) ||
-			(m.by == MANUAL_TICKET && m.ticket == NO_ID)))
+			(m->by == MANUAL_TICKET && m->ticket == NO_ID)))
 		return;
 	if (!person && was.told_boot_ms != 0 && now.boot_ms < due_boot_ms) {
 		wake(s, place, now.server_ms + due_boot_ms - now.boot_ms);
@@ -150,9 +150,9 @@ tell_manual(struct controller *s, uint32_t place, bool person, struct now now)
 	}
 	*w = (struct manual_news){.by = was.by,
 				  .told = {words, was.told[0]},
-				  .ticket = m.ticket,
+				  .ticket = m->ticket,
 				  .told_boot_ms = now.boot_ms};
-	put_manual(s, p, &m);
+	put_manual(s, p, m);
 }
 
 /* Sets the members of *p that depend on tickets; *p is the NodePool in this
@@ -204,15 +204,17 @@ void
 controller_nodepool_tickets(struct controller *s, uint32_t place,
 			    struct now now)
 {
+	struct manual m;
+
 	apply_tickets(s, place, now.server_ms);
 	/* A NodePool that has not been shown in this lead is reported when it
 	 * is shown. */
 	if (!views_leads(&s->views) ||
 	    !controller_was_shown(s, &s->nodepools.at[place]))
 		return;
-	tell_manual(s, place, false, now);
-	if (controller_manual(s, place, now.server_ms).by !=
-	    s->news.manual[place].by)
+	m = controller_manual(s, place, now.server_ms);
+	tell_manual(s, place, &m, false, now);
+	if (m.by != s->news.manual[place].by)
 		controller_turn_by_hand(s, place, false, now);
 }
 
@@ -224,20 +226,19 @@ tell_nodepool(struct controller *s, uint32_t place, const struct nodepool *old,
 	      bool first, struct now now)
 {
 	const struct nodepool *p = &s->nodepools.at[place];
+	struct manual m = controller_manual(s, place, now.server_ms);
 	bool other = strcmp(old->reason, p->reason) != 0;
-	enum manual_by by;
 
 	if (first)
 		s->news.manual[place] = (struct manual_news){0};
 	tell_annotations(s, old, p, now);
-	tell_manual(s, place,
+	tell_manual(s, place, &m,
 		    old->disabled || old->hold_until_ms != p->hold_until_ms ||
 			    (other && p->reason[0] != '\0'),
 		    now);
-	by = s->news.manual[place].by;
 	/* controller_turn_by_hand scans all turns of the history, so it is
 	 * called only if the NodePool's turns may change. */
-	if (first || by != controller_manual(s, place, now.server_ms).by ||
+	if (first || m.by != s->news.manual[place].by ||
 	    ((other || !same(old, p)) && (by_person(old) || by_person(p))))
 		controller_turn_by_hand(s, place, first, now);
 }
