@@ -109,10 +109,27 @@ apart(const struct truth *t, int64_t since)
 			: 0);
 }
 
+/* In trouble the leader may hear late, and one after the other, of all versions
+ * of a ticket that were written meanwhile.  Each of them may begin a hold. */
+static bool
+hears_late(const struct truth *t)
+{
+	for (int i = 0; !t->calm && i < t->w->things_n; i++) {
+		const struct thing *o = &t->w->things[i];
+
+		if (o->kind == KIND_TICKET &&
+		    later_of(o->touched, o->gone_at) >
+			    t->trouble_began - LAG_MS)
+			return true;
+	}
+	return false;
+}
+
 void
 truth_tickets(struct truth *t)
 {
 	int64_t now = t->w->now;
+	bool late = hears_late(t);
 
 	for (int i = 0; i < t->w->pools_n; i++) {
 		const struct pool_state *p = &t->w->nodepools[i];
@@ -140,8 +157,8 @@ truth_tickets(struct truth *t)
 		x->begins &= t->calm && by.hi;
 		if (by.hi || x->by.hi)
 			x->last = now;
-		if (by.hi && !by.lo && may_begin && now >= x->least &&
-		    has_listed(t->leader))
+		if (((by.hi && !by.lo && may_begin) || late) &&
+		    now >= x->least && has_listed(t->leader))
 			x->least_hi = now + MINUTE_MS;
 		if (by.lo && x->begins) {
 			x->least = x->since + MINUTE_MS;
