@@ -3,10 +3,11 @@
 
 /*
  * Which NodePools people and tickets hold by hand (docs/rules.md#tickets).  A
- * ticket holds until the moment of its renewal, or until that at which the leader
- * first saw the renewal if this is earlier, plus its duration.  A renewal that
- * is more than ten minutes ahead when the leader first sees it holds nothing,
- * and neither does a version that cannot be read or that is being deleted.
+ * ticket holds until the moment of its renewal, or until that at which the
+ * leader first saw the renewal if this is earlier, plus its duration.  A renewal
+ * that is more than ten minutes ahead when the leader first sees it holds
+ * nothing, and neither does a version that cannot be read or that is being
+ * deleted.
  * Once tickets hold a NodePool, they do so for a minute at least.
  */
 
