@@ -3,10 +3,11 @@
 
 /*
  * Which NodePools people and tickets hold by hand (docs/rules.md#tickets).  A
- * ticket holds until the moment of its renewal, or until that at which the leader
- * first saw the renewal if this is earlier, plus its duration.  A renewal that
- * is more than ten minutes ahead when the leader first sees it holds nothing,
- * and neither does a version that cannot be read or that is being deleted.
+ * ticket holds until the moment of its renewal, or until that at which the
+ * leader first saw the renewal if this is earlier, plus its duration.  A renewal
+ * that is more than ten minutes ahead when the leader first sees it holds
+ * nothing, and neither does a version that cannot be read or that is being
+ * deleted.
  * Once tickets hold a NodePool, they do so for a minute at least.
  */
 
@@ -109,10 +110,27 @@ apart(const struct truth *t, int64_t since)
 			: 0);
 }
 
+/* In trouble the leader may hear late, and one after the other, of all versions
+ * of a ticket that were written meanwhile.  Each of them may begin a hold. */
+static bool
+hears_late(const struct truth *t)
+{
+	for (int i = 0; !t->calm && i < t->w->things_n; i++) {
+		const struct thing *o = &t->w->things[i];
+
+		if (o->kind == KIND_TICKET &&
+		    later_of(o->touched, o->gone_at) >
+			    t->trouble_began - LAG_MS)
+			return true;
+	}
+	return false;
+}
+
 void
 truth_tickets(struct truth *t)
 {
 	int64_t now = t->w->now;
+	bool late = hears_late(t);
 
 	for (int i = 0; i < t->w->pools_n; i++) {
 		const struct pool_state *p = &t->w->nodepools[i];
@@ -140,8 +158,8 @@ truth_tickets(struct truth *t)
 		x->begins &= t->calm && by.hi;
 		if (by.hi || x->by.hi)
 			x->last = now;
-		if (by.hi && !by.lo && may_begin && now >= x->least &&
-		    has_listed(t->leader))
+		if (((by.hi && !by.lo && may_begin) || late) &&
+		    now >= x->least && has_listed(t->leader))
 			x->least_hi = now + MINUTE_MS;
 		if (by.lo && x->begins) {
 			x->least = x->since + MINUTE_MS;

@@ -63,11 +63,12 @@ by_a_finalizer(struct ticket *t)
 static void
 by_a_version_that_is_left_out(struct ticket *t)
 {
+	world_watch(w, KIND_TICKET, false);
 	world_ticket_gone(w, t->name);
 	controller_listing(w->s, KIND_TICKET);
 	controller_skipped(w->s, KIND_TICKET, world_now(w));
 	controller_listed(w->s, KIND_TICKET, true, world_now(w));
-	controller_watch(w->s, KIND_TICKET, true);
+	world_watch(w, KIND_TICKET, true);
 }
 
 static void (*const ends[])(struct ticket *t) = {

@@ -63,7 +63,8 @@ end_of(const struct ticket *t)
 						  : t->renewed_ms + t->lasts_ms;
 }
 
-/* Of the tickets in force the one that ends last, of equals the first by name. */
+/* Of the tickets in force, the one that ends last; of equals the first by
+ * name. */
 static const struct ticket *
 last_ticket(const char *pool, int64_t now_ms)
 {
@@ -336,8 +337,8 @@ END_TEST
 
 /* --- what went wrong once ------------------------------------------------- */
 
-/* Two tickets are written while their NodePool is disabled.  When it is enabled,
- * the one that ends last is named with its own end. */
+/* Two tickets are written while their NodePool is disabled.  When it is
+ * enabled, the one that ends last is named with its own end. */
 START_TEST(written_while_disabled)
 {
 	struct nodepool p = pool_of("batch");
