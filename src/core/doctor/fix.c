@@ -63,9 +63,10 @@ fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part,
 		(void)snprintf(from, sizeof(from), "%s", parts[part].from);
 	if (strcmp(p->namespace_, "karpenter-node-holder") != 0)
 		(void)snprintf(move, sizeof(move),
-			       " | sed -E 's/(namespace: |serviceaccount:|"
-			       "inject-ca-from: |- karpenter-node-holder\\.)"
-			       "karpenter-node-holder([^-]|$)/\\1%s\\2/'",
+			       " | sed -E '/-tickets/!s/(namespace: |"
+			       "serviceaccount:|inject-ca-from: |"
+			       "- karpenter-node-holder\\.)"
+			       "karpenter-node-holder/\\1%s/'",
 			       finding_name(p->namespace_));
 	finding_fix(x, "%skubectl %s%s | kubectl %s -f -", first, from, move,
 		    parts[part].apply);

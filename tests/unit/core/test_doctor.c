@@ -695,8 +695,9 @@ END_TEST
 				     ",\"value\":\"Ignore\"}]'")                \
 	ROW(c.bounds.policy = false,                                           \
 	    "kubectl kustomize deploy/overlays/self-signed | sed -E "          \
-	    "'s/(namespace: |serviceaccount:|inject-ca-from: |- karpenter-"    \
-	    "node-holder\\.)karpenter-node-holder([^-]|$)/\\1ns\\2/' | kubectl apply -l "  \
+	    "'/-tickets/!s/(namespace: |serviceaccount:|inject-ca-from: |"      \
+	    "- karpenter-node-holder\\.)karpenter-node-holder/\\1ns/' | "       \
+	    "kubectl apply -l "                                                \
 	    "app.kubernetes.io/component=policy -f -")                                           \
 	ROW(c.bounds.policy = false; c.place.injected = true;                  \
 	    strcpy(c.place.namespace_, "karpenter-node-holder");               \
@@ -714,7 +715,7 @@ END_TEST
 	ROW(c.bounds.policy = false; strcpy(c.place.release, "hold"),          \
 	    "helm -n ns upgrade hold deploy/helm --reuse-values")              \
 	ROW(c.allowed[0] = false, "kubectl kustomize deploy/base | sed -E ")   \
-	ROW(c.allowed[0] = false, "/\\1ns\\2/' | kubectl auth reconcile -f -") \
+	ROW(c.allowed[0] = false, "/\\1ns/' | kubectl auth reconcile -f -") \
 	ROW(c.allowed[0] = false; c.place.observes = true,                     \
 				  "deploy/overlays/trial | sed ")              \
 	ROW(c.holder_at.ready = 0; c.pods[1].ready = false;                    \
