@@ -100,6 +100,7 @@ def job(plane):
     until(lambda: POLICY_SAYS in str(plane.request(
         "POST", NODES, node_body("x"), user=account)[1]), 20,
         "the policy in force")
+    plane.request("DELETE", f"{NODES}/x")  # made before it was
     yield made, account
     plane.kubectl("delete", "--ignore-not-found", "--wait=false", "-f", "-",
                   stdin=yaml.safe_dump_all(made))
