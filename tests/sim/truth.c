@@ -632,18 +632,14 @@ check_cap(struct truth *t, int machine)
 	/* The bucket leaks even while a release waits. */
 	bool leaks = scope >= 0 && !t->scopes[scope].busy.hi;
 
-	if (t->rules.scope != SCOPE_CLUSTER && p->max >= 0)
-		max = p->max;
-	/* A cap does not end a person's hold, and another cap begins anew. */
+	/* A cap does not end a person's hold. */
 	if (!is_held || !x->was_held || in_vain || leaks ||
 	    is_denied(t->w, node) ||
 	    is_denied(t->w, claim) ||
-	    p->changed >= x->held_since || max != x->held_max ||
-	    hand > t->clock ||
+	    p->changed >= x->held_since || hand > t->clock ||
 	    x->deadline_hi > t->clock) {
 		x->held_since = now;
 		x->held_troubled = t->troubled_ms;
-		x->held_max = max;
 	}
 	x->was_held = is_held;
 	troubled = t->troubled_ms - x->held_troubled;

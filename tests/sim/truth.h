@@ -60,7 +60,6 @@ struct scope_truth {
 	bool unknown;		/* any debt and any window may be right */
 	double idle_for;	/* for how long it has been idle; that ends
 				   `unknown` */
-	int64_t max;		/* the cap, as of the last look */
 	struct maybe busy;	/* it is busy in the world */
 	int64_t hi_last;	/* when it was last possibly busy */
 	struct maybe seems;	/* it is busy, as replicas may see it */
@@ -166,7 +165,6 @@ struct machine_truth {
 	/* The Node's hold, for the cap. */
 	bool was_held;
 	int64_t held_since, held_troubled;
-	int64_t held_max;	/* the cap while it was held */
 	int64_t busy_since;	/* since when it surely keeps its scope busy;
 				   -1: it does not */
 };

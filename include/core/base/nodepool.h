@@ -23,7 +23,6 @@ enum nodepool_key {
 	NODEPOOL_HOLD_UNTIL,
 	NODEPOOL_RELEASED_AT,
 	NODEPOOL_HOLD_DURATION,
-	NODEPOOL_MAX_HOLD_DURATION,
 	NODEPOOL_KEY_COUNT,
 };
 
@@ -56,9 +55,6 @@ struct nodepool {
 	 * bad. */
 	int64_t released_at_ms;
 	int64_t hold_ms; /* -1 if the configuration's holdDuration applies */
-	/* -1 if the configuration's maxHoldDuration applies, 0 if there is no
-	 * cap */
-	int64_t max_hold_ms;
 
 	/* For each annotation with an unreadable value, that value, cut after a
 	 * whole character, or "(empty)" if it is empty.  "" if the annotation

@@ -20,8 +20,6 @@ static const struct {
 		 "an RFC 3339 time such as 2026-01-02T03:04:05Z"},
 	[NODEPOOL_HOLD_DURATION] = {OWN_PREFIX "hold-duration",
 				    "a duration above 0 such as 10m"},
-	[NODEPOOL_MAX_HOLD_DURATION] = {OWN_PREFIX "max-hold-duration",
-					"a duration such as 1h, 0 for no cap"},
 };
 
 const char *
@@ -45,7 +43,6 @@ nodepool_init(struct nodepool *p)
 		.ticket_ms = STAMP_NONE,
 		.ticket_next_ms = STAMP_NONE,
 		.hold_ms = -1,
-		.max_hold_ms = -1,
 	};
 }
 
@@ -59,11 +56,11 @@ enabled_parse(const char *value, bool *disabled)
 }
 
 static int
-span_parse(const char *value, int64_t least_ms, int64_t *out)
+span_parse(const char *value, int64_t *out)
 {
 	int64_t ms;
 
-	if (duration_parse(value, &ms) || ms < least_ms)
+	if (duration_parse(value, &ms) || ms < 1)
 		return -1;
 	*out = ms;
 	return 0;
@@ -80,9 +77,7 @@ value_parse(struct nodepool *p, enum nodepool_key k, const char *value)
 	case NODEPOOL_RELEASED_AT:
 		return stamp_parse(value, &p->released_at_ms);
 	case NODEPOOL_HOLD_DURATION:
-		return span_parse(value, 1, &p->hold_ms);
-	case NODEPOOL_MAX_HOLD_DURATION:
-		return span_parse(value, 0, &p->max_hold_ms);
+		return span_parse(value, &p->hold_ms);
 	case NODEPOOL_KEY_COUNT:
 		break;
 	}

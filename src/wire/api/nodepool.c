@@ -73,13 +73,9 @@ nodepool_read(void *out, const struct json *root, struct err *e)
 /* The members that are read.  Other annotations may be large: kubectl apply
  * keeps a copy of the whole object in an annotation. */
 static const struct json_keep annotations_keep[] = {
-	{OWN_PREFIX "enabled", NULL},
-	{OWN_PREFIX "hold-until", NULL},
-	{OWN_PREFIX "released-at", NULL},
-	{OWN_PREFIX "hold-duration", NULL},
-	{OWN_PREFIX "max-hold-duration", NULL},
-	{NODEPOOL_REASON_KEY, NULL},
-	{NULL, NULL}};
+	{OWN_PREFIX "enabled", NULL},	  {OWN_PREFIX "hold-until", NULL},
+	{OWN_PREFIX "released-at", NULL}, {OWN_PREFIX "hold-duration", NULL},
+	{NODEPOOL_REASON_KEY, NULL},	  {NULL, NULL}};
 static const struct json_keep metadata_keep[] = {
 	{"name", NULL},
 	{"uid", NULL},

@@ -649,20 +649,6 @@ START_TEST(released_by_hand)
 }
 END_TEST
 
-/* In scope `cluster` a pool's own cap says nothing. */
-START_TEST(cap_of_a_scope)
-{
-	struct timers *h = busy_holds(
-		_i == 0 ? SCOPE_CLUSTER : SCOPE_NODEPOOL, 10000000);
-
-	timers_cap(h, 0, 20 * MINUTE, 30 * MINUTE);
-	ck_assert_uint_eq(timers_turned(h, (struct now){10000000, 30 * MINUTE}),
-			  _i == 0 ? NO_ID : 0);
-	ck_assert(h->scopes[0].held == (_i == 0));
-	holds_end(h);
-}
-END_TEST
-
 /* A scope that owes something is not given to another pool; one that owes
  * nothing is. */
 START_TEST(a_debt_keeps_its_scope)
@@ -704,7 +690,6 @@ main(void)
 	tcase_add_test(c, the_extra_ids);
 	tcase_add_test(cap, shifted_clock);
 	tcase_add_test(cap, released_by_hand);
-	tcase_add_loop_test(cap, cap_of_a_scope, 0, 2);
 	tcase_add_test(cap, a_debt_keeps_its_scope);
 	tcase_add_test(c, one_pool_too_many);
 	tcase_add_test(c, many_changes_between_two_looks);
