@@ -255,7 +255,6 @@ scope(struct mix *m, const struct timers *h, const struct scope *s,
 	mix(m, (uint64_t)cap_debt_ms(&s->cap, &h->cap, m->boot));
 	mix(m, (uint64_t)cap_window_ms(&s->cap, m->boot));
 	mix_server(m, s->released_ms);
-	mix_server(m, s->opened_ms);
 	mix_within(m, w->told_boot_ms, m->boot, MOVED_EVERY_MS);
 	mix_server(m, w->told.at_ms);
 	mix(m, w->told.earliest | (uint64_t)w->told.id << 1);

@@ -245,15 +245,12 @@ MUTANTS = [
      "timers_usable(&s->timers, views_complete(&s->views));",
      "timers_usable(&s->timers, true);"),
     ("released-at leaves the debt", "table/timers_scopes.c",
-     "if (!cap_limit(&s->cap, &ts->cap, since > 0 ? since : 0, now.boot_ms))\n"
-     "\t\treturn;", "if (since != INT64_MIN)\n\t\treturn;"),
+     "s->cap.debt_ms = s->cap.window_ms = 0;", "s->cap.window_ms = 0;"),
     ("released-at leaves the window open", "table/timers_scopes.c",
-     "s->cap.debt_ms = s->cap.window_ms = 0;", ""),
-    ("a released-at of before ends the window", "table/timers_scopes.c",
-     "if (released_ms > s->released_ms &&\n"
-     "\t    released_ms > s->opened_ms - ts->cap.max_ms) {", "if (1) {"),
-    ("a released-at that was there ends the window", "table/timers_scopes.c",
-     "released_ms > s->opened_ms - ts->cap.max_ms) {", "1) {"),
+     "s->cap.debt_ms = s->cap.window_ms = 0;",
+     "s->cap.debt_ms = s->cap.window_ms > 0 ? s->cap.debt_ms : 0;"),
+    ("a released-at pays again and again", "table/timers_scopes.c",
+     "if (released_ms <= s->released_ms)", "if (released_ms == STAMP_NONE)"),
     ("a pool without released-at does not matter", "table/nodepools.c",
      "if (uncounted(p->rules, mine->name, mine) != NODEPOOL_IN)",
      "if (uncounted(p->rules, mine->name, mine) != NODEPOOL_IN ||\n"
@@ -364,7 +361,7 @@ MUTANTS = [
     ("a debt that is read late replaces the own one", "table/timers_scopes.c",
      "c->debt_ms += left->debt_ms;", "c->debt_ms = left->debt_ms;"),
     ("a released-at of before the lead ends its window", "table/timers_scopes.c",
-     "\ts->released_ms = at_ms;\n", ""),
+     "\ts->released_ms = at_ms + 999; /* at_ms has whole seconds. */\n", ""),
     # soft state
     ("the soft state is not read", "controller/soft.c",
      "restore_scope(s, &k, renewed_ms, now);", "(void)restore_scope;"),

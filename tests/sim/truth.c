@@ -646,10 +646,9 @@ check_cap(struct truth *t, int machine)
 	from = later_of(x->held_since, now - (t->clock - x->deadline_hi));
 	if (hand != STAMP_NONE)
 		from = later_of(from, now - (t->clock - hand));
-	/* A released-at of all NodePools of the scope leaves no debt from before
-	 * it. */
-	if (scope >= 0 && t->scopes[scope].released != STAMP_NONE)
-		from = later_of(from, t->scopes[scope].limited_at);
+	/* A released-at of all NodePools of the scope leaves no debt. */
+	if (scope >= 0)
+		from = later_of(from, t->scopes[scope].ends_at);
 	if (is_held && !t->w->full && max > 0 &&
 	    now - from > max + troubled + SLACK_MS)
 		broken(t->w, "I4: %s is held for %lld s, beyond the cap",

@@ -49,7 +49,6 @@ struct bucket {
 	double debt, left;	/* debt: in ms; left: what is left of the open
 				   window */
 	bool open;
-	int64_t opened_at;
 };
 
 struct scope_truth {
@@ -65,11 +64,9 @@ struct scope_truth {
 	struct maybe seems;	/* it is busy, as replicas may see it */
 	struct maybe held;
 	int64_t released;	/* the earliest released-at; STAMP_NONE: none */
-	int64_t limited_since, limited_at;	/* the released-at that limits
-				   the debt, and its virtual time */
-	int64_t limited_from;	/* since when it does */
-	bool heard_late;	/* the replicas heard of that released-at in
-				   trouble */
+	bool ends;		/* it ends debt and window, and the leader may
+				   not know it yet */
+	int64_t ends_at;	/* since when that is so, or was last so */
 	/* A new leader does not see everything yet.  These hold what the last
 	 * one knew. */
 	bool gap, gap_held;

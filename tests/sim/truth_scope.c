@@ -29,10 +29,9 @@ scopes_n(const struct truth *t)
 /* --- time ----------------------------------------------------------------- */
 
 static void
-bucket_open(struct bucket *b, int64_t now, int64_t window)
+bucket_open(struct bucket *b, int64_t window)
 {
 	b->open = true;
-	b->opened_at = now;
 	b->left = window > 1 ? (double)window : 1;
 }
 
@@ -199,62 +198,41 @@ is_unheard(const struct truth *t, int scope)
 	return false;
 }
 
+/* A released-at ends debt and window once.  In trouble, the leader may hear of
+ * it at any time, so until it surely has, the two buckets differ. */
 static void
-limit_debt(struct truth *t, int scope)
+end_debt(struct truth *t, int scope)
 {
 	struct scope_truth *s = &t->scopes[scope];
-	/* In trouble, the leader may hear of it at any time. */
 	int64_t since = released_since(t, scope);
-	bool advanced = since != STAMP_NONE && since > s->released;
-	double most, least;
+	double most;
 
-	if (since == STAMP_NONE)
-		return;
-	/* From the moment when the leader knows it, the time since then passes
-	 * whatever the clock does. */
-	if (since != s->limited_since) {
-		s->limited_since = since;
-		s->limited_at = t->w->now - (t->clock - since);
-		s->limited_from = t->w->now;
-	}
-	/* The clock may be set before the leader hears of it. */
-	if (is_unheard(t, scope) &&
-	    s->limited_at > t->w->now - (t->clock - since))
-		s->limited_at = t->w->now - (t->clock - since);
-	most = (double)(t->w->now - s->limited_at);
-	if (advanced)
+	if (since > s->released) {
 		s->released = since;
-	/* A released-at from so long before the window opened would not have
-	 * kept it from opening. */
-	if (advanced && s->early.open &&
-	    since - SERVER_START > s->early.opened_at - t->rules.cap.max_ms)
-		bucket_close(&s->early);
-	if (advanced && s->late.open &&
-	    since - SERVER_START > s->late.opened_at - t->rules.cap.max_ms) {
-		bucket_close(&s->late);
-		s->open_left = 0;
+		s->ends_at = t->w->now;
+		s->ends = true;
 	}
-	/* In trouble, the leader may hear of it only after a window has opened
-	 * that would not have opened.  That window then ends. */
-	s->heard_late |= advanced && !t->calm;
-	if (s->heard_late && t->calm) {
-		s->heard_late = false;
-		s->late.debt = s->late.open ? s->late.debt : 0;
-	}
-	/* A clock that was set back since then makes it shorter, too. */
-	least = (double)(t->clock - since);
-	least = least < most ? least : most;
-	if (s->late.debt > least && !s->late.open)
-		s->late.debt = least > 0 ? least : 0;
-	/* The leader hears of it a moment later, perhaps with a NodePool that
-	 * has none, and sees whole seconds. */
-	turns_at(t, s->limited_from + LAG_MS);
-	if (!t->calm || t->w->now < s->limited_from + LAG_MS)
+	if (!s->ends)
 		return;
-	if (s->early.debt > most + TURN_MS && !s->early.open)
-		s->early.debt = most + TURN_MS;
-	if (s->high > most + TURN_MS)
-		s->high = most + TURN_MS;
+	if (s->late.open) {
+		bucket_close(&s->late);
+		s->late.windows = s->early.windows;
+	}
+	s->late.debt = 0;
+	turns_at(t, s->ends_at + LAG_MS);
+	if (!t->calm || is_unheard(t, scope) || t->w->now < s->ends_at + LAG_MS)
+		return;
+	s->ends = false;
+	most = (double)(t->w->now - s->ends_at);
+	if (s->early.open || s->early.debt > most)
+		s->early = (struct bucket){.debt = most};
+	s->early.windows = s->late.windows;
+	s->high = s->high > most ? most : s->high;
+	s->open_left = 0;
+	/* A window may have opened since, or another NodePool was heard of
+	 * first. */
+	s->unknown |= most >= (double)t->rules.cap.max_ms ||
+		      since != s->released;
 }
 
 /* --- busy ----------------------------------------------------------------- */
@@ -378,13 +356,13 @@ open_windows(struct truth *t, int scope)
 	if (!surely_open(s) && s->seems.hi && s->high >= (double)max)
 		s->open_left = (double)(window + LAG_MS);
 	if (!s->early.open && s->seems.hi && s->early.debt >= (double)max)
-		bucket_open(&s->early, t->w->now, window - LAG_MS);
+		bucket_open(&s->early, window - LAG_MS);
 	if (!s->late.open && s->seems.lo && s->late.debt >= (double)max &&
 	    t->leader != NULL && t->w->now >= t->leader->paused_until &&
 	    !s->gap) {
 		if (!s->early.open && s->early.windows == s->late.windows)
-			bucket_open(&s->early, t->w->now, window - LAG_MS);
-		bucket_open(&s->late, t->w->now, window + LAG_MS);
+			bucket_open(&s->early, window - LAG_MS);
+		bucket_open(&s->late, window + LAG_MS);
 		/* All have opened it, and those before may be close to another
 		 * window. */
 		s->high = s->early.windows == s->late.windows ? 0
@@ -537,7 +515,6 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 	s->early.debt = s->early.open ? 0
 			: open	      ? vague - left
 				      : k->debt + vague;
-	s->early.opened_at = s->late.opened_at = k->at - SERVER_START;
 	s->high = s->early.debt;
 	s->open_left = open ? left + vague : 0;
 }
@@ -577,7 +554,7 @@ truth_leads(struct holder *h)
 		struct scope_truth *s = &t->scopes[i];
 
 		*s = (struct scope_truth){.hi_last = h->w->now,
-					  .released = s->released,
+					  .released = STAMP_NONE,
 					  .gap = true};
 		s->high = s->early.debt =
 			(double)(h->w->now - h->led_since);
@@ -622,7 +599,7 @@ truth_scopes(struct truth *t)
 	end_gaps(t);
 	for (int i = 0; i < scopes_n(t); i++) {
 		set_busy(t, i);
-		limit_debt(t, i);
+		end_debt(t, i);
 		open_windows(t, i);
 		set_held(t, i);
 	}
@@ -674,11 +651,11 @@ truth_seen_open(struct truth *t, int scope, bool just_now)
 	struct scope_truth *s = &t->scopes[scope];
 	int64_t window = t->rules.cap.window_ms;
 
-	bucket_open(&s->late, t->w->now, window + LAG_MS);
+	bucket_open(&s->late, window + LAG_MS);
 	s->late.windows = s->early.windows;
 	s->high = 0;
 	if (!s->early.open || !just_now)	/* a window may end at once */
-		bucket_open(&s->early, t->w->now, just_now ? window - SLACK_MS : 1);
+		bucket_open(&s->early, just_now ? window - SLACK_MS : 1);
 	if (just_now && s->early.left < (double)(window - SLACK_MS))
 		s->early.left = (double)(window - SLACK_MS);
 }

@@ -95,7 +95,6 @@ struct scope {
 	bool held; /* busy, and no release window is open */
 	struct cap cap;
 	int64_t released_ms; /* the latest released-at that was applied */
-	int64_t opened_ms;   /* server time when a window last opened */
 	bool told_window;    /* timers_turned has reported the window */
 	bool dirty;	     /* it is in timers.dirty */
 	bool untaught;	     /* it is in timers.untaught */
@@ -237,19 +236,14 @@ void timers_unteach_all(struct timers *ts);
  * Each such scope is returned once. */
 uint32_t timers_untaught(struct timers *ts);
 /* Sets the earliest released-at of the NodePools whose machines belong to the
- * scope.  STAMP_NONE if one of them has none: the call then does nothing.  The
- * call limits the debt to the time since released_ms.  An open window ends if
- * so small a debt would not have opened it. */
+ * scope, or STAMP_NONE if one of them has none.  If it is later than the last
+ * one, debt and window end. */
 void timers_released(struct timers *ts, uint32_t scope, int64_t released_ms,
 		     struct now now);
 
 /* Drops all scopes with their caps when a lead begins or ends.  The owner must
  * have dropped all timers. */
 void timers_forget(struct timers *ts);
-/* Call this when the API server's clock has jumped by by_ms.  It shifts the
- * times that the scopes keep.  The owner puts the timers again with their new
- * deadlines. */
-void timers_shift(struct timers *ts, int64_t by_ms);
 /* Tells the table whether releases are possible: we lead, and all lists and
  * watches are current. */
 void timers_usable(struct timers *ts, bool usable);

@@ -19,8 +19,6 @@
  * report.
  */
 
-#define NEVER_MS (INT64_MIN / 2)
-
 /* Returns whether the place may be used for another scope.  It may not be used
  * while the scope still has to be reported, or while its past still counts. */
 static bool
@@ -119,7 +117,7 @@ restore(struct timers *ts, uint32_t scope, const struct cap *left,
 	c->at_ms = left->at_ms;
 	c->grows = c->grows || left->grows;
 	s->was_busy = left->grows && !ts->seen;
-	s->released_ms = at_ms;
+	s->released_ms = at_ms + 999; /* at_ms has whole seconds. */
 	ts->changed = true;
 	mark_dirty(ts, scope);
 }
@@ -131,7 +129,6 @@ scope_make(struct timers *ts, uint32_t scope, const char *nodepool)
 		.untaught = ts->scopes[scope].untaught,
 		.moved = ts->scopes[scope].moved,
 		.released_ms = STAMP_NONE,
-		.opened_ms = NEVER_MS,
 		.made = ++ts->made,
 	};
 	(void)str_copy(ts->scopes[scope].name, NODEPOOL_BYTES, nodepool);
@@ -316,33 +313,21 @@ timers_seen(struct timers *ts)
 	}
 }
 
+/* A released-at takes effect only once, even if the clock is set back and
+ * reaches it again. */
 void
 timers_released(struct timers *ts, uint32_t scope, int64_t released_ms,
 		struct now now)
 {
 	struct scope *s = &ts->scopes[scope];
-	int64_t since;
 
-	if (released_ms == STAMP_NONE)
+	if (released_ms <= s->released_ms) /* STAMP_NONE is before all times. */
 		return;
-	since = now.server_ms - released_ms;
-	/* With this released-at, the debt would have been too small to open the
-	 * window, so the window ends.  A released-at takes effect only once,
-	 * even if the clock is set back and reaches it again. */
-	if (released_ms > s->released_ms &&
-	    released_ms > s->opened_ms - ts->cap.max_ms) {
-		cap_settle(&s->cap, &ts->cap, now.boot_ms);
-		if (s->cap.window_ms > 0)
-			s->cap.debt_ms = s->cap.window_ms = 0;
-		ts->changed = true;
-		mark_dirty(ts, scope);
-	}
-	if (released_ms > s->released_ms)
-		s->released_ms = released_ms;
-	if (!cap_limit(&s->cap, &ts->cap, since > 0 ? since : 0, now.boot_ms))
-		return;
+	s->released_ms = released_ms;
+	cap_settle(&s->cap, &ts->cap, now.boot_ms);
+	s->cap.debt_ms = s->cap.window_ms = 0;
 	ts->changed = true;
-	cap_changed(ts, scope);
+	mark_dirty(ts, scope);
 }
 
 void
@@ -356,13 +341,6 @@ timers_forget(struct timers *ts)
 	ts->scopes_top = ts->dirty_n = ts->untaught_n = ts->moved_n = 0;
 	ts->spare_from = 0;
 	ts->changed = ts->usable = ts->seen = false;
-}
-
-void
-timers_shift(struct timers *ts, int64_t by_ms)
-{
-	for (uint32_t i = 0; i < ts->scopes_top; i++)
-		ts->scopes[i].opened_ms += by_ms;
 }
 
 void
@@ -397,8 +375,6 @@ scope_step(struct timers *ts, struct scope *s, struct now now)
 	held = cap_step(&s->cap, &ts->cap, s->busy, s->was_busy && !ts->seen,
 			ts->usable, now.boot_ms);
 	ts->changed = ts->changed || !same_cap(&before, &s->cap);
-	if (before.window_ms == 0 && s->cap.window_ms > 0)
-		s->opened_ms = now.server_ms;
 	window = s->busy && s->cap.window_ms > 0;
 	if (s->cap.window_ms == 0)
 		s->told_window = false;
