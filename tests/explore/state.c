@@ -175,7 +175,6 @@ world(struct mix *m, const struct world *w)
 		mix_server(m, p->until);
 		mix_server(m, p->released);
 		mix(m, (uint64_t)p->hold);
-		mix(m, (uint64_t)p->max);
 	}
 	dues(m, w);
 	record(m, &w->lease);

@@ -35,7 +35,6 @@ nodepool(struct mix *m, const struct nodepool *p)
 	mix_server(m, p->hold_until_ms);
 	mix_server(m, p->released_at_ms);
 	mix(m, (uint64_t)p->hold_ms);
-	mix(m, (uint64_t)p->max_hold_ms);
 	mix_server(m, p->ticket_ms);
 	mix_server(m, p->ticket_next_ms);
 	mix_server(m, p->ticket_least_ms);
@@ -248,7 +247,6 @@ static void
 scope(struct mix *m, const struct timers *h, const struct scope *s,
       const struct scope_news *w)
 {
-	struct cap_rules r = {s->max_ms, h->cap.window_ms};
 
 	mix_text(m, s->name);
 	mix(m, s->busy | s->was_busy << 1 | s->held << 2 | s->dirty << 3 |
@@ -260,11 +258,9 @@ scope(struct mix *m, const struct timers *h, const struct scope *s,
 	mix(m,
 	    s->timers | (uint64_t)s->live << 20 | (uint64_t)s->undecided << 40);
 	mix(m, s->machines);
-	mix(m, (uint64_t)cap_debt_ms(&s->cap, &r, m->boot));
+	mix(m, (uint64_t)cap_debt_ms(&s->cap, &h->cap, m->boot));
 	mix(m, (uint64_t)cap_window_ms(&s->cap, m->boot));
-	mix(m, (uint64_t)s->max_ms);
 	mix_server(m, s->released_ms);
-	mix_server(m, s->opened_ms);
 	mix_within(m, w->told_boot_ms, m->boot, MOVED_EVERY_MS);
 	mix_server(m, w->told.at_ms);
 	mix(m, w->told.earliest | (uint64_t)w->told.id << 1);

@@ -115,10 +115,8 @@ mix_truth(struct mix *m, const struct run *r)
 		thing(m, &w->things[i]);
 	for (int i = 0; i < w->machines_n; i++)
 		mix_when(m, w->machines[i].said_at);
-	for (int i = 0; i < w->pools_n; i++) {
+	for (int i = 0; i < w->pools_n; i++)
 		since(m, w->nodepools[i].changed);
-		since(m, w->nodepools[i].cap_changed);
-	}
 	for (int i = 0; i < m->holders_n; i++)
 		replica(m, w, &m->holders[i]);
 	since(m, w->trouble_until);

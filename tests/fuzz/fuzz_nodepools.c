@@ -12,7 +12,6 @@ check_nodepool(const struct nodepool *p)
 	PROMISE(p->name[0] != '\0' && p->uid[0] != '\0' && p->rv[0] != '\0');
 	PROMISE(p->hold_ms == -1 ||
 		(p->hold_ms >= 0 && p->hold_ms <= DURATION_MS_MAX));
-	PROMISE(p->max_hold_ms >= -1 && p->max_hold_ms <= DURATION_MS_MAX);
 	/* A value that cannot be read changes nothing. */
 	PROMISE(p->bad[NODEPOOL_ENABLED][0] == '\0' || !p->disabled);
 	PROMISE(p->bad[NODEPOOL_HOLD_UNTIL][0] == '\0' ||
@@ -20,8 +19,6 @@ check_nodepool(const struct nodepool *p)
 	PROMISE(p->bad[NODEPOOL_RELEASED_AT][0] == '\0' ||
 		p->released_at_ms == STAMP_NONE);
 	PROMISE(p->bad[NODEPOOL_HOLD_DURATION][0] == '\0' || p->hold_ms == -1);
-	PROMISE(p->bad[NODEPOOL_MAX_HOLD_DURATION][0] == '\0' ||
-		p->max_hold_ms == -1);
 	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++)
 		promise_utf8(p->bad[k]);
 }

@@ -86,8 +86,6 @@ random_pool(struct dice *d, struct op *o, const struct history *h)
 			 roll(d, 2) == 0 ? "-" : "soon");
 	else if (o->key == NODEPOOL_HOLD_DURATION)
 		o->ms = between(d, 10, (int64_t)h->hold_ms / 500) * 1000;
-	else if (o->key == NODEPOOL_MAX_HOLD_DURATION)
-		o->ms = roll(d, 3) == 0 ? 0 : between(d, 60, 900) * 1000;
 }
 
 /* Returns a jitter or a shift.  A jump of a size between the two may count as

@@ -32,8 +32,7 @@ const char *const scope_names[] = {"cluster", "nodepool", "node"};
 static const char *const kind_names[] = {"node", "claim", "pool",
 					 "event", "ticket"};
 static const char *const key_names[] = {"enabled", "hold-until", "released-at",
-					"hold-duration", "max-hold-duration",
-					"replicas", "consolidate-after"};
+					"hold-duration", "replicas", "consolidate-after"};
 static const char *const person_names[] = {"set", "unhold", "unmark", "strip",
 					   "mark", "touch", "swell", "shrink"};
 

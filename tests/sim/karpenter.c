@@ -78,10 +78,8 @@ pool_state(struct world *w, const char *name)
 				 .until = STAMP_NONE,
 				 .released = STAMP_NONE,
 				 .hold = -1,
-				 .max = -1,
 				 .respecified = -1,
-				 .changed = w->now,
-				 .cap_changed = -1000000};
+				 .changed = w->now};
 	snprintf(p->name, sizeof(p->name), "%s", name);
 	if (name[0] != '\0' && pool_thing(w, p) == NULL)
 		return w->nodepools;
@@ -104,9 +102,7 @@ pool_gone(struct world *w, const char *name)
 		p->respecified = w->now;
 	p->disabled = p->fixed = p->never = false;
 	p->until = p->released = STAMP_NONE;
-	if (p->max >= 0)
-		p->cap_changed = w->now;
-	p->hold = p->max = -1;
+	p->hold = -1;
 	p->changed = w->now;
 }
 

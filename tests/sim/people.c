@@ -82,11 +82,8 @@ mean(struct pool_state *p, enum nodepool_key key, const char *value, int64_t at)
 	case NODEPOOL_RELEASED_AT:
 		p->released = good ? at / 1000 * 1000 : STAMP_NONE;
 		break;
-	case NODEPOOL_HOLD_DURATION:
-		p->hold = good ? at : -1;
-		break;
 	default:
-		p->max = good ? at : -1;
+		p->hold = good ? at : -1;
 	}
 }
 
@@ -99,7 +96,6 @@ person_says(struct world *w, const char *nodepool, enum nodepool_key key,
 	char *says, stamp[TEXT];
 	bool is_time =
 		key == NODEPOOL_HOLD_UNTIL || key == NODEPOOL_RELEASED_AT;
-	int64_t max = p->max;
 
 	/* There is no object to write to. */
 	if (t == NULL || w->now < w->unserved_until[KIND_NODEPOOL])
@@ -118,8 +114,6 @@ person_says(struct world *w, const char *nodepool, enum nodepool_key key,
 		snprintf(says, sizeof(t->says[0]), "%.30s", stamp);
 	mean(p, key, value, at);
 	p->changed = w->now;
-	if (p->max != max)
-		p->cap_changed = w->now;
 	tell(w, "person     NodePool %s: %s: %s", p->name,
 	     nodepool_key_name(key) + strlen(OWN_PREFIX),
 	     says[0] != '\0' ? says : "(removed)");

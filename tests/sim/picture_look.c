@@ -57,8 +57,7 @@ own_end(const struct row *row, const struct world *w, const struct rules *r)
 	int64_t end =
 		(row->ready >= 0 ? row->ready : row->born + r->startup_ms) +
 		own_or(p->hold, r->hold_ms);
-	int64_t max = r->scope == SCOPE_CLUSTER ? r->cap.max_ms
-						: own_or(p->max, r->cap.max_ms);
+	int64_t max = r->cap.max_ms;
 
 	if (p->disabled || p->fixed || p->never ||
 	    !rules_nodepool_included(r, m->nodepool) ||

@@ -634,28 +634,23 @@ check_cap(struct truth *t, int machine)
 	/* The bucket leaks even while a release waits. */
 	bool leaks = scope >= 0 && !t->scopes[scope].busy.hi;
 
-	if (t->rules.scope != SCOPE_CLUSTER && p->max >= 0)
-		max = p->max;
-	/* A cap does not end a person's hold, and another cap begins anew. */
+	/* A cap does not end a person's hold. */
 	if (!is_held || !x->was_held || in_vain || leaks ||
 	    is_denied(t->w, node) ||
 	    is_denied(t->w, claim) ||
-	    p->changed >= x->held_since || max != x->held_max ||
-	    hand > t->clock ||
+	    p->changed >= x->held_since || hand > t->clock ||
 	    x->deadline_hi > t->clock) {
 		x->held_since = now;
 		x->held_troubled = t->troubled_ms;
-		x->held_max = max;
 	}
 	x->was_held = is_held;
 	troubled = t->troubled_ms - x->held_troubled;
 	from = later_of(x->held_since, now - (t->clock - x->deadline_hi));
 	if (hand != STAMP_NONE)
 		from = later_of(from, now - (t->clock - hand));
-	/* A released-at of all NodePools of the scope leaves no debt from before
-	 * it. */
-	if (scope >= 0 && t->scopes[scope].released != STAMP_NONE)
-		from = later_of(from, t->scopes[scope].limited_at);
+	/* A released-at of all NodePools of the scope leaves no debt. */
+	if (scope >= 0)
+		from = later_of(from, t->scopes[scope].ends_at);
 	if (is_held && !t->w->full && max > 0 &&
 	    now - from > max + troubled + SLACK_MS)
 		broken(t->w, "I4: %s is held for %lld s, beyond the cap",

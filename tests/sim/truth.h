@@ -49,7 +49,6 @@ struct bucket {
 	double debt, left;	/* debt: in ms; left: what is left of the open
 				   window */
 	bool open;
-	int64_t opened_at;
 };
 
 struct scope_truth {
@@ -60,17 +59,14 @@ struct scope_truth {
 	bool unknown;		/* any debt and any window may be right */
 	double idle_for;	/* for how long it has been idle; that ends
 				   `unknown` */
-	int64_t max;		/* the cap, as of the last look */
 	struct maybe busy;	/* it is busy in the world */
 	int64_t hi_last;	/* when it was last possibly busy */
 	struct maybe seems;	/* it is busy, as replicas may see it */
 	struct maybe held;
 	int64_t released;	/* the earliest released-at; STAMP_NONE: none */
-	int64_t limited_since, limited_at;	/* the released-at that limits
-				   the debt, and its virtual time */
-	int64_t limited_from;	/* since when it does */
-	bool heard_late;	/* the replicas heard of that released-at in
-				   trouble */
+	bool ends;		/* it ends debt and window, and the leader may
+				   not know it yet */
+	int64_t ends_at;	/* since when that is so, or was last so */
 	/* A new leader does not see everything yet.  These hold what the last
 	 * one knew. */
 	bool gap, gap_held;
@@ -179,7 +175,6 @@ struct machine_truth {
 	/* The Node's hold, for the cap. */
 	bool was_held;
 	int64_t held_since, held_troubled;
-	int64_t held_max;	/* the cap while it was held */
 	int64_t busy_since;	/* since when it surely keeps its scope busy;
 				   -1: it does not */
 };

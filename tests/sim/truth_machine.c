@@ -126,9 +126,7 @@ limits_of(const struct world *w, const struct rules *r, const struct machine *m)
 
 	return (struct limits_of){
 		.hold = p->hold >= 0 ? p->hold : r->hold_ms,
-		.max = p->max >= 0 && r->scope != SCOPE_CLUSTER
-			       ? p->max
-			       : r->cap.max_ms,
+		.max = r->cap.max_ms,
 	};
 }
 

@@ -12,17 +12,6 @@
  * it open.
  */
 
-static int64_t
-max_of(const struct truth *t, int scope)
-{
-	const struct pool_state *p = &t->w->nodepools[scope];
-
-	return t->rules.scope == SCOPE_NODEPOOL && scope < t->w->pools_n &&
-			       p->max >= 0
-		       ? p->max
-		       : t->rules.cap.max_ms;
-}
-
 static bool
 in_scope(const struct truth *t, int scope, int nodepool)
 {
@@ -40,10 +29,9 @@ scopes_n(const struct truth *t)
 /* --- time ----------------------------------------------------------------- */
 
 static void
-bucket_open(struct bucket *b, int64_t now, int64_t window)
+bucket_open(struct bucket *b, int64_t window)
 {
 	b->open = true;
-	b->opened_at = now;
 	b->left = window > 1 ? (double)window : 1;
 }
 
@@ -120,7 +108,7 @@ static void
 run_scope(struct truth *t, int scope, double dt)
 {
 	struct scope_truth *s = &t->scopes[scope];
-	int64_t max = s->max, window = t->rules.cap.window_ms;
+	int64_t max = t->rules.cap.max_ms, window = t->rules.cap.window_ms;
 	bool possibly = s->seems.hi || (s->gap && s->gap_held);
 	bool open = surely_open(s);
 	struct bucket high = {.debt = s->high};
@@ -210,62 +198,41 @@ is_unheard(const struct truth *t, int scope)
 	return false;
 }
 
+/* A released-at ends debt and window once.  In trouble, the leader may hear of
+ * it at any time, so until it surely has, the two buckets differ. */
 static void
-limit_debt(struct truth *t, int scope)
+end_debt(struct truth *t, int scope)
 {
 	struct scope_truth *s = &t->scopes[scope];
-	/* In trouble, the leader may hear of it at any time. */
 	int64_t since = released_since(t, scope);
-	bool advanced = since != STAMP_NONE && since > s->released;
-	double most, least;
+	double most;
 
-	if (since == STAMP_NONE)
-		return;
-	/* From the moment when the leader knows it, the time since then passes
-	 * whatever the clock does. */
-	if (since != s->limited_since) {
-		s->limited_since = since;
-		s->limited_at = t->w->now - (t->clock - since);
-		s->limited_from = t->w->now;
-	}
-	/* The clock may be set before the leader hears of it. */
-	if (is_unheard(t, scope) &&
-	    s->limited_at > t->w->now - (t->clock - since))
-		s->limited_at = t->w->now - (t->clock - since);
-	most = (double)(t->w->now - s->limited_at);
-	if (advanced)
+	if (since > s->released) {
 		s->released = since;
-	/* A released-at from so long before the window opened would not have
-	 * kept it from opening. */
-	if (advanced && s->early.open &&
-	    since - SERVER_START > s->early.opened_at - s->max)
-		bucket_close(&s->early);
-	if (advanced && s->late.open &&
-	    since - SERVER_START > s->late.opened_at - s->max) {
-		bucket_close(&s->late);
-		s->open_left = 0;
+		s->ends_at = t->w->now;
+		s->ends = true;
 	}
-	/* In trouble, the leader may hear of it only after a window has opened
-	 * that would not have opened.  That window then ends. */
-	s->heard_late |= advanced && !t->calm;
-	if (s->heard_late && t->calm) {
-		s->heard_late = false;
-		s->late.debt = s->late.open ? s->late.debt : 0;
-	}
-	/* A clock that was set back since then makes it shorter, too. */
-	least = (double)(t->clock - since);
-	least = least < most ? least : most;
-	if (s->late.debt > least && !s->late.open)
-		s->late.debt = least > 0 ? least : 0;
-	/* The leader hears of it a moment later, perhaps with a NodePool that
-	 * has none, and sees whole seconds. */
-	turns_at(t, s->limited_from + LAG_MS);
-	if (!t->calm || t->w->now < s->limited_from + LAG_MS)
+	if (!s->ends)
 		return;
-	if (s->early.debt > most + TURN_MS && !s->early.open)
-		s->early.debt = most + TURN_MS;
-	if (s->high > most + TURN_MS)
-		s->high = most + TURN_MS;
+	if (s->late.open) {
+		bucket_close(&s->late);
+		s->late.windows = s->early.windows;
+	}
+	s->late.debt = 0;
+	turns_at(t, s->ends_at + LAG_MS);
+	if (!t->calm || is_unheard(t, scope) || t->w->now < s->ends_at + LAG_MS)
+		return;
+	s->ends = false;
+	most = (double)(t->w->now - s->ends_at);
+	if (s->early.open || s->early.debt > most)
+		s->early = (struct bucket){.debt = most};
+	s->early.windows = s->late.windows;
+	s->high = s->high > most ? most : s->high;
+	s->open_left = 0;
+	/* A window may have opened since, or another NodePool was heard of
+	 * first. */
+	s->unknown |= most >= (double)t->rules.cap.max_ms ||
+		      since != s->released;
 }
 
 /* --- busy ----------------------------------------------------------------- */
@@ -341,12 +308,11 @@ set_held(struct truth *t, int scope)
 	struct scope_truth *s = &t->scopes[scope];
 
 	s->held.lo = s->seems.lo &&
-		     (max_of(t, scope) == 0 ||
+		     (t->rules.cap.max_ms == 0 ||
 		      (!s->unknown && !s->early.open && !s->late.open &&
 		       s->open_left <= 0));
 	s->held.hi = s->seems.hi &&
-		     (max_of(t, scope) == 0 ||
-		      !surely_open(s));
+		     (t->rules.cap.max_ms == 0 || !surely_open(s));
 }
 
 static void
@@ -356,19 +322,6 @@ bucket_turns(struct truth *t, const struct bucket *b, int64_t max)
 
 	if (in > 0)
 		turns_at(t, t->w->now + (int64_t)in + 1);
-}
-
-/* Does the leader hear at once what people say on NodePools? */
-static bool
-hears_pools(const struct truth *t)
-{
-	const struct holder *h = t->leader;
-	const struct stream *s = h == NULL ? NULL : &h->streams[KIND_NODEPOOL];
-
-	return h != NULL && h->restored && t->w->now >= h->paused_until &&
-	       s->complete && s->state == STREAM_OPEN &&
-	       t->w->now >= s->hung_until &&
-	       t->w->now >= s->lag_until + s->lag_ms;
 }
 
 /* Has the leader not heard yet that the spec of a NodePool was changed?  Then
@@ -389,24 +342,13 @@ static void
 open_windows(struct truth *t, int scope)
 {
 	struct scope_truth *s = &t->scopes[scope];
-	int64_t max = max_of(t, scope), window = t->rules.cap.window_ms;
+	int64_t max = t->rules.cap.max_ms, window = t->rules.cap.window_ms;
 
-	/* Nobody can say when the leader hears of a cap while it does not hear of
-	 * NodePools.  It does not know one either where they are not served
-	 * yet. */
-	if ((max != s->max && !hears_pools(t)) || missed_a_spec(t, scope) ||
-	    (max != t->rules.cap.max_ms && t->leader != NULL &&
-	     t->leader->streams[KIND_NODEPOOL].unserved))
+	if (missed_a_spec(t, scope))
 		s->unknown = true;
-	s->max = max;
-	if (s->unknown)
+	if (s->unknown || max == 0)
 		return;
-	if (max == 0) {
-		s->early = s->late = (struct bucket){0};
-		s->high = s->open_left = 0;
-		return;
-	}
-	/* A lowered cap limits the debt of a scope that is not held. */
+	/* The debt of a scope that is not held is at most the cap. */
 	if (!s->seems.lo && s->late.debt > (double)max)
 		s->late.debt = (double)max;
 	if (!s->seems.hi && s->early.debt > (double)max)
@@ -414,13 +356,13 @@ open_windows(struct truth *t, int scope)
 	if (!surely_open(s) && s->seems.hi && s->high >= (double)max)
 		s->open_left = (double)(window + LAG_MS);
 	if (!s->early.open && s->seems.hi && s->early.debt >= (double)max)
-		bucket_open(&s->early, t->w->now, window - LAG_MS);
+		bucket_open(&s->early, window - LAG_MS);
 	if (!s->late.open && s->seems.lo && s->late.debt >= (double)max &&
 	    t->leader != NULL && t->w->now >= t->leader->paused_until &&
 	    !s->gap) {
 		if (!s->early.open && s->early.windows == s->late.windows)
-			bucket_open(&s->early, t->w->now, window - LAG_MS);
-		bucket_open(&s->late, t->w->now, window + LAG_MS);
+			bucket_open(&s->early, window - LAG_MS);
+		bucket_open(&s->late, window + LAG_MS);
 		/* All have opened it, and those before may be close to another
 		 * window. */
 		s->high = s->early.windows == s->late.windows ? 0
@@ -509,10 +451,10 @@ scope_named(const struct truth *t, const char *name)
 
 /* Carries the entry on until then, as it says itself. */
 static void
-kept_run(const struct truth *t, struct kept *k, int scope, int64_t until)
+kept_run(const struct truth *t, struct kept *k, int64_t until)
 {
 	double dt = (double)(until > k->at ? until - k->at : 0);
-	double max = (double)max_of(t, scope);
+	double max = (double)t->rules.cap.max_ms;
 	double window = (double)t->rules.cap.window_ms;
 
 	if (k->window > 0) {
@@ -533,7 +475,7 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 {
 	struct scope_truth *s = &t->scopes[scope];
 	double rate = t->rules.cap.window_ms > 0
-			      ? (double)max_of(t, scope) /
+			      ? (double)t->rules.cap.max_ms /
 					(double)t->rules.cap.window_ms
 			      : 1;
 	double vague = TURN_MS * (k->course == 'i' && rate > 1 ? rate : 1);
@@ -546,13 +488,6 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 
 	/* A released-at from before that has had its effect. */
 	s->released = k->at;
-	/* If the NodePool's own cap came or went while nobody led (it goes with
-	 * its NodePool, too), the next leader may hear of it before it reads the
-	 * Lease or after that.  So it may carry the debt on by either cap; by a
-	 * cap of 0 there is none. */
-	s->unknown = t->rules.scope == SCOPE_NODEPOOL &&
-		     t->w->nodepools[scope].cap_changed >
-			     k->at - SERVER_START - apart;
 	/* The moments in it may be of another clock. */
 	vague += (double)apart * (rate + 1);
 	/* If the Lease was deleted, nobody knows who renewed it until when. */
@@ -560,7 +495,7 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 		vague += (double)(renewed - k->at) * (rate + 1);
 	if (k->course == 'i' && renewed > k->at)
 		left -= (double)(renewed - k->at);
-	kept_run(t, k, scope, renewed);
+	kept_run(t, k, renewed);
 	s->gap_held = k->course == 'h' && k->window <= 0;
 	if (s->gap_held && t->clock > k->at)
 		k->debt += (double)(t->clock - k->at);
@@ -580,7 +515,6 @@ restore_scope(struct truth *t, struct kept *k, int scope, int64_t renewed)
 	s->early.debt = s->early.open ? 0
 			: open	      ? vague - left
 				      : k->debt + vague;
-	s->early.opened_at = s->late.opened_at = k->at - SERVER_START;
 	s->high = s->early.debt;
 	s->open_left = open ? left + vague : 0;
 }
@@ -594,23 +528,6 @@ truth_lost_count(struct truth *t)
 	}
 }
 
-static bool
-has_machines(const struct truth *t, int scope)
-{
-	const struct world *w = t->w;
-
-	for (int i = 0; i < w->machines_n; i++) {
-		const struct thing *claim =
-			thing_alive(w, w->machines[i].claim);
-
-		if (claim != NULL && !claim->deleting &&
-		    in_scope(t, scope, w->machines[i].pool_id) &&
-		    !truth_uncounted(w, &t->rules, &w->machines[i]))
-			return true;
-	}
-	return false;
-}
-
 bool
 truth_is_leader(const struct holder *h)
 {
@@ -622,7 +539,6 @@ void
 truth_leads(struct holder *h)
 {
 	struct truth *t = h->w->truth;
-	struct kept most = {.at = STAMP_NONE};
 	char text[512], *save, *entry;
 	int64_t renewed = h->elects ? h->w->lease_left_us / 1000 : STAMP_NONE;
 	/* By another clock, the debt is another one. */
@@ -637,9 +553,8 @@ truth_leads(struct holder *h)
 	for (int i = 0; i < POOLS; i++) {
 		struct scope_truth *s = &t->scopes[i];
 
-		*s = (struct scope_truth){.max = s->max,
-					  .hi_last = h->w->now,
-					  .released = s->released,
+		*s = (struct scope_truth){.hi_last = h->w->now,
+					  .released = STAMP_NONE,
 					  .gap = true};
 		s->high = s->early.debt =
 			(double)(h->w->now - h->led_since);
@@ -656,28 +571,6 @@ truth_leads(struct holder *h)
 		scope = scope_named(t, k.name);
 		if (scope >= 0)
 			restore_scope(t, &k, scope, renewed);
-		else if ((strcmp(k.name, "*") == 0) !=
-				 (t->rules.scope == SCOPE_CLUSTER) &&
-			 (most.at == STAMP_NONE || k.debt > most.debt))
-			most = k;
-	}
-	/* The kind of scope has changed.  Each NodePool takes over the state of
-	 * the cluster, or the cluster that of the NodePool with the most
-	 * debt.  A NodePool that is yet to be made may do so, too, if the leader
-	 * lists its machines first. */
-	for (int i = 0; most.at != STAMP_NONE &&
-			i < (t->rules.scope == SCOPE_NODEPOOL ? POOLS
-							      : scopes_n(t));
-	     i++) {
-		struct kept k = most;
-
-		restore_scope(t, &k, i, renewed);
-		/* … if it has a machine by the time when all are listed, and one
-		 * that is not being deleted. */
-		if (!has_machines(t, i)) {
-			t->scopes[i].late = (struct bucket){0};
-			t->scopes[i].gap_over = true;
-		}
 	}
 	for (int i = 0; lost && i < MACHINES; i++)
 		t->machines[i].was_held = false;
@@ -706,7 +599,7 @@ truth_scopes(struct truth *t)
 	end_gaps(t);
 	for (int i = 0; i < scopes_n(t); i++) {
 		set_busy(t, i);
-		limit_debt(t, i);
+		end_debt(t, i);
 		open_windows(t, i);
 		set_held(t, i);
 	}
@@ -718,7 +611,7 @@ truth_may_be_open(const struct truth *t, int scope)
 	const struct scope_truth *s = &t->scopes[scope];
 
 	return s->unknown || s->early.open || s->open_left > 0 ||
-	       s->high + LAG_MS >= (double)max_of(t, scope);
+	       s->high + LAG_MS >= (double)t->rules.cap.max_ms;
 }
 
 /* Would a wrong window be found, or that there is none? */
@@ -743,7 +636,7 @@ truth_meter(struct truth *t)
 		for (int k = 0; k < t->w->machines_n && !any; k++)
 			any = in_scope(t, i, t->w->machines[k].pool_id) &&
 			      thing_alive(t->w, t->w->machines[k].claim);
-		if (!any || max_of(t, i) == 0)
+		if (!any || t->rules.cap.max_ms == 0)
 			continue;
 		t->rates.ms[METER_CAPS]++;
 		t->rates.ms[cap_judged(t, i)]++;
@@ -758,11 +651,11 @@ truth_seen_open(struct truth *t, int scope, bool just_now)
 	struct scope_truth *s = &t->scopes[scope];
 	int64_t window = t->rules.cap.window_ms;
 
-	bucket_open(&s->late, t->w->now, window + LAG_MS);
+	bucket_open(&s->late, window + LAG_MS);
 	s->late.windows = s->early.windows;
 	s->high = 0;
 	if (!s->early.open || !just_now)	/* a window may end at once */
-		bucket_open(&s->early, t->w->now, just_now ? window - SLACK_MS : 1);
+		bucket_open(&s->early, just_now ? window - SLACK_MS : 1);
 	if (just_now && s->early.left < (double)(window - SLACK_MS))
 		s->early.left = (double)(window - SLACK_MS);
 }
@@ -773,7 +666,7 @@ static bool
 fits(struct truth *t, int scope, struct kept *k)
 {
 	const struct scope_truth *s = &t->scopes[scope];
-	double max = (double)max_of(t, scope), slack = 2 * TURN_MS;
+	double max = (double)t->rules.cap.max_ms, slack = 2 * TURN_MS;
 	bool same = s->early.windows == s->late.windows;
 
 	/* The debt shrinks fast, and the text has whole seconds. */
@@ -783,7 +676,7 @@ fits(struct truth *t, int scope, struct kept *k)
 	/* The state was written by a clock that has been set since. */
 	if (t->leader->jumped_at > t->w->state_sent - 60000)
 		return true;
-	kept_run(t, k, scope, t->clock);
+	kept_run(t, k, t->clock);
 	t->soft_at_odds = scope;
 	if (max == 0 || !same || s->open_left > 0 || s->unknown)
 		return true;

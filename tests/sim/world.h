@@ -177,10 +177,8 @@ struct pool_state {
 	bool fixed, never;	/* spec.replicas; consolidateAfter: Never */
 	int64_t respecified;	/* when one of these changed; -1: never */
 	int64_t until, released;	/* server time; STAMP_NONE: none */
-	int64_t hold, max;		/* -1: as the rules say */
+	int64_t hold;		/* -1: as the rules say */
 	int64_t changed;
-	int64_t cap_changed;	/* when `max` changed, with or without the
-				   NodePool */
 };
 
 /* Patches of one kind that the API server turns down. */

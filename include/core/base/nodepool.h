@@ -28,9 +28,7 @@
 	X(RELEASED_AT, OWN_PREFIX "released-at",                               \
 	  "an RFC 3339 time such as 2026-01-02T03:04:05Z")                     \
 	X(HOLD_DURATION, OWN_PREFIX "hold-duration",                           \
-	  "a duration above 0 such as 10m")                                    \
-	X(MAX_HOLD_DURATION, OWN_PREFIX "max-hold-duration",                   \
-	  "a duration such as 1h, 0 for no cap")
+	  "a duration above 0 such as 10m")
 
 enum nodepool_key {
 #define X(name, key, expected) NODEPOOL_##name,
@@ -68,9 +66,6 @@ struct nodepool {
 	 * bad. */
 	int64_t released_at_ms;
 	int64_t hold_ms; /* -1 if the configuration's holdDuration applies */
-	/* -1 if the configuration's maxHoldDuration applies, 0 if there is no
-	 * cap */
-	int64_t max_hold_ms;
 
 	/* For each annotation with an unreadable value, that value, cut after a
 	 * whole character, or "(empty)" if it is empty.  "" if the annotation

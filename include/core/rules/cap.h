@@ -77,11 +77,6 @@ void cap_settle(struct cap *c, const struct cap_rules *r, int64_t boot_ms);
 bool cap_step(struct cap *c, const struct cap_rules *r, bool busy,
 	      bool was_held, bool usable, int64_t boot_ms);
 
-/* Lowers the debt to debt_ms if the debt is higher.  Returns whether the debt
- * was lowered. */
-bool cap_limit(struct cap *c, const struct cap_rules *r, int64_t debt_ms,
-	       int64_t boot_ms);
-
 /* Returns the boot time at which time alone next changes the state: the window
  * ends, the debt reaches max_ms, or the debt becomes 0.  Returns STAMP_NONE if
  * time alone changes nothing. */

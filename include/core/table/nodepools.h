@@ -48,8 +48,6 @@ struct nodepool_terms {
 	 * is no released-at annotation, or if its time is in the future. */
 	int64_t released_ms;
 	int64_t hold_ms; /* the quiet time of its machines */
-	/* The cap if the NodePool is a scope of its own, or 0 for no cap. */
-	int64_t max_ms;
 };
 
 struct nodepools {

@@ -94,9 +94,7 @@ struct scope {
 	bool was_busy;
 	bool held; /* busy, and no release window is open */
 	struct cap cap;
-	int64_t max_ms;	     /* the scope's own cap, or 0 if there is none */
 	int64_t released_ms; /* the latest released-at that was applied */
-	int64_t opened_ms;   /* server time when a window last opened */
 	bool told_window;    /* timers_turned has reported the window */
 	bool dirty;	     /* it is in timers.dirty */
 	bool untaught;	     /* it is in timers.untaught */
@@ -112,10 +110,6 @@ struct timers {
 	bool changed; /* what timers_changed returns */
 	bool usable;  /* we lead, and all lists and watches are current */
 	bool seen;    /* all lists were current once in this lead */
-	/* The state from timers_restore_all for scopes that do not exist yet.
-	 * left_at_ms is STAMP_NONE if that function was not called. */
-	struct cap left;
-	int64_t left_at_ms;
 	/* A machine has two ids and one timer, so timers are numbered by
 	 * places of their own. */
 	uint32_t *place;      /* indexed by id: the timer's place + 1, or 0 */
@@ -141,8 +135,8 @@ struct timers {
 	uint32_t dirty[SCOPES_MAX]; /* scopes that timers_turned checks next */
 	uint32_t dirty_n;
 	bool turning; /* timers_turned was called and has not returned NO_ID */
-	/* Scopes whose cap and released-at the owner has to set: new ones, and
-	 * those that timers_unteach has added. */
+	/* Scopes whose released-at the owner has to set: new ones, and those
+	 * that timers_unteach has added. */
 	uint32_t untaught[SCOPES_MAX];
 	uint32_t untaught_n;
 	uint32_t moved[SCOPES_MAX]; /* the scopes that timers_moved returns */
@@ -222,16 +216,11 @@ uint32_t timers_moved(struct timers *ts);
 bool timers_id_before(const void *ctx, uint32_t a, uint32_t b);
 
 /* Restores a scope from the state of an earlier leader.  The caller has
- * advanced *cap to now.  max_ms is the cap under which *cap was computed, and
- * `held` says whether that leader held the scope.  at_ms is the server time of
- * that state: every released-at before it had been applied.  The call does
- * nothing if there is no room for another scope. */
+ * advanced *cap to now.  `held` says whether that leader held the scope.  at_ms
+ * is the server time of that state: every released-at before it had been
+ * applied.  The call does nothing if there is no room for another scope. */
 void timers_restore(struct timers *ts, const char *name, const struct cap *cap,
-		    int64_t max_ms, bool held, int64_t at_ms, struct now now);
-/* Restores all scopes from the state of a leader that had a single scope.
- * Until timers_seen, scopes that are made later get this state, too. */
-void timers_restore_all(struct timers *ts, const struct cap *cap, bool held,
-			int64_t at_ms, struct now now);
+		    bool held, int64_t at_ms, struct now now);
 /* Returns whether the state for a later leader has changed since the last call
  * of timers_unchanged. */
 bool timers_changed(const struct timers *ts);
@@ -239,31 +228,22 @@ void timers_unchanged(struct timers *ts);
 /* Returns whether the scope has state that a later leader needs. */
 bool timers_keeps(const struct timers *ts, uint32_t scope, int64_t boot_ms);
 
-/* Tell the table that the arguments of timers_cap and timers_released may have
- * changed, for the scope of this NodePool or for all scopes. */
+/* Tell the table that the argument of timers_released may have changed, for the
+ * scope of this NodePool or for all scopes. */
 void timers_unteach(struct timers *ts, const char *nodepool);
 void timers_unteach_all(struct timers *ts);
-/* Returns a scope for which the owner has to call timers_cap and
- * timers_released, or NO_ID.  Each such scope is returned once. */
+/* Returns a scope for which the owner has to call timers_released, or NO_ID.
+ * Each such scope is returned once. */
 uint32_t timers_untaught(struct timers *ts);
-/* Sets the scope's own cap.  In scope `cluster` the call does nothing, because
- * the configuration's cap applies. */
-void timers_cap(struct timers *ts, uint32_t scope, int64_t max_ms,
-		int64_t boot_ms);
 /* Sets the earliest released-at of the NodePools whose machines belong to the
- * scope.  STAMP_NONE if one of them has none: the call then does nothing.  The
- * call limits the debt to the time since released_ms.  An open window ends if
- * so small a debt would not have opened it. */
+ * scope, or STAMP_NONE if one of them has none.  If it is later than the last
+ * one, debt and window end. */
 void timers_released(struct timers *ts, uint32_t scope, int64_t released_ms,
 		     struct now now);
 
 /* Drops all scopes with their caps when a lead begins or ends.  The owner must
  * have dropped all timers. */
 void timers_forget(struct timers *ts);
-/* Call this when the API server's clock has jumped by by_ms.  It shifts the
- * times that the scopes keep.  The owner puts the timers again with their new
- * deadlines. */
-void timers_shift(struct timers *ts, int64_t by_ms);
 /* Tells the table whether releases are possible: we lead, and all lists and
  * watches are current. */
 void timers_usable(struct timers *ts, bool usable);

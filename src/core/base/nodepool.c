@@ -54,7 +54,6 @@ nodepool_init(struct nodepool *p)
 		.ticket_least_ms = STAMP_NONE,
 		.ticket_next_ms = STAMP_NONE,
 		.hold_ms = -1,
-		.max_hold_ms = -1,
 	};
 }
 
@@ -68,11 +67,11 @@ enabled_parse(const char *value, bool *disabled)
 }
 
 static int
-span_parse(const char *value, int64_t least_ms, int64_t *out)
+span_parse(const char *value, int64_t *out)
 {
 	int64_t ms;
 
-	if (duration_parse(value, &ms) || ms < least_ms)
+	if (duration_parse(value, &ms) || ms < 1)
 		return -1;
 	*out = ms;
 	return 0;
@@ -89,9 +88,7 @@ value_parse(struct nodepool *p, enum nodepool_key k, const char *value)
 	case NODEPOOL_RELEASED_AT:
 		return stamp_parse(value, &p->released_at_ms);
 	case NODEPOOL_HOLD_DURATION:
-		return span_parse(value, 1, &p->hold_ms);
-	case NODEPOOL_MAX_HOLD_DURATION:
-		return span_parse(value, 0, &p->max_hold_ms);
+		return span_parse(value, &p->hold_ms);
 	case NODEPOOL_KEY_COUNT:
 		break;
 	}

@@ -11,8 +11,8 @@
  * machines.  The list and the watch show a whole NodePool
  * (controller_nodepool).  A fresh list shows only its metadata
  * (controller_fresh_nodepool).  If the NodePool's terms have changed, its
- * machines are refreshed, and the cap and the released-at of each affected
- * scope are set again (controller_nodepools_teach).
+ * machines are refreshed, and the released-at of each affected scope is set
+ * again (controller_nodepools_teach).
  */
 
 static void
@@ -34,7 +34,7 @@ same(const struct nodepool *a, const struct nodepool *b)
 	return a->disabled == b->disabled && a->inert == b->inert &&
 	       a->hold_until_ms == b->hold_until_ms &&
 	       a->released_at_ms == b->released_at_ms &&
-	       a->hold_ms == b->hold_ms && a->max_hold_ms == b->max_hold_ms;
+	       a->hold_ms == b->hold_ms;
 }
 
 static void
@@ -370,11 +370,6 @@ controller_nodepools_teach(struct controller *s, struct now now)
 		struct nodepool_terms t =
 			nodepools_terms(&s->nodepools, name, now.server_ms);
 
-		/* Set no cap before the NodePool is known.  A restored debt
-		 * must not be measured against the wrong cap. */
-		if (s->views.at[KIND_NODEPOOL].listed ||
-		    nodepools_find(&s->nodepools, name) != NULL)
-			timers_cap(&s->timers, scope, t.max_ms, now.boot_ms);
 		timers_released(&s->timers, scope, released_since(s, &t), now);
 	}
 }

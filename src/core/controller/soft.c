@@ -53,13 +53,13 @@ write_scope(const struct controller *s, uint32_t i, struct buf *b,
 	    struct now now)
 {
 	const struct scope *sc = timers_scope(&s->timers, i);
-	struct cap_rules r = {sc->max_ms, s->rules.cap.window_ms};
 	int64_t window_ms = cap_window_ms(&sc->cap, now.boot_ms);
 	char at[STAMP_BYTES];
 
 	buf_puts(b, b->len > 0 ? "; " : "");
 	buf_puts(b, name_of(s, sc));
-	write_duration(b, "debt", cap_debt_ms(&sc->cap, &r, now.boot_ms));
+	write_duration(b, "debt",
+		       cap_debt_ms(&sc->cap, &s->rules.cap, now.boot_ms));
 	if (window_ms > 0)
 		write_duration(b, "window", window_ms);
 	stamp_format(now.server_ms, at);
@@ -84,12 +84,11 @@ matters_more(const void *ctx, uint32_t a, uint32_t b)
 	const struct moment *m = ctx;
 	const struct scope *at = timers_scope(&m->s->timers, a);
 	const struct scope *bt = timers_scope(&m->s->timers, b);
-	struct cap_rules of_a = {at->max_ms, m->s->rules.cap.window_ms};
-	struct cap_rules of_b = {bt->max_ms, m->s->rules.cap.window_ms};
+	const struct cap_rules *r = &m->s->rules.cap;
 	bool open_a = cap_window_ms(&at->cap, m->now.boot_ms) > 0;
 	bool open_b = cap_window_ms(&bt->cap, m->now.boot_ms) > 0;
-	int64_t owes_a = cap_debt_ms(&at->cap, &of_a, m->now.boot_ms);
-	int64_t owes_b = cap_debt_ms(&bt->cap, &of_b, m->now.boot_ms);
+	int64_t owes_a = cap_debt_ms(&at->cap, r, m->now.boot_ms);
+	int64_t owes_b = cap_debt_ms(&bt->cap, r, m->now.boot_ms);
 
 	if (open_a != open_b)
 		return open_a;
@@ -240,21 +239,6 @@ read_scope(const char **text, struct kept *k)
 	return k->course == COURSE_UNKNOWN || k->at_ms == STAMP_NONE ? -1 : 0;
 }
 
-/* Returns the scope's cap as far as it is known.  A NodePool that has not been
- * seen yet may have a cap of its own.  Until that cap is known, no part of the
- * debt may be lost. */
-static int64_t
-max_of(const struct controller *s, const char *name, bool held)
-{
-	int64_t max_ms = s->rules.cap.max_ms;
-
-	if (s->rules.scope != SCOPE_NODEPOOL)
-		return max_ms;
-	if (nodepools_find(&s->nodepools, name) != NULL)
-		return nodepools_terms(&s->nodepools, name, STAMP_NONE).max_ms;
-	return max_ms > 0 && !held ? max_ms : DURATION_MS_MAX;
-}
-
 /* Updates the scope's state to the present time.  For the time in which the
  * writer of the state still led, debt and window change as that writer would
  * have changed them.  After that only the debt of a held scope grows. */
@@ -278,38 +262,13 @@ static void
 restore_scope(struct controller *s, struct kept *k, int64_t renewed_ms,
 	      struct now now)
 {
-	struct cap_rules r = {max_of(s, k->name, k->course == COURSE_HELD),
-			      s->rules.cap.window_ms};
-
-	kept_settle(k, &r, renewed_ms, now);
-	timers_restore(&s->timers, k->name, &k->cap, r.max_ms, k->cap.grows,
-		       k->at_ms, now);
+	kept_settle(k, &s->rules.cap, renewed_ms, now);
+	timers_restore(&s->timers, k->name, &k->cap, k->cap.grows, k->at_ms,
+		       now);
 }
 
-/* Takes over a state that was written with another `scope` in the
- * configuration.  Each NodePool takes the state of the cluster.  The cluster
- * takes the state of the NodePool with the largest debt. */
-static void
-restore_other(struct controller *s, struct kept *k, int64_t renewed_ms,
-	      struct now now)
-{
-	if (s->rules.scope == SCOPE_CLUSTER) {
-		k->name[0] = '\0';
-		restore_scope(s, k, renewed_ms, now);
-	} else if (s->rules.scope == SCOPE_NODEPOOL) {
-		struct cap_rules r = s->rules.cap;
-
-		/* A NodePool's own cap, which may not be known yet, may be
-		 * higher than the configuration's cap, or may be the only
-		 * cap. */
-		if (k->course == COURSE_HELD)
-			r.max_ms = DURATION_MS_MAX;
-		kept_settle(k, &r, renewed_ms, now);
-		timers_restore_all(&s->timers, &k->cap, k->cap.grows, k->at_ms,
-				   now);
-	}
-}
-
+/* Returns whether the state was written with our `scope`.  A state of another
+ * scope is dropped. */
 static bool
 is_ours(const struct controller *s, struct kept *k)
 {
@@ -325,7 +284,7 @@ void
 controller_restore(struct controller *s, const char *text, int64_t renewed_ms,
 		   struct now now)
 {
-	struct kept k, most = {.at_ms = STAMP_NONE};
+	struct kept k;
 
 	now = controller_steady(s, now);
 	/* The released-at of NodePools may lower the debts that are
@@ -334,10 +293,7 @@ controller_restore(struct controller *s, const char *text, int64_t renewed_ms,
 	while (text != NULL && read_scope(&text, &k) == 0) {
 		if (is_ours(s, &k))
 			restore_scope(s, &k, renewed_ms, now);
-		else if (most.at_ms == STAMP_NONE ||
-			 k.cap.debt_ms > most.cap.debt_ms)
-			most = k;
+		else
+			s->timers.changed = true; /* the first write drops it */
 	}
-	if (most.at_ms != STAMP_NONE)
-		restore_other(s, &most, renewed_ms, now);
 }

@@ -169,7 +169,7 @@ fill_scope(const struct controller *s, const struct figures *f, uint32_t scope,
 	   struct now now, struct scope_status *out)
 {
 	const struct scope *sc = timers_scope(&s->timers, scope);
-	struct cap_rules r = {sc->max_ms, s->rules.cap.window_ms};
+	const struct cap_rules *r = &s->rules.cap;
 	struct quiet q = figures_scope(f, scope);
 
 	*out = (struct scope_status){
@@ -180,9 +180,9 @@ fill_scope(const struct controller *s, const struct figures *f, uint32_t scope,
 		.since_ms = controller_turned_ms(s, scope),
 		.machines = sc->timers,
 		.min_scale_up = timers_min_scale_up(&s->timers, scope),
-		.cap_max_ms = sc->max_ms,
-		.cap_used_ms = cap_debt_ms(&sc->cap, &r, now.boot_ms),
-		.cap_window_ms = r.window_ms,
+		.cap_max_ms = r->max_ms,
+		.cap_used_ms = cap_debt_ms(&sc->cap, r, now.boot_ms),
+		.cap_window_ms = r->window_ms,
 	};
 	memcpy(out->name, sc->name, sizeof(out->name));
 	scope_until(s, scope, &q, now, out);

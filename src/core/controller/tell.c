@@ -157,7 +157,7 @@ controller_tell_turn(struct controller *s, uint32_t scope, struct now now)
 		n = notes_put(&s->notes, NOTE_SCOPE_CAPPED, sc->name);
 		n->as.capped.until_ms =
 			now.server_ms + cap_window_ms(&sc->cap, now.boot_ms);
-		n->as.capped.max_ms = sc->max_ms;
+		n->as.capped.max_ms = s->rules.cap.max_ms;
 		n->as.capped.unseen = views_unseen(&s->views);
 	} else {
 		n = notes_put(&s->notes, NOTE_SCOPE_QUIET, sc->name);

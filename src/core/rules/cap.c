@@ -78,17 +78,6 @@ cap_step(struct cap *c, const struct cap_rules *r, bool busy, bool was_held,
 	return c->held;
 }
 
-bool
-cap_limit(struct cap *c, const struct cap_rules *r, int64_t debt_ms,
-	  int64_t boot_ms)
-{
-	if (cap_debt_ms(c, r, boot_ms) <= debt_ms)
-		return false;
-	cap_settle(c, r, boot_ms);
-	c->debt_ms = debt_ms;
-	return true;
-}
-
 int64_t
 cap_next_ms(const struct cap *c, const struct cap_rules *r)
 {

@@ -206,7 +206,6 @@ terms_of(const struct rules *r, const char *name,
 		.until_ms = STAMP_NONE,
 		.released_ms = STAMP_NONE,
 		.hold_ms = r->hold_ms,
-		.max_ms = r->cap.max_ms,
 	};
 
 	if (nodepool == NULL)
@@ -218,8 +217,6 @@ terms_of(const struct rules *r, const char *name,
 	t.released_ms = released_ms(nodepool, now_ms);
 	if (nodepool->hold_ms >= 0)
 		t.hold_ms = nodepool->hold_ms;
-	if (nodepool->max_hold_ms >= 0)
-		t.max_ms = nodepool->max_hold_ms;
 	return t;
 }
 

@@ -33,7 +33,6 @@ timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
 	ts->kind = rules->scope;
 	ts->cap = rules->cap;
 	ts->min_scale_up = rules->min_scale_up;
-	ts->left_at_ms = STAMP_NONE;
 	ts->min_scale_up_percent = rules->min_scale_up_percent;
 	ts->ids_max = ids_max;
 	ts->extra = ids_max - extra;

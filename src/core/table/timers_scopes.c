@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "core/base/duration.h"
 #include "core/base/sort.h"
 #include "core/base/str.h"
 #include "timers_parts.h"
@@ -19,14 +18,6 @@
  * for another scope once the scope has no timers, no debt, and nothing left to
  * report.
  */
-
-#define NEVER_MS (INT64_MIN / 2)
-
-static struct cap_rules
-rules_of(const struct timers *ts, const struct scope *s)
-{
-	return (struct cap_rules){s->max_ms, ts->cap.window_ms};
-}
 
 /* Returns whether the place may be used for another scope.  It may not be used
  * while the scope still has to be reported, or while its past still counts. */
@@ -126,18 +117,9 @@ restore(struct timers *ts, uint32_t scope, const struct cap *left,
 	c->at_ms = left->at_ms;
 	c->grows = c->grows || left->grows;
 	s->was_busy = left->grows && !ts->seen;
-	s->released_ms = at_ms;
+	s->released_ms = at_ms + 999; /* at_ms has whole seconds. */
 	ts->changed = true;
 	mark_dirty(ts, scope);
-}
-
-/* Returns the max_ms under which a scope's debt is restored.  If the previous
- * leader held the scope, the scope's own cap may not be known yet, so the debt
- * is not limited for now. */
-static int64_t
-max_left(const struct timers *ts, uint32_t scope, bool held)
-{
-	return held ? DURATION_MS_MAX : ts->scopes[scope].max_ms;
 }
 
 static void
@@ -146,18 +128,12 @@ scope_make(struct timers *ts, uint32_t scope, const char *nodepool)
 	ts->scopes[scope] = (struct scope){
 		.untaught = ts->scopes[scope].untaught,
 		.moved = ts->scopes[scope].moved,
-		.max_ms = ts->cap.max_ms,
 		.released_ms = STAMP_NONE,
-		.opened_ms = NEVER_MS,
 		.made = ++ts->made,
 	};
 	(void)str_copy(ts->scopes[scope].name, NODEPOOL_BYTES, nodepool);
 	index_add(&ts->scope_by_name, scope);
 	unteach(ts, scope);
-	if (ts->left_at_ms == STAMP_NONE || ts->seen)
-		return;
-	ts->scopes[scope].max_ms = max_left(ts, scope, ts->left.grows);
-	restore(ts, scope, &ts->left, ts->left_at_ms);
 }
 
 /* Returns a place for another scope: a spare place, or else one that was never
@@ -267,8 +243,7 @@ timers_scope_undecided(struct timers *ts, uint32_t scope, int delta)
 static void
 cap_changed(struct timers *ts, uint32_t scope)
 {
-	struct cap_rules r = rules_of(ts, &ts->scopes[scope]);
-	int64_t at = cap_next_ms(&ts->scopes[scope].cap, &r);
+	int64_t at = cap_next_ms(&ts->scopes[scope].cap, &ts->cap);
 
 	if (at == STAMP_NONE)
 		heap_remove(&ts->caps, scope);
@@ -294,35 +269,16 @@ timers_scopes_due(struct timers *ts, int64_t boot_ms)
 
 void
 timers_restore(struct timers *ts, const char *name, const struct cap *cap,
-	       int64_t max_ms, bool held, int64_t at_ms, struct now now)
+	       bool held, int64_t at_ms, struct now now)
 {
 	struct cap left = {cap->debt_ms, cap->window_ms, now.boot_ms,
 			   .grows = held};
 	uint32_t i = timers_scope_of(ts, name);
-	struct cap_rules r;
 
 	if (i == NO_ID)
 		return;
-	r = rules_of(ts, &ts->scopes[i]);
-	cap_settle(&ts->scopes[i].cap, &r, now.boot_ms);
-	ts->scopes[i].max_ms = max_ms;
+	cap_settle(&ts->scopes[i].cap, &ts->cap, now.boot_ms);
 	restore(ts, i, &left, at_ms);
-}
-
-void
-timers_restore_all(struct timers *ts, const struct cap *cap, bool held,
-		   int64_t at_ms, struct now now)
-{
-	/* A spare place has only the name of its last scope. */
-	for (uint32_t i = 0; i < ts->scopes_top; i++)
-		if (!is_spare(&ts->scopes[i])) {
-			timers_restore(ts, ts->scopes[i].name, cap,
-				       max_left(ts, i, held), held, at_ms, now);
-			unteach(ts, i);
-		}
-	ts->left = (struct cap){cap->debt_ms, cap->window_ms, now.boot_ms,
-				.grows = held};
-	ts->left_at_ms = at_ms;
 }
 
 bool
@@ -341,9 +297,8 @@ bool
 timers_keeps(const struct timers *ts, uint32_t scope, int64_t boot_ms)
 {
 	const struct scope *s = &ts->scopes[scope];
-	struct cap_rules r = rules_of(ts, s);
 
-	return s->held || !cap_is_none(&s->cap, &r, boot_ms);
+	return s->held || !cap_is_none(&s->cap, &ts->cap, boot_ms);
 }
 
 void
@@ -358,48 +313,21 @@ timers_seen(struct timers *ts)
 	}
 }
 
-void
-timers_cap(struct timers *ts, uint32_t scope, int64_t max_ms, int64_t boot_ms)
-{
-	struct scope *s = &ts->scopes[scope];
-	struct cap_rules r = rules_of(ts, s);
-
-	if (ts->kind != SCOPE_NODEPOOL || s->max_ms == max_ms)
-		return;
-	cap_settle(&s->cap, &r, boot_ms);
-	s->max_ms = max_ms;
-	ts->changed = true;
-	mark_dirty(ts, scope);
-}
-
+/* A released-at takes effect only once, even if the clock is set back and
+ * reaches it again. */
 void
 timers_released(struct timers *ts, uint32_t scope, int64_t released_ms,
 		struct now now)
 {
 	struct scope *s = &ts->scopes[scope];
-	struct cap_rules r = rules_of(ts, s);
-	int64_t since;
 
-	if (released_ms == STAMP_NONE)
+	if (released_ms <= s->released_ms) /* STAMP_NONE is before all times. */
 		return;
-	since = now.server_ms - released_ms;
-	/* With this released-at, the debt would have been too small to open the
-	 * window, so the window ends.  A released-at takes effect only once,
-	 * even if the clock is set back and reaches it again. */
-	if (released_ms > s->released_ms &&
-	    released_ms > s->opened_ms - s->max_ms) {
-		cap_settle(&s->cap, &r, now.boot_ms);
-		if (s->cap.window_ms > 0)
-			s->cap.debt_ms = s->cap.window_ms = 0;
-		ts->changed = true;
-		mark_dirty(ts, scope);
-	}
-	if (released_ms > s->released_ms)
-		s->released_ms = released_ms;
-	if (!cap_limit(&s->cap, &r, since > 0 ? since : 0, now.boot_ms))
-		return;
+	s->released_ms = released_ms;
+	cap_settle(&s->cap, &ts->cap, now.boot_ms);
+	s->cap.debt_ms = s->cap.window_ms = 0;
 	ts->changed = true;
-	cap_changed(ts, scope);
+	mark_dirty(ts, scope);
 }
 
 void
@@ -413,14 +341,6 @@ timers_forget(struct timers *ts)
 	ts->scopes_top = ts->dirty_n = ts->untaught_n = ts->moved_n = 0;
 	ts->spare_from = 0;
 	ts->changed = ts->usable = ts->seen = false;
-	ts->left_at_ms = STAMP_NONE;
-}
-
-void
-timers_shift(struct timers *ts, int64_t by_ms)
-{
-	for (uint32_t i = 0; i < ts->scopes_top; i++)
-		ts->scopes[i].opened_ms += by_ms;
 }
 
 void
@@ -448,16 +368,13 @@ same_cap(const struct cap *a, const struct cap *b)
 static bool
 scope_step(struct timers *ts, struct scope *s, struct now now)
 {
-	struct cap_rules r = rules_of(ts, s);
 	struct cap before = s->cap;
 	bool held, window;
 
 	s->busy = s->live > 0 || ((s->busy || s->was_busy) && s->undecided > 0);
-	held = cap_step(&s->cap, &r, s->busy, s->was_busy && !ts->seen,
+	held = cap_step(&s->cap, &ts->cap, s->busy, s->was_busy && !ts->seen,
 			ts->usable, now.boot_ms);
 	ts->changed = ts->changed || !same_cap(&before, &s->cap);
-	if (before.window_ms == 0 && s->cap.window_ms > 0)
-		s->opened_ms = now.server_ms;
 	window = s->busy && s->cap.window_ms > 0;
 	if (s->cap.window_ms == 0)
 		s->told_window = false;
@@ -488,11 +405,10 @@ int64_t
 timers_cap_in_ms(const struct timers *ts, uint32_t scope, int64_t boot_ms)
 {
 	const struct scope *s = &ts->scopes[scope];
-	struct cap_rules r = rules_of(ts, s);
 
-	if (s->max_ms == 0 || !s->held)
+	if (ts->cap.max_ms == 0 || !s->held)
 		return INT64_MAX;
-	return s->max_ms - cap_debt_ms(&s->cap, &r, boot_ms);
+	return ts->cap.max_ms - cap_debt_ms(&s->cap, &ts->cap, boot_ms);
 }
 
 int64_t

@@ -399,11 +399,6 @@ words_annotation(const struct nodepool_status *p, enum nodepool_key k,
 			return false;
 		duration_format(n->hold_ms, out);
 		return true;
-	case NODEPOOL_MAX_HOLD_DURATION:
-		if (n->max_hold_ms < 0)
-			return false;
-		duration_format(n->max_hold_ms, out);
-		return true;
 	default:
 		return false;
 	}

@@ -219,20 +219,6 @@ START_TEST(a_window_of_the_leader_before_us)
 }
 END_TEST
 
-START_TEST(limit)
-{
-	struct cap c = {0};
-
-	(void)step(&c, true, 0);
-	ck_assert(!cap_limit(&c, &rules, 80 * S, 80 * S));
-	ck_assert(cap_limit(&c, &rules, 10 * S, 80 * S));
-	ck_assert_int_eq(debt(&c, 80 * S), 10 * S);
-	ck_assert_int_eq(cap_next_ms(&c, &rules), 170 * S);
-	ck_assert(step(&c, true, 170 * S - 1));
-	ck_assert(!step(&c, true, 170 * S));
-}
-END_TEST
-
 /* What is held is ended by the new cap; what is quiet owes no more than it. */
 START_TEST(a_lowered_cap)
 {
@@ -405,7 +391,6 @@ main(void)
 	tcase_add_test(c, opened_in_time_that_is_not_usable);
 	tcase_add_test(c, held_by_the_leader_before_us);
 	tcase_add_test(c, a_window_of_the_leader_before_us);
-	tcase_add_test(c, limit);
 	tcase_add_test(c, a_lowered_cap);
 	tcase_add_test(c, ten_years);
 	tcase_add_loop_test(m, exact, 0, 10);

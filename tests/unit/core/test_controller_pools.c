@@ -369,45 +369,6 @@ START_TEST(durations_of_the_pool)
 }
 END_TEST
 
-/* A new machine comes every 5 minutes.  The NodePool's cap ends the hold, or
- * the configuration's does. */
-static int64_t
-first_release(const char *nodepool)
-{
-	for (int i = 0; i < 40; i++) {
-		machine_now(10 + i, nodepool);
-		world_run(w, 5 * MINUTE);
-		if (held_in(nodepool) < 3)
-			return (i + 1) * 5;
-	}
-	return -1;
-}
-
-static const struct {
-	enum scope_kind scope;
-	const char *max;
-	int64_t minutes;
-} caps[] = {
-	{SCOPE_NODEPOOL, NULL, 65},
-	{SCOPE_NODEPOOL, "30m", 35},
-	{SCOPE_NODEPOOL, "2h", 125},
-	{SCOPE_NODEPOOL, "0", -1},
-	{SCOPE_CLUSTER, "30m", 65},	/* the config's */
-};
-
-START_TEST(cap_of_the_pool)
-{
-	int64_t minutes;
-
-	use_scope(caps[_i].scope, 60 * MINUTE);
-	old_pools();
-	says("web", NODEPOOL_MAX_HOLD_DURATION, caps[_i].max);
-	minutes = first_release("web");
-	ck_assert_msg(llabs(minutes - caps[_i].minutes) <= 5,
-		      "released after %lld min", (long long)minutes);
-}
-END_TEST
-
 START_TEST(bad_value_is_told_once_and_does_not_count)
 {
 	struct note n;
@@ -708,18 +669,15 @@ END_TEST
 static const struct {
 	const char *name;
 	enum scope_kind scope;
-	const char *hold, *max;		/* of the pool */
+	const char *hold;		/* of the pool */
 	int64_t config_max, minutes;	/* quiet so long after it is ready */
 } owns[] = {
-	{"hold above the cap", SCOPE_NODEPOOL, "3h", "2h", 60, 119},
-	{"hold as long as the cap", SCOPE_NODEPOOL, "1h", NULL, 60, 59},
-	{"hold below it", SCOPE_NODEPOOL, "30m", NULL, 60, 30},
-	{"no cap of this pool", SCOPE_NODEPOOL, "3h", "0", 60, 180},
-	{"no cap at all", SCOPE_NODEPOOL, "3h", NULL, 0, 180},
-	{"the pool's, where the config has none", SCOPE_NODEPOOL, "3h", "90m",
-	 0, 89},
-	{"in scope cluster the config's", SCOPE_CLUSTER, "3h", "2h", 60, 59},
-	{"in scope node the pool's", SCOPE_NODE, "3h", "2h", 60, 119},
+	{"hold above the cap", SCOPE_NODEPOOL, "3h", 120, 119},
+	{"hold as long as the cap", SCOPE_NODEPOOL, "1h", 60, 59},
+	{"hold below it", SCOPE_NODEPOOL, "30m", 60, 30},
+	{"no cap", SCOPE_NODEPOOL, "3h", 0, 180},
+	{"in scope cluster", SCOPE_CLUSTER, "3h", 60, 59},
+	{"in scope node", SCOPE_NODE, "3h", 120, 119},
 };
 
 START_TEST(own_deadline)
@@ -731,7 +689,6 @@ START_TEST(own_deadline)
 	use_scope(owns[_i].scope, owns[_i].config_max * MINUTE);
 	old_pools();
 	p = pool_of("web", NODEPOOL_HOLD_DURATION, owns[_i].hold);
-	nodepool_set(&p, NODEPOOL_MAX_HOLD_DURATION, owns[_i].max);
 	world_pool(w, &p);
 	ready = machine_now(4, "web") - rules.hold_ms;
 	world_run_until(w, ready + owns[_i].minutes * MINUTE - 2000);
@@ -954,8 +911,6 @@ main(void)
 	tcase_add_test(c, released_at_while_a_machine_boots);
 	tcase_add_test(c, released_at_in_the_future);
 	tcase_add_test(c, durations_of_the_pool);
-	tcase_add_loop_test(c, cap_of_the_pool, 0,
-			    (int)(sizeof(caps) / sizeof(caps[0])));
 	tcase_add_test(c, bad_value_is_told_once_and_does_not_count);
 	tcase_add_loop_test(c, pool_gone_or_not_listed, 0, 2);
 	tcase_add_loop_test(c, pool_made_anew, 0, 2);

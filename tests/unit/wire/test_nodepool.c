@@ -36,8 +36,7 @@ put_pool(struct buf *b, const struct nodepool *p)
 		buf_puts(b, "disabled\n");
 	put_time(b, "hold_until", p->hold_until_ms);
 	put_time(b, "released_at", p->released_at_ms);
-	buf_printf(b, "hold_ms=%lld\nmax_hold_ms=%lld\n",
-		   (long long)p->hold_ms, (long long)p->max_hold_ms);
+	buf_printf(b, "hold_ms=%lld\n", (long long)p->hold_ms);
 	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
 		if (p->bad[k][0] == '\0')
 			continue;
@@ -112,9 +111,6 @@ static const struct {
 	{"hold, negative", NODEPOOL_HOLD_DURATION, "-10m", -1, "-10m"},
 	{"hold, 10 years", NODEPOOL_HOLD_DURATION, "87600h", 315360000000, ""},
 	{"hold, beyond", NODEPOOL_HOLD_DURATION, "87601h", -1, "87601h"},
-	{"cap", NODEPOOL_MAX_HOLD_DURATION, "1h30m", 5400000, ""},
-	{"no cap", NODEPOOL_MAX_HOLD_DURATION, "0", 0, ""},
-	{"cap, a word", NODEPOOL_MAX_HOLD_DURATION, "none", -1, "none"},
 	{"63 bytes", NODEPOOL_ENABLED, CUT "23", 0, CUT "23"},
 	{"64 bytes", NODEPOOL_ENABLED, CUT "234", 0, CUT "23"},
 	{"a character over the edge", NODEPOOL_ENABLED, CUT "2\xc3\xa9", 0,
@@ -127,8 +123,7 @@ static int64_t
 field(const struct nodepool *p, enum nodepool_key k)
 {
 	const int64_t all[NODEPOOL_KEY_COUNT] = {
-		p->disabled, p->hold_until_ms, p->released_at_ms, p->hold_ms,
-		p->max_hold_ms};
+		p->disabled, p->hold_until_ms, p->released_at_ms, p->hold_ms};
 
 	return all[k];
 }
@@ -200,10 +195,9 @@ START_TEST(test_names)
 		"karpenter-node-holder.io/enabled",
 		"karpenter-node-holder.io/hold-until",
 		"karpenter-node-holder.io/released-at",
-		"karpenter-node-holder.io/hold-duration",
-		"karpenter-node-holder.io/max-hold-duration"};
+		"karpenter-node-holder.io/hold-duration"};
 	static const char *const expected[NODEPOOL_KEY_COUNT] = {
-		"\"true\"", "RFC 3339", "RFC 3339", "10m", "no cap"};
+		"\"true\"", "RFC 3339", "RFC 3339", "10m"};
 
 	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
 		ck_assert_str_eq(nodepool_key_name((enum nodepool_key)k),
