@@ -71,7 +71,7 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 .PHONY: all help check unit below computing fuzz fuzz-targets fuzz-corpus \
 	fuzz-coverage edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures configuration test demo demo-quick \
-	page-test axe whatif whatif-test site site-test bench study study-pictures instructions san tsan lint deps certs image install \
+	page-test axe whatif whatif-test site site-test bench study study-pictures lab lab-program lab-test instructions san tsan lint deps certs image install \
 	install-plugin krew karpenter-logs matrix said release kind-load programs-below \
 	clean format compile_commands man
 .SECONDARY:
@@ -83,10 +83,10 @@ all: $(BIN) $(TOOLS)  ## build $(BIN) and $(TOOLS)
 # What make help prints, in this order; what stands in none comes last.
 TOPICS = First_steps=help,demo,demo-quick,check,test \
 	Build_and_install=all,programs,deps,install,install-plugin,man,krew,image,site,whatif,release,kind-load,certs,clean \
-	Single_suites=lint,unit,edge,daemon,san,tsan,e2e,e2e-long,page-test,whatif-test,site-test,matrix \
+	Single_suites=lint,unit,edge,daemon,san,tsan,e2e,e2e-long,lab-test,page-test,whatif-test,site-test,matrix \
 	Simulator=sim-quick,sim,explore,explore-quick,mutants,pictures \
 	Fuzzing=fuzz,fuzz-corpus,fuzz-coverage \
-	Measurements=bench,instructions,study,study-pictures,karpenter-logs \
+	Measurements=bench,instructions,lab,study,study-pictures,karpenter-logs \
 	Editing=format,configuration,compile_commands
 
 help:  ## list the targets
@@ -547,6 +547,22 @@ study: deps  ## loads under policies on real Karpenter: LOADS= POLICIES= REPEAT=
 	@$(MAKE) -j$(JOBS) all
 	@tests/e2e/lib/binaries.sh cluster
 	@$(PYTHON) tests/study/study.py
+
+# Karpenter in virtual time.  The holder in it is these rooms.
+LAB_ROOMS := wire/admission wire/config wire/api wire/yaml wire/json wire \
+	core/controller core/protocol core/table core/rules core/base
+lab-program: $(call archives,$(LAB_ROOMS))
+	@LAB_ARCHIVES='$(abspath $^)' LAB_LIBS='$(ext_wire)' \
+		LAB_CFLAGS='-std=c11 -D_GNU_SOURCE -O2 -I$(abspath include)' \
+		tests/e2e/lib/binaries.sh lab
+
+lab: deps  ## loads under policies on Karpenter in virtual time: LOADS= POLICIES= SEEDS= MINUTES=, or LOAD=file
+	@$(MAKE) -j$(JOBS) lab-program
+	@$(PYTHON) tests/study/lab.py
+
+lab-test: deps  ## what the lab does as an API server, a scheduler and a kubelet
+	@$(MAKE) -j$(JOBS) lab-program
+	@$(BUILD)/study/lab.test
 
 # Other versions of the library may draw other bytes.
 DRAWS := $(BUILD)/study/venv

@@ -81,6 +81,18 @@ def pod_spec(event):
     return workload(event)["spec"]["template"]["spec"]
 
 
+def delays(event):
+    """How long its pods take: as they say, or as a Job's sleep says."""
+    spec = pod_spec(event)
+    said = dict(DELAYS)
+    if event["kind"] == "Job":
+        sleep = re.search(r"\bsleep (\d+)\b", " ".join(
+            spec["containers"][0].get("command") or []))
+        if sleep:
+            said[LIVES] = f"{sleep[1]}s"
+    return said
+
+
 # The format
 
 def fault(event):

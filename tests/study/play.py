@@ -80,18 +80,6 @@ def pool(name, menu, policy):
     return body
 
 
-def delays(event):
-    """How long its pods take: as they say, or as a Job's sleep says."""
-    spec = loads.pod_spec(event)
-    said = dict(loads.DELAYS)
-    if event["kind"] == "Job":
-        sleep = re.search(r"\bsleep (\d+)\b", " ".join(
-            spec["containers"][0].get("command") or []))
-        if sleep:
-            said[loads.LIVES] = f"{sleep[1]}s"
-    return said
-
-
 def body_of(event, policy):
     body = copy.deepcopy(loads.workload(event))
     body.pop("status", None)
@@ -100,7 +88,7 @@ def body_of(event, policy):
         body["metadata"].pop(field, None)
     body["metadata"]["namespace"] = loads.NAMESPACE
     meta = body["spec"]["template"].setdefault("metadata", {})
-    meta["annotations"] = {**delays(event), **(meta.get("annotations") or {})}
+    meta["annotations"] = {**loads.delays(event), **(meta.get("annotations") or {})}
     if policy.jobs_stay and event["kind"] == "Job":
         meta["annotations"]["karpenter.sh/do-not-disrupt"] = "true"
     return body

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sort"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	jobRetryAfter = 10 * time.Second // the Job controller's first backoff
+	jobTidyAfter  = time.Second      // until the pod of a finished Job is deleted
+	restartSurge  = 4                // maxSurge of a Deployment: a quarter
+	restartPoll   = time.Second
+)
+
+// workload is a Deployment or a Job.
+type workload struct {
+	namespace, name    string
+	job                bool
+	template           *corev1.PodTemplateSpec
+	replicas           int
+	cpu, memory        int64 // requests of a pod; cpu in milli
+	ready, lives, ends time.Duration
+	pods               map[string]*pod // neither deleted nor done
+	wanted             []step
+	deleted            bool
+}
+
+// step is a number of replicas, and since when it is asked for.
+type step struct {
+	at       time.Time
+	replicas int
+}
+
+// pod is what happened to a Pod.
+type pod struct {
+	name string
+	uid  int64
+	of   *workload
+	node string
+
+	created, bound, running, evicted, deleting, ended, gone time.Time
+	// kube-scheduler has said that it fits nowhere.
+	unschedulable bool
+}
+
+func (p *pod) key() *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.of.namespace, Name: p.name}}
+}
+
+// outside calls f, which may call the store, without holding mu.
+func (c *Cluster) outside(f func()) {
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	f()
+}
+
+// newWorkload makes a workload of an event that creates.
+func newWorkload(e *Event) *workload {
+	t := e.template()
+	w := &workload{
+		namespace: e.Key[:len(e.Key)-len(e.name())-1], name: e.name(), job: e.Kind == "Job", template: t,
+		ready: delay(t, readyAfter), ends: delay(t, endsAfter), pods: map[string]*pod{},
+	}
+	for i := range t.Spec.Containers {
+		requests := t.Spec.Containers[i].Resources.Requests
+		w.cpu += requests.Cpu().MilliValue()
+		w.memory += requests.Memory().Value()
+	}
+	w.replicas = 1
+	if w.job {
+		w.lives = delay(t, livesFor)
+		if n := e.Job.Spec.Parallelism; n != nil {
+			w.replicas = int(*n)
+		}
+	} else if n := e.Deployment.Spec.Replicas; n != nil {
+		w.replicas = int(*n)
+	}
+	return w
+}
+
+// scale asks for another number of pods.
+func (c *Cluster) scale(w *workload, replicas int) {
+	w.replicas = replicas
+	w.wanted = append(w.wanted, step{time.Now(), replicas})
+	c.reconcile(w)
+}
+
+func (w *workload) owner() metav1.OwnerReference {
+	controller := true
+	if w.job {
+		return metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: w.name,
+			UID: types.UID("job-" + w.name), Controller: &controller}
+	}
+	return metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: w.name + "-1",
+		UID: types.UID("rs-" + w.name), Controller: &controller}
+}
+
+func (c *Cluster) newPod(w *workload) {
+	c.serial++
+	p := &pod{name: fmt.Sprintf("%s-%d", w.name, c.serial), uid: c.rng.Int63(), of: w, created: time.Now()}
+	c.pods[p.name], c.waiting[p.name], w.pods[p.name] = p, p, p
+	grace := int64(podGraceSeconds)
+	o := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: p.name, Labels: w.template.Labels, Annotations: w.template.Annotations,
+			OwnerReferences: []metav1.OwnerReference{w.owner()}},
+		Spec:   *w.template.Spec.DeepCopy(),
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	o.Spec.TerminationGracePeriodSeconds = &grace
+	c.outside(func() {
+		if err := c.store.Create(context.Background(), o); err != nil {
+			panic(err)
+		}
+	})
+	c.kick()
+}
+
+// reconcile makes or deletes pods until there are as many as asked for.
+func (c *Cluster) reconcile(w *workload) {
+	for len(w.pods) < w.replicas && !w.deleted {
+		c.newPod(w)
+	}
+	if len(w.pods) <= w.replicas {
+		return
+	}
+	for _, p := range c.victims(w)[:len(w.pods)-w.replicas] {
+		if w.pods[p.name] != nil && len(w.pods) > w.replicas {
+			c.deletePod(p)
+		}
+	}
+}
+
+// victims returns the pods of a ReplicaSet in the order in which it deletes
+// them (ActivePodsWithRanks in kubernetes/pkg/controller).  The ranks are those
+// from before the scale-down: the controller computes them once.  Of pods that
+// became ready at about the same time, the uid decides, that is, chance.
+func (c *Cluster) victims(w *workload) []*pod {
+	rank := map[string]int{}
+	var of []*pod
+	for _, p := range w.pods {
+		rank[p.node]++
+		of = append(of, p)
+	}
+	now := time.Now()
+	age := func(t time.Time) int { return int(math.Log2(math.Max(1, float64(now.Sub(t))))) }
+	sort.Slice(of, func(i, j int) bool {
+		p, q := of[i], of[j]
+		switch {
+		case (p.node == "") != (q.node == ""):
+			return p.node == ""
+		case p.running.IsZero() != q.running.IsZero():
+			return p.running.IsZero()
+		case rank[p.node] != rank[q.node]:
+			return rank[p.node] > rank[q.node]
+		case p.running.IsZero() && age(p.created) != age(q.created):
+			return age(p.created) < age(q.created)
+		case !p.running.IsZero() && age(p.running) != age(q.running):
+			return age(p.running) < age(q.running)
+		}
+		return p.uid < q.uid
+	})
+	return of
+}
+
+// deletePod deletes a pod that its workload no longer wants.
+func (c *Cluster) deletePod(p *pod) {
+	c.leaves(p)
+	c.outside(func() { _, _ = c.store.delete(p.key(), nil) })
+	c.ends(p)
+}
+
+// evict is called by the store: Karpenter drains a node.
+func (c *Cluster) evict(o *corev1.Pod) error {
+	changed, err := c.store.delete(o, func(after client.Object) {
+		status := &after.(*corev1.Pod).Status
+		status.Conditions = append(status.Conditions, corev1.PodCondition{
+			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI"})
+	})
+	if err != nil || !changed {
+		return client.IgnoreNotFound(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.pods[o.Name]
+	if p == nil {
+		return apierrors.NewNotFound(c.store.kind(typeOf(o)).resource, o.Name)
+	}
+	p.evicted = time.Now()
+	c.leaves(p)
+	c.ends(p)
+	if !p.of.job {
+		c.reconcile(p.of)
+		return nil
+	}
+	time.AfterFunc(jobRetryAfter, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.reconcile(p.of)
+	})
+	return nil
+}
+
+// leaves takes the pod from its workload.
+func (c *Cluster) leaves(p *pod) {
+	p.deleting = time.Now()
+	delete(p.of.pods, p.name)
+}
+
+// ends removes a pod whose deletion has begun, as the kubelet does.
+func (c *Cluster) ends(p *pod) {
+	if p.bound.IsZero() {
+		c.gone(p)
+		return
+	}
+	time.AfterFunc(p.of.ends, func() {
+		c.store.remove(p.key())
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.gone(p)
+		c.kick()
+	})
+}
+
+// gone gives the place of the pod back.
+func (c *Cluster) gone(p *pod) {
+	if !p.gone.IsZero() {
+		return
+	}
+	p.gone = time.Now()
+	c.freePlace(p)
+	delete(c.waiting, p.name)
+	delete(c.pods, p.name)
+	c.past = append(c.past, p)
+}
+
+func (c *Cluster) freePlace(p *pod) {
+	n := c.nodes[p.node]
+	if n == nil || n.on[p.name] == nil {
+		return
+	}
+	delete(n.on, p.name)
+	n.usedCPU -= p.of.cpu
+	n.usedMemory -= p.of.memory
+}
+
+// runs makes a bound pod ready, as kwok does.
+func (c *Cluster) runs(p *pod) {
+	c.mu.Lock()
+	if !p.deleting.IsZero() || !p.gone.IsZero() {
+		c.mu.Unlock()
+		return
+	}
+	p.running = time.Now()
+	c.mu.Unlock()
+	change(c.store, p.key(), func(o *corev1.Pod) {
+		now := metav1.Now()
+		o.Status.Phase, o.Status.StartTime = corev1.PodRunning, &now
+		o.Status.Conditions = append(o.Status.Conditions, corev1.PodCondition{
+			Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now})
+	})
+	if p.of.job {
+		time.AfterFunc(p.of.lives, func() { c.completes(p) })
+	}
+}
+
+// completes ends a pod of a Job, which has done its work.
+func (c *Cluster) completes(p *pod) {
+	c.mu.Lock()
+	if !p.deleting.IsZero() || !p.gone.IsZero() {
+		c.mu.Unlock()
+		return
+	}
+	p.ended = time.Now()
+	p.of.replicas--
+	delete(p.of.pods, p.name)
+	c.freePlace(p)
+	c.mu.Unlock()
+	change(c.store, p.key(), func(o *corev1.Pod) { o.Status.Phase = corev1.PodSucceeded })
+	c.kick()
+	time.AfterFunc(jobTidyAfter, func() {
+		c.store.remove(p.key())
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.gone(p)
+	})
+}
+
+// restart replaces the pods of a Deployment, a quarter at a time and with no
+// fewer of them than asked for (maxSurge 25 %, maxUnavailable 0).
+func (c *Cluster) restart(w *workload) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var old []*pod
+	for _, p := range w.pods {
+		old = append(old, p)
+	}
+	sort.Slice(old, func(i, j int) bool { return old[i].name < old[j].name })
+	for size := max(1, (len(old)+restartSurge-1)/restartSurge); len(old) > 0; {
+		n := min(size, len(old))
+		w.replicas += n
+		c.reconcile(w)
+		for !w.allRun() {
+			c.outside(func() { time.Sleep(restartPoll) })
+		}
+		w.replicas -= n
+		for _, p := range old[:n] {
+			if w.pods[p.name] != nil && len(w.pods) > w.replicas {
+				c.deletePod(p)
+			}
+		}
+		c.reconcile(w)
+		old = old[n:]
+	}
+}
+
+func (w *workload) allRun() bool {
+	for _, p := range w.pods {
+		if p.running.IsZero() {
+			return false
+		}
+	}
+	return true
+}
