@@ -54,6 +54,7 @@ static const struct move moves[] = {
 	{"life 1", ALIVE, {.type = OP_LIFE, .machine = 1}, 0},
 	{"delete 0", ALIVE, {.type = OP_DELETE, .machine = 0}, 0},
 	{"delete 1", ALIVE, {.type = OP_DELETE, .machine = 1}, 0},
+	{"reboot 0", ALIVE, {.type = OP_REBOOT, .machine = 0, .for_ms = 20000}, 0},
 	{"disrupt 0", ALIVE, {.type = OP_DISRUPT, .machine = 0}, 0},
 	{"an Event on 1", ALIVE, {.type = OP_FORGE, .machine = 1}, 0},
 	/* What one person does. */

@@ -56,6 +56,9 @@ thing(struct mix *m, const struct thing *t)
 	mix_version(m, t->rv);
 	mix_server(m, t->created_ms);
 	mix_server(m, t->ready_ms);
+	mix(m, t->rebooted);
+	if (t->rebooted)
+		mix_server(m, t->first_ready_ms);
 	mix_server(m, t->deleted_ms);
 	mix_server(m, t->disrupted_ms);
 	for (int a = 0; a < ANN_COUNT; a++)

@@ -234,7 +234,7 @@ timer(struct mix *m, const struct timer *t)
 {
 	mix(m, t->used | t->counted << 1 | t->enough << 2 | t->live << 3 |
 		       t->undecided << 4 | t->booting << 5 | t->machine << 6 |
-		       (uint64_t)t->scope << 8);
+		       t->apart << 7 | t->own << 8 | (uint64_t)t->scope << 16);
 	if (!t->used)
 		return;
 	mix_server(m, t->deadline_ms);

@@ -55,6 +55,13 @@ sight(struct mix *m, const struct holder *h, const struct sight *s)
 	if (s->ready_at >= 0)
 		mix(m, (uint64_t)(s->ready_clock - s->ready_at -
 				  s->ready_shifted + h->shifted));
+	if (s->ready_clock != 0) {
+		mix_server(m, s->ready_stamp);
+		mix_server(m, s->ready_clock - s->ready_shifted + h->shifted);
+	}
+	mix(m, s->old_at >= 0);
+	if (s->old_at >= 0)
+		mix_server(m, s->old_clock - s->old_shifted + h->shifted);
 	if (s->renewed_ms == 0)
 		return;
 	mix_server(m, s->renewed_ms);

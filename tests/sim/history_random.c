@@ -369,6 +369,31 @@ boots_again(struct history *h, uint64_t seed)
 	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
 }
 
+/* In every third history machines are rebooted, often in their own quiet time or
+ * again, and some do not come back. */
+static void
+reboots(struct history *h, uint64_t seed)
+{
+	struct dice d = {.state = (seed + 1) * 0xe7037ed1a0b428dbu | 1};
+	int n = h->ops_n;
+
+	for (int i = 0; i < 8; i++)
+		(void)roll(&d, 2);
+	if (roll(&d, 3) > 0)
+		return;
+	for (int k = (int)between(&d, 1, 6); k > 0 && h->ops_n < OPS; k--)
+		h->ops[h->ops_n++] = (struct op){
+			.at = h->ops[roll(&d, (uint32_t)n)].at +
+			      between(&d, 10000, h->hold_ms),
+			.type = OP_REBOOT,
+			.machine = (int)roll(&d, 12),
+			.for_ms = roll(&d, 6) == 0
+					  ? 0
+					  : between(&d, 2000, h->hold_ms),
+		};
+	qsort(h->ops, (size_t)h->ops_n, sizeof(h->ops[0]), by_time);
+}
+
 /* A replica that was killed comes back. */
 static void
 revive(struct dice *d, struct history *h)
@@ -445,6 +470,7 @@ history_random(struct history *h, uint64_t seed)
 	disruptions(&d, h);
 	substitutes(&d, h);
 	boots_again(h, seed);
+	reboots(h, seed);
 	revive(&d, h);
 	last_wave(h);
 	if (h->min_scale_up == 1 && roll(&d, 6) == 0)

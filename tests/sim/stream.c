@@ -71,7 +71,8 @@ holder_knows(struct holder *h, const struct thing *t)
 		s->deleted_clock = clock;
 		s->deleted_shifted = h->shifted;
 	}
-	if (t->rebooted && s->ready_at >= 0 && s->old_at < 0) {
+	if (t->rebooted && s->ready_at >= 0 && s->old_at < 0 &&
+	    s->ready_stamp == t->first_ready_ms) {
 		s->old_at = s->ready_at;
 		s->old_clock = s->ready_clock;
 		s->old_shifted = s->ready_shifted;

@@ -64,6 +64,7 @@ struct scope_truth {
 	struct maybe seems;	/* it is busy, as replicas may see it */
 	struct maybe held;
 	int64_t released;	/* the earliest released-at; STAMP_NONE: none */
+	int64_t since;		/* the same, as of the last look */
 	bool ends;		/* it ends debt and window, and the leader may
 				   not know it yet */
 	int64_t ends_at;	/* since when that is so, or was last so */
@@ -167,6 +168,9 @@ struct machine_truth {
 	int64_t deadline_hi;	/* the later deadline, where two are right */
 	int64_t busy_deadline, busy_deadline_hi;	/* the same for its scope:
 				   a reboot leaves them as they were */
+	int64_t unwatched_until;	/* the leader has not seen the readiness
+				   before the reboot: neither begins nor ends a
+				   hold until then */
 	int64_t created;
 	struct retry_truth retry;
 	struct share share;

@@ -191,31 +191,52 @@ widen(const struct truth *t, const struct thing *head, struct machine_truth *x)
 }
 
 /* The machine was ready, and then it was rebooted.  For its scope that changes
- * nothing, as far as the leader has seen the first readiness.  It has its own
- * quiet time from the last. */
+ * nothing, as far as the leader has seen the first readiness.  Otherwise nobody
+ * knows what the machine does for its scope until unwatched_until.  It has its
+ * own quiet time from the last readiness. */
 static void
 set_rebooted(struct truth *t, const struct thing *claim, struct limits_of l,
 	     struct machine_truth *x)
 {
 	const struct sight *s =
 		t->leader == NULL ? NULL : &t->leader->sights[claim->index];
-	bool saw = s != NULL && s->old_at >= 0, again = s != NULL && s->ready_at >= 0;
+	bool saw = s != NULL && s->old_at >= 0;
+	bool any = s != NULL && s->ready_clock != 0;
 	int64_t first = remembered(t, claim->first_ready_ms, saw,
 				   saw ? s->old_clock : 0,
 				   saw ? s->old_shifted : 0) + l.hold;
-	int64_t own = x->created, shortest = l.hold;
+	int64_t shortest = l.max > 0 ? earlier(l.hold, l.max) : l.hold;
+	int64_t known = x->created, own;
+	struct machine_truth before = *x;
 
-	if (l.max > 0) {
+	if (l.max > 0)
 		first = earlier(first, x->created + l.max);
-		shortest = earlier(l.hold, l.max);
-	}
-	if (claim->ready_ms != STAMP_NONE)
-		own = ready_ms(t, claim) + shortest;
+	/* What follows from the last readiness that the leader has seen. */
+	if (any)
+		known = s->ready_stamp == claim->first_ready_ms && saw
+				? first
+				: remembered(t, s->ready_stamp, true,
+					     s->ready_clock,
+					     s->ready_shifted) + shortest;
+	own = claim->ready_ms != STAMP_NONE ? ready_ms(t, claim) + shortest
+					    : known;
 	x->busy_deadline = saw ? first : x->created;
 	x->busy_deadline_hi = first;
-	x->deadline = later_of(again || !claim->large ? own : x->created,
-			       x->busy_deadline);
-	x->deadline_hi = later_of(own, first);
+	x->deadline = claim->large ? known : own;
+	x->deadline_hi = later_of(own, known);
+	if (s != NULL && s->at >= 0 && !saw)
+		x->unwatched_until =
+			any ? known
+			    : s->clock + t->leader->shifted - s->shifted +
+				      t->rules.startup_ms + l.hold;
+	if (!claim->large && !claim->was_large)
+		return;
+	/* Nobody may know of the reboot. */
+	x->deadline = earlier(x->deadline, before.deadline);
+	x->deadline_hi = later_of(x->deadline_hi, before.deadline_hi);
+	x->busy_deadline = earlier(x->busy_deadline, before.busy_deadline);
+	x->busy_deadline_hi =
+		later_of(x->busy_deadline_hi, before.busy_deadline_hi);
 }
 
 static void
@@ -254,6 +275,7 @@ set_deadline(struct truth *t, const struct machine *m, struct machine_truth *x)
 	}
 	x->busy_deadline = x->deadline;
 	x->busy_deadline_hi = x->deadline_hi;
+	x->unwatched_until = STAMP_NONE;
 	if (head == claim && claim->rebooted)
 		set_rebooted(t, claim, l, x);
 	widen(t, head, x);
@@ -833,6 +855,10 @@ set_counts(struct truth *t, const struct past *p, int machine)
 	x->undecided = false;
 	x->replaced = (struct maybe){false, false};
 	x->counts = is_launched(t, claim);
+	if (claim->rebooted && !has_passed(t, x->unwatched_until)) {
+		x->undecided = true;
+		x->counts.lo = false;
+	}
 	if (t->rules.scope == SCOPE_NODE || !ignores)
 		return;
 	if (truth_classed(claim)) {
@@ -1075,10 +1101,6 @@ counts_at_all(struct truth *t, int i, bool hi)
 	if (claim->deleting || !claim->used)
 		return hi ? x->ongoing.hi || is_unheard(t, claim, x)
 			  : x->ongoing.lo;
-	/* A machine that was rebooted is not among the others any more when it
-	 * has nothing to say in its scope. */
-	if (claim->rebooted && !hi && x->busy_deadline <= t->clock)
-		return false;
 	return hi ? x->counts.hi : x->counts.lo;
 }
 

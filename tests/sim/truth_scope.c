@@ -207,6 +207,10 @@ end_debt(struct truth *t, int scope)
 	int64_t since = released_since(t, scope);
 	double most;
 
+	/* A leader forgets the released-at of a scope that owes nothing. */
+	if (since != STAMP_NONE && since != s->since && since <= s->released)
+		s->unknown = true;
+	s->since = since;
 	if (since > s->released) {
 		s->released = since;
 		s->ends_at = t->w->now;
@@ -288,6 +292,7 @@ set_busy(struct truth *t, int scope)
 		/* A machine whose own time is over counts for minScaleUp,
 		 * too. */
 		undecided |= x->undecided && (!has_passed(t, x->deadline) ||
+					      !has_passed(t, x->unwatched_until) ||
 					      truth_takes_several(t));
 		keeps = keeps_busy(t, i);
 		s->busy.lo |= keeps.lo;

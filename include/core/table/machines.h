@@ -67,7 +67,9 @@ struct entry {
 	struct version rv;
 	/* created_ms and ready_ms are no later than the moment at which they
 	 * were first seen, and machines_shift shifts them.  The two members
-	 * with `stamp` in their names have the values on the object. */
+	 * with `stamp` in their names have the values on the object.  While a
+	 * machine is rebooted, ready_ms stays, and ready_stamp_ms is
+	 * STAMP_NONE. */
 	int64_t mark_ms, created_ms, created_stamp_ms;
 	union {
 		struct { /* claim */

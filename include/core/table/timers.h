@@ -18,7 +18,8 @@
  * because until that time its deadline is in the future either way.  So each
  * machine has one constant deadline until something is seen to change, and a
  * scope is held while the deadline of one of its counted machines is in the
- * future.
+ * future.  After a reboot only the machine's own deadline moves, so there are
+ * two.
  *
  * The owner gives the facts of each machine to timers_put.  Later it asks
  * timers_due which machines to put again because their time has come, and
@@ -51,10 +52,13 @@ struct timer {
 	bool booting : 1;
 	/* It is part of the total that a percentage in minScaleUp refers to. */
 	bool machine : 1;
+	/* After a reboot: the machine's own deadline is not deadline_ms, and
+	 * was in the future at the last put. */
+	bool apart : 1, own : 1;
 	/* Neighbours in the list of its scope's timers: their places + 1, or 0
 	 * at the ends. */
 	uint32_t next, before;
-	int64_t deadline_ms; /* the machine's own deadline */
+	int64_t deadline_ms; /* until then it can keep its scope busy */
 	int64_t created_ms;
 	int64_t hold_ms; /* the length of its quiet time */
 	/* If the machine tries a failed boot again: how much earlier the
@@ -158,6 +162,7 @@ void timers_done(struct timers *ts);
 struct timer_facts {
 	const char *nodepool; /* "" without one */
 	int64_t deadline_ms;
+	int64_t own_ms;	   /* the machine's own deadline */
 	int64_t counts_ms; /* when it begins to count, or STAMP_NONE */
 	int64_t created_ms, hold_ms;
 	int64_t first_ms;

@@ -25,6 +25,9 @@ void controller_steady_forget(struct controller *s);
  * about them again. */
 void controller_queue(struct controller *s, uint32_t id);
 void controller_queue_all(struct controller *s);
+/* Returns when the machine's own quiet time ends or ended, or STAMP_NONE. */
+int64_t controller_own_ms(const struct controller *s, uint32_t head,
+			  int64_t now_ms);
 /* Call this when the facts of the entry have changed.  It sets the timer of the
  * entry's machine and queues the machine. */
 void controller_refresh(struct controller *s, uint32_t id, int64_t now_ms);

@@ -60,7 +60,7 @@ is_behind(const struct controller *s, uint32_t id, const struct object *claim)
 {
 	const struct entry *e = machines_at(&s->machines, id);
 
-	return e->ready_ms == STAMP_NONE &&
+	return e->ready_stamp_ms == STAMP_NONE &&
 	       !machines_rv_is(&s->machines, e, claim->rv);
 }
 

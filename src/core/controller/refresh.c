@@ -54,29 +54,35 @@ activity_ms(const struct controller *s, const struct entry *e)
 					 : e->created_ms + s->rules.startup_ms;
 }
 
-/* Sets the times of a machine that was rebooted after it had been ready.  Until
- * the deadline that follows from its first readiness, the machine counts for
- * its scope as if it had not been rebooted.  From then on, or if the first
- * readiness was not seen, the machine does not count.  It has only a quiet time
- * of its own, which begins when the machine is ready again, whatever its
- * age. */
+/* Sets the times of a machine that was rebooted after it had been ready
+ * (docs/rules.md#reboots).  For its scope nothing changes.  Its own quiet time
+ * begins again with each readiness, whatever its age.  If the first readiness
+ * was not seen, the machine is undecided for as long as its scope might be held
+ * because of it. */
 static void
 after_reboot(const struct controller *s, const struct entry *e,
 	     const struct nodepool_terms *terms, int64_t now_ms,
 	     struct timer_facts *f)
 {
+	int64_t first_ms = e->first_ready_ms;
+
 	f->booting = false;
-	f->deadline_ms = e->first_ready_ms == STAMP_NONE
-				 ? STAMP_NONE
-				 : deadline_ms(&s->rules, e->created_ms,
-					       e->first_ready_ms, terms);
-	if (f->deadline_ms > now_ms)
+	f->own_ms = STAMP_NONE;
+	if (first_ms != STAMP_NONE)
+		f->deadline_ms = f->own_ms =
+			deadline_ms(&s->rules, e->created_ms, first_ms, terms);
+	if (e->ready_ms != first_ms)
+		f->own_ms =
+			deadline_ms(&s->rules, e->ready_ms, e->ready_ms, terms);
+	if (first_ms != STAMP_NONE)
 		return;
-	f->counts_ms = STAMP_NONE;
-	f->deadline_ms = e->ready_ms == STAMP_NONE
-				 ? STAMP_NONE
-				 : deadline_ms(&s->rules, e->ready_ms,
-					       e->ready_ms, terms);
+	f->deadline_ms =
+		f->own_ms != STAMP_NONE
+			? f->own_ms
+			: e->seen_ms + s->rules.startup_ms + terms->hold_ms;
+	f->undecided = f->counts_ms != STAMP_NONE && f->deadline_ms > now_ms;
+	if (f->undecided)
+		f->counts_ms = f->deadline_ms;
 }
 
 /* Returns until when the machine is undecided.  If minScaleUp is a percentage,
@@ -117,18 +123,34 @@ facts_of(const struct controller *s, uint32_t head,
 	};
 	int64_t until = undecided_ms(s, head, claim);
 
+	f.own_ms = f.deadline_ms;
 	if (claim != NULL && claim->rebooted)
 		after_reboot(s, claim, terms, now_ms, &f);
 	/* A machine that was released by hand stays in its scope, so the holds
 	 * of other machines still spread to it. */
 	if (e->created_stamp_ms < terms->released_ms) {
-		f.deadline_ms = f.counts_ms = STAMP_NONE;
+		f.deadline_ms = f.own_ms = f.counts_ms = STAMP_NONE;
+		f.undecided = false;
 	} else if (until > now_ms) {
 		f.undecided = true;
 		/* the facts are computed again at that time */
 		f.counts_ms = until;
 	}
 	return f;
+}
+
+int64_t
+controller_own_ms(const struct controller *s, uint32_t head, int64_t now_ms)
+{
+	struct nodepool_terms terms = nodepools_terms(
+		&s->nodepools,
+		machines_nodepool(&s->machines,
+				  machines_at(&s->machines, head)),
+		now_ms);
+
+	return timers_at(&s->timers, head)->used
+		       ? facts_of(s, head, &terms, now_ms).own_ms
+		       : STAMP_NONE;
 }
 
 static void

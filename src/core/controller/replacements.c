@@ -106,11 +106,11 @@ replacements_undecided_ms(const struct replacements *r,
 {
 	int64_t until = claim->seen_ms + UNDECIDED_MAX_MS, launched;
 
-	if (!ignores(r) || claim->replaces != 0 || claim->rebooted)
+	if (!ignores(r) || claim->replaces != 0)
 		return STAMP_NONE;
 	if (!claim->judged && !views_settled(r->views))
 		return COUNTS_LATER;
-	if (!after_disruption(r, claim, DISRUPTION_MS))
+	if (claim->rebooted || !after_disruption(r, claim, DISRUPTION_MS))
 		return STAMP_NONE;
 	launched = claim->launch_seen_ms;
 	if (launched != STAMP_NONE && launched + UNDECIDED_MS < until)

@@ -37,9 +37,11 @@ retry_refresh(struct retries *t, struct retry *r, int64_t now_ms)
 {
 	struct nodepool_terms terms =
 		nodepools_terms(t->nodepools, r->nodepool, now_ms);
+	int64_t deadline_ms = deadline_of(t, r, &terms);
 	struct timer_facts f = {
 		.nodepool = r->nodepool,
-		.deadline_ms = deadline_of(t, r, &terms),
+		.deadline_ms = deadline_ms,
+		.own_ms = deadline_ms,
 		.counts_ms = COUNTS_ALWAYS,
 		.created_ms = r->own_created_ms,
 		.first_ms = r->created_ms,

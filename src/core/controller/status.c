@@ -356,7 +356,7 @@ fill_machine(const struct controller *s, uint32_t head, struct now now,
 		.booting = claim != NULL && claim->ready_ms == STAMP_NONE &&
 			   !claim->rebooted,
 		.drifts = controller_drifts(s, head),
-		.own_ms = t->used ? t->deadline_ms : STAMP_NONE,
+		.own_ms = controller_own_ms(s, head, now.server_ms),
 		.scope = t->used && t->scope != NO_SCOPE ? t->scope : NO_ID,
 	};
 	if (t->used && out->booting && now.server_ms + t->hold_ms < out->own_ms)

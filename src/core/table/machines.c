@@ -311,7 +311,8 @@ take_claim(struct entry *e, const struct object *o, int64_t seen_ms)
 	/* A stamp that is in the future when it is first seen counts as the
 	 * moment at which it was first seen.  This stays so when the time of
 	 * the stamp has come. */
-	if (o->ready_ms != e->ready_stamp_ms)
+	if (o->ready_ms != e->ready_stamp_ms &&
+	    (o->ready_ms != STAMP_NONE || !e->rebooted))
 		e->ready_ms = no_later(o->ready_ms, seen_ms);
 	e->ready_stamp_ms = o->ready_ms;
 }
@@ -590,7 +591,8 @@ machines_restamp(struct machines *m, int64_t now_ms)
 		if (e->kind != KIND_NODECLAIM)
 			continue;
 		e->tried_before_ms = 0;
-		e->ready_ms = no_later(e->ready_stamp_ms, now_ms);
+		if (e->ready_stamp_ms != STAMP_NONE)
+			e->ready_ms = no_later(e->ready_stamp_ms, now_ms);
 	}
 }
 

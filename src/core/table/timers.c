@@ -357,7 +357,7 @@ join(struct timers *ts, struct timer *t, const char *nodepool)
 
 /* Schedules the next moment at which time alone changes this timer. */
 static void
-schedule(struct timers *ts, const struct timer *t, int64_t counts_ms,
+schedule(struct timers *ts, const struct timer *t, const struct timer_facts *f,
 	 int64_t now_ms)
 {
 	uint32_t place = (uint32_t)(t - ts->at);
@@ -365,10 +365,12 @@ schedule(struct timers *ts, const struct timer *t, int64_t counts_ms,
 
 	if (t->deadline_ms > now_ms)
 		next = t->deadline_ms;
+	if (f->own_ms > now_ms && f->own_ms < next)
+		next = f->own_ms;
 	/* A machine counts towards minScaleUp even after its own deadline, so
 	 * counts_ms matters even if the deadline has passed. */
-	if (counts_ms > now_ms && counts_ms < next)
-		next = counts_ms;
+	if (f->counts_ms > now_ms && f->counts_ms < next)
+		next = f->counts_ms;
 	if (next == INT64_MAX)
 		heap_remove(&ts->due, place);
 	else
@@ -393,6 +395,8 @@ set_facts(struct timers *ts, struct timer *t, const struct timer_facts *f,
 		ts->scopes[t->scope].machines += f->machine ? 1 : UINT32_MAX;
 	t->machine = f->machine;
 	t->deadline_ms = f->deadline_ms;
+	t->apart = f->own_ms != f->deadline_ms;
+	t->own = f->own_ms > now_ms;
 	t->created_ms = f->created_ms;
 	t->first_before_ms = stamp_gap_ms(f->first_ms, f->created_ms);
 	t->hold_ms = f->hold_ms;
@@ -439,7 +443,7 @@ timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 		timers_scope_undecided(ts, t->scope, undecided ? 1 : -1);
 	t->undecided = undecided;
 
-	schedule(ts, t, f->counts_ms, now_ms);
+	schedule(ts, t, f, now_ms);
 	return 0;
 }
 
@@ -486,7 +490,7 @@ timers_own(const struct timers *ts, uint32_t id, int64_t now_ms)
 {
 	const struct timer *t = timers_at(ts, id);
 
-	return t->used && t->deadline_ms > now_ms;
+	return t->used && (t->apart ? t->own : t->deadline_ms > now_ms);
 }
 
 bool

@@ -52,6 +52,7 @@ put_timer(struct timers *h, uint32_t id, const char *nodepool,
 {
 	struct timer_facts f = {.nodepool = nodepool,
 				.deadline_ms = deadline_ms,
+				.own_ms = deadline_ms,
 				.counts_ms = counts_ms};
 
 	return timers_put(h, id, &f, now_ms);
@@ -183,6 +184,7 @@ put(struct timers *h, const struct model *m, uint32_t id)
 	struct timer_facts facts = {
 		.nodepool = pool_name(f->nodepool),
 		.deadline_ms = f->deadline_ms,
+		.own_ms = f->deadline_ms,
 		.counts_ms = f->counts_ms,
 		.created_ms = f->created_ms,
 		.first_ms = f->first_ms,
