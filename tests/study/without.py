@@ -30,8 +30,8 @@ RULES = {
                 "\tif (r == NULL)\n", "\tif (r == NULL || r != NULL)\n"),
     # A claim that may replace another counts at once.
     "undecided": (REPLACEMENTS,
-                  "if (!after_disruption(r, claim, DISRUPTION_MS))",
-                  "if (true || !after_disruption(r, claim, DISRUPTION_MS))"),
+                  "if (claim->rebooted || !after_disruption(",
+                  "if (true || !after_disruption("),
     # A plain cap: the debt is gone as soon as the scope is not held.
     "bucket": ("src/core/rules/cap.c", "if (past >= r->window_ms)",
                "if (past > 0)"),
