@@ -325,6 +325,9 @@ report_invalid(const struct note *n, struct event_recorder *rec)
 static void
 log_ticket(const struct note *n)
 {
+	/* Its writer may change it all the time. */
+	if (!log_ratelimit("ticket", 60))
+		return;
 	LOG(LOG_WARN, "ticket", LS("name", n->name),
 	    LS("holder", n->as.ticket.holder),
 	    LS("problem", n->as.ticket.fault[0] != '\0'

@@ -681,7 +681,7 @@ def test_the_page(installed, machine, pools):
         assert "script" not in page and "scope cluster" in re.sub(
             "<[^>]*>", "", page)
         links = set(re.findall(r'href="([^"#]+)"', page))
-        assert "./?last=1h" in links
+        assert "./?last=24h" in links
         for link in links:
             assert leads_on(link), link
     assert machine.node in get(base + f"status/machines/{machine.node}"

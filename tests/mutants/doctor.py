@@ -61,7 +61,7 @@ FAULTS = [
     ("a webhook beside an unbound policy is twice", JUDGED, ADMISSION,
      "(n > 0 && policy && binding)", "(n > 0 && policy)"),
     ("the first of two is to be deleted", JUDGED, ADMISSION,
-     "finding_name(at[n > 1 ? 1 : 0].configuration)",
+     "finding_name(at[second ? 1 : 0].configuration)",
      "finding_name(at[0].configuration)"),
     ("only the first webhook is judged", JUDGED, ADMISSION,
      "for (unsigned i = 0; i < n; i++)\n\t\tjudge_webhook",

@@ -174,7 +174,7 @@ FAULTS = [
     ("a ticket lasts 8 days", f"{PLUGINS}the_bounds", PLUGIN,
      '"$lasts" -le 604800', '"$lasts" -le 691200'),
     ("a ticket is not told after a release", f"{PLUGINS}what_is_still_held",
-     PLUGIN, "print \"NodePool \" name \" until \" ticket[name]", ";"),
+     PLUGIN, "print \"NodePool \" name \" until \" tickets[name, k]", ";"),
     ("a ticket that was deleted is told", f"{PLUGINS}ones_own_ticket_that_is_over",
      PLUGIN, "late = 1", "late = 0"),
     ("a release writes, and asks then", f"{PLUGINS}no_hold_by_hand", PLUGIN,

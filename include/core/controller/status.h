@@ -175,6 +175,14 @@ struct nodepool_status {
 	bool by_ticket;
 	/* The text that describes the ticket that ends last, or "". */
 	char ticket[REASON_BYTES];
+	/* Tickets that hold it beside what by_hand or by_ticket names: the one
+	 * that ends last, if its hold-until ends later, and the one that ends
+	 * last among those of another holder.  A text is "" if there is
+	 * none. */
+	struct nodepool_also {
+		int64_t until_ms;
+		char words[REASON_BYTES];
+	} also[2];
 	bool released_ahead; /* its released-at lies in the future, so it does
 				not count yet */
 	struct nodepool_figures n;

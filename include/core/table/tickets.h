@@ -93,6 +93,11 @@ struct ticket_hold {
 };
 struct ticket_hold tickets_hold(const struct tickets *ts, uint32_t place,
 				int64_t now_ms);
+/* Returns the ticket that ends last among those that hold the NodePool and have
+ * another holder than *e, or NULL. */
+const struct ticket_entry *tickets_other(const struct tickets *ts,
+					 uint32_t place, int64_t now_ms,
+					 const struct ticket_entry *e);
 
 /* Call this when the API server's clock has jumped by by_ms.  It shifts the
  * ends of all tickets, so that each lasts as long as before. */

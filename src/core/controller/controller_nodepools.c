@@ -177,7 +177,12 @@ set_tickets(const struct controller *s, uint32_t place, int64_t now_ms,
 		p->ticket_least_ms = now_ms + TICKET_LEAST_MS;
 	p->ticket_ms = h.until_ms;
 	p->ticket_next_ms = h.next_ms;
-	if (p->ticket_least_ms <= now_ms || p->ticket_least_ms <= h.until_ms)
+	/* Of a minute that is over nothing may be left: a clock that is set
+	 * back would begin it again. */
+	if (p->ticket_least_ms <= now_ms)
+		p->ticket_least_ms = STAMP_NONE;
+	if (p->ticket_least_ms == STAMP_NONE ||
+	    p->ticket_least_ms <= h.until_ms)
 		return;
 	p->ticket_ms = p->ticket_least_ms;
 	if (h.last == NULL)

@@ -211,6 +211,32 @@ controller_scope_status(const struct controller *s, const struct figures *f,
 
 /* --- NodePools ------------------------------------------------------------ */
 
+static void
+put_also(struct nodepool_also *also, const struct ticket_entry *e)
+{
+	if (e == NULL)
+		return;
+	also->until_ms = e->until_ms;
+	tickets_words(e, also->words, sizeof(also->words));
+}
+
+/* Sets the tickets that hold the NodePool beside the hold that is named.  Who
+ * releases the NodePool has to know all whose hold it ends. */
+static void
+fill_also(const struct controller *s, uint32_t place, enum manual_by by,
+	  int64_t now_ms, struct nodepool_status *out)
+{
+	const struct ticket_entry *last =
+		tickets_hold(&s->tickets, place, now_ms).last;
+
+	if (last == NULL)
+		return;
+	if (by == MANUAL_PERSON)
+		put_also(&out->also[0], last);
+	put_also(&out->also[1],
+		 tickets_other(&s->tickets, place, now_ms, last));
+}
+
 bool
 controller_nodepool_status(const struct controller *s, const struct figures *f,
 			   uint32_t *i, struct now now,
@@ -237,6 +263,8 @@ controller_nodepool_status(const struct controller *s, const struct figures *f,
 		};
 		if (out->by_ticket)
 			memcpy(out->ticket, m.reason, sizeof(out->ticket));
+		if (m.by != MANUAL_NONE)
+			fill_also(s, *i, m.by, now.server_ms, out);
 		ref = strings_find(&s->machines.strings, p->name);
 		if (ref != NO_ID)
 			out->n = figures_nodepool(f, ref);

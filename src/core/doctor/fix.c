@@ -30,7 +30,7 @@ overlay(const struct doctor_place *p)
 {
 	if (p->observes && !p->injected)
 		return "trial";
-	return p->renewer || !p->injected ? "self-signed" : "default";
+	return p->renewer ? "self-signed" : "default";
 }
 
 /* Returns false, with *x untouched, if the installation is not Helm's. */

@@ -193,6 +193,10 @@ judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
 		fix_apply(x, p, FIX_WEBHOOK, "");
 	}
 	if (n > 1 || (n > 0 && policy && binding)) {
+		/* The manifests' own name stays. */
+		bool second = n > 1 && strcmp(at[1].configuration,
+					      "karpenter-node-holder") != 0;
+
 		x = findings_add(f, &twice, "registered twice: %s and %s",
 				 at[0].configuration,
 				 n > 1 ? at[1].configuration
@@ -200,7 +204,7 @@ judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
 		finding_fix(x,
 			    "kubectl delete "
 			    "mutatingwebhookconfiguration %s",
-			    finding_name(at[n > 1 ? 1 : 0].configuration));
+			    finding_name(at[second ? 1 : 0].configuration));
 	}
 	for (unsigned i = 0; i < n; i++)
 		judge_webhook(&at[i], f);

@@ -154,7 +154,8 @@ static const struct finding_kind
 	stuck = {DOCTOR_PLACEMENT, FINDING_WARNING, "placement-no-grace",
 		 "When the node expires or is deleted, it stays until somebody "
 		 "evicts the pod, because the pod's annotation keeps Karpenter "
-		 "from doing so."};
+		 "from doing so. The command drifts all nodes of the NodePool, "
+		 "and Karpenter then replaces them."};
 
 static bool
 all_on_one_node(const struct pod_facts *at, unsigned n)

@@ -28,7 +28,9 @@ static const struct finding_kind
 		 "or say that the holder leaves this NodePool alone."},
 	expires = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-expires",
 		   "Karpenter takes an expired machine away although it is "
-		   "held, so its machines go before their hold has ended."},
+		   "held, so its machines go before their hold has ended. The "
+		   "command drifts all nodes of the NodePool, and Karpenter "
+		   "then replaces them."},
 	annotation = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-annotation",
 		      "The holder ignores a value that it cannot read."},
 	unknown = {DOCTOR_NODEPOOLS, FINDING_WARNING,

@@ -7,6 +7,14 @@
 
 #include "core/base/str.h"
 
+/*
+ * The tickets are in an array whose places stay, and an index finds them by
+ * name.  Each has a bit for each NodePool that it names, so the functions that
+ * ask what holds a NodePool look through the array, and compare no names.  An
+ * end is computed when a ticket is seen or changed, and shifted when the API
+ * server's clock is set.
+ */
+
 static uint32_t
 ticket_hash(const void *ctx, uint32_t i)
 {
@@ -177,6 +185,28 @@ tickets_place(struct ticket_entry *e, uint32_t place, const char *nodepool)
 		e->nodepools[place / 64] &= ~bit;
 }
 
+static bool
+ends_later(const struct ticket_entry *e, const struct ticket_entry *than)
+{
+	return than == NULL || e->until_ms > than->until_ms ||
+	       (e->until_ms == than->until_ms &&
+		strcmp(e->ticket.name, than->ticket.name) < 0);
+}
+
+const struct ticket_entry *
+tickets_other(const struct tickets *ts, uint32_t place, int64_t now_ms,
+	      const struct ticket_entry *e)
+{
+	const struct ticket_entry *last = NULL;
+
+	for (const struct ticket_entry *o = ts->at; o < ts->at + ts->top; o++)
+		if (o->until_ms > now_ms && tickets_holds(o, place) &&
+		    strcmp(o->ticket.holder, e->ticket.holder) != 0 &&
+		    ends_later(o, last))
+			last = o;
+	return last;
+}
+
 struct ticket_hold
 tickets_hold(const struct tickets *ts, uint32_t place, int64_t now_ms)
 {
@@ -188,9 +218,7 @@ tickets_hold(const struct tickets *ts, uint32_t place, int64_t now_ms)
 		h.n++;
 		if (h.next_ms == STAMP_NONE || e->until_ms < h.next_ms)
 			h.next_ms = e->until_ms;
-		if (e->until_ms < h.until_ms ||
-		    (e->until_ms == h.until_ms &&
-		     strcmp(e->ticket.name, h.last->ticket.name) > 0))
+		if (!ends_later(e, h.last))
 			continue;
 		h.until_ms = e->until_ms;
 		h.last = e;

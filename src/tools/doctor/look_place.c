@@ -403,8 +403,15 @@ look_lease(struct doctor *d)
 {
 	static struct lease_record record; /* too large for a stack */
 	struct holder_facts *h = &d->holder;
+	int64_t until_ms = clock_boot_ms() + DOCTOR_TAKEOVER_MS;
+	struct err e = {0};
 
-	(void)read_lease(d, &record);
+	/* Of a leader that was just killed, the time may be over before another
+	 * replica has taken the Lease. */
+	while (read_lease(d, &record) == 0 && !h->lease_live &&
+	       clock_boot_ms() < until_ms)
+		if (session_sleep(d->session, DOCTOR_AGAIN_MS, &e))
+			break;
 	if (!h->lease_live)
 		return;
 	h->leader_is_pod = is_pod(d, record.holder);

@@ -331,16 +331,6 @@ static const struct json_keep owner_keep[] = {{"apiVersion", NULL},
 					      {"name", NULL},
 					      {"uid", NULL},
 					      {NULL, NULL}};
-static const struct json_keep metadata_keep[] = {
-	{"name", NULL},
-	{"uid", NULL},
-	{"resourceVersion", NULL},
-	{"creationTimestamp", NULL},
-	{"deletionTimestamp", NULL},
-	{"labels", labels_keep},
-	{"annotations", NULL},
-	{"ownerReferences", owner_keep},
-	{NULL, NULL}};
 static const struct json_keep condition_keep[] = {{"type", NULL},
 						  {"status", NULL},
 						  {"reason", NULL},
@@ -350,23 +340,84 @@ static const struct json_keep status_keep[] = {{"providerID", NULL},
 					       {"nodeName", NULL},
 					       {"conditions", condition_keep},
 					       {NULL, NULL}};
-static const struct json_keep object_keep[] = {
-	{"metadata", metadata_keep}, {"status", status_keep}, {NULL, NULL}};
-static const struct json_keep line_object_keep[] = {WATCH_STATUS_KEEP,
-						    {"metadata", metadata_keep},
-						    {"status", status_keep},
-						    {NULL, NULL}};
-static const struct json_keep line_keep[] = {WATCH_LINE_KEEP(line_object_keep),
-					     {NULL, NULL}};
+
+/* The tables that depend on the hold.  Of the annotations only our own and the
+ * holds are kept, so that nobody can keep an object out of the table by
+ * thousands of others. */
+struct keeps {
+	struct json_keep annotations[8], metadata[9], object[3], line_object[8];
+	struct json_keep line[3];
+};
+
+/* `former` is the key of a hold by an earlier configuration, or NULL. */
+static void
+keeps_init(struct keeps *k, const struct hold_key *today, const char *former)
+{
+	*k = (struct keeps){
+		.annotations = {{MARK_KEY, NULL},
+				{HELD_KEY_KEY, NULL},
+				{CLASS_KEY, NULL},
+				{CLASS_UID_KEY, NULL},
+				{DEFAULT_HOLD_KEY, NULL}},
+		.metadata = {{"name", NULL},
+			     {"uid", NULL},
+			     {"resourceVersion", NULL},
+			     {"creationTimestamp", NULL},
+			     {"deletionTimestamp", NULL},
+			     {"labels", labels_keep},
+			     {"annotations", k->annotations},
+			     {"ownerReferences", owner_keep}},
+		.object = {{"metadata", k->metadata}, {"status", status_keep}},
+		.line_object = {WATCH_STATUS_KEEP,
+				{"metadata", k->metadata},
+				{"status", status_keep}},
+		.line = {WATCH_LINE_KEEP(k->line_object)},
+	};
+	size_t n = 5;
+
+	if (strcmp(today->key, DEFAULT_HOLD_KEY) != 0)
+		k->annotations[n++].key = today->key;
+	if (former != NULL)
+		k->annotations[n].key = former;
+}
+
+/* Returns the key of the hold that the mark of *o stands for, if *o was read
+ * without it, or NULL. */
+static const char *
+former_key(const struct object *o, const struct hold_key *today)
+{
+	const char *key = o->previous_key.key;
+
+	return o->has_previous && key[0] != '\0' &&
+			       strcmp(key, today->key) != 0 &&
+			       strcmp(key, DEFAULT_HOLD_KEY) != 0
+		       ? key
+		       : NULL;
+}
 
 int
 object_decode(const char *bytes, size_t n, enum kind kind,
 	      const struct hold_key *hold, struct object *out, struct err *e)
 {
-	struct reading ctx = {kind, hold, out};
+	struct object o;
+	struct reading ctx = {kind, hold, &o};
+	struct keeps k;
+	int rc;
 
-	return watch_item_decode(bytes, n, object_keep, &json_bounds_stored,
-				 object_read, &ctx, e);
+	keeps_init(&k, hold, NULL);
+	rc = watch_item_decode(bytes, n, k.object, &json_bounds_stored,
+			       object_read, &ctx, e);
+	if (rc == 0 && former_key(&o, hold) != NULL) {
+		char key[KEY_BYTES];
+
+		(void)str_copy(key, sizeof(key), former_key(&o, hold));
+		keeps_init(&k, hold, key);
+		rc = watch_item_decode(bytes, n, k.object, &json_bounds_stored,
+				       object_read, &ctx, e);
+	}
+	if (rc == 0)
+		*out = o;
+	return rc;
 }
 
 int
@@ -374,16 +425,29 @@ object_watch_decode(const char *bytes, size_t n, enum kind kind,
 		    const struct hold_key *hold, enum watch_type *type,
 		    struct object *out, int *status_code, struct err *e)
 {
-	struct reading ctx = {kind, hold, out};
+	struct object o = {.kind = kind};
+	struct reading ctx = {kind, hold, &o};
 	char rv[RV_BYTES];
+	struct keeps k;
+	int rc;
 
-	if (watch_line_decode(bytes, n, line_keep, &json_bounds_stored, type,
-			      status_code, rv, object_read, &ctx, e))
-		return -1;
-	if (*type == WATCH_BOOKMARK) {
-		*out = (struct object){.kind = kind};
-		memcpy(out->rv, rv, sizeof(out->rv));
+	keeps_init(&k, hold, NULL);
+	rc = watch_line_decode(bytes, n, k.line, &json_bounds_stored, type,
+			       status_code, rv, object_read, &ctx, e);
+	if (rc == 0 && former_key(&o, hold) != NULL) {
+		char key[KEY_BYTES];
+
+		(void)str_copy(key, sizeof(key), former_key(&o, hold));
+		keeps_init(&k, hold, key);
+		rc = watch_line_decode(bytes, n, k.line, &json_bounds_stored,
+				       type, status_code, rv, object_read, &ctx,
+				       e);
 	}
+	if (rc != 0 || *type == WATCH_ERROR)
+		return rc;
+	if (*type == WATCH_BOOKMARK)
+		memcpy(o.rv, rv, sizeof(o.rv));
+	*out = o;
 	return 0;
 }
 

@@ -348,6 +348,16 @@ write_annotations(struct buf *b, size_t indent, const struct nodepool_status *p)
 		(void)status_text_safe(b, p->ticket);
 		buf_printf(b, "%s\n", words_least(p));
 	}
+	for (int i = 0; i < 2; i++) {
+		if (p->also[i].words[0] == '\0')
+			continue;
+		column(b, "", indent);
+		buf_puts(b, "also held until ");
+		moment(b, p->also[i].until_ms);
+		buf_puts(b, " by ");
+		(void)status_text_safe(b, p->also[i].words);
+		buf_puts(b, "\n");
+	}
 	if (p->nodepool.reason[0] != '\0') {
 		column(b, "", indent);
 		buf_puts(b, "reason: ");
@@ -597,6 +607,14 @@ write_free(struct buf *b, const struct status_head *h,
 		   until.earliest ? " at the earliest" : "");
 }
 
+static bool
+is_held_by_person(const struct machine_status *m)
+{
+	const char *by = words_held_by(m);
+
+	return by != NULL && by[0] == 'p';
+}
+
 static void
 write_verdict(struct buf *b, const struct status_head *h, const char *name,
 	      const struct machine_status *m, const struct scope_status *scope)
@@ -605,19 +623,23 @@ write_verdict(struct buf *b, const struct status_head *h, const char *name,
 	const char *by = words_held_by(m);
 
 	(void)status_text_safe(b, name);
-	buf_puts(b, by == NULL
-			    ? h->observe ? " would not be held" : " is not held"
-		    : by[0] == 'p' ? " is held by a person"
-		    : h->observe   ? " would be held by the holder"
-				   : " is held by the holder");
-	if (until.at_ms != STAMP_NONE) {
-		buf_puts(b, by == NULL || by[0] == 'p'
-				    ? "; its quiet time ends "
-				    : " until ");
+	/* A quiet time or a hold of its NodePool does not end this hold. */
+	if (is_held_by_person(m)) {
+		buf_puts(b, " is held by a person, who alone ends this\n");
+		until.why = NULL;
+	} else {
+		buf_puts(b, by == NULL	 ? h->observe ? " would not be held"
+						      : " is not held"
+			    : h->observe ? " would be held by the holder"
+					 : " is held by the holder");
+	}
+	if (until.why != NULL && until.at_ms != STAMP_NONE) {
+		buf_puts(b, by == NULL ? "; its quiet time ends " : " until ");
 		moment(b, until.at_ms);
 		buf_puts(b, until.earliest ? " at the earliest" : "");
 	}
-	buf_printf(b, ": %s\n", until.why);
+	if (until.why != NULL)
+		buf_printf(b, ": %s\n", until.why);
 	if (h->observe && (m->node.carries || m->claim.carries))
 		buf_puts(b,
 			 "left behind   hold and mark of a holder that "
@@ -633,7 +655,7 @@ status_text_machine(struct buf *b, const struct status_head *h,
 	const char *person = words_person(m);
 
 	write_verdict(b, h, name, m, scope);
-	if (m->reason[0] != '\0') {
+	if (m->reason[0] != '\0' && !is_held_by_person(m)) {
 		buf_puts(b, "reason        ");
 		status_text_line(b, m->reason);
 	}

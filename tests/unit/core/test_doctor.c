@@ -693,7 +693,7 @@ END_TEST
 	    c.hooks[0] = c.hooks[1], "second --type=json -p '[{\"op\":\"add\","   \
 				     "\"path\":\"/webhooks/2/failurePolicy\""  \
 				     ",\"value\":\"Ignore\"}]'")                \
-	ROW(c.bounds.policy = false,                                           \
+	ROW(c.bounds.policy = false; c.place.renewer = true,                   \
 	    "kubectl kustomize deploy/overlays/self-signed | sed -E "          \
 	    "'/-tickets/!s/(namespace: |serviceaccount:|inject-ca-from: |"      \
 	    "- karpenter-node-holder\\.)karpenter-node-holder/\\1ns/' | "       \

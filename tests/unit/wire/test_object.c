@@ -224,6 +224,34 @@ START_TEST(test_formers)
 }
 END_TEST
 
+/* Of others' annotations as many as the API server stores: they do not keep the
+ * object out of the table, whichever hold its mark stands for. */
+START_TEST(test_many_annotations)
+{
+	static char text[400000];
+	struct object o;
+	struct err e = {0};
+	size_t n = 0;
+
+	n += (size_t)sprintf(text, "{\"metadata\":{\"name\":\"n\",\"uid\":\"u\","
+				   "\"resourceVersion\":\"1\","
+				   "\"creationTimestamp\":"
+				   "\"2026-01-02T03:04:05Z\","
+				   "\"annotations\":{" M
+				   K("example.com/former=yes"));
+	for (int i = 0; i < 19000; i++)
+		n += (size_t)sprintf(text + n, ",\"%x\":\"v\"", i);
+	n += (size_t)sprintf(text + n, ",\"example.com/former\":\"yes\"" DEF
+				       "}}}");
+	ck_assert_msg(object_decode(text, n, KIND_NODE, &custom, &o, &e) == 0,
+		      "%s", e.text);
+	ck_assert_str_eq(o.previous_key.key, "example.com/former");
+	ck_assert_int_eq(o.previous_hold, HOLD_SAME);
+	ck_assert_int_eq(o.default_hold, HOLD_SAME);
+	ck_assert_int_eq(o.hold, HOLD_ABSENT);
+}
+END_TEST
+
 START_TEST(test_untouched)
 {
 	char rv[RV_BYTES] = "before", cont[CONTINUE_BYTES] = "before";
@@ -281,6 +309,7 @@ main(void)
 	tcase_add_test(tc, test_status);
 	tcase_add_loop_test(tc, test_formers, 0,
 			    sizeof(previous_keys) / sizeof(previous_keys[0]));
+	tcase_add_test(tc, test_many_annotations);
 	tcase_add_test(tc, test_untouched);
 	tcase_add_test(tc, test_list_meta);
 	suite_add_tcase(s, tc);

@@ -1687,8 +1687,11 @@ START_TEST(test_machine_of_a_person)
 	m.node.tenure = TENURE_PERSON;
 	m.node.written = false;
 	m.node.mark_ms = STAMP_NONE;
+	(void)strcpy(m.reason, "of the NodePool");
 	write_machine(STATUS_TEXT, &m);
-	ck_assert_ptr_nonnull(strstr(text, "is held by a person; its quiet "));
+	ck_assert_ptr_nonnull(
+		strstr(text, " is held by a person, who alone ends this\n"));
+	ck_assert_ptr_null(strstr(text, "of the NodePool"));
 	ck_assert_ptr_nonnull(strstr(text, "\nperson        holds it: "));
 	write_machine(STATUS_JSON, &m);
 	ck_assert_ptr_nonnull(strstr(text, "\"by\":\"person\""));
