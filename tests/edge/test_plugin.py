@@ -635,9 +635,18 @@ def test_the_ticket_of_somebody_else_is_told_before(run, command):
         assert not theirs or (out, said) == ("", (
             f"warning: held: NodePool web until {LATER}, for 1 s: ticket {ticket}\n"
             "error: nothing is written, because somebody else has a reason: "
-            f"--force {command}s all the same\n"))
+            f"--force {command}s all the same, but only 'kubectl -n karpenter-node-"
+            "holder-tickets delete lease NAME' ends a ticket\n"))
         assert bool(did(calls, "patch")) == bool(did(calls, "delete")) != theirs
         assert did(steer("--all", "--force")[2], "patch")
+    # Another's ticket may hold behind one's own, which ends later.
+    said = run(command, "--all", code=1, WHO='"ann"', POOLS=pool,
+               TICKET=ticket_of("ann"), SHOWN=PAGE.format(
+                   now=UNTIL, scopes=QUIET, pools=(
+                       f"web 9 2 0 0\n          held until {LATER} by ticket x of "
+                       f"ann\n          also held until {LATER} by ticket ci of bob\n"
+                       "b 9 0 0 0\n")))[1]
+    assert ": ticket ci of bob\nerror: nothing is written" in said
     # One of another NodePool is nobody's business here.
     assert did(run(command, "--nodepool=b", POOLS=row("b", hold_until=UNTIL),
                    SHOWN=PAGE.format(now=UNTIL, scopes=QUIET, pools=(
