@@ -353,7 +353,7 @@ struct keeps {
 static void
 keeps_init(struct keeps *k, const struct hold_key *today, const char *former)
 {
-	*k = (struct keeps){
+	static const struct keeps empty = {
 		.annotations = {{MARK_KEY, NULL},
 				{HELD_KEY_KEY, NULL},
 				{CLASS_KEY, NULL},
@@ -365,16 +365,20 @@ keeps_init(struct keeps *k, const struct hold_key *today, const char *former)
 			     {"creationTimestamp", NULL},
 			     {"deletionTimestamp", NULL},
 			     {"labels", labels_keep},
-			     {"annotations", k->annotations},
+			     {"annotations", NULL},
 			     {"ownerReferences", owner_keep}},
-		.object = {{"metadata", k->metadata}, {"status", status_keep}},
-		.line_object = {WATCH_STATUS_KEEP,
-				{"metadata", k->metadata},
-				{"status", status_keep}},
-		.line = {WATCH_LINE_KEEP(k->line_object)},
+		.object = {{"metadata", NULL}, {"status", status_keep}},
+		.line_object = {{"metadata", NULL},
+				{"status", status_keep},
+				WATCH_STATUS_KEEP},
+		.line = {WATCH_LINE_KEEP(NULL)},
 	};
 	size_t n = 5;
 
+	*k = empty;
+	k->metadata[6].members = k->annotations;
+	k->object[0].members = k->line_object[0].members = k->metadata;
+	k->line[1].members = k->line_object;
 	if (strcmp(today->key, DEFAULT_HOLD_KEY) != 0)
 		k->annotations[n++].key = today->key;
 	if (former != NULL)
