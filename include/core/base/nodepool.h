@@ -41,6 +41,9 @@ enum nodepool_key {
 #define NODEPOOL_BAD_BYTES 64
 
 #define NODEPOOL_REASON_KEY OWN_PREFIX "reason"
+/* With so many characters wrong a key is still taken for one of ours: as many
+ * as in "karpenter-node-holder/hold-untill". */
+#define NODEPOOL_KEY_TYPOS 4
 
 /* The value of `generation` if the spec that we know is older than the
  * metadata. */
@@ -121,9 +124,9 @@ int64_t nodepool_alone_ms(const struct nodepool *p);
  * Static. */
 const char *nodepool_key_name(enum nodepool_key k);
 
-/* Returns the key of ours that is most similar to this one: the same if it is
- * one of ours.  Static. */
-const char *nodepool_key_like(const char *key);
+/* Returns which key of ours somebody meant who wrote this one: the same if it is
+ * one of ours, and NULL if it does not look like ours.  Static. */
+const char *nodepool_key_meant(const char *key);
 
 /* Returns what a good value of annotation k looks like, to follow the word
  * "expected" in a message: "a duration above 0 such as 10m".  Static. */

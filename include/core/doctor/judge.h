@@ -211,6 +211,15 @@ void judge_rights(const bool allowed[RIGHTS_N], const struct rules *r,
 struct node_class {
 	char group[NAME_BYTES], kind[NODEPOOL_BYTES], name[NAME_BYTES];
 };
+/* A key that was to be one of our annotations of a NodePool, and is none. */
+enum strange_where { STRANGE_ANNOTATION, STRANGE_LABEL, STRANGE_TEMPLATE };
+struct strange_key {
+	char key[KEY_BYTES]; /* "" after the last one */
+	const char *meant;   /* the key of ours */
+	/* Its value.  "" if it does not fit, or `meant` is there already. */
+	char value[NODEPOOL_BAD_BYTES];
+	enum strange_where where;
+};
 struct nodepool_facts {
 	struct nodepool pool;
 	bool fixed;		/* it has spec.replicas */
@@ -224,9 +233,7 @@ struct nodepool_facts {
 	bool grace;		/* it has a terminationGracePeriod */
 	/* Its name is "" if the nodeClassRef is missing. */
 	struct node_class class;
-	/* The first annotations that have our prefix and are none of ours,
-	 * without the prefix; "" after the last. */
-	char strange[DOCTOR_STRANGE_MAX][NODEPOOL_BYTES];
+	struct strange_key strange[DOCTOR_STRANGE_MAX]; /* the first ones */
 };
 void judge_nodepool(const struct nodepool_facts *n, const struct rules *r,
 		    int64_t now_ms, struct findings *f);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/nodepool.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "core/base/duration.h"
@@ -22,20 +23,41 @@ nodepool_key_name(enum nodepool_key k)
 	return keys[k].name;
 }
 
-const char *
-nodepool_key_like(const char *key)
+/* Returns the key of ours that is most similar to this one, after `skip` of its
+ * bytes, and how many characters differ.  Anybody may write a "reason". */
+static const char *
+most_similar(const char *key, size_t skip, unsigned *least)
 {
 	const char *best = NODEPOOL_REASON_KEY;
-	unsigned least = str_distance(key, best), d;
+	unsigned d;
 
+	*least = skip == 0 ? str_distance(key, best) : UINT_MAX;
 	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
-		d = str_distance(key, keys[k].name);
-		if (d < least) {
-			least = d;
+		d = str_distance(key, keys[k].name + skip);
+		if (d < *least) {
+			*least = d;
 			best = keys[k].name;
 		}
 	}
 	return best;
+}
+
+const char *
+nodepool_key_meant(const char *key)
+{
+	const char *slash = strchr(key, '/'), *best;
+	unsigned wrong;
+
+	best = most_similar(key, 0, &wrong);
+	if (strncmp(key, OWN_PREFIX, strlen(OWN_PREFIX)) == 0 ||
+	    wrong <= NODEPOOL_KEY_TYPOS)
+		return best;
+	if (slash != NULL && strstr(key, "karpenter") == NULL &&
+	    strstr(key, "holder") == NULL)
+		return NULL;
+	best = most_similar(slash == NULL ? key : slash + 1, strlen(OWN_PREFIX),
+			    &wrong);
+	return wrong <= 1 ? best : NULL;
 }
 
 const char *

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/duration.h"
 #include "core/doctor/judge.h"
@@ -36,8 +37,12 @@ static const struct finding_kind
 	unknown = {DOCTOR_NODEPOOLS, FINDING_WARNING,
 		   "nodepool-annotation-unknown",
 		   "The holder ignores an annotation that it does not know, so "
-		   "what it was to do is not done. Write it again with the "
-		   "right key."},
+		   "what it was to do is not done."},
+	unread = {DOCTOR_NODEPOOLS, FINDING_WARNING,
+		  "nodepool-annotation-unknown",
+		  "The holder reads annotations of the NodePool, and none of "
+		  "its template. To take one out of the template drifts all "
+		  "nodes of the NodePool, and Karpenter then replaces them."},
 	far = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-held-for-long",
 	       "Until then Karpenter disrupts none of its machines of its own "
 	       "accord. So far ahead it is often a wrong year. To end the hold "
@@ -83,23 +88,49 @@ judge_expiry(const struct nodepool_facts *n, const struct rules *r,
 		    finding_name(name));
 }
 
+/* Adds a finding whose command takes the key away, and writes the one that was
+ * meant. */
+static void
+judge_strange(const char *name, const struct strange_key *s, struct findings *f)
+{
+	static const char *const where[] = {
+		[STRANGE_ANNOTATION] = "there is no annotation %s",
+		[STRANGE_LABEL] = "%s is a label and no annotation",
+		[STRANGE_TEMPLATE] = "its template has the annotation %s",
+	};
+	static const char *const fix[] = {
+		[STRANGE_ANNOTATION] = "kubectl annotate nodepool %s %s-",
+		[STRANGE_LABEL] = "kubectl label nodepool %s %s-",
+		[STRANGE_TEMPLATE] =
+			"kubectl patch nodepool %s --type=merge -p '{\"spec\":{"
+			"\"template\":{\"metadata\":{\"annotations\":{\"%s\":"
+			"null}}}}}'",
+	};
+	char what[KEY_BYTES + 40], taken[2 * NAME_BYTES + KEY_BYTES];
+	bool writes = s->value[0] != '\0' &&
+		      strcmp(finding_name(s->value), s->value) == 0;
+	struct finding *x;
+
+	(void)snprintf(what, sizeof(what), where[s->where], s->key);
+	(void)snprintf(taken, sizeof(taken), fix[s->where], finding_name(name),
+		       finding_name(s->key));
+	x = findings_add(f, s->where == STRANGE_TEMPLATE ? &unread : &unknown,
+			 "NodePool %s: %s; did you mean %s?", name, what,
+			 s->meant);
+	if (writes)
+		finding_fix(x, "kubectl annotate nodepool %s %s=%s && %s",
+			    finding_name(name), s->meant, s->value, taken);
+	else
+		finding_fix(x, "%s", taken);
+}
+
 static void
 judge_annotations(const struct nodepool_facts *n, struct findings *f)
 {
 	const struct nodepool *p = &n->pool;
-	char strange[sizeof(OWN_PREFIX) + NODEPOOL_BYTES];
 
-	for (int i = 0; i < DOCTOR_STRANGE_MAX && n->strange[i][0]; i++) {
-		(void)snprintf(strange, sizeof(strange), OWN_PREFIX "%s",
-			       n->strange[i]);
-		finding_fix(findings_add(f, &unknown,
-					 "NodePool %s: there is no annotation "
-					 "%s; did you mean %s?",
-					 p->name, strange,
-					 nodepool_key_like(strange)),
-			    "kubectl annotate nodepool %s %s-",
-			    finding_name(p->name), finding_name(strange));
-	}
+	for (int i = 0; i < DOCTOR_STRANGE_MAX && n->strange[i].key[0]; i++)
+		judge_strange(p->name, &n->strange[i], f);
 	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
 		enum nodepool_key key = (enum nodepool_key)k;
 

@@ -37,10 +37,10 @@ blocks(const struct json *budget)
 	return blocked;
 }
 
-/* Copies the string `key` of a nodeClassRef.  Leaves *dst unchanged if the
- * string is missing or does not fit. */
+/* Copies the string `key` of a map.  Leaves *dst unchanged if the string is
+ * missing or does not fit. */
 static void
-class_copy(const struct json *ref, const char *key, char *dst, size_t cap)
+copy(const struct json *ref, const char *key, char *dst, size_t cap)
 {
 	const char *s = json_string(json_member(ref, key));
 
@@ -80,25 +80,35 @@ spec_read_facts(const struct json *spec, const struct hold_key *hold,
 		out->expire_ms = -1;
 	out->grace =
 		!json_is_unset(json_member(machine, "terminationGracePeriod"));
-	class_copy(ref, "group", out->class.group, sizeof(out->class.group));
-	class_copy(ref, "kind", out->class.kind, sizeof(out->class.kind));
-	class_copy(ref, "name", out->class.name, sizeof(out->class.name));
+	copy(ref, "group", out->class.group, sizeof(out->class.group));
+	copy(ref, "kind", out->class.kind, sizeof(out->class.kind));
+	copy(ref, "name", out->class.name, sizeof(out->class.name));
 }
 
-/* Keeps the annotations that look like ours and are none. */
+/* Keeps the keys that look like ours and are none.  In a label or in the
+ * template, ours is none either. */
 static void
-strange_read(const struct json *annotations, struct nodepool_facts *out)
+strange_read(const struct json *map, enum strange_where where,
+	     const struct json *annotations, struct nodepool_facts *out)
 {
-	size_t n = 0, prefix = strlen(OWN_PREFIX);
+	size_t n = 0;
 
-	for (const struct json *v = json_first(annotations);
+	while (n < DOCTOR_STRANGE_MAX && out->strange[n].key[0] != '\0')
+		n++;
+	for (const struct json *v = json_first(map);
 	     v != NULL && n < DOCTOR_STRANGE_MAX; v = json_next(v)) {
-		const char *key = json_key(v);
+		const char *key = json_key(v), *meant = nodepool_key_meant(key);
+		struct strange_key *s = &out->strange[n];
 
-		if (strncmp(key, OWN_PREFIX, prefix) == 0 &&
-		    strcmp(nodepool_key_like(key), key) != 0)
-			str_cut(out->strange[n++], NODEPOOL_BYTES,
-				key + prefix);
+		if (meant == NULL ||
+		    (where == STRANGE_ANNOTATION && strcmp(meant, key) == 0))
+			continue;
+		n++;
+		str_cut(s->key, sizeof(s->key), key);
+		s->meant = meant;
+		s->where = where;
+		if (json_member(annotations, meant) == NULL)
+			copy(map, key, s->value, sizeof(s->value));
 	}
 }
 
@@ -106,16 +116,15 @@ int
 facts_nodepool_decode(const char *bytes, size_t n, const struct hold_key *hold,
 		      struct nodepool_facts *out, struct err *e)
 {
-	const struct json_keep hold_keep[] = {{hold->key, NULL}, {NULL, NULL}};
-	const struct json_keep meta_keep[] = {{"annotations", hold_keep},
-					      {NULL, NULL}};
+	const struct json_keep own_keep[] = {
+		{"annotations", NULL}, {"labels", NULL}, {NULL, NULL}};
 	const struct json_keep machine_keep[] = {
 		{"expireAfter", NULL},
 		{"terminationGracePeriod", NULL},
 		{"nodeClassRef", NULL},
 		{NULL, NULL}};
 	const struct json_keep template_keep[] = {
-		{"metadata", meta_keep}, {"spec", machine_keep}, {NULL, NULL}};
+		{"metadata", own_keep}, {"spec", machine_keep}, {NULL, NULL}};
 	const struct json_keep disruption_keep[] = {
 		{"consolidateAfter", NULL},
 		{"consolidationPolicy", NULL},
@@ -125,18 +134,23 @@ facts_nodepool_decode(const char *bytes, size_t n, const struct hold_key *hold,
 					      {"disruption", disruption_keep},
 					      {"template", template_keep},
 					      {NULL, NULL}};
-	const struct json_keep own_keep[] = {{"annotations", NULL},
-					     {NULL, NULL}};
 	const struct json_keep keep[] = {
 		{"metadata", own_keep}, {"spec", spec_keep}, {NULL, NULL}};
 	AUTO_JSON root = json_pick(bytes, n, keep, &json_bounds_stored, e);
+	const struct json *map,
+		*template = json_member(json_member(root, "spec"), "template");
 	struct nodepool_facts facts = {.fixed = false};
 
 	if (root == NULL || nodepool_decode(bytes, n, &facts.pool, e))
 		return -1;
 	spec_read_facts(json_member(root, "spec"), hold, &facts);
-	strange_read(json_member(json_member(root, "metadata"), "annotations"),
-		     &facts);
+	map = json_member(json_member(root, "metadata"), "annotations");
+	strange_read(map, STRANGE_ANNOTATION, map, &facts);
+	strange_read(json_member(json_member(root, "metadata"), "labels"),
+		     STRANGE_LABEL, map, &facts);
+	strange_read(
+		json_member(json_member(template, "metadata"), "annotations"),
+		STRANGE_TEMPLATE, map, &facts);
 	*out = facts;
 	return 0;
 }

@@ -490,6 +490,18 @@ def breaks(cut, other_ca, holder):
           f"{NAME}.io/hold-untill; did you mean {NAME}.io/hold-until?", True,
           [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
               f"{NAME}.io/hold-untill": "2026-01-02T03:04:05Z"}))]),
+        B("a `hold-until` without its prefix", ("nodepool-annotation-unknown",),
+          f"no annotation hold-until; did you mean {NAME}.io/hold-until?", True,
+          [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
+              "hold-until": "2026-01-02T03:04:05Z"}))]),
+        B("one of our annotations as a label", ("nodepool-annotation-unknown",),
+          f"{NAME}.io/hold-duration is a label and no annotation", True,
+          [(f"{POOLS}/web", lambda o: o["metadata"].update(labels={
+              f"{NAME}.io/hold-duration": "20m"}))]),
+        B("one of our annotations in the template",
+          ("nodepool-annotation-unknown",),
+          f"its template has the annotation {NAME}.io/enabled", True,
+          template(metadata={"annotations": {f"{NAME}.io/enabled": "true"}})),
         B("a `hold-until` of another year", ("nodepool-held-for-long",),
           "hold-until 2036-01-02T03:04:05Z, for another", True,
           [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={

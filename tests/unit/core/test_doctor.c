@@ -189,6 +189,18 @@ judge(void)
 		judge_second(c.other, true, &c.place, &found);
 }
 
+/* A key of the NodePool that nobody reads. */
+static void
+strange(int i, enum strange_where where, const char *key, const char *value)
+{
+	struct strange_key *s = &c.pool.strange[i];
+
+	strcpy(s->key, key);
+	strcpy(s->value, value);
+	s->meant = "karpenter-node-holder.io/enabled";
+	s->where = where;
+}
+
 /* Mode observe, and dry runs that come back unchanged. */
 static void
 observe(void)
@@ -309,10 +321,11 @@ leave_the_renewer(void)
 				       "nodepool-expires")                     \
 	ROW(nodepool_set(&c.pool.pool, NODEPOOL_HOLD_DURATION, "ten"),         \
 	    "nodepool-annotation")                                             \
-	ROW(strcpy(c.pool.strange[0], "hold-untill"),                          \
+	ROW(strange(0, STRANGE_ANNOTATION, "hold-untill", ""),             \
 	    "nodepool-annotation-unknown")                                     \
-	ROW(strcpy(c.pool.strange[0], "enable");                               \
-	    strcpy(c.pool.strange[1], "x"); c.pool.pool.disabled = true,       \
+	ROW(strange(0, STRANGE_LABEL, "hold-untill", "");                  \
+	    strange(1, STRANGE_TEMPLATE, "enable", "");                    \
+	    c.pool.pool.disabled = true,                                       \
 				      "nodepool-annotation-unknown "           \
 				      "nodepool-annotation-unknown")           \
 	ROW(c.pool.pool.hold_until_ms = NOW_MS + DOCTOR_FAR_MS, "")            \
@@ -657,13 +670,24 @@ END_TEST
 	ROW(strcpy(c.budget.blocks, "pdb"),                                    \
 	    "patch poddisruptionbudget pdb --type=merge -p '{\"spec\":"         \
 	    "{\"minAvailable\":null,\"maxUnavailable\":1}}'")                    \
-	ROW(strcpy(c.pool.strange[0], "hold-untill"),                          \
-	    "NodePool web: there is no annotation karpenter-node-holder.io/"   \
-	    "hold-untill; did you mean karpenter-node-holder.io/hold-until?")  \
-	ROW(strcpy(c.pool.strange[0], "Enable"),                               \
-	    "did you mean karpenter-node-holder.io/enabled?")                  \
-	ROW(strcpy(c.pool.strange[0], "maxhold"),                              \
-	    "kubectl annotate nodepool web karpenter-node-holder.io/maxhold-") \
+	ROW(strange(0, STRANGE_ANNOTATION, "hold-untill", ""),             \
+	    "NodePool web: there is no annotation hold-untill; did you mean "  \
+	    "karpenter-node-holder.io/enabled?")                               \
+	ROW(strange(0, STRANGE_ANNOTATION, "x/enable", "false"),           \
+	    "kubectl annotate nodepool web karpenter-node-holder.io/enabled="  \
+	    "false && kubectl annotate nodepool web x/enable-")                \
+	ROW(strange(0, STRANGE_ANNOTATION, "enable", "$(id)"),             \
+	    "kubectl annotate nodepool web enable-")                  \
+	ROW(strange(0, STRANGE_LABEL, "enabled", "false"),                 \
+	    "web: enabled is a label and no annotation; did you mean")         \
+	ROW(strange(0, STRANGE_LABEL, "enabled", "false"),                 \
+	    "enabled=false && kubectl label nodepool web enabled-")            \
+	ROW(strange(0, STRANGE_TEMPLATE, "enabled", ""),                   \
+	    "web: its template has the annotation enabled; did you mean")      \
+	ROW(strange(0, STRANGE_TEMPLATE, "a/enabled", ""),                 \
+	    "kubectl patch nodepool web --type=merge -p '{\"spec\":{"          \
+	    "\"template\":{\"metadata\":{\"annotations\":{\"a/enabled\":"      \
+	    "null}}}}}'")                                                      \
 	ROW(c.pool.pool.hold_until_ms = NOW_MS + 2 * DOCTOR_FAR_MS,            \
 	    "for another 60 days")                                             \
 	ROW(c.hooks[0].conditions = 0, "ours: without the matchConditions")    \

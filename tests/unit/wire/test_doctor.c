@@ -261,31 +261,107 @@ START_TEST(test_pools)
 }
 END_TEST
 
-/* Annotations with our prefix that are none of ours. */
-START_TEST(test_strange_annotations)
+/* Keys that were to be annotations of ours, and are none. */
+#define OUR_KEY "karpenter-node-holder.io/"
+static const struct {
+	const char *key, *meant; /* NULL: it has nothing to do with us */
+} strange_cases[] = {
+	{OUR_KEY "hold-untill", OUR_KEY "hold-until"},
+	{OUR_KEY "Enabled", OUR_KEY "enabled"},
+	{OUR_KEY "a", ""},		/* some key of ours */
+	{"karpenter-node-holder/hold-untill", OUR_KEY "hold-until"},
+	{"karpenter-nodeholder.io/released-at", OUR_KEY "released-at"},
+	{"karpenter-node-holder.iox/enable", OUR_KEY "enabled"},
+	{"karpenter-node-holder.io.enabled", OUR_KEY "enabled"},
+	{"karpenter.sh/hold-until", OUR_KEY "hold-until"},
+	{"node-holder.io/hold-duratio", OUR_KEY "hold-duration"},
+	{"hold-until", OUR_KEY "hold-until"},
+	{"hold-untill", OUR_KEY "hold-until"},
+	{"enabled", OUR_KEY "enabled"},
+	{"reason", NULL},
+	{"karpenter.sh/reason", NULL},
+	{"other/enabled", NULL},
+	{"example.com/hold-until", NULL},
+	{"karpenter.sh/nodepool-hash", NULL},
+	{"karpenter.sh/do-not-disrupt", NULL},
+	{"kubectl.kubernetes.io/last-applied-configuration", NULL},
+	{OUR_KEY "enabled", NULL}, /* in a label or in the template it is */
+};
+
+static const char *
+pool_with(const char *annotations, const char *labels, const char *template)
 {
-	static const char json[] =
-		"{\"metadata\":{\"name\":\"p\",\"uid\":\"u\","
-		"\"resourceVersion\":\"1\",\"annotations\":{"
-		"\"karpenter-node-holder.io/enabled\":\"true\","
-		"\"karpenter-node-holder.io/reason\":\"r\","
-		"\"karpenter-node-holder.io/hold-untill\":\"x\","
-		"\"karpenter-node-holder.io/Enabled\":\"x\","
-		"\"karpenter-node-holder.iox/enable\":\"x\","
-		"\"other/enabled\":\"x\","
-		"\"karpenter-node-holder.io/a\":\"x\","
-		"\"karpenter-node-holder.io/b\":\"x\","
-		"\"karpenter-node-holder.io/c\":\"x\"}}}";
+	static char json[4000];
+
+	(void)snprintf(json, sizeof(json),
+		       "{\"metadata\":{\"name\":\"p\",\"uid\":\"u\","
+		       "\"resourceVersion\":\"1\",\"annotations\":{%s},"
+		       "\"labels\":{%s}},\"spec\":{\"template\":{\"metadata\":{"
+		       "\"annotations\":{%s}}}}}",
+		       annotations, labels, template);
+	return json;
+}
+
+static struct nodepool_facts
+pool_facts(const char *json)
+{
 	struct nodepool_facts p;
 	struct err e = {0};
 
-	ck_assert_int_eq(facts_nodepool_decode(json, strlen(json), &hold, &p,
-					       &e),
-			 0);
-	ck_assert_str_eq(p.strange[0], "hold-untill");
-	ck_assert_str_eq(p.strange[1], "Enabled");
-	ck_assert_str_eq(p.strange[2], "a");
-	ck_assert_str_eq(p.strange[3], "b");
+	ck_assert_msg(facts_nodepool_decode(json, strlen(json), &hold, &p,
+					    &e) == 0,
+		      "%s", e.text);
+	return p;
+}
+
+START_TEST(test_strange_keys)
+{
+	const char *key = strange_cases[_i].key;
+	const char *meant = strange_cases[_i].meant;
+	char map[200];
+
+	(void)snprintf(map, sizeof(map), "\"%s\":\"v\"", key);
+	for (int where = 0; where <= STRANGE_TEMPLATE; where++) {
+		struct nodepool_facts p = pool_facts(pool_with(
+			where == STRANGE_ANNOTATION ? map : "",
+			where == STRANGE_LABEL ? map : "",
+			where == STRANGE_TEMPLATE ? map : ""));
+		const struct strange_key *s = &p.strange[0];
+
+		if (where != STRANGE_ANNOTATION &&
+		    strcmp(key, OUR_KEY "enabled") == 0)
+			meant = key;
+		if (meant == NULL) {
+			ck_assert_str_eq(s->key, "");
+			continue;
+		}
+		ck_assert_str_eq(s->key, key);
+		ck_assert_str_eq(s->value, "v");
+		ck_assert_int_eq(s->where, where);
+		if (meant[0] != '\0')
+			ck_assert_str_eq(s->meant, meant);
+		ck_assert_str_eq(p.strange[1].key, "");
+	}
+}
+END_TEST
+
+/* The value is not for a key that is there already. */
+START_TEST(test_many_strange_keys)
+{
+	struct nodepool_facts p = pool_facts(pool_with(
+		"\"" OUR_KEY "enabled\":\"true\",\"" OUR_KEY "enable\":\"false\",\"" OUR_KEY
+		"reason\":\"r\"",
+		"\"" OUR_KEY "hold-duration\":\"1h\"",
+		"\"hold-until\":\"u\",\"" OUR_KEY "a\":\"\",\"" OUR_KEY "b\":\"\""));
+
+	ck_assert_str_eq(p.strange[0].key, OUR_KEY "enable");
+	ck_assert_str_eq(p.strange[0].value, "");
+	ck_assert_str_eq(p.strange[1].key, OUR_KEY "hold-duration");
+	ck_assert_str_eq(p.strange[1].value, "1h");
+	ck_assert_int_eq(p.strange[1].where, STRANGE_LABEL);
+	ck_assert_str_eq(p.strange[2].key, "hold-until");
+	ck_assert_str_eq(p.strange[2].value, "u");
+	ck_assert_str_eq(p.strange[3].key, OUR_KEY "a");
 }
 END_TEST
 
@@ -717,7 +793,8 @@ main(void)
 	LOOP(test_pools, pool_cases);
 	LOOP(test_consolidate_after, quiet_cases);
 	tcase_add_test(tc, test_when_empty);
-	tcase_add_test(tc, test_strange_annotations);
+	LOOP(test_strange_keys, strange_cases);
+	tcase_add_test(tc, test_many_strange_keys);
 	LOOP(test_deployments, images);
 	LOOP(test_pods, pods);
 	LOOP(test_nodes, nodes);
