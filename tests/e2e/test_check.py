@@ -244,7 +244,7 @@ MISSED = {
     "mutatingwebhookconfigurations": ["admission-unknown"],
     "mutatingadmissionpolicies": ["admission-unknown"],
     "validatingwebhookconfigurations": [],  # are listed if holds are missing
-    "validatingadmissionpolicies": ["rights-unknown"] * 2,
+    "validatingadmissionpolicies": ["rights-unknown"] * 3,
     "subjectaccessreviews": ["rights-unknown"],
     "deployments": ["holder-unknown", "leftovers-unknown"],
     "clusterroles": ["leftovers-unknown"],

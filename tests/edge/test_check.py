@@ -445,6 +445,32 @@ def test_a_hostile_leader_redirects(run, tmp_path):  # noqa: F811
                for f in findings["findings"]), findings
 
 
+def test_a_hostile_leader_names_somebody(run, tmp_path):  # noqa: F811
+    """What a pod answers gives nobody a right."""
+    says = json.dumps({"kind": "Status", "code": 403, "message":
+                       'pods "x" is forbidden: User "evil" cannot get resource '
+                       '"pods" in API group "" in the namespace "kube-system"'
+                       }).encode()
+
+    def answer(path):
+        if "/proxy/status" in path:
+            return 403, says
+        if path.startswith("/api/v1/namespaces/karpenter-node-holder/pods?"):
+            return 200, listed({
+                "metadata": {"name": "holder-0", "labels": {
+                    "app.kubernetes.io/component": "controller"}},
+                "spec": {"containers": [{"ports": [
+                    {"name": "metrics", "containerPort": 8080}]}]}})
+        return (200, VERSION) if path == "/version" else (403, FORBIDDEN)
+    with api_server(answer) as port:
+        report = json.loads(check(run, tmp_path, port, "-o", "json").out)
+    said, = (f for f in report["findings"] if "evil" in f["what"])
+    assert said["id"] == "holder-unknown"
+    assert said["fix"] == ("kubectl -n karpenter-node-holder auth can-i get "
+                           "pods --subresource=proxy")
+    assert "evil" not in str([f["fix"] for f in report["findings"]])
+
+
 @pytest.mark.parametrize("flags, words", [
     (["-o", "yaml"], ["--output", '"yaml"', "text or json"]),
     (["-oyaml"], ["--output", '"yaml"']),

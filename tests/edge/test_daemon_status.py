@@ -117,9 +117,10 @@ def test_a_hold(w):
     # holdDuration from now on, as one of them is still booting.
     assert 3590 <= seconds(scope["until"]) - seconds(s["time"]) <= 3602
     assert {k: the_pool(holder)[k] for k in (
-        "machines", "held", "heldByPeople", "optedOut", "waiting",
+        "machines", "held", "heldByPeople", "optedOut", "unheld", "waiting",
         "leftOut")} == {"machines": 5, "held": 4, "heldByPeople": 1,
-                        "optedOut": 0, "waiting": 0, "leftOut": None}
+                        "optedOut": 0, "unheld": 0, "waiting": 0,
+                        "leftOut": None}
     assert [(t["what"], t["cause"], t["scope"], t["machine"])
             for t in s["history"]] == [("held", "scale-up", "cluster", "busy")]
     assert re.search(r"^cluster  held .* at the earliest: machines are boot",

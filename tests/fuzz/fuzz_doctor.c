@@ -132,7 +132,7 @@ one_installation(const char *text, size_t n, const struct rules *rules)
 
 	if (facts_namespace_decode(text, n, &in, &e) ||
 	    facts_slice_decode(text, n, &s.ready, &e) ||
-	    facts_budget_decode(text, n, &b, &e) ||
+	    facts_budget_decode(text, n, "\na=b\n", &b, &e) ||
 	    facts_policy_decode(text, n, "ns", key, &bounds, &e) ||
 	    facts_policy_binding_decode(text, n, &bounds, &e))
 		promise_refused(&e);

@@ -502,6 +502,8 @@
 /* Maximum number of namespaces with a holder that are remembered.  Usually
  * there is one. */
 #define DOCTOR_SITES_MAX 4
+/* Bytes of the labels of the pods of a Deployment. */
+#define DOCTOR_LABELS_BYTES 1024
 /* Maximum number of pods of the holder that are judged.  Usually there are
  * two. */
 #define DOCTOR_PODS_MAX 16

@@ -34,6 +34,9 @@ struct nodepool_figures {
 	/* Machines that may not be held, because a person removed the hold or
 	 * set the annotation to another value. */
 	uint32_t opted_out;
+	/* Machines without any hold that may be held, and are not being
+	 * deleted: the holder writes to none that is. */
+	uint32_t unheld;
 	/* Machines with a failed write that will be retried. */
 	uint32_t waiting;
 };

@@ -102,16 +102,19 @@ void finding_fix(struct finding *x, const char *fmt, ...)
  * name neither a right that is missing nor a webhook or policy, the command
  * reads `path` of the API server.  The level is a warning.  For the checks of
  * the API and of the dry run it is an error, because without these checks the
- * command has proved nothing and must not succeed. */
-void findings_unknown(struct findings *f, enum doctor_check c, const char *what,
-		      const char *why, const char *path);
+ * command has proved nothing and must not succeed.  The command may give the
+ * right to whom `why` names, so of an answer that is not the API server's own
+ * the caller sets another one. */
+struct finding *findings_unknown(struct findings *f, enum doctor_check c,
+				 const char *what, const char *why,
+				 const char *path);
 
 /* Sorts the findings for a report: causes before what follows from them, and
  * what is or brought about an error before the rest. */
 void findings_sort(struct findings *f);
 
-/* Returns whether a finding of this id would explain one that findings_sort has
- * found no cause for. */
+/* Returns whether a finding of this id could bring about one that no error
+ * explains. */
 bool findings_want(const struct findings *f, const char *id);
 
 /* Shows which parts of the API server are healthy. */

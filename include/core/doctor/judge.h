@@ -34,6 +34,8 @@ struct doctor_place {
 	char configuration[NAME_BYTES];
 	bool injected; /* cert-manager's cainjector maintains caBundle */
 	bool observes; /* mode: observe */
+	/* The namespace of the tickets, or "" if it is not there. */
+	char tickets[NODEPOOL_BYTES];
 };
 
 /* Sets the finding's `fix` to a command that applies one part of the
@@ -179,25 +181,26 @@ void judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
 
 /* --- rights --------------------------------------------------------------- */
 
-enum right_where { RIGHT_CLUSTER, RIGHT_OWN, RIGHT_DEFAULT };
+enum right_where { RIGHT_CLUSTER, RIGHT_OWN, RIGHT_DEFAULT, RIGHT_OF_TICKETS };
 /* Who has the right, and for what. */
 enum right_use {
 	RIGHT_NEEDED, /* the holder cannot work without it */
+	RIGHT_TICKETS,
 	RIGHT_EVENTS,
 	RIGHT_RENEWS, /* of the renewer */
 	RIGHT_USES,
 };
 /* The only object to which a right applies. */
 enum right_name { RIGHT_ANY, RIGHT_LEASE, RIGHT_SECRET, RIGHT_WEBHOOK };
-/* One right that deploy/base gives to the holder, or components/self-signed to
- * the renewer. */
+/* One right that deploy/base or components/tickets gives to the holder, or
+ * components/self-signed to the renewer. */
 struct right {
 	const char *group, *resource, *verb;
 	enum right_where where;
 	enum right_name name;
 	enum right_use use;
 };
-#define RIGHTS_N 22
+#define RIGHTS_N 24
 extern const struct right rights[RIGHTS_N];
 
 /* allowed[i] says whether the account has rights[i].  With `mode: observe` the
@@ -270,6 +273,9 @@ struct deployment_facts {
 	char release[NAME_BYTES]; /* its Helm release, or "" */
 	struct version version; /* from its version label or its first image */
 	char failure[300];	/* why its pods cannot be created, or "" */
+	/* The labels of its pods, as "\nKEY=VALUE\n…\n".  What does not fit is
+	 * left out. */
+	char labels[DOCTOR_LABELS_BYTES];
 	/* `observed` is status.observedGeneration. */
 	long long generation, observed;
 	long long replicas, updated, ready, available;
@@ -356,7 +362,9 @@ struct policy_facts {
 	bool policy, binding;
 	bool denies; /* its binding has the action Deny */
 	bool here;   /* it applies to accounts in our namespace */
-	bool key;    /* it allows the hold annotation */
+	/* The only namespace that its binding selects by name, or "". */
+	char selects[NODEPOOL_BYTES];
+	bool key; /* it allows the hold annotation */
 	/* The expression of its variable `holds`; "" if it does not fit. */
 	char holds[300];
 };
@@ -373,8 +381,9 @@ void judge_second(const char *other, bool deployed,
 
 /* The PodDisruptionBudgets that select the holder's pods. */
 struct budget_facts {
-	bool known; /* they could be read */
-	bool there;
+	bool known;		/* they could be read */
+	char first[NAME_BYTES]; /* "" if there is none */
+	char second[NAME_BYTES];
 	/* The name of one that allows no disruption although all its pods are
 	 * healthy, or "". */
 	char blocks[NAME_BYTES];
@@ -407,6 +416,10 @@ void judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 enum tickets_place { TICKETS_THERE, TICKETS_ENDING, TICKETS_GONE };
 void judge_tickets(const char *namespace_name, enum tickets_place t,
 		   const struct doctor_place *p, struct findings *f);
+
+/* Judges the policy that refuses tickets that would hold nothing. */
+void judge_tickets_policy(const struct policy_facts *w,
+			  const struct doctor_place *p, struct findings *f);
 
 void judge_placement(const struct pod_facts *at, unsigned n,
 		     const struct doctor_place *p, struct findings *f);

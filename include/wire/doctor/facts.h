@@ -91,9 +91,9 @@ int facts_policy_binding_decode(const char *bytes, size_t n,
 				struct policy_facts *out, struct err *e);
 
 /* Decodes a PodDisruptionBudget and adds it to *out if it selects the holder's
- * pods. */
-int facts_budget_decode(const char *bytes, size_t n, struct budget_facts *out,
-			struct err *e);
+ * pods, which have these labels (struct deployment_facts). */
+int facts_budget_decode(const char *bytes, size_t n, const char *labels,
+			struct budget_facts *out, struct err *e);
 
 /* What `check` reads of a Node or NodeClaim.  left[] has a meaning for Nodes
  * only. */

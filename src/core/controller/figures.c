@@ -154,6 +154,13 @@ figures_machines(const struct controller *s, const struct figures *f,
 	return ref != NO_ID ? figures_nodepool(f, ref).machines : 0;
 }
 
+static bool
+is_deleting(const struct entry *const halves[2])
+{
+	return (halves[0] != NULL && halves[0]->deleting) ||
+	       (halves[1] != NULL && halves[1]->deleting);
+}
+
 static void
 count_machine(const struct controller *s, struct figures *f, uint32_t head,
 	      int64_t now_ms)
@@ -190,6 +197,7 @@ count_machine(const struct controller *s, struct figures *f, uint32_t head,
 	p->n.by_people += person;
 	p->n.opted_out += off;
 	p->n.waiting += waits;
+	p->n.unheld += !ours && !person && !off && !is_deleting(halves);
 }
 
 /* Counts a timer.  A booting machine counts as if it became ready now, as in

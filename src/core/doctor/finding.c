@@ -190,7 +190,7 @@ fix_right(struct finding *x, const char *why)
 			    user, ns == NULL ? "cluster" : "", user);
 }
 
-void
+struct finding *
 findings_unknown(struct findings *f, enum doctor_check c, const char *what,
 		 const char *why, const char *path)
 {
@@ -201,12 +201,13 @@ findings_unknown(struct findings *f, enum doctor_check c, const char *what,
 		if (name_after(why, blamed[i].words, name) != NULL) {
 			finding_fix(x, "%s%s%s", blamed[i].before,
 				    finding_name(name), blamed[i].after);
-			return;
+			return x;
 		}
 	if (lacks_right(why))
 		fix_right(x, why);
 	else
 		finding_fix(x, "kubectl get --raw '%s'", path);
+	return x;
 }
 
 /* --- names ---------------------------------------------------------------- */

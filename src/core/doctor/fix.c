@@ -4,6 +4,8 @@
 
 #include "core/doctor/judge.h"
 
+#define TICKETS_NAMESPACE "karpenter-node-holder-tickets"
+
 /* Indexed by part: the kubectl command that builds the manifests, and the
  * kubectl command that applies them.  `auth reconcile` applies only roles and
  * their bindings. */
@@ -50,7 +52,7 @@ void
 fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part,
 	  const char *first)
 {
-	char from[80], move[200] = "";
+	char from[80], move[400] = "";
 
 	if (fix_by_helm(x, p, first, ""))
 		return;
@@ -68,6 +70,13 @@ fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part,
 			       "- karpenter-node-holder\\.)"
 			       "karpenter-node-holder/\\1%s/'",
 			       finding_name(p->namespace_));
+	if (part == FIX_TICKETS && p->tickets[0] != '\0' &&
+	    strcmp(p->tickets, TICKETS_NAMESPACE) != 0)
+		(void)snprintf(
+			move + strlen(move), sizeof(move) - strlen(move),
+			" | sed -E 's/(namespace|metadata\\.name): " TICKETS_NAMESPACE
+			"/\\1: %s/'",
+			finding_name(p->tickets));
 	finding_fix(x, "%skubectl %s%s | kubectl %s -f -", first, from, move,
 		    parts[part].apply);
 }

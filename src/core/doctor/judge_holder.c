@@ -141,6 +141,45 @@ judge_tickets(const char *namespace_name, enum tickets_place t,
 		finding_fix(x, "kubectl create namespace %s", ns);
 }
 
+static const struct finding_kind
+	free_tickets = {DOCTOR_RIGHTS, FINDING_WARNING,
+			"tickets-policy-missing",
+			"A ticket that holds nothing, or less than it asks "
+			"for, is stored all the same, and whoever may create "
+			"tickets may give them any name."},
+	unbound_tickets = {DOCTOR_RIGHTS, FINDING_WARNING,
+			   "tickets-policy-unbound",
+			   "The policy refuses no ticket. One that holds "
+			   "nothing, or less than it asks for, is stored all "
+			   "the same."};
+
+void
+judge_tickets_policy(const struct policy_facts *w, const struct doctor_place *p,
+		     struct findings *f)
+{
+	if (!w->policy)
+		fix_apply(findings_add(f, &free_tickets,
+				       "there is no ValidatingAdmissionPolicy "
+				       "%s",
+				       w->name),
+			  p, FIX_TICKETS, "");
+	else if (!w->binding || !w->denies)
+		fix_apply(findings_add(f, &unbound_tickets,
+				       "ValidatingAdmissionPolicy %s: its "
+				       "binding %s",
+				       w->name,
+				       w->binding ? "does not deny"
+						  : "is missing"),
+			  p, FIX_TICKETS, "");
+	else if (w->selects[0] != '\0' && strcmp(w->selects, p->tickets) != 0)
+		fix_apply(findings_add(f, &unbound_tickets,
+				       "ValidatingAdmissionPolicy %s: its "
+				       "binding is for namespace %s, and the "
+				       "tickets are in %s",
+				       w->name, w->selects, p->tickets),
+			  p, FIX_TICKETS, "");
+}
+
 /* --- where it runs -------------------------------------------------------- */
 
 static const struct finding_kind

@@ -594,6 +594,17 @@ static const struct finding_kind
 		 "A drain waits for ever on a node with such a pod, also when "
 		 "Karpenter or an upgrade drains it."};
 
+/* The one that the manifests brought is deleted: it was there for these pods
+ * alone. */
+static void
+fix_second(struct finding *x, const struct budget_facts *b, const char *ns)
+{
+	bool ours = strstr(b->first, "karpenter-node-holder") != NULL;
+
+	finding_fix(x, "kubectl -n %s delete poddisruptionbudget %s", ns,
+		    finding_name(ours ? b->first : b->second));
+}
+
 void
 judge_redundancy(const struct deployment_facts *d, const struct budget_facts *b,
 		 const struct doctor_place *p, struct findings *f)
@@ -606,7 +617,7 @@ judge_redundancy(const struct deployment_facts *d, const struct budget_facts *b,
 					 d->name),
 			    "kubectl -n %s scale deployment %s --replicas=2",
 			    ns, finding_name(d->name));
-	else if (d->replicas > 1 && b->known && !b->there)
+	else if (d->replicas > 1 && b->known && b->first[0] == '\0')
 		finding_fix(findings_add(f, &no_budget,
 					 "no PodDisruptionBudget selects the "
 					 "pods of Deployment %s",
@@ -615,7 +626,14 @@ judge_redundancy(const struct deployment_facts *d, const struct budget_facts *b,
 			    "karpenter-node-holder --max-unavailable=1 "
 			    "--selector=" CONTROLLERS,
 			    ns);
-	if (b->blocks[0] != '\0')
+	if (b->second[0] != '\0')
+		fix_second(findings_add(f, &tight,
+					"PodDisruptionBudgets %s and %s select "
+					"the same pods, so each eviction of "
+					"one fails",
+					b->first, b->second),
+			   b, ns);
+	else if (b->blocks[0] != '\0')
 		finding_fix(findings_add(f, &tight,
 					 "PodDisruptionBudget %s allows no "
 					 "disruption, though all its pods are "

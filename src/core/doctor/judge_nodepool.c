@@ -93,35 +93,37 @@ judge_expiry(const struct nodepool_facts *n, const struct rules *r,
 static void
 judge_strange(const char *name, const struct strange_key *s, struct findings *f)
 {
-	static const char *const where[] = {
-		[STRANGE_ANNOTATION] = "there is no annotation %s",
-		[STRANGE_LABEL] = "%s is a label and no annotation",
-		[STRANGE_TEMPLATE] = "its template has the annotation %s",
+	static const struct {
+		const char *before, *after;   /* what is said around the key */
+		const char *verb, *from, *to; /* around it in the command */
+	} of[] = {
+		[STRANGE_ANNOTATION] = {"there is no annotation ", "",
+					"annotate", " ", "-"},
+		[STRANGE_LABEL] = {"", " is a label and no annotation", "label",
+				   " ", "-"},
+		[STRANGE_TEMPLATE] = {"its template has the annotation ", "",
+				      "patch",
+				      " --type=merge -p '{\"spec\":{"
+				      "\"template\":{\"metadata\":{"
+				      "\"annotations\":{\"",
+				      "\":null}}}}}'"},
 	};
-	static const char *const fix[] = {
-		[STRANGE_ANNOTATION] = "kubectl annotate nodepool %s %s-",
-		[STRANGE_LABEL] = "kubectl label nodepool %s %s-",
-		[STRANGE_TEMPLATE] =
-			"kubectl patch nodepool %s --type=merge -p '{\"spec\":{"
-			"\"template\":{\"metadata\":{\"annotations\":{\"%s\":"
-			"null}}}}}'",
-	};
-	char what[KEY_BYTES + 40], taken[2 * NAME_BYTES + KEY_BYTES];
-	bool writes = s->value[0] != '\0' &&
-		      strcmp(finding_name(s->value), s->value) == 0;
+	const char *pool = finding_name(name);
+	char writes[KEY_BYTES + 2 * NAME_BYTES] = "";
 	struct finding *x;
 
-	(void)snprintf(what, sizeof(what), where[s->where], s->key);
-	(void)snprintf(taken, sizeof(taken), fix[s->where], finding_name(name),
-		       finding_name(s->key));
 	x = findings_add(f, s->where == STRANGE_TEMPLATE ? &unread : &unknown,
-			 "NodePool %s: %s; did you mean %s?", name, what,
+			 "NodePool %s: %s%s%s; did you mean %s?", name,
+			 of[s->where].before, s->key, of[s->where].after,
 			 s->meant);
-	if (writes)
-		finding_fix(x, "kubectl annotate nodepool %s %s=%s && %s",
-			    finding_name(name), s->meant, s->value, taken);
-	else
-		finding_fix(x, "%s", taken);
+	if (s->value[0] != '\0' &&
+	    strcmp(finding_name(s->value), s->value) == 0)
+		(void)snprintf(writes, sizeof(writes),
+			       "kubectl annotate nodepool %s %s=%s && ", pool,
+			       s->meant, s->value);
+	finding_fix(x, "%skubectl %s nodepool %s%s%s%s", writes,
+		    of[s->where].verb, pool, of[s->where].from,
+		    finding_name(s->key), of[s->where].to);
 }
 
 static void

@@ -252,8 +252,8 @@ judge_karpenter(const struct karpenter_facts *k, const struct rules *r,
 
 /* --- rights --------------------------------------------------------------- */
 
-/* The same rights as in deploy/base/rbac.yaml, and then those of
- * deploy/components/self-signed/rbac.yaml. */
+/* The rights of deploy/base/rbac.yaml and deploy/components/tickets, and then
+ * those of deploy/components/self-signed/rbac.yaml. */
 const struct right rights[RIGHTS_N] = {
 	{"", "nodes", "get", RIGHT_CLUSTER, RIGHT_ANY, RIGHT_NEEDED},
 	{"", "nodes", "list", RIGHT_CLUSTER, RIGHT_ANY, RIGHT_NEEDED},
@@ -277,6 +277,10 @@ const struct right rights[RIGHTS_N] = {
 	 RIGHT_NEEDED},
 	{"coordination.k8s.io", "leases", "patch", RIGHT_OWN, RIGHT_LEASE,
 	 RIGHT_NEEDED},
+	{"coordination.k8s.io", "leases", "list", RIGHT_OF_TICKETS, RIGHT_ANY,
+	 RIGHT_TICKETS},
+	{"coordination.k8s.io", "leases", "watch", RIGHT_OF_TICKETS, RIGHT_ANY,
+	 RIGHT_TICKETS},
 	{"", "events", "list", RIGHT_DEFAULT, RIGHT_ANY, RIGHT_EVENTS},
 	{"", "events", "watch", RIGHT_DEFAULT, RIGHT_ANY, RIGHT_EVENTS},
 	{"events.k8s.io", "events", "create", RIGHT_DEFAULT, RIGHT_ANY,
@@ -296,6 +300,8 @@ static const struct finding_kind right_kinds[RIGHT_USES] = {
 	[RIGHT_NEEDED] = {DOCTOR_RIGHTS, FINDING_ERROR, "right-missing",
 			  "Without it the holder cannot lead, hold or "
 			  "release."},
+	[RIGHT_TICKETS] = {DOCTOR_RIGHTS, FINDING_ERROR, "right-missing",
+			   "Without it new tickets hold nothing."},
 	[RIGHT_EVENTS] = {DOCTOR_RIGHTS, FINDING_WARNING, "right-events",
 			  "Without Karpenter's Events a replacement counts as "
 			  "a scale-up. Without its own, `kubectl describe "
@@ -338,6 +344,12 @@ void
 judge_rights(const bool allowed[RIGHTS_N], const struct rules *r,
 	     const struct doctor_place *p, struct findings *f)
 {
+	static const enum fix_part fixes[RIGHT_USES] = {
+		[RIGHT_NEEDED] = FIX_RBAC,
+		[RIGHT_TICKETS] = FIX_TICKETS,
+		[RIGHT_EVENTS] = FIX_RBAC,
+		[RIGHT_RENEWS] = FIX_RENEWER_RBAC,
+	};
 	char list[FINDING_WHAT_BYTES];
 	struct buf b;
 
@@ -345,16 +357,18 @@ judge_rights(const bool allowed[RIGHTS_N], const struct rules *r,
 			p->namespace_, p->account);
 	for (int use = 0; use < RIGHT_USES; use++) {
 		bool renews = use == RIGHT_RENEWS;
+		bool tickets = use == RIGHT_TICKETS;
 
 		buf_init(&b, list, sizeof(list));
 		list_missing(allowed, r, (enum right_use)use, &b);
 		if (b.len == 0)
 			continue;
 		fix_apply(findings_add(f, &right_kinds[use],
-				       "ServiceAccount %s/%s may not %s",
+				       "ServiceAccount %s/%s may not %s%s%s",
 				       p->namespace_,
 				       renews ? p->renewer_account : p->account,
-				       list),
-			  p, renews ? FIX_RENEWER_RBAC : FIX_RBAC, "");
+				       list, tickets ? " in namespace " : "",
+				       tickets ? p->tickets : ""),
+			  p, fixes[use], "");
 	}
 }

@@ -110,6 +110,8 @@ static const struct row {
 	{"write-policy-missing", ""},
 	{"write-policy-unbound", ""},
 	{"write-policy-elsewhere", ""},
+	{"tickets-policy-missing", ""},
+	{"tickets-policy-unbound", ""},
 	{"go-rights", ""},
 	{"go-annotations", ""},
 	{"go-holds", ""},
@@ -165,6 +167,17 @@ sort(struct findings *f)
 	}
 }
 
+/* Returns whether an error among the findings can bring about *x. */
+static bool
+is_explained(const struct findings *f, const struct finding *x)
+{
+	for (unsigned i = 0; i < f->n; i++)
+		if (f->at[i].kind->level == FINDING_ERROR &&
+		    is_cause(&f->at[i], x))
+			return true;
+	return false;
+}
+
 bool
 findings_want(const struct findings *f, const char *id)
 {
@@ -172,7 +185,7 @@ findings_want(const struct findings *f, const char *id)
 	const struct finding cause = {.kind = &kind};
 
 	for (unsigned i = 0; i < f->n; i++)
-		if (f->at[i].cause == NULL && is_cause(&cause, &f->at[i]))
+		if (is_cause(&cause, &f->at[i]) && !is_explained(f, &f->at[i]))
 			return true;
 	return false;
 }

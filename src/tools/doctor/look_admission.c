@@ -13,7 +13,8 @@
  * Reads what decides whether a machine comes held: the NodePools, what comes
  * back from a dry run for some of them, and which webhooks and policies are
  * registered.  What others have registered is listed only if machines are
- * without the hold and the check has found no other cause (look_foreign).
+ * without the hold and the check has found no error that explains it
+ * (look_foreign).
  */
 
 /* --- NodePools ------------------------------------------------------------ */

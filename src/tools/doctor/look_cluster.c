@@ -36,7 +36,10 @@ look_rights(struct doctor *d)
 	struct buf b;
 
 	for (unsigned i = 0; i < RIGHTS_N; i++) {
-		allowed[i] = rights[i].use == RIGHT_RENEWS && !d->place.renewer;
+		allowed[i] =
+			(rights[i].use == RIGHT_RENEWS && !d->place.renewer) ||
+			(rights[i].use == RIGHT_TICKETS &&
+			 d->place.tickets[0] == '\0');
 		if (allowed[i])
 			continue;
 		buf_init(&b, body, sizeof(body));

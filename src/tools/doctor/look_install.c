@@ -83,36 +83,42 @@ get_policy(struct doctor *d, const char *kind, struct policy_facts *w,
 	return ask_get(d, path, r, e);
 }
 
-static void
-look_policy(struct doctor *d, const char *name, bool holds)
+static int
+read_policy(struct doctor *d, struct policy_facts *w)
 {
 	const char *key = d->config.rules.hold.key;
-	struct policy_facts w = {.name = name};
 	struct kube_reply r;
 	struct err e = {0};
-	int rc = get_policy(d, "ies", &w, &r, &e);
+	int rc = get_policy(d, "ies", w, &r, &e);
 
 	if (rc == 0)
 		rc = facts_policy_decode(r.body, r.body_bytes,
-					 d->place.namespace_, key, &w, &e);
+					 d->place.namespace_, key, w, &e);
 	if (rc >= 0)
-		rc = get_policy(d, "ybindings", &w, &r, &e);
+		rc = get_policy(d, "ybindings", w, &r, &e);
 	if (rc == 0)
-		rc = facts_policy_binding_decode(r.body, r.body_bytes, &w, &e);
+		rc = facts_policy_binding_decode(r.body, r.body_bytes, w, &e);
 	if (rc < 0)
 		findings_unknown(d->f, DOCTOR_RIGHTS,
 				 "ValidatingAdmissionPolicies", e.text,
 				 POLICIES "ies");
-	else
-		judge_policy(&w, holds ? key : NULL, &d->place, d->f);
+	return rc;
 }
 
 void
 look_policies(struct doctor *d)
 {
-	look_policy(d, DOCTOR_NAME, true);
-	if (d->place.renewer)
-		look_policy(d, DOCTOR_NAME "-renewer", false);
+	struct policy_facts holder = {.name = DOCTOR_NAME},
+			    renewer = {.name = DOCTOR_NAME "-renewer"},
+			    tickets = {.name = DOCTOR_NAME "-tickets"};
+
+	if (read_policy(d, &holder) >= 0)
+		judge_policy(&holder, d->config.rules.hold.key, &d->place,
+			     d->f);
+	if (d->place.renewer && read_policy(d, &renewer) >= 0)
+		judge_policy(&renewer, NULL, &d->place, d->f);
+	if (d->place.tickets[0] != '\0' && read_policy(d, &tickets) >= 0)
+		judge_tickets_policy(&tickets, &d->place, d->f);
 }
 
 /* --- the PodDisruptionBudget ---------------------------------------------- */
@@ -126,7 +132,8 @@ begin_budgets(struct doctor *d)
 static int
 take_budget(struct doctor *d, const char *bytes, size_t n, struct err *e)
 {
-	return facts_budget_decode(bytes, n, &d->budget, e);
+	return facts_budget_decode(bytes, n, d->here->holder.labels, &d->budget,
+				   e);
 }
 
 void

@@ -505,9 +505,13 @@ look_leader(struct doctor *d)
 	    session_sleep(d->session, DOCTOR_HOLDS_MS, &e) == 0)
 		rc = ask_status(d, path, &l, &e);
 	if (rc != 0) {
+		/* A pod can answer like that, too, and name whom it likes. */
 		if (strncmp(e.text, "403", 3) == 0)
-			findings_unknown(d->f, DOCTOR_HOLDER, what, e.text,
-					 path);
+			finding_fix(findings_unknown(d->f, DOCTOR_HOLDER, what,
+						     e.text, path),
+				    "kubectl -n %s auth can-i get pods "
+				    "--subresource=proxy",
+				    finding_name(d->place.namespace_));
 		else
 			judge_unanswered(p, e.text, &d->place, d->f);
 		return;
@@ -542,4 +546,7 @@ look_tickets(struct doctor *d)
 				 "the namespace of the tickets", e.text, path);
 	else
 		judge_tickets(name, t, &d->place, d->f);
+	if (rc < 0 || t == TICKETS_THERE)
+		(void)str_copy(d->place.tickets, sizeof(d->place.tickets),
+			       name);
 }

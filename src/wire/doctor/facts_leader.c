@@ -29,10 +29,9 @@ const char *const told_flags[TOLD_N] = {
 };
 
 static const struct json_keep nodepool_keep[] = {
-	{"name", NULL},	   {"waiting", NULL},	   {"machines", NULL},
-	{"held", NULL},	   {"heldByPeople", NULL}, {"optedOut", NULL},
-	{"leftOut", NULL}, {"annotations", NULL},  {"ticketUntil", NULL},
-	{NULL, NULL}};
+	{"name", NULL},	   {"waiting", NULL},	  {"unheld", NULL},
+	{"held", NULL},	   {"ticketUntil", NULL}, {"annotations", NULL},
+	{"leftOut", NULL}, {NULL, NULL}};
 static const struct json_keep scope_keep[] = {
 	{"name", NULL}, {"state", NULL}, {NULL, NULL}};
 static const struct json_keep status_keep[] = {
@@ -142,14 +141,12 @@ unheld_read(const struct json *root, struct leader_facts *l)
 	if (!json_says(root, "mode", "enforce"))
 		return;
 	for (; v != NULL && l->unheld[0] == '\0'; v = json_next(v)) {
-		static const char *const keys[] = {"machines", "held",
-						   "heldByPeople", "optedOut"};
-		long long n[4] = {0};
+		long long held = 0;
 
-		for (int i = 0; i < 4; i++)
-			(void)json_integer(json_member(v, keys[i]), &n[i]);
-		l->bare = n[0] - n[2] - n[3];
-		if (n[1] == 0 && l->bare > 0 && nodepool_is_held(root, v))
+		l->bare = 0;
+		(void)json_integer(json_member(v, "held"), &held);
+		(void)json_integer(json_member(v, "unheld"), &l->bare);
+		if (held == 0 && l->bare > 0 && nodepool_is_held(root, v))
 			str_cut(l->unheld, sizeof(l->unheld),
 				json_string(json_member(v, "name")));
 	}
@@ -290,5 +287,11 @@ facts_policy_binding_decode(const char *bytes, size_t n,
 		if (json_string(v) != NULL &&
 		    strcmp(json_string(v), "Deny") == 0)
 			out->denies = true;
+	v = json_member(json_member(spec, "matchResources"),
+			"namespaceSelector");
+	v = json_member(json_member(v, "matchLabels"),
+			"kubernetes.io/metadata.name");
+	if (json_string(v) != NULL)
+		str_cut(out->selects, sizeof(out->selects), json_string(v));
 	return 0;
 }

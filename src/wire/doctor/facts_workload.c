@@ -47,8 +47,10 @@ static const struct json_keep account_keep[] = {{"serviceAccountName", NULL},
 						{"containers", container_keep},
 						{"volumes", volume_keep},
 						{NULL, NULL}};
-static const struct json_keep pods_keep[] = {{"spec", account_keep},
-					     {NULL, NULL}};
+static const struct json_keep any_labels_keep[] = {{"labels", NULL},
+						   {NULL, NULL}};
+static const struct json_keep pods_keep[] = {
+	{"metadata", any_labels_keep}, {"spec", account_keep}, {NULL, NULL}};
 static const struct json_keep deployment_spec_keep[] = {
 	{"replicas", NULL}, {"template", pods_keep}, {NULL, NULL}};
 static const struct json_keep counts_keep[] = {
@@ -153,6 +155,23 @@ volume_read(const struct json *volumes, const char *kind, const char *key,
 	}
 }
 
+static void
+labels_read(const struct json *map, char *out, size_t cap)
+{
+	size_t n = 1;
+
+	(void)snprintf(out, cap, "\n");
+	for (const struct json *v = json_first(map); v; v = json_next(v)) {
+		const char *value = json_string(v);
+		size_t need = strlen(json_key(v)) + 2;
+
+		if (value == NULL || n + need + strlen(value) >= cap)
+			continue;
+		n += (size_t)snprintf(out + n, cap - n, "%s=%s\n", json_key(v),
+				      value);
+	}
+}
+
 int
 facts_deployment_decode(const char *bytes, size_t n,
 			struct deployment_facts *out, struct err *e)
@@ -161,8 +180,9 @@ facts_deployment_decode(const char *bytes, size_t n,
 		json_pick(bytes, n, deployment_keep, &json_bounds_stored, e);
 	const struct json *meta = json_member(root, "metadata");
 	const struct json *labels = json_member(meta, "labels");
-	const struct json *pod = json_member(
-		json_member(json_member(root, "spec"), "template"), "spec");
+	const struct json *template =
+		json_member(json_member(root, "spec"), "template");
+	const struct json *pod = json_member(template, "spec");
 	const struct json *first = json_first(json_member(pod, "containers"));
 	const char *version = json_string(json_member(labels, VERSION_LABEL));
 	struct deployment_facts d = {.available = 0};
@@ -187,6 +207,8 @@ facts_deployment_decode(const char *bytes, size_t n,
 	if (!d.version.known)
 		tag_read(json_string(json_member(first, "image")), &d.version);
 	counts_read(root, &d);
+	labels_read(json_member(json_member(template, "metadata"), "labels"),
+		    d.labels, sizeof(d.labels));
 	volume_read(json_member(pod, "volumes"), "configMap", "name",
 		    d.config_map);
 	volume_read(json_member(pod, "volumes"), "secret", "secretName",
@@ -422,25 +444,75 @@ blocks(const struct json *status)
 	return expected > 0 && healthy >= expected && allowed == 0;
 }
 
+/* Returns whether the labels have KEY=VALUE or, if the value is NULL, the
+ * key. */
+static bool
+has_label(const char *labels, const char *key, const char *value)
+{
+	char text[2 * KEY_BYTES];
+	int n = snprintf(text, sizeof(text), "\n%s=%s%s", key,
+			 value == NULL ? "" : value, value == NULL ? "" : "\n");
+
+	return n > 0 && (size_t)n < sizeof(text) &&
+	       strstr(labels, text) != NULL;
+}
+
+/* An operator that we do not know selects nothing. */
+static bool
+expression_holds(const struct json *x, const char *labels)
+{
+	const char *key = text_or(x, "key", "");
+	bool in = false, not = json_says(x, "operator", "NotIn");
+
+	if (json_says(x, "operator", "Exists"))
+		return has_label(labels, key, NULL);
+	if (json_says(x, "operator", "DoesNotExist"))
+		return !has_label(labels, key, NULL);
+	for (const struct json *v = json_first(json_member(x, "values"));
+	     v != NULL; v = json_next(v))
+		in |= json_string(v) != NULL &&
+		      has_label(labels, key, json_string(v));
+	return not ? !in : in && json_says(x, "operator", "In");
+}
+
+/* Returns whether a LabelSelector selects pods with these labels.  One that is
+ * empty selects all pods, and one that is missing selects none. */
+static bool
+selects(const struct json *selector, const char *labels)
+{
+	const struct json *all = json_member(selector, "matchLabels");
+	const struct json *v;
+
+	for (v = json_first(all); v != NULL; v = json_next(v))
+		if (json_string(v) == NULL ||
+		    !has_label(labels, json_key(v), json_string(v)))
+			return false;
+	all = json_member(selector, "matchExpressions");
+	for (v = json_first(all); v != NULL; v = json_next(v))
+		if (!expression_holds(v, labels))
+			return false;
+	return json_is_object(selector);
+}
+
 int
-facts_budget_decode(const char *bytes, size_t n, struct budget_facts *out,
-		    struct err *e)
+facts_budget_decode(const char *bytes, size_t n, const char *labels,
+		    struct budget_facts *out, struct err *e)
 {
 	AUTO_JSON root = json_parse(bytes, n, &json_bounds_stored, e);
-	const struct json *labels =
-		json_member(json_member(json_member(root, "spec"), "selector"),
-			    "matchLabels");
+	char name[NAME_BYTES];
 
-	if (root == NULL)
+	if (root == NULL ||
+	    meta_text_need(json_member(root, "metadata"), "name", name,
+			   sizeof(name), "metadata.name", e))
 		return -1;
-	if (!json_says(labels, APP_LABEL, "karpenter-node-holder") ||
-	    (json_member(labels, COMPONENT_LABEL) != NULL &&
-	     !json_says(labels, COMPONENT_LABEL, "controller")))
+	if (!selects(json_member(json_member(root, "spec"), "selector"),
+		     labels))
 		return 0;
-	out->there = true;
+	if (out->first[0] == '\0')
+		memcpy(out->first, name, sizeof(name));
+	else if (out->second[0] == '\0')
+		memcpy(out->second, name, sizeof(name));
 	if (blocks(json_member(root, "status")))
-		str_cut(out->blocks, sizeof(out->blocks),
-			json_string(json_member(json_member(root, "metadata"),
-						"name")));
+		memcpy(out->blocks, name, sizeof(name));
 	return 0;
 }

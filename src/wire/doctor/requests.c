@@ -17,6 +17,9 @@ facts_access_body(struct buf *b, const struct right *r,
 	const char *const names[] = {[RIGHT_LEASE] = p->lease,
 				     [RIGHT_SECRET] = p->secret,
 				     [RIGHT_WEBHOOK] = p->configuration};
+	const char *const places[] = {[RIGHT_OWN] = p->namespace_,
+				      [RIGHT_DEFAULT] = "default",
+				      [RIGHT_OF_TICKETS] = p->tickets};
 
 	(void)snprintf(user, sizeof(user), "system:serviceaccount:%s:%s",
 		       p->namespace_,
@@ -32,8 +35,7 @@ facts_access_body(struct buf *b, const struct right *r,
 		    "'group':%s,'resource':%s,'verb':%s",
 		    user, group, r->group, r->resource, r->verb);
 	if (r->where != RIGHT_CLUSTER)
-		json_printf(b, ",'namespace':%s",
-			    r->where == RIGHT_OWN ? p->namespace_ : "default");
+		json_printf(b, ",'namespace':%s", places[r->where]);
 	if (r->name != RIGHT_ANY)
 		json_printf(b, ",'name':%s", names[r->name]);
 	buf_puts(b, "}}}");

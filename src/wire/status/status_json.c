@@ -276,9 +276,10 @@ write_nodepool(struct buf *b, const struct nodepool_status *p)
 {
 	json_printf(b,
 		    ",{'name':%s,'machines':%u,'held':%u,'heldByPeople':%u,"
-		    "'optedOut':%u,'waiting':%u,'leftOut':%s",
+		    "'optedOut':%u,'unheld':%u,'waiting':%u,'leftOut':%s",
 		    p->nodepool.name, p->n.machines, p->n.held, p->n.by_people,
-		    p->n.opted_out, p->n.waiting, nodepools_out_name(p->out));
+		    p->n.opted_out, p->n.unheld, p->n.waiting,
+		    nodepools_out_name(p->out));
 	write_annotations(b, p);
 	write_invalid(b, p);
 	json_printf(b, ",'reason':%s", known(p->nodepool.reason));

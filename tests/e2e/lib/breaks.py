@@ -37,6 +37,7 @@ BUDGET = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets/{NAME}"
 ROLE = f"{RBAC}/clusterroles/{NAME}"
 OWN_ROLE = f"{RBAC}/namespaces/{NAMESPACE}/roles/{NAME}"
 TICKETS = f"{NAMESPACES}/{NAME}-tickets"
+TICKETS_ROLE = f"{RBAC}/namespaces/{NAME}-tickets/roles/{NAME}-tickets"
 RENEWER_ROLE = f"{RBAC}/namespaces/{NAMESPACE}/roles/{NAME}-self-signed"
 EVENTS_ROLE = f"{RBAC}/namespaces/default/roles/{NAME}-events"
 UNHELD = ("dry-run-unheld", "dry-run-unheld")
@@ -349,6 +350,11 @@ def breaks(cut, other_ca, holder):
           scaled(HOLDER, 1)),
         B("the PodDisruptionBudget is gone", ("budget-missing",),
           "no PodDisruptionBudget selects", True, gone(BUDGET)),
+        B("a second PodDisruptionBudget of all pods", ("budget-blocks",),
+          "select the same pods", True, made(BUDGET.rpartition("/")[0],
+              apiVersion="policy/v1", kind="PodDisruptionBudget",
+              metadata={"name": "all"}, spec={"maxUnavailable": 1,
+                                              "selector": {}})),
         B("a PodDisruptionBudget with `minAvailable` of all pods",
           ("budget-blocks",), f"PodDisruptionBudget {NAME} allows no", True,
           [(BUDGET, tight)]),
@@ -398,6 +404,27 @@ def breaks(cut, other_ca, holder):
           without(ROLE, "nodepools", "watch")),
         B("no right to patch the Lease", ("right-missing",),
           "may not patch leases", True, without(OWN_ROLE, "leases", "patch")),
+        B("no right to list tickets", ("right-missing",),
+          f"may not list leases.coordination.k8s.io in namespace {NAME}-tickets",
+          True, without(TICKETS_ROLE, "leases", "list")),
+        B("the RoleBinding in the namespace of the tickets is deleted",
+          ("right-missing",), "may not list leases.coordination.k8s.io, watch",
+          True, gone(TICKETS_ROLE.replace("/roles/", "/rolebindings/"))),
+        B("the policy of the tickets is deleted", ("tickets-policy-missing",),
+          f"no ValidatingAdmissionPolicy {NAME}-tickets", True,
+          gone(POLICY + "-tickets")),
+        B("the binding of that policy is deleted", ("tickets-policy-unbound",),
+          f"Policy {NAME}-tickets: its binding is missing", True,
+          gone(BINDING + "-tickets")),
+        B("the binding of that policy only audits",
+          ("tickets-policy-unbound",), "its binding does not deny", True,
+          spec(BINDING + "-tickets", validationActions=["Audit"])),
+        B("the binding of that policy is for another namespace",
+          ("tickets-policy-unbound",),
+          f"for namespace elsewhere, and the tickets are in {NAME}-tickets",
+          True, [(BINDING + "-tickets", lambda o: o["spec"]["matchResources"][
+              "namespaceSelector"]["matchLabels"].update(
+                  {"kubernetes.io/metadata.name": "elsewhere"}))]),
         B("no right on Events", ("right-events",), "may not list events",
           True, gone(EVENTS_ROLE)),
         B("the renewer may not patch its Secret", ("right-renewer",),

@@ -189,6 +189,7 @@ START_TEST(counts)
 	ck_assert_uint_eq(p.n.held, 0);
 	ck_assert_uint_eq(p.n.by_people, 1);
 	ck_assert_uint_eq(p.n.opted_out, 1);
+	ck_assert_uint_eq(p.n.unheld, 3);
 	machine_now(9, "web");
 	world_run(w, SLACK);
 	ck_assert_uint_eq(the_pool("web").n.held, 4);
@@ -208,6 +209,27 @@ START_TEST(counts)
 	machine_delete(w, 5);
 	world_run(w, SLACK);
 	ck_assert_uint_eq(the_pool("batch").n.machines, 0);
+}
+END_TEST
+
+/* A machine that is being deleted is not held, and nothing is missing there. */
+START_TEST(counts_what_is_being_deleted)
+{
+	pool("web", STAMP_NONE, STAMP_NONE);
+	add_old(4);
+	for (int i = 0; i < 2; i++) {
+		struct thing *t = i == 0 ? node_at(w, 0) : claim_at(w, 1);
+
+		t->o.deleting = true;
+		(void)thing_keep(w, t);
+	}
+	world_open(w);
+	ck_assert_uint_eq(the_pool("web").n.machines, 4);
+	ck_assert_uint_eq(the_pool("web").n.unheld, 2);
+	machine_now(9, "web");
+	world_run(w, SLACK);
+	ck_assert_uint_eq(the_pool("web").n.held, 3);
+	ck_assert_uint_eq(the_pool("web").n.unheld, 0);
 }
 END_TEST
 
@@ -836,6 +858,7 @@ main(void)
 
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, counts);
+	tcase_add_test(c, counts_what_is_being_deleted);
 	tcase_add_test(c, counts_in_slices);
 	tcase_add_test(c, many_nodepools);
 	tcase_add_test(c, a_write_that_waits);

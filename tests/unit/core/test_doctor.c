@@ -35,6 +35,7 @@ struct cluster {
 	struct policy_facts bounds;
 	struct budget_facts budget;
 	enum tickets_place tickets;
+	struct policy_facts tickets_policy;
 	const char *tickets_in;
 	const char *asked, *other;
 	bool silent;
@@ -84,7 +85,11 @@ begin_installation(void)
 					 .denies = true,
 					 .here = true,
 					 .key = true};
-	c.budget = (struct budget_facts){.known = true, .there = true};
+	c.budget = (struct budget_facts){.known = true, .first = "pdb"};
+	c.tickets_policy = c.bounds;
+	c.tickets_policy.name = "tickets";
+	strcpy(c.tickets_policy.selects, "karpenter-node-holder-tickets");
+	strcpy(c.place.tickets, "karpenter-node-holder-tickets");
 	c.tickets_in = "karpenter-node-holder-tickets";
 	c.karpenter.available = c.karpenter.replicas = 1;
 }
@@ -179,6 +184,7 @@ judge(void)
 		      &found);
 	judge_policy(&c.bounds, c.rules.hold.key, &c.place, &found);
 	judge_tickets(c.tickets_in, c.tickets, &c.place, &found);
+	judge_tickets_policy(&c.tickets_policy, &c.place, &found);
 	judge_redundancy(&c.holder_at, &c.budget, &c.place, &found);
 	judge_patterns(&c.rules, nodepools, 2, &c.place, &found);
 	if (c.silent)
@@ -298,12 +304,15 @@ leave_the_renewer(void)
 	ROW(observe(); c.allowed[3] = c.allowed[7] = false, "")                           \
 	ROW(observe(); c.allowed[12] = false, "right-missing")                            \
 	ROW(c.allowed[7] = false, "right-missing")                             \
-	ROW(c.allowed[13] = false, "right-events")                             \
-	ROW(c.allowed[16] = false, "right-events")                             \
+	ROW(c.allowed[13] = c.allowed[14] = false, "right-missing")            \
+	ROW(observe(); c.allowed[13] = false, "right-missing")                 \
+	ROW(c.allowed[15] = false, "right-events")                             \
+	ROW(c.allowed[18] = false, "right-events")                             \
 	ROW(memset(c.allowed, 0, sizeof(c.allowed)),                           \
-	    "right-missing right-events right-renewer")                        \
-	ROW(c.allowed[18] = false, "right-renewer")                            \
-	ROW(observe(); c.allowed[21] = false, "right-renewer")                 \
+	    "right-missing right-missing right-events "\
+	    "right-renewer")                        \
+	ROW(c.allowed[20] = false, "right-renewer")                            \
+	ROW(observe(); c.allowed[23] = false, "right-renewer")                 \
 	/* NodePools */                                                        \
 	ROW(c.pool.template_holds = true, "nodepool-template-hold")            \
 	ROW(c.pool.fixed = true, "nodepool-static")                            \
@@ -397,16 +406,24 @@ leave_the_renewer(void)
 	ROW(c.holder_at.replicas = c.holder_at.ready = 1, "one-replica")       \
 	ROW(c.tickets = TICKETS_GONE, "tickets-namespace-missing")             \
 	ROW(c.tickets = TICKETS_ENDING, "tickets-namespace-missing")           \
+	ROW(c.tickets_policy.policy = false, "tickets-policy-missing")         \
+	ROW(c.tickets_policy.binding = false, "tickets-policy-unbound")        \
+	ROW(c.tickets_policy.denies = false, "tickets-policy-unbound")         \
+	ROW(strcpy(c.tickets_policy.selects, "other"),                         \
+	    "tickets-policy-unbound")                                          \
+	ROW(c.tickets_policy.selects[0] = '\0', "")                            \
 	ROW(c.leader.stale = true, "configuration-stale")                      \
+	ROW(strcpy(c.budget.second, "other"); strcpy(c.budget.blocks, "pdb"),  \
+	    "budget-blocks")                                                   \
 	ROW(strcpy(c.budget.blocks, "pdb"), "budget-blocks")                   \
 	ROW(strcpy(c.budget.blocks, "pdb");                                    \
 	    c.holder_at.replicas = c.holder_at.ready = 1,                      \
 				   "one-replica budget-blocks")                \
-	ROW(c.budget.there = false, "budget-missing")                                \
+	ROW(c.budget.first[0] = 0, "budget-missing")                                \
 	ROW(c.budget = (struct budget_facts){.known = false}, "")               \
-	ROW(c.budget.there = false; c.holder_at.replicas = c.holder_at.ready = 0,    \
+	ROW(c.budget.first[0] = 0; c.holder_at.replicas = c.holder_at.ready = 0,    \
 			      "pods-not-ready")                                \
-	ROW(c.budget.there = false; c.holder_at.replicas = c.holder_at.ready = 1,    \
+	ROW(c.budget.first[0] = 0; c.holder_at.replicas = c.holder_at.ready = 1,    \
 			      "one-replica")                                   \
 	/* /status */                                                          \
 	ROW(c.leader.valid = false, "certificate-expired")                     \
@@ -610,8 +627,10 @@ START_TEST(test_rights)
 {
 	begin();
 	memset(c.allowed, 0, sizeof(c.allowed));
+	strcpy(c.place.tickets, "their-place");
+	c.tickets_policy.selects[0] = '\0';
 	judge();
-	ck_assert_uint_eq(found.n, 3);
+	ck_assert_uint_eq(found.n, 4);
 	ck_assert_str_eq(
 		found.at[0].what,
 		"ServiceAccount ns/account may not get nodes, list nodes, watch "
@@ -621,10 +640,22 @@ START_TEST(test_rights)
 		"nodepools.karpenter.sh, create leases.coordination.k8s.io, get "
 		"leases.coordination.k8s.io, patch leases.coordination.k8s.io");
 	ck_assert_str_eq(found.at[1].what,
+			 "ServiceAccount ns/account may not list "
+			 "leases.coordination.k8s.io, watch "
+			 "leases.coordination.k8s.io in namespace their-place");
+	ck_assert_ptr_nonnull(strstr(
+		found.at[1].fix,
+		"kubectl kustomize deploy/components/tickets | sed -E "
+		"'/-tickets/!s/"));
+	ck_assert_ptr_nonnull(strstr(
+		found.at[1].fix,
+		" | sed -E 's/(namespace|metadata\\.name): karpenter-node-holder-"
+		"tickets/\\1: their-place/' | kubectl apply -f -"));
+	ck_assert_str_eq(found.at[2].what,
 			 "ServiceAccount ns/account may not list events, watch "
 			 "events, create events.events.k8s.io, patch "
 			 "events.events.k8s.io");
-	ck_assert_str_eq(found.at[2].what,
+	ck_assert_str_eq(found.at[3].what,
 			 "ServiceAccount ns/renewer may not create secrets, "
 			 "get secrets, patch secrets, get "
 			 "mutatingwebhookconfigurations."
@@ -638,8 +669,11 @@ START_TEST(test_rights)
 
 		ck_assert((r->name == RIGHT_ANY) ==
 			  (strcmp(r->verb, "create") == 0 ||
+			   r->use == RIGHT_TICKETS ||
 			   (!own && r->use != RIGHT_RENEWS)));
-		ck_assert_int_eq(r->where, own ? RIGHT_OWN
+		ck_assert_int_eq(r->where, r->use == RIGHT_TICKETS
+						   ? RIGHT_OF_TICKETS
+					   : own ? RIGHT_OWN
 					   : r->use == RIGHT_EVENTS
 						   ? RIGHT_DEFAULT
 						   : RIGHT_CLUSTER);
@@ -665,8 +699,19 @@ END_TEST
 	ROW(c.tickets = TICKETS_GONE; c.tickets_in = "other",                  \
 				      "kubectl create namespace other")        \
 	ROW(c.tickets = TICKETS_ENDING, "is being deleted")                    \
-	ROW(c.allowed[17] = false, "kubectl kustomize deploy/components/"      \
+	ROW(c.allowed[19] = false, "kubectl kustomize deploy/components/"      \
 				   "self-signed | sed")                        \
+	ROW(strcpy(c.tickets_policy.selects, "other"),                         \
+	    "tickets: its binding is for namespace other, and the tickets are" \
+	    " in karpenter-node-holder-tickets")                               \
+	ROW(c.tickets_policy.denies = false,                                   \
+	    "kubectl kustomize deploy/components/tickets | sed")               \
+	ROW(strcpy(c.budget.second, "other"), "pdb and other select the same") \
+	ROW(strcpy(c.budget.second, "other"),                                  \
+	    "kubectl -n ns delete poddisruptionbudget other")                  \
+	ROW(strcpy(c.budget.first, "karpenter-node-holder");                   \
+	    strcpy(c.budget.second, "other"),                                  \
+	    "delete poddisruptionbudget karpenter-node-holder")                \
 	ROW(strcpy(c.budget.blocks, "pdb"),                                    \
 	    "patch poddisruptionbudget pdb --type=merge -p '{\"spec\":"         \
 	    "{\"minAvailable\":null,\"maxUnavailable\":1}}'")                    \
@@ -936,6 +981,38 @@ START_TEST(test_causes_first)
 END_TEST
 
 /* A NodePool that the holder leaves alone has no row. */
+/* What others have registered matters unless an error explains what is wrong. */
+START_TEST(test_what_is_wanted)
+{
+	static const struct {
+		const char *id, *warning, *error;
+		bool want;
+	} at[] = {
+		{"dry-run-unheld", NULL, NULL, true},
+		{"dry-run-unheld", "pods-some-not-ready", NULL, true},
+		{"dry-run-unheld", "renewer-down", "leader-missing", true},
+		{"dry-run-unheld", "pods-some-not-ready", "webhook-missing",
+		 false},
+		{"holds-missing", "writes-refused", NULL, true},
+		{"holds-missing", "writes-refused", "right-missing", false},
+		{"leader-missing", NULL, NULL, false},
+	};
+
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		findings_init(&found);
+		add_kind(FINDING_ERROR, at[i].id);
+		if (at[i].warning != NULL)
+			add_kind(FINDING_WARNING, at[i].warning);
+		if (at[i].error != NULL)
+			add_kind(FINDING_ERROR, at[i].error);
+		findings_sort(&found);
+		ck_assert_msg(findings_want(&found, "admission-foreign") ==
+				      at[i].want,
+			      "%s %zu", at[i].id, i);
+	}
+}
+END_TEST
+
 START_TEST(test_rows_of_the_study)
 {
 	begin();
@@ -1082,6 +1159,7 @@ main(void)
 	tcase_add_test(tc, test_notes);
 	tcase_add_test(tc, test_more_than_fit);
 	tcase_add_test(tc, test_causes_first);
+	tcase_add_test(tc, test_what_is_wanted);
 	tcase_add_test(tc, test_rows_of_the_study);
 	tcase_add_test(tc, test_said_once);
 	tcase_add_test(tc, test_unknown);

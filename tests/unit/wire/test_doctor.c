@@ -602,7 +602,8 @@ START_TEST(test_access_reviews)
 				     .renewer_account = "r",
 				     .lease = "l",
 				     .secret = "s",
-				     .configuration = "w"};
+				     .configuration = "w",
+				     .tickets = "t"};
 	static const char *const names[] = {"", "l", "s", "w"};
 	const char *const path[] = {"spec", "resourceAttributes"};
 	char text[ACCESS_BYTES];
@@ -633,6 +634,8 @@ START_TEST(test_access_reviews)
 			  (rights[i].where == RIGHT_OWN));
 		ck_assert(json_says(a, "namespace", "default") ==
 			  (rights[i].where == RIGHT_DEFAULT));
+		ck_assert(json_says(a, "namespace", "t") ==
+			  (rights[i].where == RIGHT_OF_TICKETS));
 	}
 	ck_assert_int_eq(facts_access_decode(yes, strlen(yes), &allowed, &e),
 			 0);

@@ -27,7 +27,8 @@ START_TEST(test_a_deployment)
 	const char *text = json(
 		"{'metadata':{'name':'d','namespace':'ns','generation':7,"
 		"'annotations':{'meta.helm.sh/release-name':'hold'}},'spec':{"
-		"'replicas':3,'template':{'spec':{'volumes':[{'name':'a'},"
+		"'replicas':3,'template':{'metadata':{'labels':{'a/b':'c','d':"
+		"'e','f':7}},'spec':{'volumes':[{'name':'a'},"
 		"{'configMap':{'name':'c-1'}},{'secret':{'secretName':'s-1'}},"
 		"{'configMap':{'name':'c-2'}}]}}},"
 		"'status':{'observedGeneration':6,'updatedReplicas':1,"
@@ -44,6 +45,7 @@ START_TEST(test_a_deployment)
 	ck_assert_str_eq(d.config_map, "c-1");
 	ck_assert_str_eq(d.secret, "s-1");
 	ck_assert_str_eq(d.release, "hold");
+	ck_assert_str_eq(d.labels, "\na/b=c\nd=e\n");
 	ck_assert_int_eq(d.generation, 7);
 	ck_assert_int_eq(d.observed, 6);
 	ck_assert_int_eq(d.replicas, 3);
@@ -155,19 +157,8 @@ START_TEST(test_services)
 }
 END_TEST
 
-START_TEST(test_slices_and_budgets)
+START_TEST(test_slices)
 {
-	static const char *const ours[] = {
-		"{'spec':{'selector':{'matchLabels':{" LABELS "}}}}",
-		"{'spec':{'selector':{'matchLabels':{"
-		"'app.kubernetes.io/name':'karpenter-node-holder'}}}}"};
-	static const char *const others[] = {
-		"{'spec':{'selector':{'matchLabels':{"
-		"'app.kubernetes.io/name':'karpenter-node-holder',"
-		"'app.kubernetes.io/component':'renewer'}}}}",
-		"{'spec':{'selector':{'matchLabels':{"
-		"'app.kubernetes.io/component':'controller'}}}}",
-		"{}"};
 	const char *text = json("{'endpoints':[{},{'conditions':{'ready':true}"
 				"},{'conditions':{'ready':false}},{'conditions'"
 				":{'ready':null}}]}");
@@ -176,16 +167,65 @@ START_TEST(test_slices_and_budgets)
 
 	ck_assert_int_eq(facts_slice_decode(text, strlen(text), &ready, &e), 0);
 	ck_assert_uint_eq(ready, 4);
-	for (int i = 0; i < 5; i++) {
-		struct budget_facts b = {.known = true};
+}
+END_TEST
 
-		text = json(i < 2 ? ours[i] : others[i - 2]);
-		ck_assert_int_eq(facts_budget_decode(text, strlen(text), &b,
-						     &e),
+#define POD_LABELS                                                             \
+	"\napp.kubernetes.io/name=karpenter-node-holder\n"                     \
+	"app.kubernetes.io/component=controller\nteam=a\n"
+#define NAMED "'app.kubernetes.io/name':'karpenter-node-holder'"
+#define EXPRESSION(key, operator, values)                                      \
+	"{'matchExpressions':[{'key':'" key "','operator':'" operator          \
+	"','values':[" values "]}]}"
+static const struct {
+	const char *selector;
+	bool selects;
+} selectors[] = {
+	{"{'matchLabels':{" LABELS "}}", true},
+	{"{'matchLabels':{" NAMED "}}", true},
+	{"{'matchLabels':{'team':'a'}}", true},
+	{"{}", true}, /* all pods */
+	{"{'matchLabels':{}}", true},
+	{"{'matchLabels':{" NAMED ",'app.kubernetes.io/component':'renewer'}}",
+	 false},
+	{"{'matchLabels':{'tea':'a'}}", false},
+	{"{'matchLabels':{'team':'aa'}}", false},
+	{"{'matchLabels':{'team':7}}", false},
+	{"null", false},
+	{EXPRESSION("team", "Exists", ""), true},
+	{EXPRESSION("tier", "Exists", ""), false},
+	{EXPRESSION("tier", "DoesNotExist", ""), true},
+	{EXPRESSION("team", "DoesNotExist", ""), false},
+	{EXPRESSION("team", "In", "'b','a'"), true},
+	{EXPRESSION("team", "In", "'b'"), false},
+	{EXPRESSION("tier", "In", "'b'"), false},
+	{EXPRESSION("team", "NotIn", "'b'"), true},
+	{EXPRESSION("tier", "NotIn", "'b'"), true},
+	{EXPRESSION("team", "NotIn", "'a'"), false},
+	{EXPRESSION("team", "Near", "'a'"), false},
+	{"{'matchLabels':{'team':'a'},'matchExpressions':[{'key':'tier',"
+	 "'operator':'Exists'}]}",
+	 false},
+};
+
+START_TEST(test_budgets)
+{
+	struct budget_facts b = {.known = true};
+	struct err e = {0};
+	char text[600];
+
+	for (int i = 0; i < 3; i++) {
+		(void)snprintf(text, sizeof(text),
+			       "{'metadata':{'name':'%c'},'spec':{'selector':"
+			       "%s}}",
+			       'a' + i, selectors[_i].selector);
+		ck_assert_int_eq(facts_budget_decode(json(text), strlen(text),
+						     POD_LABELS, &b, &e),
 				 0);
-		ck_assert_msg(b.there == (i < 2) && b.blocks[0] == '\0', "%s",
-			      text);
 	}
+	ck_assert_str_eq(b.first, selectors[_i].selects ? "a" : "");
+	ck_assert_str_eq(b.second, selectors[_i].selects ? "b" : "");
+	ck_assert_str_eq(b.blocks, "");
 }
 END_TEST
 
@@ -215,7 +255,8 @@ START_TEST(test_a_budget_that_blocks)
 		       budgets[_i].allowed, budgets[_i].healthy,
 		       budgets[_i].expected);
 	text = json(status);
-	ck_assert_int_eq(facts_budget_decode(text, strlen(text), &b, &e), 0);
+	ck_assert_int_eq(facts_budget_decode(text, strlen(text), POD_LABELS,
+					     &b, &e), 0);
 	ck_assert_str_eq(b.blocks, budgets[_i].blocks ? "pdb" : "");
 }
 END_TEST
@@ -268,7 +309,9 @@ END_TEST
 START_TEST(test_bindings)
 {
 	static const char *const at[] = {
-		"{'spec':{'validationActions':['Audit','Deny']}}",
+		"{'spec':{'validationActions':['Audit','Deny'],"
+		"'matchResources':{'namespaceSelector':{'matchLabels':{"
+		"'kubernetes.io/metadata.name':'t'}}}}}",
 		"{'spec':{'validationActions':['Audit',7]}}", "{}"};
 	struct err e = {0};
 
@@ -280,6 +323,7 @@ START_TEST(test_bindings)
 						       &e),
 				 0);
 		ck_assert(w.binding && w.denies == (i == 0));
+		ck_assert_str_eq(w.selects, i == 0 ? "t" : "");
 	}
 }
 END_TEST
@@ -341,7 +385,7 @@ static const struct {
 	long long bare;
 } bare_cases[] = {
 #define SCOPE "'scopes':[{'name':'cluster','state':'held'}],"
-#define TEN "'name':'web','machines':10,'held':0,'heldByPeople':1,'optedOut':2"
+#define TEN "'name':'web','machines':10,'held':0,'unheld':7"
 	{SCOPE "'nodePools':[{" TEN "}]", "web", 7},
 	{SCOPE "'nodePools':[{'name':'a','machines':3,'held':3},{" TEN "}]",
 	 "web", 7},
@@ -352,10 +396,9 @@ static const struct {
 	{"'scopes':[{'name':'cluster','state':'quiet'}],'nodePools':[{" TEN
 	 "}]",
 	 "", 0},
-	{SCOPE "'nodePools':[{'name':'web','machines':10,'held':1}]", "", 0},
-	{SCOPE "'nodePools':[{'name':'web','machines':3,'heldByPeople':1,"
-	       "'optedOut':2}]",
-	 "", 0},
+	{SCOPE "'nodePools':[{'name':'web','held':1,'unheld':9}]", "", 0},
+	{SCOPE "'nodePools':[{'name':'web','machines':3,'unheld':0}]", "", 0},
+	{SCOPE "'nodePools':[{'name':'web','machines':3}]", "", 0},
 	{SCOPE "'nodePools':[{" TEN ",'leftOut':'disabled'}]", "", 0},
 	{SCOPE "'nodePools':[{" TEN ",'annotations':{'karpenter-node-holder.io/"
 	       "released-at':'x'}}]",
@@ -368,7 +411,7 @@ static const struct {
 	 "", 0},
 	{"'nodePools':[{" TEN ",'ticketUntil':'1970-01-01T00:00:02Z'}]", "web",
 	 7},
-	{SCOPE "'nodePools':[{'name':7,'machines':3}]", "", 0},
+	{SCOPE "'nodePools':[{'name':7,'unheld':3}]", "", 0},
 };
 
 START_TEST(test_holds_that_are_missing)
@@ -513,7 +556,8 @@ main(void)
 	tcase_add_test(tc, test_a_deployment);
 	LOOP(test_troubles, troubles);
 	LOOP(test_services, services);
-	tcase_add_test(tc, test_slices_and_budgets);
+	tcase_add_test(tc, test_slices);
+	LOOP(test_budgets, selectors);
 	LOOP(test_a_budget_that_blocks, budgets);
 	LOOP(test_policies, policies);
 	tcase_add_test(tc, test_bindings);
