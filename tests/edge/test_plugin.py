@@ -195,15 +195,20 @@ def test_what_kubectl_is_asked(run):
                        PROXY + "/machines/a.b?format=json"]
 
 
-def row(name="web", version="7", **ours):
-    """A NodePool with these annotations, as kubectl prints it."""
+MANAGED = '{"f:metadata":{"f:annotations":{".":{},"f:%s":{}}}}'
+
+
+def row(name="web", version="7", managed=None, **ours):
+    """A NodePool with these annotations, as kubectl prints it.  managed: the
+    one that the plugin has written last."""
     text = json.dumps({
         "a": 'b,"' + OWN + 'hold-until":"2039-01-01T00:00:00Z"', **{
             OWN + key.replace("_", "-"): value for key, value in ours.items()}},
         separators=(",", ":"), ensure_ascii=False)
     for c in "<>&":
         text = text.replace(c, f"\\u{ord(c):04x}")
-    return f"{name} {version} {text}"
+    return f"{name} {version} {text} " + MANAGED % (OWN + (
+        managed or "hold-until"))
 
 
 def changed(call, tested=True):
@@ -608,6 +613,27 @@ def test_no_hold_by_hand_destroys_another(run):
         assert holds or not out, case
 
 
+INHERITED = [   # command, who holds by kubectl, below whose reason, is it done
+    ("hold", EARLIER, "(by bob)", True),
+    ("hold", EARLIER, "a (by ann)", True),
+    ("hold", LATER, "(by ann)", False),     # it would be shorter
+    ("hold", EARLIER, "a", False),          # a reason of the same person
+    ("release", LATER, "(by bob)", True),
+    ("resume", LATER, "a (by bob)", True),
+    ("release", LATER, "a", False),
+]
+
+
+def test_a_reason_of_an_earlier_hold(run):
+    """Whoever writes hold-until by kubectl has not given the reason that the
+    plugin had left there, so it neither protects nor betrays the hold."""
+    for command, until, reason, done in run.rows(INHERITED):
+        pool = row(hold_until=until, reason=reason, managed="reason")
+        _, said, calls = run(command, "--all", *["--for=2h"] * (command == "hold"),
+                             POOLS=pool, ENDS=until, code=int(not done))
+        assert bool(did(calls, "patch")) == done, (command, reason, said)
+
+
 TICKETS = [     # who writes it, the one that holds web, whether it is somebody else's
     ("ann", "ci of bob: it's late", True),
     ("ann", "ci of joann", True),
@@ -658,7 +684,8 @@ def test_where_no_leader_knows_the_tickets(run):
     """A release fails; to resume needs no leader."""
     gone = {"HOLDER": "", "POOLS": row(hold_until=UNTIL)}
     _, said, calls = run("release", "--all", code=1, **gone)
-    assert re.fullmatch("error: no replica leads.*\n", said)
+    assert re.fullmatch("error: no replica leads.*; --force releases without "
+                        "knowing whose tickets hold\n", said)
     assert not did(calls, "patch")
     _, said, calls = run("resume", "--all", **gone)
     assert re.fullmatch("warning: whether a ticket holds is not known: .*\n", said)
@@ -753,6 +780,28 @@ def test_one_node(run):
         undone = command.split()[0] != "resume"
         assert ("karpenter-holder resume a.b'" in out) == undone, case
         assert calls[-1][-1] == PROXY + "/machines/a.b?format=text"
+
+
+def test_a_node_in_a_trial(run):
+    """A hold by hand is one that Karpenter obeys."""
+    trial = {"SHOWN": f"karpenter-node-holder 0.1.0, {UNTIL}, mode observe: x",
+             "NODE": of_node({})}
+    out, said, calls = run("hold", "a", code=1, **trial)
+    assert not out and not did(calls, "patch")
+    assert re.fullmatch("error: the holder has mode: observe, .* nothing is "
+                        "written: --force writes .*\n", said)
+    assert did(run("hold", "a", "--force", **trial)[2], "patch")
+    # A hold needs no leader.
+    assert did(run("hold", "a", NODE=of_node({}), HOLDER="")[2], "patch")
+
+
+def test_a_node_without_a_leader(run):
+    """Nobody knows whose tickets hold its NodePool."""
+    gone = {"HOLDER": "", "NODE": of_node(OURS)}
+    _, said, calls = run("release", "a", code=1, **gone)
+    assert re.fullmatch("error: no replica leads.*; --force releases without "
+                        ".*\n", said) and not did(calls, "patch")
+    assert did(run("release", "a", "--force", **gone)[2], "patch")
 
 
 def test_whose_node_is_released(run):
