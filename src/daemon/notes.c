@@ -292,7 +292,9 @@ report_manual(const struct note *n, const struct rules *r,
 		LOG(LOG_INFO, PHRASE(r, "pool held by hand"),
 		    LS("pool", n->name), LS("until", stamp),
 		    LS("reason", n->as.manual.reason));
-		buf_printf(&b, " (%s)", n->as.manual.reason);
+		/* The plugin's signature alone is in parentheses already. */
+		buf_printf(&b, n->as.manual.reason[0] == '(' ? " %s" : " (%s)",
+			   n->as.manual.reason);
 	}
 	event_recorder_say(rec, &what);
 }

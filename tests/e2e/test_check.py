@@ -383,7 +383,8 @@ def settle(plane, holder):
             "annotations": template["metadata"]["annotations"]}}, MERGE)
     add_slice(plane, ADDRESSES.items())
     budgets, _, name = BUDGET.rpartition("/")
-    if plane.get(budgets, name)["spec"].get("maxUnavailable") == 1:
+    code, budget = plane.request("GET", BUDGET)
+    if code == 200 and budget["spec"].get("maxUnavailable") == 1:
         plane.patch(budgets, name + "/status",
                     {"status": {"disruptionsAllowed": 1}}, MERGE)
     service = plane.get(f"{NAMESPACES}/{NAMESPACE}/services", NAME)

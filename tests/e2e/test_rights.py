@@ -8,8 +8,9 @@ import time
 import pytest
 
 from cluster import node_pool
-from controlplane import ADMISSION, CLAIMS, NODES, POOLS, free_port, until
-from hold import LATE, SOON, claims, clear, held, nodes
+from controlplane import (ADMISSION, CLAIMS, MERGE, NODES, POOLS, free_port,
+                          until)
+from hold import HOLD, LATE, MARK, SOON, claims, clear, held, nodes
 from holder import deployed
 from lead import ACCOUNT, NAMESPACE
 from test_outage import RECONNECT, UP
@@ -321,3 +322,22 @@ def test_asked_less_and_less_often(
     print("calls in 3 minutes:", refusals.count())
     refusals.check(14)  # with 10 s between two tries it would be 18 and more
     refusals.check_told()
+
+
+@pytest.mark.long
+def test_a_node_with_19000_annotations_is_released(plane, make_holder,
+                                                   karpenter, view):
+    """Its own kubelet may write them, and the API server's limit is in bytes.
+    The policy on the holder's writes has to be evaluated in time, and the
+    holder has to read what it is to release."""
+    holder = make_holder(holdDuration="20s")
+    m = karpenter.machine()
+    view.wait_held(nodes([m]))
+    plane.ok("PATCH", f"{NODES}/{m.node}", {"metadata": {"annotations": {
+        f"{i:x}": "v" for i in range(19000)}}}, MERGE,
+        user=plane.kubelet(m.node), timeout=60)
+    first, last = view.check_released(nodes([m]), m.ready + 20, late=60)
+    there = plane.get(NODES, m.node)["metadata"]["annotations"]
+    assert len(there) >= 19000 and HOLD not in there and MARK not in there
+    assert not [e for e in holder.logs() if e["msg"] == "write refused"]
+    print(f"released {last:.1f} s after the quiet time")

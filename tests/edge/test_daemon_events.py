@@ -273,10 +273,11 @@ def test_manual_hold_and_bad_values(w):
     w.api.create("nodepools", "p", annotations={
         "karpenter-node-holder.io/hold-until": until,
         "karpenter-node-holder.io/hold-duration": "fast",
+        "karpenter-node-holder.io/reason": "(by ann)",
         "karpenter-node-holder.io/released-at": w.api.stamp(600)})
     w.start()
     event, = wait_event(w, "ManualHold")
-    assert until in event["note"]
+    assert event["note"].endswith(f"{until} (by ann)")
     first, second = wait_event(w, "InvalidAnnotation", 2)
     assert {first["type"], second["type"]} == {"Warning"}
     assert any('hold-duration: "fast" does not count, expected a duration'

@@ -435,6 +435,8 @@ MUTANTS = [
      "p->ticket_ms >= p->hold_until_ms", "p->hold_until_ms == STAMP_NONE"),
     ("the end of a ticket is that of a hold-until", "controller/turns.c",
      "if (before == MANUAL_TICKET)\n\t\treturn", "if (0)\n\t\treturn"),
+    ("enabled: \"false\" is the end of a ticket", "controller/turns.c",
+     "return out == NODEPOOL_DISABLED ||", "return"),
     ("each ticket is a turn", "controller/turns.c",
      "return m->by == MANUAL_TICKET || was->cause == TURN_BY_TICKET ||\n"
      "\t       (was", "return (was"),

@@ -281,7 +281,7 @@ end_by_hand(struct controller *s, const struct nodepool *p,
 	if (how == TURN_BY_RELEASE)
 		t.until_ms = p->released_at_ms;
 	/* The ticket that held last is not always the one that held first. */
-	if (how != TURN_BY_TICKET_END)
+	if (how != TURN_BY_TICKET_END && was->cause != TURN_BY_TICKET)
 		str_cut(t.reason, sizeof(t.reason),
 			how == TURN_BY_RELEASE ? p->reason : was->reason);
 	add_by_hand(s, p->name, &t, now_ms);
@@ -304,14 +304,19 @@ is_same_hold(const struct turn *was, const struct nodepool *p,
 /* Returns how the hold ended that began with the turn *was, and that `before`
  * has held last. */
 static enum turn_cause
-end_of(const struct turn *was, const struct nodepool *p, enum manual_by before,
-       int64_t now_ms)
+end_of(const struct controller *s, const struct turn *was,
+       const struct nodepool *p, enum manual_by before, int64_t now_ms)
 {
+	enum nodepool_out out =
+		nodepools_terms(&s->nodepools, p->name, now_ms).uncounted;
 	int64_t until_ms =
 		was->cause == TURN_BY_TICKET ? p->hold_until_ms : was->until_ms;
 
+	/* Then a person has ended it, and not the tickets. */
 	if (before == MANUAL_TICKET)
-		return TURN_BY_TICKET_END;
+		return out == NODEPOOL_DISABLED || out == NODEPOOL_EXCLUDED
+			       ? TURN_BY_RESUME
+			       : TURN_BY_TICKET_END;
 	return until_ms != STAMP_NONE && until_ms <= now_ms ? TURN_BY_TIME
 							    : TURN_BY_RESUME;
 }
@@ -358,7 +363,7 @@ controller_turn_by_hand(struct controller *s, uint32_t place, bool first,
 		before = was.cause == TURN_BY_TICKET ? MANUAL_TICKET
 						     : MANUAL_PERSON;
 	*by = m.by;
-	end = end_of(&was, p, before, now.server_ms);
+	end = end_of(s, &was, p, before, now.server_ms);
 	/* A released-at releases nothing while a ticket holds. */
 	releases = before != MANUAL_TICKET && m.by != MANUAL_TICKET &&
 		   is_released(s, p, now.server_ms);

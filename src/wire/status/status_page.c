@@ -462,17 +462,17 @@ put_annotations(struct buf *b, const struct status_head *h,
 		html_name(b, value);
 		buf_printf(b, "&quot; does not count, %s</p>", why);
 	}
+	if (p->nodepool.reason[0] != '\0') {
+		buf_puts(b, "<p>reason: ");
+		html_name(b, p->nodepool.reason);
+		buf_puts(b, "</p>");
+	}
 	if (p->by_ticket) {
 		buf_puts(b, "<p>held until ");
 		html_moment(b, nodepool_until_ms(&p->nodepool), h->now_ms);
 		buf_puts(b, " by ");
 		html_name(b, p->ticket);
 		buf_printf(b, "%s</p>", words_least(p));
-	}
-	if (p->nodepool.reason[0] != '\0') {
-		buf_puts(b, "<p>reason: ");
-		html_name(b, p->nodepool.reason);
-		buf_puts(b, "</p>");
 	}
 }
 

@@ -340,6 +340,12 @@ write_annotations(struct buf *b, size_t indent, const struct nodepool_status *p)
 		(void)status_text_safe(b, value);
 		buf_printf(b, "\" does not count, %s\n", why);
 	}
+	if (p->nodepool.reason[0] != '\0') {
+		column(b, "", indent);
+		buf_puts(b, "reason: ");
+		(void)status_text_safe(b, p->nodepool.reason);
+		buf_puts(b, "\n");
+	}
 	if (p->by_ticket) {
 		column(b, "", indent);
 		buf_puts(b, "held until ");
@@ -356,12 +362,6 @@ write_annotations(struct buf *b, size_t indent, const struct nodepool_status *p)
 		moment(b, p->also[i].until_ms);
 		buf_puts(b, " by ");
 		(void)status_text_safe(b, p->also[i].words);
-		buf_puts(b, "\n");
-	}
-	if (p->nodepool.reason[0] != '\0') {
-		column(b, "", indent);
-		buf_puts(b, "reason: ");
-		(void)status_text_safe(b, p->nodepool.reason);
 		buf_puts(b, "\n");
 	}
 }

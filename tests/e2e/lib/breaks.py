@@ -351,7 +351,7 @@ def breaks(cut, other_ca, holder):
         B("the PodDisruptionBudget is gone", ("budget-missing",),
           "no PodDisruptionBudget selects", True, gone(BUDGET)),
         B("a second PodDisruptionBudget of all pods", ("budget-blocks",),
-          "select the same pods", True, made(BUDGET.rpartition("/")[0],
+          "select the same pods", True, [(BUDGET, lambda o: None)] + made(BUDGET.rpartition("/")[0],
               apiVersion="policy/v1", kind="PodDisruptionBudget",
               metadata={"name": "all"}, spec={"maxUnavailable": 1,
                                               "selector": {}})),

@@ -194,8 +194,13 @@ check_turns(struct pool_model *m)
 	while (!any && controller_turn(w->s, &before, &t))
 		any = t.nodepool && strcmp(t.scope, m->p.name) == 0;
 	ck_assert_int_eq(any && t.what == TURN_HELD, m->now.by != NOBODY);
-	if (m->now.by == NOBODY && m->before.by == TICKET)
-		ck_assert_int_eq(t.cause, TURN_BY_TICKET_END);
+	if (m->now.by == NOBODY && m->before.by == TICKET) {
+		ck_assert_int_eq(t.cause, m->p.disabled ? TURN_BY_RESUME
+							: TURN_BY_TICKET_END);
+		ck_assert_int_eq(t.what, m->p.disabled ? TURN_RESUMED
+						       : TURN_RELEASED);
+		ck_assert(strncmp(t.reason, "ticket ", 7) != 0);
+	}
 	if (m->now.by == NOBODY && m->before.by == PERSON)
 		ck_assert(t.cause == TURN_BY_TIME || t.cause == TURN_BY_RESUME);
 	if (m->now.by == TICKET && m->before.by == NOBODY) {
