@@ -162,7 +162,7 @@ def test_record_of_a_list_that_takes_too_long(tmp_path, expired):
         if expired and "continue" in path:
             return 410, b"{}"
         return page(path)
-    page = endless(pause=0.5)
+    page = endless(pause=0.05)  # far from the deadline of one page
     with api_server(answer) as port:
         access(tmp_path, port)
         done = subprocess.run(

@@ -945,7 +945,8 @@ NO_ANSWER = [
     '{"status":"success","data":{},' + DATA + "}",
     WHOLE[:-1] + ',"status":"error"}', WHOLE[:-1] + ',"warnings":["a"]}',
     WHOLE[:-1] + ',"warnings":{"a":1}}', WHOLE[:-1] + ',"warnings":"a"}',
-    WHOLE[:-1] + ',"isPartial":1}',
+    WHOLE[:-1] + ',"isPartial":1}', WHOLE[:-1] + ',"error":"a store is away"}',
+    WHOLE[:-1] + ',"error":{"a":1}}',
     WHOLE[:-1] + ',"isPartial":false,"isPartial":true}', WHOLE[:-1],
     WHOLE + WHOLE, WHOLE + "}", WHOLE + "x", "\ufeff" + WHOLE,
 ]

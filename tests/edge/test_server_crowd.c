@@ -9,6 +9,7 @@
 #include <check.h>
 #include <poll.h>
 
+#include "core/base/limits.h"
 #include "edge/clock.h"
 #include "suite.h"
 
@@ -70,17 +71,34 @@ crowd_leaves(struct peer *crowd)
 		peer_close(&crowd[i]);
 }
 
-/* Most places are taken, but there is room, and none has waited for long. */
-START_TEST(young_ones_stay)
+/* Most places are taken, but there is room, and none has waited for long.
+ * Returns whether this machine was fast enough for that. */
+static bool
+young_ones(void)
 {
 	struct peer crowd[PLACES - 4];
+	int64_t late_ms = clock_boot_ms() + SERVER_HURRY_MS;
+	struct answer a;
+	bool served;
 
 	for (int i = 0; i < PLACES - 4; i++)
 		ck_assert_int_eq(peer_open(&crowd[i], rig.port), 0);
 	for (int i = 0; i < PLACES - 4; i++) {
-		expect_served(&crowd[i]);
+		served = peer_post(&crowd[i], "/echo", "{}", 2, &a) == 0 &&
+			 a.status == 200;
+		ck_assert(served || clock_boot_ms() >= late_ms);
 		peer_close(&crowd[i]);
 	}
+	return clock_boot_ms() < late_ms;
+}
+
+START_TEST(young_ones_stay)
+{
+	int tries = 1;
+
+	for (; !young_ones(); tries++)
+		wait_open(0);
+	ck_assert_int_lt(tries, 20);
 }
 END_TEST
 
@@ -225,11 +243,14 @@ static void
 expect_beat(bool well)
 {
 	int64_t by_ms = clock_boot_ms() + 20000;
+	bool is_well;
 
-	while ((server_heartbeat_age_ms(rig.server) < STUCK_MS) != well &&
+	/* It may be late a moment later, so it is asked once. */
+	while ((is_well = server_heartbeat_age_ms(rig.server) < STUCK_MS) !=
+		       well &&
 	       clock_boot_ms() < by_ms)
 		poll(NULL, 0, 10);
-	ck_assert_int_eq(server_heartbeat_age_ms(rig.server) < STUCK_MS, well);
+	ck_assert_int_eq(is_well, well);
 }
 
 START_TEST(a_stuck_handler_is_seen)

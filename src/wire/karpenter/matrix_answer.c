@@ -84,7 +84,7 @@ take_warnings(const struct json *root, struct matrix_answer *out)
 	if (out->warnings == 0 && !json_is_unset(warnings) &&
 	    !json_is_array(warnings))
 		out->warnings = 1;
-	if (json_string(json_member(root, "error")) != NULL)
+	if (!json_is_unset(json_member(root, "error")))
 		out->warnings++;
 	if (json_is_unset(partial) || json_is_false(partial))
 		return;
