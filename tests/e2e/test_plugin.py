@@ -514,6 +514,14 @@ def test_no_hold_by_hand_destroys_another(installed, machine, pools):
         "resume", "--all", code=1)
     run("release", "--all", "--force")
     assert set(pools()["web"]) == {"released-at", "reason"}
+    # Whoever then holds it by kubectl has not given that reason.
+    assert pools()["web"]["reason"] == BY
+    annotate(installed.plane, "web", {"hold-until": "2040-01-01T00:00:00Z"})
+    said = installed.command("hold", "--nodepool=web",
+                             "--until=2041-01-01T00:00:00Z", who="admin")
+    assert said.returncode == 0 and BY not in pools()["web"]["reason"], said
+    said = run("release", "--nodepool=web", code=1)
+    assert "error: nothing is written" in said and "reason: (by " in said
 
 
 @pytest.mark.parametrize("command", (

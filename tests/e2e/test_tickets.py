@@ -217,7 +217,13 @@ def hook(annotation="argocd.argoproj.io/hook", finalizer=HOOK_FINALIZER):
             "meta": {"finalizers": [finalizer]}}
 
 
+def owners(n):
+    return [{"apiVersion": "batch/v1", "kind": "Job", "name": "a",
+             "uid": f"b{i}"} for i in range(n)]
+
+
 LONG = "has {} bytes at most"
+LARGE = "at most 64 annotations, 64 labels and 64 ownerReferences"
 MANY = "has 64 patterns at most"
 # what is refused: (fields, words)
 BAD = {
@@ -249,6 +255,10 @@ BAD = {
     "patterns in lines": ({"nodepools": " ,\n\t\r ".join(["p"] * 65)}, MANY),
     "reason": ({"reason": "a" * 257}, LONG.format(256)),
     "reason, in bytes": ({"reason": "\u00e9" * 129}, LONG.format(256)),
+    "annotations": ({"notes": {f"a{i}": "" for i in range(65)}}, LARGE),
+    "a long annotation": ({"notes": {"a": "b" * 65536}}, LARGE),
+    "labels": ({"meta": {"labels": {f"a{i}": "" for i in range(65)}}}, LARGE),
+    "owners": ({"meta": {"ownerReferences": owners(65)}}, LARGE),
     "a finalizer": ({"meta": {"finalizers": ["example.com/a"]}},
                     "no finalizers"),
     "the collector's finalizer": ({"meta": {"finalizers": ["orphan"]}},
@@ -269,8 +279,9 @@ GOOD = {
     "NodePools": {"nodepools": ("a" * 127 + ",") * 16},
     "patterns": {"nodepools": ", ".join(["p-*"] * 64) + " ,\n"},
     "reason": {"reason": "\u00e9" * 128},
-    "an owner": {"meta": {"ownerReferences": [{
-        "apiVersion": "batch/v1", "kind": "Job", "name": "a", "uid": "b"}]}},
+    "annotations": {"notes": {f"a{i}": "\u00e9" * 1000 for i in range(62)}},
+    "labels": {"meta": {"labels": {f"a{i}": "" for i in range(64)}}},
+    "owners": {"meta": {"ownerReferences": owners(64)}},
 }
 
 
