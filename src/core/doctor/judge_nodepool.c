@@ -29,15 +29,15 @@ static const struct finding_kind
 	expires = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-expires",
 		   "Karpenter takes an expired machine away although it is "
 		   "held, so its machines go before their hold has ended. The "
-		   "command drifts all nodes of the NodePool, and Karpenter "
-		   "then replaces them."},
+		   "command shortens the hold. A longer expireAfter instead "
+		   "makes all nodes of the NodePool drift, and Karpenter then "
+		   "replaces them."},
 	annotation = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-annotation",
 		      "The holder ignores a value that it cannot read."},
 	unknown = {DOCTOR_NODEPOOLS, FINDING_WARNING,
 		   "nodepool-annotation-unknown",
 		   "The holder ignores an annotation that it does not know, so "
-		   "what it was to do is not done. Write it again with the "
-		   "right key."},
+		   "what it was to do is not done."},
 	far = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-held-for-long",
 	       "Until then Karpenter disrupts none of its machines of its own "
 	       "accord. So far ahead it is often a wrong year. To end the hold "
@@ -66,40 +66,66 @@ judge_expiry(const struct nodepool_facts *n, const struct rules *r,
 	     struct findings *f)
 {
 	int64_t hold = n->pool.hold_ms >= 0 ? n->pool.hold_ms : r->hold_ms;
-	char after[DURATION_BYTES], held[DURATION_BYTES];
+	char after[DURATION_BYTES], held[DURATION_BYTES], half[DURATION_BYTES];
 	const char *name = n->pool.name;
 
 	if (n->expire_ms < 0 || n->expire_ms > hold)
 		return;
 	duration_format(n->expire_ms, after);
 	duration_format(hold, held);
+	duration_format(n->expire_ms / 2, half);
 	finding_fix(findings_add(f, &expires,
 				 "NodePool %s: expireAfter %s, and a machine "
 				 "is held for %s",
 				 name, after, held),
-		    "kubectl patch nodepool %s --type=merge -p "
-		    "'{\"spec\":{\"template\":{\"spec\":{\"expireAfter\":"
-		    "\"720h\"}}}}'",
-		    finding_name(name));
+		    "kubectl annotate nodepool %s --overwrite %s=%s",
+		    finding_name(name),
+		    half[0] == '0' ? OWN_PREFIX "enabled"
+				   : nodepool_key_name(NODEPOOL_HOLD_DURATION),
+		    half[0] == '0' ? "false" : half);
+}
+
+#define ANNOTATION "/metadata/annotations/karpenter-node-holder.io~1"
+
+/* The API server moves the value, so no shell sees it.  If the right annotation
+ * is there by now, the test fails. */
+static void
+judge_strange(const struct nodepool_facts *n, int i, struct findings *f)
+{
+	char strange[sizeof(OWN_PREFIX) + NODEPOOL_BYTES];
+	const char *name = finding_name(n->pool.name), *like, *safe;
+	struct finding *x;
+
+	(void)snprintf(strange, sizeof(strange), OWN_PREFIX "%s",
+		       n->strange[i]);
+	like = nodepool_key_like(strange);
+	safe = finding_name(strange);
+	x = findings_add(f, &unknown,
+			 "NodePool %s: there is no annotation %s; did you mean "
+			 "%s%s?",
+			 n->pool.name, strange, like,
+			 n->beside[i] ? ", which it has, too" : "");
+	if (n->beside[i])
+		finding_fix(x, "kubectl annotate nodepool %s %s-", name, safe);
+	else
+		finding_fix(x,
+			    "kubectl patch nodepool %s --type=json -p '["
+			    "{\"op\":\"test\",\"path\":\"" ANNOTATION
+			    "%s\",\"value\":null},"
+			    "{\"op\":\"move\",\"from\":\"" ANNOTATION
+			    "%s\",\"path\":\"" ANNOTATION "%s\"}]'",
+			    name, like + sizeof(OWN_PREFIX) - 1,
+			    finding_name(n->strange[i]),
+			    like + sizeof(OWN_PREFIX) - 1);
 }
 
 static void
 judge_annotations(const struct nodepool_facts *n, struct findings *f)
 {
 	const struct nodepool *p = &n->pool;
-	char strange[sizeof(OWN_PREFIX) + NODEPOOL_BYTES];
 
-	for (int i = 0; i < DOCTOR_STRANGE_MAX && n->strange[i][0]; i++) {
-		(void)snprintf(strange, sizeof(strange), OWN_PREFIX "%s",
-			       n->strange[i]);
-		finding_fix(findings_add(f, &unknown,
-					 "NodePool %s: there is no annotation "
-					 "%s; did you mean %s?",
-					 p->name, strange,
-					 nodepool_key_like(strange)),
-			    "kubectl annotate nodepool %s %s-",
-			    finding_name(p->name), finding_name(strange));
-	}
+	for (int i = 0; i < DOCTOR_STRANGE_MAX && n->strange[i][0]; i++)
+		judge_strange(n, i, f);
 	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
 		enum nodepool_key key = (enum nodepool_key)k;
 

@@ -355,6 +355,6 @@ judge_rights(const bool allowed[RIGHTS_N], const struct rules *r,
 				       p->namespace_,
 				       renews ? p->renewer_account : p->account,
 				       list),
-			  p, renews ? FIX_RENEWER_RBAC : FIX_RBAC, "");
+			  p, renews ? FIX_RENEWER_RBAC : FIX_RBAC);
 	}
 }

@@ -93,12 +93,13 @@ strange_read(const struct json *annotations, struct nodepool_facts *out)
 
 	for (const struct json *v = json_first(annotations);
 	     v != NULL && n < DOCTOR_STRANGE_MAX; v = json_next(v)) {
-		const char *key = json_key(v);
+		const char *key = json_key(v), *like = nodepool_key_like(key);
 
-		if (strncmp(key, OWN_PREFIX, prefix) == 0 &&
-		    strcmp(nodepool_key_like(key), key) != 0)
-			str_cut(out->strange[n++], NODEPOOL_BYTES,
-				key + prefix);
+		if (strncmp(key, OWN_PREFIX, prefix) != 0 ||
+		    strcmp(like, key) == 0)
+			continue;
+		out->beside[n] = json_member(annotations, like) != NULL;
+		str_cut(out->strange[n++], NODEPOOL_BYTES, key + prefix);
 	}
 }
 

@@ -83,7 +83,8 @@ begin_installation(void)
 					 .binding = true,
 					 .denies = true,
 					 .here = true,
-					 .key = true};
+					 .key = true,
+					 .holds = "['a/b']"};
 	c.budget = (struct budget_facts){.known = true, .there = true};
 	c.tickets_in = "karpenter-node-holder-tickets";
 	c.karpenter.available = c.karpenter.replicas = 1;
@@ -151,6 +152,10 @@ begin(void)
 	strcpy(c.place.renewer_account, "renewer");
 	strcpy(c.place.lease, "lease");
 	strcpy(c.place.config_map, "config");
+	strcpy(c.place.deployment, "holder");
+	strcpy(c.place.renewer_deployment, "holder-renewer");
+	strcpy(c.place.secret, "pair");
+	c.place.replicas = 3;
 	begin_installation();
 }
 
@@ -186,7 +191,7 @@ judge(void)
 	if (c.asked != NULL)
 		judge_elsewhere(c.asked, &c.place, &found);
 	if (c.other != NULL)
-		judge_second(c.other, true, &c.place, &found);
+		judge_second(c.other, "other", &c.place, &found);
 }
 
 /* Mode observe, and dry runs that come back unchanged. */
@@ -471,7 +476,7 @@ static bool
 is_pasteable(const char *fix)
 {
 	static const char *const programs[] = {
-		"kubectl ", "helm ", "base64 <",
+		"kubectl ", "helm ", "sed -E '", "echo '", "grep -q ",
 		"holderctl ", "karpenter-node-holder "};
 	bool quoted = false, known = false;
 
@@ -640,11 +645,11 @@ END_TEST
 	ROW(c.holder.observes = c.place.observes = true;                       \
 	    memset(c.holder.marks, 0, sizeof(c.holder.marks));                 \
 	    c.holder.rolled_ms = 0,                                            \
-	    "kubectl auth reconcile -f - && kubectl -n ns patch deployment")   \
+	    "rbac.yaml | kubectl apply -f - && kubectl -n ns patch deployment holder --type=json -p '[")   \
 	ROW(c.holder.observes = true; c.holder.rolled_ms = 0;                  \
 	    memset(c.holder.marks, 0, sizeof(c.holder.marks));                 \
 	    strcpy(c.place.release, "r"),                                      \
-	    "upgrade r deploy/helm --reuse-values --set config.mode=enforce")  \
+	    "upgrade r deploy/helm --reuse-values --force-conflicts --set config.mode=enforce")  \
 	ROW(c.tickets = TICKETS_GONE, "karpenter-node-holder-tickets of the "  \
 				      "tickets is not there")                  \
 	ROW(c.tickets = TICKETS_GONE,                                          \
@@ -652,8 +657,8 @@ END_TEST
 	ROW(c.tickets = TICKETS_GONE; c.tickets_in = "other",                  \
 				      "kubectl create namespace other")        \
 	ROW(c.tickets = TICKETS_ENDING, "is being deleted")                    \
-	ROW(c.allowed[17] = false, "kubectl kustomize deploy/components/"      \
-				   "self-signed | sed")                        \
+	ROW(c.allowed[17] = false, "/\\1ns/;' deploy/components/self-signed/"      \
+				   "rbac.yaml | kubectl apply -f -")                        \
 	ROW(strcpy(c.budget.blocks, "pdb"),                                    \
 	    "patch poddisruptionbudget pdb --type=merge -p '{\"spec\":"         \
 	    "{\"minAvailable\":null,\"maxUnavailable\":1}}'")                    \
@@ -663,7 +668,18 @@ END_TEST
 	ROW(strcpy(c.pool.strange[0], "Enable"),                               \
 	    "did you mean karpenter-node-holder.io/enabled?")                  \
 	ROW(strcpy(c.pool.strange[0], "maxhold"),                              \
-	    "kubectl annotate nodepool web karpenter-node-holder.io/maxhold-") \
+	    "kubectl patch nodepool web --type=json -p '[{\"op\":\"test\","  \
+	    "\"path\":\"/metadata/annotations/karpenter-node-holder.io~1")      \
+	ROW(strcpy(c.pool.strange[0], "hold-untill"),                          \
+	    "{\"op\":\"move\",\"from\":\"/metadata/annotations/"              \
+	    "karpenter-node-holder.io~1hold-untill\",\"path\":\"/metadata/"    \
+	    "annotations/karpenter-node-holder.io~1hold-until\"}]'")           \
+	ROW(strcpy(c.pool.strange[0], "hold-untill");                          \
+	    c.pool.beside[0] = true, "annotate nodepool web "                  \
+				     "karpenter-node-holder.io/hold-untill-")  \
+	ROW(c.pool.expire_ms = 600000, "--overwrite karpenter-node-holder.io/" \
+				       "hold-duration=5m")                     \
+	ROW(c.pool.expire_ms = 1, "karpenter-node-holder.io/enabled=false")    \
 	ROW(c.pool.pool.hold_until_ms = NOW_MS + 2 * DOCTOR_FAR_MS,            \
 	    "for another 60 days")                                             \
 	ROW(c.hooks[0].conditions = 0, "ours: without the matchConditions")    \
@@ -685,39 +701,55 @@ END_TEST
 	ROW(c.policy = c.binding = true, "ours and a MutatingAdmissionPolicy") \
 	ROW(c.hooks_n = 0; c.policy = true, "its binding is missing")          \
 	ROW(c.hooks_n = 0; c.binding = true, "it is missing")                  \
-	ROW(c.bundle.present = false, "base64 <certs/ca.crt")                  \
+	ROW(c.bundle.present = false,                                          \
+	    "grep -q CERTIFICATE certs/ca.crt && base64 <certs/ca.crt")        \
+	ROW(c.hooks_n = 0, "kubectl kustomize deploy/base | sed -E '")         \
+	ROW(c.hooks_n = 0; c.place.injected = true,                            \
+			   "kubectl kustomize deploy/overlays/default | ")     \
+	ROW(c.hooks_n = 0; c.place.renewer = c.place.observes = true,          \
+			   "kubectl kustomize deploy/overlays/self-signed ")   \
 	ROW(c.bundle.present = false; c.place.renewer = true,                  \
-				      "restart deployment karpenter-node-"     \
-				      "holder-renewer")                        \
+				      "restart deployment holder-renewer")     \
 	ROW(c.hooks[1].fails = true; c.hooks[1].index = 2;                     \
 	    c.hooks[0] = c.hooks[1], "second --type=json -p '[{\"op\":\"add\","   \
 				     "\"path\":\"/webhooks/2/failurePolicy\""  \
 				     ",\"value\":\"Ignore\"}]'")                \
-	ROW(c.bounds.policy = false; c.place.renewer = true,                   \
-	    "kubectl kustomize deploy/overlays/self-signed | sed -E "          \
-	    "'/-tickets/!s/(namespace: |serviceaccount:|inject-ca-from: |"      \
-	    "- karpenter-node-holder\\.)karpenter-node-holder/\\1ns/' | "       \
-	    "kubectl apply -l "                                                \
-	    "app.kubernetes.io/component=policy -f -")                                           \
-	ROW(c.bounds.policy = false; c.place.injected = true;                  \
+	ROW(c.bounds.policy = false,                                           \
+	    "sed -E '/-tickets/!s/(namespace: |serviceaccount:|"               \
+	    "inject-ca-from: |- karpenter-node-holder\\.)"                     \
+	    "karpenter-node-holder/\\1ns/;' deploy/base/policy.yaml | "        \
+	    "kubectl apply -f -")                                              \
+	ROW(c.bounds.policy = false;                                           \
 	    strcpy(c.place.namespace_, "karpenter-node-holder");               \
 	    strcpy(c.hooks[0].namespace_, "karpenter-node-holder"),            \
-	    "kubectl kustomize deploy/overlays/default | kubectl apply -l")    \
+	    "kubectl apply -f deploy/base/policy.yaml")                        \
+	ROW(c.bounds.policy = false; strcpy(c.rules.hold.key, "a/b"),          \
+	    "-f - && kubectl patch validatingadmissionpolicy bounds -p "       \
+	    "'{\"spec\":{\"variables\":[{\"name\":\"holds\",\"expression\":\"" \
+	    "[\\u0027karpenter.sh/do-not-disrupt\\u0027] + "                   \
+	    "[\\u0027a/b\\u0027]\"}]}}'")                                      \
+	ROW(c.bounds.binding = c.bounds.denies = false,                        \
+	    "\"spec\":{\"policyName\":\"bounds\",\"validationActions\":"       \
+	    "[\"Deny\"]}}' | kubectl apply -f -")                              \
 	ROW(c.bounds.denies = false,                                           \
-	    "kubectl delete --ignore-not-found validatingadmissionpolicy/"     \
-	    "bounds validatingadmissionpolicybinding/bounds; kubectl kust")    \
-	ROW(c.bounds.here = false, "kubectl delete --ignore-not-found")        \
+	    "kubectl patch validatingadmissionpolicybinding bounds ")          \
+	ROW(c.bounds.here = false, "\\u0027system:serviceaccount:ns:\\u0027) ") \
+	ROW(c.bounds.key = false; c.bounds.holds[0] = '\0',                    \
+	    "kubectl edit validatingadmissionpolicy bounds")                   \
+	ROW(c.bounds.key = false;                                              \
+	    memset(c.bounds.holds, '\'', sizeof(c.bounds.holds) - 1),          \
+	    "kubectl edit validatingadmissionpolicy bounds")                   \
 	ROW(c.bounds.key = false; strcpy(c.bounds.holds, "['a/b', \"c\"]"),     \
 	    "\"expression\":\"[\\u0027a/b\\u0027, \\\"c\\\"] + "                   \
 	    "[\\u0027karpenter.sh/do-not-disrupt\\u0027]\"}]}}'")               \
-	ROW(c.bounds.policy = false; c.place.observes = true,                  \
-				     "deploy/overlays/trial ")                 \
 	ROW(c.bounds.policy = false; strcpy(c.place.release, "hold"),          \
-	    "helm -n ns upgrade hold deploy/helm --reuse-values")              \
-	ROW(c.allowed[0] = false, "kubectl kustomize deploy/base | sed -E ")   \
-	ROW(c.allowed[0] = false, "/\\1ns/' | kubectl auth reconcile -f -") \
+	    "helm -n ns upgrade hold deploy/helm --reuse-values "              \
+	    "--force-conflicts")                                               \
+	ROW(c.allowed[0] = false, "sed -E '/-tickets/!s/(")                    \
+	ROW(c.allowed[0] = false,                                              \
+	    "/\\1ns/;' deploy/base/rbac.yaml | kubectl apply -f -")            \
 	ROW(c.allowed[0] = false; c.place.observes = true,                     \
-				  "deploy/overlays/trial | sed ")              \
+	    "sed -E 's/(get, list, watch), patch/\\1/;/-tickets/!s/(")         \
 	ROW(c.holder_at.ready = 0; c.pods[1].ready = false;                    \
 	    strcpy(c.pods[1].trouble, "because"), "logs pod-1")                \
 	ROW(c.holder_at.ready = 0; c.pods[1].ready = false;                    \
@@ -731,11 +763,14 @@ END_TEST
 	ROW(unmade("exceeded quota: q"), "-n ns describe resourcequotas")      \
 	ROW(unmade("maximum cpu usage per Container"), "describe limitranges") \
 	ROW(unmade("<= cpu limit of 1m"), "describe limitranges")              \
-	ROW(unmade("violates PodSecurity \"restricted\""),                      \
+	ROW(unmade("violates PodSecurity \"restricted\"");                      \
+	    c.holder_at.rolled_ms = STAMP_NONE,                                \
 	    "kubectl -n ns rollout undo deployment holder")                    \
+	ROW(unmade("violates PodSecurity \"restricted\""),                      \
+	    "kubectl get namespace ns --show-labels")                          \
 	ROW(unmade("no PriorityClass with name x"), "deployment holder -p '{") \
 	ROW(unmade("error looking up service account"),                        \
-	    "serviceaccount.yaml | sed -E '")                                  \
+	    "serviceaccount.yaml | kubectl apply -f - && kubectl -n ns roll")  \
 	ROW(unmade("error looking up service account"),                        \
 	    "apply -f - && kubectl -n ns rollout restart deployment holder")   \
 	ROW(unmade("for a reason of its own"), "deployment,replicasets,pods")  \
@@ -750,6 +785,20 @@ END_TEST
 	ROW(strcpy(c.rules.exclude.at[0], "btach"); c.rules.exclude.n = 1,     \
 						    "edit configmap config ")  \
 	ROW(c.leader.valid = false, "certs --dns h.ns.svc && ")                \
+	ROW(c.leader.valid = false, "create secret tls pair --cert ")          \
+	ROW(c.other = "there", "-n there scale deployment other --replicas=0") \
+	ROW(c.leader.stale = true, "rollout restart deployment holder")        \
+	ROW(c.holder.observes = true,                                          \
+	    "kubectl -n ns scale deployment holder --replicas=0 && holderctl " \
+	    "uninstall --remove-webhook --namespace ns "                       \
+	    "--leader-election-name=lease && kubectl -n ns scale deployment "  \
+	    "holder --replicas=3 && kubectl kustomize ")                       \
+	ROW(c.holder.lease_live = false; c.holder.available = 0,               \
+	    "holderctl uninstall --remove-webhook --namespace ns")             \
+	ROW(c.holder.lease_live = false; c.holder.available = 0;               \
+	    c.holder.deployed = true, "describe deployment,pods")              \
+	ROW(c.pods[1].grace = false,                                           \
+	    "kubectl get nodeclaims -l karpenter.sh/nodepool=web")             \
 	ROW(c.leader.valid = false; c.place.injected = true,                   \
 				    "describe certificates")                   \
 	ROW(c.leader.waiting = 1, "logs pod-0 | grep")                         \
@@ -969,7 +1018,8 @@ END_TEST
 static const char *const unknown_fixes[][2] = {
 	{"403: nodes is forbidden: User \"system:serviceaccount:ns:node-holder-"
 	 "check\" cannot list resource \"nodes\"",
-	 "kubectl apply -k deploy/check"},
+	 "kustomize deploy/check | sed 's|namespace: karpenter-node-holder$|"
+	 "namespace: ns|' | kubectl auth reconcile -f -"},
 	{"403: nodes is forbidden: User \"joe@x.org\" cannot list resource "
 	 "\"nodes\" in API group \"\" at the cluster scope",
 	 "kubectl create clusterrolebinding karpenter-node-holder-checker:"
