@@ -59,9 +59,10 @@ void fix_apply(struct finding *x, const struct doctor_place *p,
 void fix_then(struct finding *x, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Sets the finding's `fix` to a command that makes the binding of this
- * ValidatingAdmissionPolicy. */
+ * MutatingAdmissionPolicy or ValidatingAdmissionPolicy.  To apply the manifests'
+ * policy as well would take out of it what repeats the configuration. */
 void fix_binding(struct finding *x, const struct doctor_place *p,
-		 const char *policy);
+		 const char *policy, bool mutating);
 /* Sets the finding's `fix` to a command that restarts the holder's pods. */
 void fix_restart(struct finding *x, const struct doctor_place *p);
 /* Sets the finding's `fix` to commands that remove all holds and marks.  If the

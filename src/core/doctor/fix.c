@@ -6,30 +6,33 @@
 #include "core/base/buf.h"
 #include "core/doctor/judge.h"
 
-/* Indexed by part: the file with its objects; or the folder that kustomize
- * builds, and which of its objects are meant. */
+/* Indexed by part: the file, or the folder for kustomize, that has its objects
+ * (NULL for the installation's overlay), and the kubectl command that applies
+ * them.  `auth reconcile` leaves the rights that an overlay has added. */
+#define APPLY "apply"
+#define RECONCILE "auth reconcile"
 static const struct {
-	const char *file, *folder, *only;
+	const char *file, *folder, *apply;
 } parts[] = {
-	/* its folder is the installation's overlay */
-	[FIX_WEBHOOK] = {NULL, NULL, "-l app.kubernetes.io/component=webhook "},
-	[FIX_POLICY] = {"deploy/base/policy.yaml", NULL, NULL},
-	[FIX_RENEWER_POLICY] = {"deploy/components/self-signed/policy.yaml",
-				NULL, NULL},
-	[FIX_RBAC] = {"deploy/base/rbac.yaml", NULL, NULL},
-	[FIX_RENEWER_RBAC] = {"deploy/components/self-signed/rbac.yaml", NULL,
-			      NULL},
-	[FIX_SERVICE] = {"deploy/base/service.yaml", NULL, NULL},
-	[FIX_ACCOUNT] = {"deploy/base/serviceaccount.yaml", NULL, NULL},
-	[FIX_TICKETS] = {NULL, "deploy/components/tickets", ""},
+	[FIX_WEBHOOK] = {NULL, NULL,
+			 "apply -l app.kubernetes.io/component=webhook"},
+	[FIX_POLICY] = {"base/policy.yaml", NULL, APPLY},
+	[FIX_RENEWER_POLICY] = {"components/self-signed/policy.yaml", NULL,
+				APPLY},
+	[FIX_RBAC] = {"base/rbac.yaml", NULL, RECONCILE},
+	[FIX_RENEWER_RBAC] = {"components/self-signed/rbac.yaml", NULL,
+			      RECONCILE},
+	[FIX_SERVICE] = {"base/service.yaml", NULL, APPLY},
+	[FIX_ACCOUNT] = {"base/serviceaccount.yaml", NULL, APPLY},
+	[FIX_TICKETS] = {NULL, "components/tickets", APPLY},
 };
 
 static const char *
 overlay(const struct doctor_place *p)
 {
 	if (p->renewer)
-		return "deploy/overlays/self-signed";
-	return p->injected ? "deploy/overlays/default" : "deploy/base";
+		return "overlays/self-signed";
+	return p->injected ? "overlays/default" : "base";
 }
 
 /* Returns false, with *x untouched, if the installation is not Helm's.  Without
@@ -62,12 +65,13 @@ put_script(struct buf *b, const struct doctor_place *p, enum fix_part part)
 			   finding_name(p->namespace_));
 }
 
-/* A pipe fails if its last command does, and `kubectl apply` fails if it gets
- * nothing (`kubectl auth reconcile` does not). */
+/* A pipe fails if its last command does.  `kubectl apply` fails if it gets
+ * nothing, but `kubectl auth reconcile` does not. */
 void
 fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part)
 {
 	const char *file = parts[part].file, *folder = parts[part].folder;
+	const char *apply = parts[part].apply;
 	char script[300];
 	struct buf b;
 
@@ -75,18 +79,20 @@ fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part)
 		return;
 	buf_init(&b, script, sizeof(script));
 	put_script(&b, p, part);
-	if (folder == NULL)
-		folder = overlay(p);
 	if (file == NULL)
 		finding_fix(x,
-			    "kubectl kustomize %s%s%s%s | kubectl apply %s-f -",
-			    folder, b.len == 0 ? "" : " | sed -E '", script,
-			    b.len == 0 ? "" : "'", parts[part].only);
+			    "kubectl kustomize deploy/%s%s%s%s | kubectl %s "
+			    "-f -",
+			    folder == NULL ? overlay(p) : folder,
+			    b.len == 0 ? "" : " | sed -E '", script,
+			    b.len == 0 ? "" : "'", apply);
 	else if (b.len == 0)
-		finding_fix(x, "kubectl apply -f %s", file);
+		finding_fix(x, "kubectl %s -f deploy/%s", apply, file);
 	else
-		finding_fix(x, "sed -E '%s' %s | kubectl apply -f -", script,
-			    file);
+		finding_fix(x,
+			    "ls deploy/%s && sed -E '%s' deploy/%s | kubectl "
+			    "%s -f -",
+			    file, script, file, apply);
 }
 
 void
@@ -102,19 +108,21 @@ fix_then(struct finding *x, const char *fmt, ...)
 }
 
 void
-fix_binding(struct finding *x, const struct doctor_place *p, const char *policy)
+fix_binding(struct finding *x, const struct doctor_place *p, const char *policy,
+	    bool mutating)
 {
-	if (fix_by_helm(x, p, ""))
+	/* The chart has no MutatingAdmissionPolicy. */
+	if (!mutating && fix_by_helm(x, p, ""))
 		return;
-	finding_fix(
-		x,
-		"echo '{\"apiVersion\":\"admissionregistration.k8s.io/v1\","
-		"\"kind\":\"ValidatingAdmissionPolicyBinding\",\"metadata\":"
-		"{\"name\":\"%s\",\"labels\":{\"app.kubernetes.io/name\":"
-		"\"karpenter-node-holder\",\"app.kubernetes.io/component\":"
-		"\"policy\"}},\"spec\":{\"policyName\":\"%s\","
-		"\"validationActions\":[\"Deny\"]}}' | kubectl apply -f -",
-		policy, policy);
+	finding_fix(x,
+		    "echo '{\"apiVersion\":\"admissionregistration.k8s.io/v1\","
+		    "\"kind\":\"%sAdmissionPolicyBinding\",\"metadata\":{"
+		    "\"name\":\"%s\",\"labels\":{\"app.kubernetes.io/name\":"
+		    "\"karpenter-node-holder\",\"app.kubernetes.io/component\":"
+		    "\"policy\"}},\"spec\":{\"policyName\":\"%s\"%s}}' | "
+		    "kubectl apply -f -",
+		    mutating ? "Mutating" : "Validating", policy, policy,
+		    mutating ? "" : ",\"validationActions\":[\"Deny\"]");
 }
 
 void

@@ -182,8 +182,11 @@ judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
 				 "MutatingAdmissionPolicy "
 				 "karpenter-node-holder: %s is missing",
 				 policy ? "its binding" : "it");
-		finding_fix(x, "kubectl apply -f deploy/components/"
-			       "admission-policy/policy.yaml");
+		if (policy)
+			fix_binding(x, p, "karpenter-node-holder", true);
+		else
+			finding_fix(x, "kubectl apply -f deploy/components/"
+				       "admission-policy/policy.yaml");
 	} else if (n == 0 && !policy) {
 		x = findings_add(f, &missing,
 				 "no MutatingWebhookConfiguration has the "

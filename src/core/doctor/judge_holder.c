@@ -280,8 +280,9 @@ judge_leftovers(const struct leftover_facts *l, const char *hold_key,
 					 "the Go program runs: Deployment "
 					 "%s/%s",
 					 l->namespace_, l->deployment),
-			    "kubectl delete clusterrolebinding "
-			    "karpenter-node-holder-rolebinding; kubectl -n %s "
+			    "kubectl delete --ignore-not-found "
+			    "clusterrolebinding karpenter-node-holder-"
+			    "rolebinding && kubectl -n %s "
 			    "delete deployment %s",
 			    finding_name(l->namespace_),
 			    finding_name(l->deployment));

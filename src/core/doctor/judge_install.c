@@ -529,7 +529,7 @@ judge_bounds(const struct policy_facts *w, const char *hold_key,
 					 "ValidatingAdmissionPolicy %s: its "
 					 "binding is missing",
 					 w->name),
-			    p, w->name);
+			    p, w->name, false);
 	else if (!w->denies)
 		finding_fix(
 			findings_add(f, &no_binding,

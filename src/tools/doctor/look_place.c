@@ -290,10 +290,10 @@ look_place(struct doctor *d)
 		       d->hooks_n > 0
 			       ? d->hooks[0].configuration
 			       : d->setup->config->self_signed.configuration);
-	p->injected =
-		d->hooks_n > 0 ? d->hooks[0].injected : serves_cert_manager(d);
 	if (d->here != NULL && d->here->deployed)
 		take_names(p, d->here);
+	p->injected = d->hooks_n > 0 ? d->hooks[0].injected
+				     : !p->renewer && serves_cert_manager(d);
 }
 
 /* --- pods ----------------------------------------------------------------- */

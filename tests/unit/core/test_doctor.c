@@ -476,7 +476,7 @@ static bool
 is_pasteable(const char *fix)
 {
 	static const char *const programs[] = {
-		"kubectl ", "helm ", "sed -E '", "echo '", "grep -q ",
+		"kubectl ", "helm ", "ls ", "echo '", "grep -q ",
 		"holderctl ", "karpenter-node-holder "};
 	bool quoted = false, known = false;
 
@@ -645,7 +645,7 @@ END_TEST
 	ROW(c.holder.observes = c.place.observes = true;                       \
 	    memset(c.holder.marks, 0, sizeof(c.holder.marks));                 \
 	    c.holder.rolled_ms = 0,                                            \
-	    "rbac.yaml | kubectl apply -f - && kubectl -n ns patch deployment holder --type=json -p '[")   \
+	    "rbac.yaml | kubectl auth reconcile -f - && kubectl -n ns patch deployment holder --type=json -p '[")   \
 	ROW(c.holder.observes = true; c.holder.rolled_ms = 0;                  \
 	    memset(c.holder.marks, 0, sizeof(c.holder.marks));                 \
 	    strcpy(c.place.release, "r"),                                      \
@@ -658,7 +658,7 @@ END_TEST
 				      "kubectl create namespace other")        \
 	ROW(c.tickets = TICKETS_ENDING, "is being deleted")                    \
 	ROW(c.allowed[17] = false, "/\\1ns/;' deploy/components/self-signed/"      \
-				   "rbac.yaml | kubectl apply -f -")                        \
+				   "rbac.yaml | kubectl auth reconcile -f -")                        \
 	ROW(strcpy(c.budget.blocks, "pdb"),                                    \
 	    "patch poddisruptionbudget pdb --type=merge -p '{\"spec\":"         \
 	    "{\"minAvailable\":null,\"maxUnavailable\":1}}'")                    \
@@ -700,6 +700,8 @@ END_TEST
 	ROW(c.hooks_n = 2, "mutatingwebhookconfiguration second")              \
 	ROW(c.policy = c.binding = true, "ours and a MutatingAdmissionPolicy") \
 	ROW(c.hooks_n = 0; c.policy = true, "its binding is missing")          \
+	ROW(c.hooks_n = 0; c.policy = true,                                    \
+	    "\"spec\":{\"policyName\":\"karpenter-node-holder\"}}' | ")           \
 	ROW(c.hooks_n = 0; c.binding = true, "it is missing")                  \
 	ROW(c.bundle.present = false,                                          \
 	    "grep -q CERTIFICATE certs/ca.crt && base64 <certs/ca.crt")        \
@@ -745,9 +747,10 @@ END_TEST
 	ROW(c.bounds.policy = false; strcpy(c.place.release, "hold"),          \
 	    "helm -n ns upgrade hold deploy/helm --reuse-values "              \
 	    "--force-conflicts")                                               \
-	ROW(c.allowed[0] = false, "sed -E '/-tickets/!s/(")                    \
 	ROW(c.allowed[0] = false,                                              \
-	    "/\\1ns/;' deploy/base/rbac.yaml | kubectl apply -f -")            \
+	    "ls deploy/base/rbac.yaml && sed -E '/-tickets/!s/(")                    \
+	ROW(c.allowed[0] = false,                                              \
+	    "/\\1ns/;' deploy/base/rbac.yaml | kubectl auth reconcile -f -")            \
 	ROW(c.allowed[0] = false; c.place.observes = true,                     \
 	    "sed -E 's/(get, list, watch), patch/\\1/;/-tickets/!s/(")         \
 	ROW(c.holder_at.ready = 0; c.pods[1].ready = false;                    \
