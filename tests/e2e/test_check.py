@@ -15,8 +15,8 @@ import time
 import pytest
 import yaml
 
-from breaks import (BUDGET, EDIT, ELSEWHERE, LOG, NEWER, Telltale, breaks,
-                    broken)
+from breaks import (BUDGET, EDIT, ELSEWHERE, HOLDER, INSTALLATIONS, LOG, NEWER,
+                    RENEWER, Telltale, breaks, broken, placed)
 from cluster import node_pool
 from controlplane import (BUILD, CLAIMS, MERGE, NAMESPACES, NODES, PLANE, POOLS,
                           REPO, WEBHOOKS, ControlPlane, spawn, tail, until)
@@ -27,7 +27,10 @@ from installation import (DEPLOYMENTS, PODS, add_pod, add_slice, complete,
                           set_available)
 from karpenter import NODEPOOL, Karpenter, claim_body, node_body
 from lead import LEASES, NAME, NAMESPACE, SHORT, leads
+from test_helm import helm
 from uninstall import environment
+
+assert helm     # a fixture
 
 ACCOUNT = "node-holder-check"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -112,36 +115,57 @@ def rights(plane, job, installed):
 
 
 @pytest.fixture(scope="module")
-def plane(plane_programs):
+def installation(request):
+    """How the holder is installed: the first way, unless a test asks for
+    others."""
+    return INSTALLATIONS[getattr(request, "param", 0)]
+
+
+@pytest.fixture(scope="module")
+def plane(plane_programs, installation):
     """The API server reaches the Service and the pods, by lib/egress.py."""
     plane = ControlPlane(name="check", flags=Egress.FLAGS)
     plane.egress = Egress(plane)
+    plane.holder = RELEASE if installation == "helm" else NAME
     try:
         with plane:
             plane.install_crds()
+            if installation == "default":
+                plane.install_crds(BUILD / "cert-manager-crds")
             yield plane
     finally:
         plane.egress.stop()
 
 
 ADDRESSES = {"holder-0": "10.1.2.1", "holder-1": "10.1.2.2"}
+RELEASE = "hold"    # the name of the Helm release, and of what it renames
+VALUES = {"fullnameOverride": RELEASE, "tls": {"mode": "selfSigned"},
+          "access": {"enabled": True}, "tickets": {"enabled": True}}
 
 
-@pytest.fixture(scope="module")
-def installed(plane, job, tmp_path_factory):
-    """A healthy installation: deploy/overlays/self-signed with
-    components/access and tickets as they are, two pods of it on machines of a
-    NodePool, and Karpenter.  One holder answers for both pods."""
-    plane.request("DELETE", f"{RBAC}/clusterrolebindings/stolen")
-    build = tmp_path_factory.mktemp("overlay")
+def install(plane, installation, request, build):
+    """deploy/overlays or deploy/helm, with access and tickets."""
+    if installation == "helm":
+        request.getfixturevalue("helm")(
+            "install", RELEASE, REPO / "deploy/helm", "--namespace", NAMESPACE,
+            values=VALUES, kubeconfig=plane.kubeconfig)
+        return
     (build / "kustomization.yaml").write_text(yaml.safe_dump({
-        "resources": [os.path.relpath(REPO / "deploy/overlays/self-signed",
-                                      build)],
+        "resources": [os.path.relpath(
+            REPO / "deploy/overlays" / installation, build)],
         "components": [os.path.relpath(REPO / f"deploy/components/{name}",
                                        build)
                        for name in ("access", "tickets")]}))
     plane.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-",
                   stdin=plane.kubectl("kustomize", build).stdout)
+
+
+@pytest.fixture(scope="module")
+def installed(plane, job, installation, request, tmp_path_factory):
+    """A healthy installation: the manifests as they are, two pods on machines
+    of a NodePool, and Karpenter.  One holder answers for both pods."""
+    plane.request("DELETE", f"{RBAC}/clusterrolebindings/stolen")
+    install(plane, installation, request, tmp_path_factory.mktemp("overlay"))
     plane.create(POOLS, pool("web", grace="24h"))
     made = [Karpenter(plane, "web").machine("web") for _ in range(2)]
     holder = Holder(plane, holdDuration="1h",
@@ -156,7 +180,7 @@ def installed(plane, job, tmp_path_factory):
         plane.egress.route(f"{address}:{holder.metrics_port}",
                            holder.metrics_port)
     complete(plane, ADDRESSES.items())
-    set_available(plane, NAMESPACE, NAME + "-renewer", 1)
+    settle_deployments(plane)
     service = plane.get(f"{NAMESPACES}/{NAMESPACE}/services", NAME)
     plane.egress.route(service["spec"]["clusterIP"] + ":443",
                        holder.webhook_port)
@@ -171,12 +195,9 @@ def installed(plane, job, tmp_path_factory):
 
 def register(plane, holder):
     """The webhook as it is deployed, with our CA."""
-    made, = holder.configurations()
-    for hook in made["webhooks"]:
-        hook["timeoutSeconds"] = 10
-        hook["clientConfig"]["caBundle"] = base64.b64encode(
-            holder.ca).decode()
-    plane.apply(made)
+    if plane.request("GET", f"{WEBHOOKS}/{NAME}")[0] == 404:
+        plane.apply(*holder.configurations())
+    bundle(plane, holder)
     until(lambda: MARK in (plane.create(
         NODES + "?dryRun=All", node_body("probe"))["metadata"].get(
             "annotations") or {}), 30, "webhook in use")
@@ -368,37 +389,53 @@ def telltale(plane, installed):
     telltale.close()
 
 
-def settle(plane, holder):
-    """What the controllers and the renewer do after a command was pasted."""
-    for namespace, name in ((NAMESPACE, NAME), (NAMESPACE, NAME + "-renewer"),
+def settle_deployments(plane):
+    for namespace, name in ((NAMESPACE, plane.holder),
+                            (NAMESPACE, plane.holder + "-renewer"),
                             ("kube-system", "karpenter"), ("second", NAME)):
         path = DEPLOYMENTS.format(namespace)
         if plane.request("GET", f"{path}/{name}")[0] == 404:
             continue
         n = plane.get(path, name)["spec"]["replicas"]
         set_available(plane, namespace, name, n)
-    template = plane.get(DEPLOYMENTS.format(NAMESPACE), NAME)["spec"]["template"]
+
+
+def bundle(plane, holder):
+    """What the renewer does, or cainjector, which needs to be told of the
+    configuration."""
+    code, webhook = plane.request("GET", f"{WEBHOOKS}/{NAME}")
+    if code == 404:  # the policy is in its place
+        return
+    renewed = plane.request("GET", placed(plane, RENEWER))[0] == 200
+    injected = webhook["metadata"].get("annotations", {}).get(
+        "cert-manager.io/inject-ca-from") == f"{NAMESPACE}/{NAME}"
+    assert renewed != injected
+    client = webhook["webhooks"][0]["clientConfig"]
+    pem = base64.b64encode(holder.ca).decode()
+    if client.get("caBundle") != pem:
+        client["caBundle"] = pem
+        webhook["webhooks"][0]["timeoutSeconds"] = 10
+        plane.ok("PUT", f"{WEBHOOKS}/{NAME}", webhook)
+
+
+def settle(plane, holder):
+    """What the controllers and the renewer do after a command was pasted."""
+    settle_deployments(plane)
+    template = plane.get(*placed(plane, HOLDER).rsplit("/", 1))[
+        "spec"]["template"]
     for name in ADDRESSES:
         plane.patch(PODS, name, {"metadata": {
             "annotations": template["metadata"]["annotations"]}}, MERGE)
     add_slice(plane, ADDRESSES.items())
-    budgets, _, name = BUDGET.rpartition("/")
-    code, budget = plane.request("GET", BUDGET)
+    budgets, _, name = placed(plane, BUDGET).rpartition("/")
+    code, budget = plane.request("GET", f"{budgets}/{name}")
     if code == 200 and budget["spec"].get("maxUnavailable") == 1:
         plane.patch(budgets, name + "/status",
                     {"status": {"disruptionsAllowed": 1}}, MERGE)
     service = plane.get(f"{NAMESPACES}/{NAMESPACE}/services", NAME)
     plane.egress.route(service["spec"]["clusterIP"] + ":443",
                        holder.webhook_port)
-    code, webhook = plane.request("GET", f"{WEBHOOKS}/{NAME}")
-    if code == 404:  # the policy is in its place
-        return
-    client = webhook["webhooks"][0]["clientConfig"]
-    bundle = base64.b64encode(holder.ca).decode()
-    if client.get("caBundle") != bundle:
-        client["caBundle"] = bundle
-        webhook["webhooks"][0]["timeoutSeconds"] = 10
-        plane.ok("PUT", f"{WEBHOOKS}/{NAME}", webhook)
+    bundle(plane, holder)
 
 
 @contextlib.contextmanager
@@ -408,18 +445,22 @@ def settled(plane, holder):
 
 
 def pasted(plane, tmp_path, command):
+    """Elsewhere than in the folder of the repository it fails, if it needs
+    that."""
     tools = tmp_path / "bin"
     tools.mkdir(exist_ok=True)
     for name, program in (("kubectl", plane.bin / "kubectl"),
+                          ("helm", BUILD / "bin/helm"),
                           (NAME, BINARY), ("holderctl", HOLDERCTL)):
         if not (tools / name).exists():
             (tools / name).symlink_to(program)
-    done = subprocess.run(
-        ["sh", "-c", command], stdin=subprocess.DEVNULL, text=True, cwd=REPO,
-        capture_output=True, timeout=60,
-        env={"HOME": str(tmp_path), "KUBECONFIG": str(plane.kubeconfig),
-             "PATH": f"{tools}:{os.environ['PATH']}"})
-    assert done.returncode == 0, (command, done)
+    for folder in (tmp_path, REPO) if "deploy/" in command else (REPO,):
+        done = subprocess.run(
+            ["sh", "-c", command], stdin=subprocess.DEVNULL, text=True,
+            cwd=folder, capture_output=True, timeout=60,
+            env={"HOME": str(tmp_path), "KUBECONFIG": str(plane.kubeconfig),
+                 "PATH": f"{tools}:{os.environ['PATH']}"})
+        assert (done.returncode == 0) == (folder == REPO), (command, done)
 
 
 DOCS = (REPO / "docs/check.md").read_text()
@@ -445,53 +486,6 @@ def test_the_table_of_the_guide():
     assert not broken_here & ELSEWHERE.keys()
 
 
-@pytest.mark.parametrize("n", [
-    pytest.param(n, id=re.sub(r"\W+", "-", b.what),
-                 marks=pytest.mark.long if n % 7 else ())
-    for n, b in enumerate(BREAKS)])
-def test_each_break_is_found_and_fixed(plane, installed, telltale, cut,
-                                       tmp_path, n):
-    """Its cause is said first.  The printed command fixes it, or why none can
-    is known; then it shows more."""
-    # No controller ends a namespace here, so it stays from one test to the next.
-    status, _ = plane.request("POST", NAMESPACES,
-                              {"metadata": {"name": "second"}})
-    assert status in (201, 409)
-    certs(tmp_path / "other")
-    other = base64.b64encode(
-        (tmp_path / "other/ca.crt").read_bytes()).decode()
-    b = breaks(cut, other, installed.webhook_port)[n]
-    telltale.change = b.told
-    with settled(plane, installed), broken(plane, b.changes or ()):
-        report = found(plane, b.ids, *b.flags)
-        assert report.ids == sorted(b.ids), report.text
-        assert report.code == exit_code(b.ids)
-        first = report.findings[0]
-        assert first["id"] == b.ids[0] and not first["cause"], report.text
-        assert b.says in first["what"], first
-        for f in report.findings:
-            assert subprocess.run(["sh", "-n", "-c", f["fix"]],
-                                  timeout=10).returncode == 0, f
-            assert f["fix"].split()[0] in (
-                "kubectl", "helm", "base64",
-                "holderctl", "karpenter-node-holder"), f
-            assert f["fix"] != "holderctl check", "the command just run"
-        if b.fixes in (LOG, EDIT, NEWER):
-            return  # no kubelet, no terminal and no registry is here
-        pasted(plane, tmp_path, first["fix"])
-        if b.fixes is not True:
-            return
-        settle(plane, installed)
-        report = found(plane, ())
-        assert not report.ids, (first["fix"], report.text)
-        until(lambda: MARK in (plane.create(
-            NODES + "?dryRun=All", node_body("after"))["metadata"].get(
-                "annotations") or {}), 10, "a dry run is held")
-        made = plane.create(NODES, node_body("after"))
-        plane.delete(NODES, "after")
-        assert MARK in made["metadata"].get("annotations", {}), made
-
-
 def found(plane, ids, *flags):
     """What is found, as soon as it is that: an API server takes a moment to see
     what has changed."""
@@ -503,11 +497,30 @@ def found(plane, ids, *flags):
         time.sleep(0.1)
 
 
+def script(begin):
+    """The script of sed in the printed commands that begins with this."""
+    code = re.sub(r'"\s+"', "", (REPO / "src/core/doctor/fix.c").read_text())
+    found, = re.findall(rf'"({re.escape(begin)}.*?)"', code)
+    return found.replace("\\\\", "\\")
+
+
+def test_the_rights_of_a_trial(plane_programs):
+    made = subprocess.run(
+        ["sed", "-E", script("s/(get"), REPO / "deploy/base/rbac.yaml"],
+        capture_output=True, text=True, check=True, timeout=60).stdout
+    want = subprocess.run(
+        [BUILD / "bin/kubectl", "kustomize", REPO / "deploy/overlays/trial"],
+        capture_output=True, text=True, check=True, timeout=60).stdout
+
+    def rules(text):
+        return [o["rules"] for o in yaml.safe_load_all(text)
+                if o["kind"] == "ClusterRole" and o["metadata"]["name"] == NAME]
+    assert rules(made) and rules(made) == rules(want)
+
+
 def test_a_command_for_another_namespace(plane_programs, tmp_path):
     """What it applies is what kustomize makes of an overlay there."""
-    code = re.sub(r'"\s+"', "", (REPO / "src/core/doctor/fix.c").read_text())
-    change, = re.findall(r"sed -E '(.*?)'", code)
-    change = change.replace("\\\\", "\\") % "there"
+    change = script("/-tickets/") % "there"
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({
         "namespace": "there", "resources": [os.path.relpath(
             REPO / "deploy/overlays/default", tmp_path)],
@@ -745,8 +758,138 @@ def test_a_trial_and_a_dead_holder(plane, installed, tmp_path):
     report = until(lambda: (r := check(plane)) and "leader-missing" in r.ids
                    and r, 20, lambda: check(plane).text, every=0.5)
     assert "of pod holder-0" in report.find("leader-unanswered")["what"]
+    plane.kubectl("-n", NAMESPACE, "scale", "deployment", NAME, "--replicas=0")
     set_available(plane, NAMESPACE, NAME, 0)
     report = until(lambda: {"marks-without-holder", "pods-not-ready"} < set(
         (r := check(plane)).ids) and r, 20, lambda: check(plane).text,
         every=0.5)
-    assert "uninstall" in report.find("marks-without-holder")["fix"]
+    said = report.find("marks-without-holder")
+    assert said["cause"] == "pods-not-ready"
+    assert said["fix"] == report.find("pods-not-ready")["fix"]
+    pasted(plane, tmp_path, said["fix"])
+    settle(plane, installed)
+    installed.start()
+    until(lambda: check(plane).ids == [], 20, lambda: check(plane).text,
+          every=0.5)
+
+
+def marked(plane):
+    return [name for name, meta in plane.metadata(NODES).items()
+            if MARK in (meta.get("annotations") or {})]
+
+
+def test_marks_of_a_holder_that_is_gone(plane, installed, tmp_path):
+    installed.term()
+    assert len(marked(plane)) == 2
+    with broken(plane, [(HOLDER, None)]):
+        report = check(plane)
+        assert {"marks-without-holder"} <= set(report.ids), report.text
+        said = report.find("marks-without-holder")
+        assert said["cause"] is None
+        pasted(plane, tmp_path, said["fix"])
+        assert not marked(plane)
+        assert "marks-without-holder" not in check(plane).ids
+    register(plane, installed)
+    installed.start()
+
+
+@contextlib.contextmanager
+def kubelet(plane, holder):
+    """The holder's process runs while its Deployment wants pods."""
+    over = threading.Event()
+
+    def run():
+        while not over.wait(0.2):
+            n = plane.get(*HOLDER.rsplit("/", 1))["spec"]["replicas"]
+            if n == 0 and holder.alive():
+                holder.term()
+            elif n > 0 and not holder.alive():
+                holder.start()
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_marks_in_a_trial(plane, installed, tmp_path):
+    """The whole sequence, as it is printed, while the holder leads."""
+    flags = installed.flags
+    installed.term()
+    installed.flags = ["--mode=observe"]
+    installed.start()
+    node, *_ = plane.metadata(NODES)
+    plane.kubectl("annotate", "node", node, f"{HOLD}=true",
+                  f"{MARK}=2026-01-02T03:04:05Z")
+    report = until(lambda: (r := check(plane)).ids
+                   == ["marks-while-observing"] and r, 20,
+                   lambda: check(plane).text, every=0.5)
+    with kubelet(plane, installed):
+        pasted(plane, tmp_path, report.findings[0]["fix"])
+        until(lambda: leads(installed), 20, "it leads again")
+    assert not marked(plane)
+    settle(plane, installed)
+    until(lambda: check(plane).ids == [], 20, lambda: check(plane).text,
+          every=0.5)
+    installed.term()
+    installed.flags = flags
+    installed.start()
+
+
+# --- the table: the other installations come last -------------------------------
+
+def is_long(installation, n):
+    """Helm takes two minutes of processor time to build."""
+    return installation == "helm" or n % (7 if installation == "self-signed"
+                                          else 19)
+
+
+@pytest.mark.parametrize("installation, n", [
+    pytest.param(i, n, id=f"{way}-" + re.sub(r"\W+", "-", b.what),
+                 marks=pytest.mark.long if is_long(way, n) else ())
+    for i, way in enumerate(INSTALLATIONS)
+    for n, b in enumerate(BREAKS) if way in b.on],
+    indirect=["installation"], scope="module")
+def test_each_break_is_found_and_fixed(plane, installed, telltale, cut,
+                                       tmp_path, n):
+    """Its cause is said first.  The printed command fixes it, or why none can
+    is known; then it shows more."""
+    # No controller ends a namespace here, so it stays from one test to the next.
+    status, _ = plane.request("POST", NAMESPACES,
+                              {"metadata": {"name": "second"}})
+    assert status in (201, 409)
+    certs(tmp_path / "other")
+    other = base64.b64encode(
+        (tmp_path / "other/ca.crt").read_bytes()).decode()
+    b = breaks(cut, other, installed.webhook_port)[n]
+    telltale.change = b.told
+    with settled(plane, installed), broken(plane, b.changes or ()):
+        report = found(plane, b.ids, *b.flags)
+        assert report.ids == sorted(b.ids), report.text
+        assert report.code == exit_code(b.ids)
+        first = report.findings[0]
+        assert first["id"] == b.ids[0] and not first["cause"], report.text
+        assert b.says in first["what"], first
+        for f in report.findings:
+            assert subprocess.run(["sh", "-n", "-c", f["fix"]],
+                                  timeout=10).returncode == 0, f
+            assert f["fix"].split()[0] in (
+                "kubectl", "helm", "ls", "echo", "grep",
+                "holderctl", "karpenter-node-holder"), f
+            assert f["fix"] != "holderctl check", "the command just run"
+        if b.fixes in (LOG, EDIT, NEWER):
+            return  # no kubelet, no terminal and no registry is here
+        pasted(plane, tmp_path, first["fix"])
+        if b.fixes is not True:
+            return
+        settle(plane, installed)
+        report = found(plane, ())
+        assert not report.ids, (first["fix"], report.text)
+        until(lambda: MARK in (plane.create(
+            NODES + "?dryRun=All", node_body("after"))["metadata"].get(
+                "annotations") or {}), 10, "a dry run is held")
+        made = plane.create(NODES, node_body("after"))
+        plane.delete(NODES, "after")
+        assert MARK in made["metadata"].get("annotations", {}), made

@@ -244,11 +244,19 @@ UNMADE = {
                        None, "no PriorityClass with name nope was found", True),
     "pod-security": (None, template(hostNetwork=True), None,
                      'violates PodSecurity "restricted', True),
+    # The pods were allowed until somebody changed the namespace.
+    "namespace": (None, template(hostNetwork=True), None,
+                  'violates PodSecurity "restricted', False),
     # Nothing is broken but that nobody asked for pods.
     "scaled": (None, None, None, "has 0 of 0 pods ready", True),
     "account": (None, None, f"serviceaccount/{NAME}",
                 f'serviceaccount "{NAME}" not found', True),
 }
+
+
+def enforce(cluster, level):
+    cluster.kubectl("label", "--overwrite", "namespace", NAME,
+                    f"pod-security.kubernetes.io/enforce={level}")
 
 
 @pytest.mark.parametrize("what", [
@@ -272,15 +280,27 @@ def test_why_pods_cannot_be_created(applied, what):
     try:
         if made:
             cluster.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(made))
+        if what == "namespace":
+            enforce(cluster, "privileged")
+        elif what == "pod-security":
+            scale(cluster, 2)
+            wait_running(cluster, 2)
         if patch:
             cluster.patch(DEPLOYMENTS, NAME, patch)
+        if what == "namespace":
+            scale(cluster, 2)
+            wait_running(cluster, 2)
+            scale(cluster, 0)
+            wait_running(cluster, 0)
+            enforce(cluster, "restricted")
         if deleted:
             cluster.kubectl("-n", NAME, "delete", deleted)
         if what != "scaled":
             scale(cluster, 2)
         found = until(lambda: says in (f := first())["what"] and f, SOON,
                       lambda: f"{says}: {first()}", every=0.5)
-        assert found["id"] == "pods-not-ready", found
+        assert found["id"] == "pods-not-ready" or (
+            what == "pod-security"), found
         done = subprocess.run(
             ["sh", "-c", found["fix"]], capture_output=True, text=True,
             cwd=REPO, timeout=SOON, stdin=subprocess.DEVNULL,
@@ -289,11 +309,14 @@ def test_why_pods_cannot_be_created(applied, what):
         if fixed:
             until(lambda: len(running(cluster)) == 2, SOON,
                   lambda: f"{found['fix']}: {first()}")
-            until(lambda: first()["id"] != "pods-not-ready", SOON,
-                  lambda: str(first()), every=0.5)
+            until(lambda: first()["id"] != "pods-not-ready" and says
+                  not in first()["what"], SOON, lambda: str(first()),
+                  every=0.5)
         else:
-            assert "break" in done.stdout, done
+            assert ("enforce=restricted" if what == "namespace"
+                    else "break") in done.stdout, done
     finally:
+        enforce(cluster, "restricted")
         cluster.kubectl("-n", NAME, "delete", "--ignore-not-found",
                         "resourcequota,limitrange", "break")
         cluster.kubectl("apply", "-f", DEPLOY / "base" / "serviceaccount.yaml")

@@ -348,6 +348,9 @@ DAY = 86400
     ("holder-0_1", DAY, 60, {"renewTime": 0}, None),
     ("uninstall_1", 15, 0, {"renewTime": 0}, None),
     ("ghost_1", DAY, 0, {"holderIdentity": "holder-0_2"}, None),
+    # Of a leader that was killed, the time is over before another leads.
+    ("holder-1_1", 15, 16, {"holderIdentity": "holder-0_2", "renewTime": 0},
+     None),
     ("ghost_1", DAY, 0, None, "nobody has renewed Lease"),
     ("ghost_1", 2, 0, {}, "nobody has renewed Lease"),
 ], ids=str)

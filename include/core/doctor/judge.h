@@ -23,14 +23,17 @@
  * these values. */
 struct doctor_place {
 	char namespace_[NODEPOOL_BYTES];
+	/* The Deployments of the holder and of its renewer. */
+	char deployment[NAME_BYTES], renewer_deployment[NAME_BYTES];
+	long long replicas;	  /* of the holder's Deployment */
 	char account[NAME_BYTES]; /* the ServiceAccount of the holder's pods */
 	char lease[NAME_BYTES];
 	char config_map[NAME_BYTES]; /* "" if not known */
 	char release[NAME_BYTES];    /* the Helm release, or "" */
 	bool renewer;		     /* components/self-signed is installed */
-	/* If it is: its ServiceAccount, its Secret, and the configuration whose
-	 * caBundle it maintains. */
-	char renewer_account[NAME_BYTES], secret[NAME_BYTES];
+	char renewer_account[NAME_BYTES]; /* its ServiceAccount, if it is */
+	char secret[NAME_BYTES];	  /* with the serving certificate */
+	/* The MutatingWebhookConfiguration whose caBundle is maintained. */
 	char configuration[NAME_BYTES];
 	bool injected; /* cert-manager's cainjector maintains caBundle */
 	bool observes; /* mode: observe */
@@ -40,12 +43,12 @@ struct doctor_place {
 
 /* Sets the finding's `fix` to a command that applies one part of the
  * installation again.  The command changes neither the configuration nor the
- * number of replicas.  To apply an object does not take away what somebody has
- * added to it, so `first` may be a command, with "; " at its end, that deletes
- * the object. */
+ * number of replicas, except that Helm sets what the release's values say.  To
+ * apply an object does not take away what somebody has added to it. */
 enum fix_part {
 	FIX_WEBHOOK,
 	FIX_POLICY,
+	FIX_RENEWER_POLICY,
 	FIX_RBAC,
 	FIX_RENEWER_RBAC,
 	FIX_SERVICE,
@@ -53,7 +56,20 @@ enum fix_part {
 	FIX_TICKETS,
 };
 void fix_apply(struct finding *x, const struct doctor_place *p,
-	       enum fix_part part, const char *first);
+	       enum fix_part part);
+/* Appends a command that runs if the finding's `fix` succeeds. */
+void fix_then(struct finding *x, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Sets the finding's `fix` to a command that makes the binding of this
+ * MutatingAdmissionPolicy or ValidatingAdmissionPolicy.  To apply the manifests'
+ * policy as well would take out of it what repeats the configuration. */
+void fix_binding(struct finding *x, const struct doctor_place *p,
+		 const char *policy, bool mutating);
+/* Sets the finding's `fix` to a command that restarts the holder's pods. */
+void fix_restart(struct finding *x, const struct doctor_place *p);
+/* Sets the finding's `fix` to commands that remove all holds and marks.  If the
+ * holder runs, they stop it meanwhile. */
+void fix_clear(struct finding *x, const struct doctor_place *p, bool runs);
 /* Sets the finding's `fix` to commands that set mode: enforce. */
 void fix_enforce(struct finding *x, const struct doctor_place *p);
 /* Sets the finding's `fix` to commands that edit the configuration and restart
@@ -219,8 +235,8 @@ enum strange_where { STRANGE_ANNOTATION, STRANGE_LABEL, STRANGE_TEMPLATE };
 struct strange_key {
 	char key[KEY_BYTES]; /* "" after the last one */
 	const char *meant;   /* the key of ours */
-	/* Its value.  "" if it does not fit, or `meant` is there already. */
-	char value[NODEPOOL_BAD_BYTES];
+	bool beside;	     /* the NodePool also has that annotation */
+	bool bare;	     /* it has no annotations at all */
 	enum strange_where where;
 };
 struct nodepool_facts {
@@ -362,10 +378,11 @@ struct policy_facts {
 	bool policy, binding;
 	bool denies; /* its binding has the action Deny */
 	bool here;   /* it applies to accounts in our namespace */
+	bool key;    /* it allows the hold annotation */
 	/* The only namespace that its binding selects by name, or "". */
 	char selects[NODEPOOL_BYTES];
-	bool key; /* it allows the hold annotation */
-	/* The expression of its variable `holds`; "" if it does not fit. */
+	/* The expression of its variable `holds`; "" if there is none, or if it
+	 * does not fit. */
 	char holds[300];
 };
 void judge_policy(const struct policy_facts *w, const char *hold_key,
@@ -374,9 +391,9 @@ void judge_policy(const struct policy_facts *w, const char *hold_key,
 /* Reports that the holder is not in namespace `asked`. */
 void judge_elsewhere(const char *asked, const struct doctor_place *p,
 		     struct findings *f);
-/* Reports that another holder runs in namespace `other`.  It may lead there
- * without a Deployment. */
-void judge_second(const char *other, bool deployed,
+/* Reports that another holder runs in namespace `other`, as this Deployment.
+ * It may lead there without one; then `deployment` is NULL. */
+void judge_second(const char *other, const char *deployment,
 		  const struct doctor_place *p, struct findings *f);
 
 /* The PodDisruptionBudgets that select the holder's pods. */
@@ -396,6 +413,7 @@ void judge_redundancy(const struct deployment_facts *d,
 
 struct holder_facts {
 	bool deployments_known, lease_known, marks_known;
+	bool deployed;	     /* there is a Deployment of it */
 	long long available; /* number of available pods */
 	bool elects;	     /* leader election is enabled */
 	bool observes;	     /* mode: observe */

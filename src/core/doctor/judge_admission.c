@@ -182,21 +182,20 @@ judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
 				 "MutatingAdmissionPolicy "
 				 "karpenter-node-holder: %s is missing",
 				 policy ? "its binding" : "it");
-		finding_fix(x, "kubectl apply -f deploy/components/"
-			       "admission-policy/policy.yaml");
+		if (policy)
+			fix_binding(x, p, "karpenter-node-holder", true);
+		else
+			finding_fix(x, "kubectl apply -f deploy/components/"
+				       "admission-policy/policy.yaml");
 	} else if (n == 0 && !policy) {
 		x = findings_add(f, &missing,
 				 "no MutatingWebhookConfiguration has the "
 				 "webhook hold.karpenter-node-holder.io, and "
 				 "there is no MutatingAdmissionPolicy "
 				 "karpenter-node-holder");
-		fix_apply(x, p, FIX_WEBHOOK, "");
+		fix_apply(x, p, FIX_WEBHOOK);
 	}
 	if (n > 1 || (n > 0 && policy && binding)) {
-		/* The manifests' own name stays. */
-		bool second = n > 1 && strcmp(at[1].configuration,
-					      "karpenter-node-holder") != 0;
-
 		x = findings_add(f, &twice, "registered twice: %s and %s",
 				 at[0].configuration,
 				 n > 1 ? at[1].configuration
@@ -204,7 +203,7 @@ judge_admission(const struct webhook_facts *at, unsigned n, bool policy,
 		finding_fix(x,
 			    "kubectl delete "
 			    "mutatingwebhookconfiguration %s",
-			    finding_name(at[second ? 1 : 0].configuration));
+			    finding_name(at[n > 1 ? 1 : 0].configuration));
 	}
 	for (unsigned i = 0; i < n; i++)
 		judge_webhook(&at[i], f);
@@ -243,16 +242,16 @@ fix_bundle(struct finding *x, const struct webhook_facts *w,
 {
 	if (w->injected)
 		finding_fix(x,
-			    "kubectl -n %s get certificates; kubectl -n "
+			    "kubectl -n %s get certificates && kubectl -n "
 			    "cert-manager logs -l app=cainjector",
 			    finding_name(p->namespace_));
 	else if (p->renewer)
-		finding_fix(x,
-			    "kubectl -n %s rollout restart deployment "
-			    "karpenter-node-holder-renewer",
-			    finding_name(p->namespace_));
+		finding_fix(x, "kubectl -n %s rollout restart deployment %s",
+			    finding_name(p->namespace_),
+			    finding_name(p->renewer_deployment));
 	else
 		finding_fix(x,
+			    "grep -q CERTIFICATE certs/ca.crt && "
 			    "base64 <certs/ca.crt | tr -d '\\n' | sed 's#.*#"
 			    "[{\"op\":\"add\",\"path\":\"/webhooks/%u/"
 			    "clientConfig/caBundle\",\"value\":\"&\"}]#' | "
@@ -369,10 +368,7 @@ judge_dry_run(const struct dry_run_facts *d, const struct rules *r,
 				"run, came back held although the "
 				"mode is observe",
 				object_kind_name((enum kind)k), d->nodepool);
-			finding_fix(x,
-				    "kubectl -n %s rollout restart "
-				    "deployment karpenter-node-holder",
-				    finding_name(p->namespace_));
+			fix_restart(x, p);
 		} else if (!observes && d->result[k] == DRY_RUN_UNHELD) {
 			x = findings_add(
 				f, &unheld,
@@ -382,7 +378,7 @@ judge_dry_run(const struct dry_run_facts *d, const struct rules *r,
 				object_kind_name((enum kind)k), d->nodepool,
 				waited);
 			finding_fix(x,
-				    "kubectl -n %s get pods; kubectl get "
+				    "kubectl -n %s get pods && kubectl get "
 				    "--raw /metrics | grep "
 				    "webhook_fail_open_count",
 				    finding_name(p->namespace_));

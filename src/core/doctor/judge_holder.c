@@ -54,8 +54,16 @@ judge_absent(const struct holder_facts *h, const struct doctor_place *p,
 			 "NodeClaims: %u, such as %s",
 			 h->marks[KIND_NODE], h->marks[KIND_NODECLAIM],
 			 h->marked);
-	finding_fix(x, "holderctl uninstall --namespace %s",
+	if (!h->deployed) {
+		fix_clear(x, p, false);
+		return;
+	}
+	/* The holder that comes back releases them. */
+	finding_fix(x, "kubectl -n %s describe deployment,pods",
 		    finding_name(p->namespace_));
+	for (unsigned i = 0; i < f->n; i++)
+		if (strcmp(f->at[i].kind->id, "pods-not-ready") == 0)
+			memcpy(x->fix, f->at[i].fix, sizeof(x->fix));
 }
 
 void
@@ -73,14 +81,13 @@ judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 				h->available);
 	if (runs && h->observes &&
 	    h->marks[KIND_NODE] + h->marks[KIND_NODECLAIM] > 0)
-		finding_fix(findings_add(f, &kept,
-					 "the mode is observe, and our mark "
-					 "is on Nodes: %u, NodeClaims: %u, "
-					 "such as %s",
-					 h->marks[KIND_NODE],
-					 h->marks[KIND_NODECLAIM], h->marked),
-			    "holderctl uninstall --namespace %s",
-			    finding_name(p->namespace_));
+		fix_clear(findings_add(f, &kept,
+				       "the mode is observe, and our mark is "
+				       "on Nodes: %u, NodeClaims: %u, such as "
+				       "%s",
+				       h->marks[KIND_NODE],
+				       h->marks[KIND_NODECLAIM], h->marked),
+			  p, true);
 	if (runs && h->observes && h->rolled_ms != STAMP_NONE &&
 	    now_ms - h->rolled_ms > DOCTOR_OBSERVED_MS)
 		fix_enforce(
@@ -136,7 +143,7 @@ judge_tickets(const char *namespace_name, enum tickets_place t,
 	if (t == TICKETS_ENDING)
 		finding_fix(x, "kubectl describe namespace %s", ns);
 	else if (strcmp(ns, "karpenter-node-holder-tickets") == 0)
-		fix_apply(x, p, FIX_TICKETS, "");
+		fix_apply(x, p, FIX_TICKETS);
 	else
 		finding_fix(x, "kubectl create namespace %s", ns);
 }
@@ -162,7 +169,7 @@ judge_tickets_policy(const struct policy_facts *w, const struct doctor_place *p,
 				       "there is no ValidatingAdmissionPolicy "
 				       "%s",
 				       w->name),
-			  p, FIX_TICKETS, "");
+			  p, FIX_TICKETS);
 	else if (!w->binding || !w->denies)
 		fix_apply(findings_add(f, &unbound_tickets,
 				       "ValidatingAdmissionPolicy %s: its "
@@ -170,14 +177,14 @@ judge_tickets_policy(const struct policy_facts *w, const struct doctor_place *p,
 				       w->name,
 				       w->binding ? "does not deny"
 						  : "is missing"),
-			  p, FIX_TICKETS, "");
+			  p, FIX_TICKETS);
 	else if (w->selects[0] != '\0' && strcmp(w->selects, p->tickets) != 0)
 		fix_apply(findings_add(f, &unbound_tickets,
 				       "ValidatingAdmissionPolicy %s: its "
 				       "binding is for namespace %s, and the "
 				       "tickets are in %s",
 				       w->name, w->selects, p->tickets),
-			  p, FIX_TICKETS, "");
+			  p, FIX_TICKETS);
 }
 
 /* --- where it runs -------------------------------------------------------- */
@@ -192,9 +199,10 @@ static const struct finding_kind
 		   "just when a quiet period ends."},
 	stuck = {DOCTOR_PLACEMENT, FINDING_WARNING, "placement-no-grace",
 		 "When the node expires or is deleted, it stays until somebody "
-		 "evicts the pod, because the pod's annotation keeps Karpenter "
-		 "from doing so. The command drifts all nodes of the NodePool, "
-		 "and Karpenter then replaces them."};
+		 "deletes the pod, because the pod's annotation keeps "
+		 "Karpenter from doing so. Set terminationGracePeriod (24h, "
+		 "say) in the NodePool when all its nodes may be replaced: it "
+		 "makes them drift. The command shows which these are."};
 
 static bool
 all_on_one_node(const struct pod_facts *at, unsigned n)
@@ -218,13 +226,11 @@ judge_placement(const struct pod_facts *at, unsigned n,
 			"%u pod%s, %u on nodes of Karpenter's", n,
 			n == 1 ? "" : "s", on_karpenter);
 	if (all_on_one_node(at, n))
-		finding_fix(findings_add(f, &together,
+		fix_restart(findings_add(f, &together,
 					 "all %u pods of the holder are on "
 					 "node %s",
 					 n, at[0].node),
-			    "kubectl -n %s rollout restart deployment "
-			    "karpenter-node-holder",
-			    finding_name(p->namespace_));
+			    p);
 	for (unsigned i = 0; i < n; i++) {
 		if (at[i].nodepool[0] == '\0')
 			continue;
@@ -236,12 +242,13 @@ judge_placement(const struct pod_facts *at, unsigned n,
 						 "karpenter.sh/do-not-disrupt",
 						 at[i].name, at[i].node,
 						 at[i].nodepool),
-				    "kubectl -n %s patch deployment "
-				    "karpenter-node-holder -p '{\"spec\":"
+				    "kubectl -n %s patch deployment %s -p "
+				    "'{\"spec\":"
 				    "{\"template\":{\"metadata\":"
 				    "{\"annotations\":{\"karpenter.sh/"
 				    "do-not-disrupt\":\"true\"}}}}}'",
-				    finding_name(p->namespace_));
+				    finding_name(p->namespace_),
+				    finding_name(p->deployment));
 		else if (!at[i].grace)
 			finding_fix(findings_add(f, &stuck,
 						 "pod %s is on node %s of "
@@ -249,9 +256,8 @@ judge_placement(const struct pod_facts *at, unsigned n,
 						 "terminationGracePeriod",
 						 at[i].name, at[i].node,
 						 at[i].nodepool),
-				    "kubectl patch nodepool %s --type=merge "
-				    "-p '{\"spec\":{\"template\":{\"spec\":"
-				    "{\"terminationGracePeriod\":\"24h\"}}}}'",
+				    "kubectl get nodeclaims -l "
+				    "karpenter.sh/nodepool=%s",
 				    finding_name(at[i].nodepool));
 	}
 }
@@ -313,8 +319,9 @@ judge_leftovers(const struct leftover_facts *l, const char *hold_key,
 					 "the Go program runs: Deployment "
 					 "%s/%s",
 					 l->namespace_, l->deployment),
-			    "kubectl delete clusterrolebinding "
-			    "karpenter-node-holder-rolebinding; kubectl -n %s "
+			    "kubectl delete --ignore-not-found "
+			    "clusterrolebinding karpenter-node-holder-"
+			    "rolebinding && kubectl -n %s "
 			    "delete deployment %s",
 			    finding_name(l->namespace_),
 			    finding_name(l->deployment));

@@ -80,7 +80,6 @@ fix_failure(struct finding *x, const struct deployment_facts *d,
 {
 	const char *ns = finding_name(p->namespace_);
 	const char *name = finding_name(d->name);
-	char account[FINDING_FIX_BYTES];
 	size_t i = 0;
 
 	if (strstr(d->failure, "service account") != NULL) {
@@ -89,12 +88,17 @@ fix_failure(struct finding *x, const struct deployment_facts *d,
 			finding_fix(x, "kubectl -n %s create serviceaccount %s",
 				    ns, finding_name(d->account));
 		else
-			fix_apply(x, p, FIX_ACCOUNT, "");
-		memcpy(account, x->fix, sizeof(account));
+			fix_apply(x, p, FIX_ACCOUNT);
 		/* The controller would try again later and later. */
-		finding_fix(x,
-			    "%s && kubectl -n %s rollout restart deployment %s",
-			    account, ns, name);
+		fix_then(x, "kubectl -n %s rollout restart deployment %s", ns,
+			 name);
+		return;
+	}
+	/* If the newest version has run before, it is the namespace that has
+	 * changed. */
+	if (strstr(d->failure, "PodSecurity") != NULL &&
+	    d->rolled_ms != STAMP_NONE) {
+		finding_fix(x, "kubectl get namespace %s --show-labels", ns);
 		return;
 	}
 	while (strstr(d->failure, failures[i].words) == NULL)
@@ -223,12 +227,11 @@ fix_certificate(struct finding *x, const struct webhook_facts *w,
 		finding_fix(x,
 			    "karpenter-node-holder certs --out certs --dns "
 			    "%s.%s.svc && kubectl -n %s create secret tls "
-			    "karpenter-node-holder-tls --cert certs/tls.crt "
-			    "--key certs/tls.key --dry-run=client -o yaml | "
-			    "kubectl apply -f -",
+			    "%s --cert certs/tls.crt --key certs/tls.key "
+			    "--dry-run=client -o yaml | kubectl apply -f -",
 			    w == NULL ? "karpenter-node-holder"
 				      : finding_name(w->service),
-			    ns, ns);
+			    ns, ns, finding_name(p->secret));
 }
 
 static void
@@ -242,10 +245,9 @@ judge_certificate(const struct leader_facts *l, const struct webhook_facts *w,
 	if (l->not_after_ms == STAMP_NONE) {
 		fix_certificate(findings_add(f, &no_cert,
 					     "replica %s serves no "
-					     "certificate: Secret "
-					     "karpenter-node-holder-tls is "
+					     "certificate: Secret %s is "
 					     "missing or no usable pair",
-					     l->replica),
+					     l->replica, p->secret),
 				w, p);
 		return;
 	}
@@ -309,13 +311,11 @@ judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 			    (int)strcspn(finding_name(l->replica), "_"),
 			    finding_name(l->replica));
 	if (l->stale)
-		finding_fix(findings_add(f, &stale,
+		fix_restart(findings_add(f, &stale,
 					 "the configuration file has changed "
 					 "since replica %s read it",
 					 l->replica),
-			    "kubectl -n %s rollout restart deployment "
-			    "karpenter-node-holder",
-			    finding_name(p->namespace_));
+			    p);
 	if (l->unseen[0] != '\0')
 		finding_fix(findings_add(f, &blind,
 					 "the leader cannot list or watch %s",
@@ -404,7 +404,7 @@ judge_address(const struct service_facts *s, const struct webhook_facts *w,
 				       "%s/%s, which is not there",
 				       w->configuration, w->namespace_,
 				       w->service),
-			  p, FIX_SERVICE, "");
+			  p, FIX_SERVICE);
 		return false;
 	}
 	x = findings_add(
@@ -472,15 +472,20 @@ static const struct finding_kind
 	no_key = {DOCTOR_RIGHTS, FINDING_ERROR, "write-policy-key",
 		  "The API server refuses each hold and each release."};
 
-/* Sets the finding's `fix` to a command that adds the hold annotation to the
- * policy's variable `holds`. */
-static void
-fix_holds(struct finding *x, const struct policy_facts *w, const char *hold_key)
+/* Returns a command that adds the hold annotation to the policy's variable
+ * `holds`.  It never takes keys from that list: if the list is not known, it
+ * opens the editor. */
+static const char *
+add_hold(const struct policy_facts *w, const char *hold_key,
+	 char out[FINDING_FIX_BYTES])
 {
-	char holds[2 * sizeof(w->holds)];
 	struct buf b;
 
-	buf_init(&b, holds, sizeof(holds));
+	buf_init(&b, out, FINDING_FIX_BYTES);
+	buf_printf(&b,
+		   "kubectl patch validatingadmissionpolicy %s -p '{\"spec\":{"
+		   "\"variables\":[{\"name\":\"holds\",\"expression\":\"",
+		   w->name);
 	for (const char *s = w->holds; *s != '\0'; s++)
 		if (strchr("'`$", *s) != NULL)
 			buf_printf(&b, "\\u%04x", *s);
@@ -488,54 +493,94 @@ fix_holds(struct finding *x, const struct policy_facts *w, const char *hold_key)
 			buf_printf(&b, "\\%c", *s);
 		else
 			buf_printf(&b, "%c", *s < ' ' ? ' ' : *s);
-	finding_fix(x,
-		    "kubectl patch validatingadmissionpolicy %s -p '{\"spec\":{"
-		    "\"variables\":[{\"name\":\"holds\",\"expression\":"
-		    "\"%s%s[\\u0027%s\\u0027]\"}]}}'",
-		    w->name, holds, holds[0] == '\0' ? "" : " + ",
-		    finding_name(hold_key));
+	buf_printf(&b, " + [\\u0027%s\\u0027]\"}]}}'", finding_name(hold_key));
+	if (w->holds[0] == '\0' || b.full)
+		(void)snprintf(out, FINDING_FIX_BYTES,
+			       "kubectl edit validatingadmissionpolicy %s",
+			       w->name);
+	return out;
+}
+
+/* The manifests' policy lists the default annotation only. */
+static void
+fix_policy(struct finding *x, const struct policy_facts *w,
+	   const char *hold_key, const struct doctor_place *p)
+{
+	struct policy_facts made = {.name = w->name,
+				    .holds = "['" DEFAULT_HOLD_KEY "']"};
+	char command[FINDING_FIX_BYTES];
+
+	fix_apply(x, p, hold_key == NULL ? FIX_RENEWER_POLICY : FIX_POLICY);
+	if (hold_key != NULL && p->release[0] == '\0' &&
+	    strcmp(hold_key, DEFAULT_HOLD_KEY) != 0)
+		fix_then(x, "%s", add_hold(&made, hold_key, command));
+}
+
+/* The fixes leave the policy's variables as they are.  To apply the policy again
+ * would take the configuration's hold annotation out of them. */
+static void
+judge_bounds(const struct policy_facts *w, const char *hold_key,
+	     const struct doctor_place *p, struct findings *f)
+{
+	const char *ns = finding_name(p->namespace_);
+
+	if (!w->binding)
+		fix_binding(findings_add(f, &no_binding,
+					 "ValidatingAdmissionPolicy %s: its "
+					 "binding is missing",
+					 w->name),
+			    p, w->name, false);
+	else if (!w->denies)
+		finding_fix(
+			findings_add(f, &no_binding,
+				     "ValidatingAdmissionPolicy %s: its "
+				     "binding does not deny",
+				     w->name),
+			"kubectl patch validatingadmissionpolicybinding %s "
+			"--type=json -p '[{\"op\":\"replace\",\"path\":"
+			"\"/spec/validationActions\",\"value\":[\"Deny\"]}]'",
+			w->name);
+	if (!w->here)
+		finding_fix(findings_add(f, &elsewhere,
+					 "ValidatingAdmissionPolicy %s: its "
+					 "matchConditions do not name accounts "
+					 "of namespace %s",
+					 w->name, p->namespace_),
+			    "kubectl patch validatingadmissionpolicy %s "
+			    "--type=json -p '[{\"op\":\"add\",\"path\":"
+			    "\"/spec/matchConditions\",\"value\":[{\"name\":"
+			    "\"%s\",\"expression\":\"request.userInfo.username."
+			    "startsWith(\\u0027system:serviceaccount:%s:"
+			    "\\u0027) && request.userInfo.username.split("
+			    "\\u0027:\\u0027)[3].contains(\\u0027%s\\u0027)"
+			    "\"}]}]'",
+			    w->name, hold_key == NULL ? "renewer" : "holder",
+			    ns, w->name);
 }
 
 void
 judge_policy(const struct policy_facts *w, const char *hold_key,
 	     const struct doctor_place *p, struct findings *f)
 {
-	char first[300];
+	char command[FINDING_FIX_BYTES];
 
-	(void)snprintf(first, sizeof(first),
-		       "kubectl delete --ignore-not-found "
-		       "validatingadmissionpolicy/%s "
-		       "validatingadmissionpolicybinding/%s; ",
-		       w->name, w->name);
-	if (!w->policy)
-		fix_apply(findings_add(f, &no_policy,
-				       "there is no ValidatingAdmissionPolicy "
-				       "%s",
-				       w->name),
-			  p, FIX_POLICY, "");
-	else if (!w->binding || !w->denies)
-		fix_apply(findings_add(f, &no_binding,
-				       "ValidatingAdmissionPolicy %s: its "
-				       "binding %s",
-				       w->name,
-				       w->binding ? "does not deny"
-						  : "is missing"),
-			  p, FIX_POLICY, w->binding ? first : "");
-	if (w->policy && !w->here)
-		fix_apply(findings_add(f, &elsewhere,
-				       "ValidatingAdmissionPolicy %s: its "
-				       "matchConditions do not name accounts "
-				       "of namespace %s",
-				       w->name, p->namespace_),
-			  p, FIX_POLICY, first);
-	if (w->policy && hold_key != NULL && !w->key)
-		fix_holds(findings_add(f, &no_key,
-				       "ValidatingAdmissionPolicy %s does "
-				       "not allow the holder's annotation %s "
-				       "(holdAnnotation.key): its variable "
-				       "holds has to list it",
-				       w->name, hold_key),
-			  w, hold_key);
+	if (!w->policy) {
+		fix_policy(findings_add(f, &no_policy,
+					"there is no ValidatingAdmissionPolicy "
+					"%s",
+					w->name),
+			   w, hold_key, p);
+		return;
+	}
+	judge_bounds(w, hold_key, p, f);
+	if (hold_key != NULL && !w->key)
+		finding_fix(findings_add(f, &no_key,
+					 "ValidatingAdmissionPolicy %s does "
+					 "not allow the holder's annotation %s "
+					 "(holdAnnotation.key): its variable "
+					 "holds has to list it",
+					 w->name, hold_key),
+			    "%s", add_hold(w, hold_key, command));
 }
 
 /* --- other installations -------------------------------------------------- */
@@ -562,8 +607,8 @@ judge_elsewhere(const char *asked, const struct doctor_place *p,
 }
 
 void
-judge_second(const char *other, bool deployed, const struct doctor_place *p,
-	     struct findings *f)
+judge_second(const char *other, const char *deployment,
+	     const struct doctor_place *p, struct findings *f)
 {
 	struct finding *x =
 		findings_add(f, &second,
@@ -571,11 +616,9 @@ judge_second(const char *other, bool deployed, const struct doctor_place *p,
 			     "beside that in %s",
 			     other, p->namespace_);
 
-	if (deployed)
-		finding_fix(x,
-			    "kubectl -n %s scale deployment "
-			    "karpenter-node-holder --replicas=0",
-			    finding_name(other));
+	if (deployment != NULL)
+		finding_fix(x, "kubectl -n %s scale deployment %s --replicas=0",
+			    finding_name(other), finding_name(deployment));
 	else
 		finding_fix(x, "kubectl -n %s delete lease %s",
 			    finding_name(other), finding_name(p->lease));
@@ -622,10 +665,9 @@ judge_redundancy(const struct deployment_facts *d, const struct budget_facts *b,
 					 "no PodDisruptionBudget selects the "
 					 "pods of Deployment %s",
 					 d->name),
-			    "kubectl -n %s create poddisruptionbudget "
-			    "karpenter-node-holder --max-unavailable=1 "
-			    "--selector=" CONTROLLERS,
-			    ns);
+			    "kubectl -n %s create poddisruptionbudget %s "
+			    "--max-unavailable=1 --selector=" CONTROLLERS,
+			    ns, finding_name(d->name));
 	if (b->second[0] != '\0')
 		fix_second(findings_add(f, &tight,
 					"PodDisruptionBudgets %s and %s select "

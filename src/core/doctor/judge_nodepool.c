@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/duration.h"
 #include "core/doctor/judge.h"
 
@@ -30,8 +31,9 @@ static const struct finding_kind
 	expires = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-expires",
 		   "Karpenter takes an expired machine away although it is "
 		   "held, so its machines go before their hold has ended. The "
-		   "command drifts all nodes of the NodePool, and Karpenter "
-		   "then replaces them."},
+		   "command shortens the hold. A longer expireAfter instead "
+		   "makes all nodes of the NodePool drift, and Karpenter then "
+		   "replaces them."},
 	annotation = {DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-annotation",
 		      "The holder ignores a value that it cannot read."},
 	unknown = {DOCTOR_NODEPOOLS, FINDING_WARNING,
@@ -71,59 +73,86 @@ judge_expiry(const struct nodepool_facts *n, const struct rules *r,
 	     struct findings *f)
 {
 	int64_t hold = n->pool.hold_ms >= 0 ? n->pool.hold_ms : r->hold_ms;
-	char after[DURATION_BYTES], held[DURATION_BYTES];
+	char after[DURATION_BYTES], held[DURATION_BYTES], half[DURATION_BYTES];
 	const char *name = n->pool.name;
 
 	if (n->expire_ms < 0 || n->expire_ms > hold)
 		return;
 	duration_format(n->expire_ms, after);
 	duration_format(hold, held);
+	duration_format(n->expire_ms / 2, half);
 	finding_fix(findings_add(f, &expires,
 				 "NodePool %s: expireAfter %s, and a machine "
 				 "is held for %s",
 				 name, after, held),
-		    "kubectl patch nodepool %s --type=merge -p "
-		    "'{\"spec\":{\"template\":{\"spec\":{\"expireAfter\":"
-		    "\"720h\"}}}}'",
-		    finding_name(name));
+		    "kubectl annotate nodepool %s --overwrite %s=%s",
+		    finding_name(name),
+		    half[0] == '0' ? OWN_PREFIX "enabled"
+				   : nodepool_key_name(NODEPOOL_HOLD_DURATION),
+		    half[0] == '0' ? "false" : half);
 }
 
-/* Adds a finding whose command takes the key away, and writes the one that was
- * meant. */
+#define ANNOTATIONS "/metadata/annotations"
+
+/* Writes the JSON pointer of a key. */
+static void
+put_pointer(struct buf *b, const char *map, const char *key)
+{
+	buf_printf(b, "%s/", map);
+	for (const char *s = finding_name(key); *s != '\0'; s++)
+		buf_printf(b, *s == '/' ? "~1" : "%c", *s);
+}
+
+/* The API server moves the value, so no shell sees it.  If the right annotation
+ * is there by now, the test fails. */
+static void
+fix_strange(struct finding *x, const char *name, const struct strange_key *s)
+{
+	static const char *const maps[] = {
+		[STRANGE_ANNOTATION] = ANNOTATIONS,
+		[STRANGE_LABEL] = "/metadata/labels",
+		[STRANGE_TEMPLATE] = "/spec/template" ANNOTATIONS,
+	};
+	char from[KEY_BYTES + 60], to[KEY_BYTES + 60];
+	struct buf a, b;
+
+	buf_init(&a, from, sizeof(from));
+	put_pointer(&a, maps[s->where], s->key);
+	buf_init(&b, to, sizeof(to));
+	put_pointer(&b, ANNOTATIONS, s->meant);
+	if (s->beside)
+		finding_fix(
+			x,
+			"kubectl patch nodepool %s --type=json -p '[{\"op\":"
+			"\"remove\",\"path\":\"%s\"}]'",
+			finding_name(name), from);
+	else
+		finding_fix(
+			x,
+			"kubectl patch nodepool %s --type=json -p '[{\"op\":"
+			"\"%s\",\"path\":\"%s\",\"value\":%s},{\"op\":"
+			"\"move\",\"from\":\"%s\",\"path\":\"%s\"}]'",
+			finding_name(name), s->bare ? "add" : "test",
+			s->bare ? ANNOTATIONS : to, s->bare ? "{}" : "null",
+			from, to);
+}
+
 static void
 judge_strange(const char *name, const struct strange_key *s, struct findings *f)
 {
-	static const struct {
-		const char *before, *after;   /* what is said around the key */
-		const char *verb, *from, *to; /* around it in the command */
-	} of[] = {
-		[STRANGE_ANNOTATION] = {"there is no annotation ", "",
-					"annotate", " ", "-"},
-		[STRANGE_LABEL] = {"", " is a label and no annotation", "label",
-				   " ", "-"},
-		[STRANGE_TEMPLATE] = {"its template has the annotation ", "",
-				      "patch",
-				      " --type=merge -p '{\"spec\":{"
-				      "\"template\":{\"metadata\":{"
-				      "\"annotations\":{\"",
-				      "\":null}}}}}'"},
+	static const char *const said[][2] = {
+		[STRANGE_ANNOTATION] = {"there is no annotation ", ""},
+		[STRANGE_LABEL] = {"", " is a label and no annotation"},
+		[STRANGE_TEMPLATE] = {"its template has the annotation ", ""},
 	};
-	const char *pool = finding_name(name);
-	char writes[KEY_BYTES + 2 * NAME_BYTES] = "";
-	struct finding *x;
 
-	x = findings_add(f, s->where == STRANGE_TEMPLATE ? &unread : &unknown,
-			 "NodePool %s: %s%s%s; did you mean %s?", name,
-			 of[s->where].before, s->key, of[s->where].after,
-			 s->meant);
-	if (s->value[0] != '\0' &&
-	    strcmp(finding_name(s->value), s->value) == 0)
-		(void)snprintf(writes, sizeof(writes),
-			       "kubectl annotate nodepool %s %s=%s && ", pool,
-			       s->meant, s->value);
-	finding_fix(x, "%skubectl %s nodepool %s%s%s%s", writes,
-		    of[s->where].verb, pool, of[s->where].from,
-		    finding_name(s->key), of[s->where].to);
+	fix_strange(
+		findings_add(f,
+			     s->where == STRANGE_TEMPLATE ? &unread : &unknown,
+			     "NodePool %s: %s%s%s; did you mean %s%s?", name,
+			     said[s->where][0], s->key, said[s->where][1],
+			     s->meant, s->beside ? ", which it has, too" : ""),
+		name, s);
 }
 
 static void

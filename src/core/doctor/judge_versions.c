@@ -369,6 +369,6 @@ judge_rights(const bool allowed[RIGHTS_N], const struct rules *r,
 				       renews ? p->renewer_account : p->account,
 				       list, tickets ? " in namespace " : "",
 				       tickets ? p->tickets : ""),
-			  p, fixes[use], "");
+			  p, fixes[use]);
 	}
 }

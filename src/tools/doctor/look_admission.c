@@ -244,6 +244,25 @@ take_hook(struct doctor *d, const char *bytes, size_t n, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
+/* Of several configurations that have our webhook, the one that the renewer
+ * maintains is ours, and the others are strays. */
+static void
+put_ours_first(struct doctor *d)
+{
+	const char *ours = d->setup->config->self_signed.configuration;
+	struct webhook_facts first = d->hooks[0];
+	char *bundle = d->bundles[0];
+
+	for (unsigned i = 1; i < d->hooks_n; i++) {
+		if (strcmp(d->hooks[i].configuration, ours) != 0)
+			continue;
+		d->hooks[0] = d->hooks[i];
+		d->bundles[0] = d->bundles[i];
+		d->hooks[i] = first;
+		d->bundles[i] = bundle;
+	}
+}
+
 void
 look_admission(struct doctor *d)
 {
@@ -258,6 +277,7 @@ look_admission(struct doctor *d)
 				.item = take_hook,
 			}) != 0)
 		return;
+	put_ours_first(d);
 	r.n = 0;
 	if (registered_look(d->session, &r, &e)) {
 		findings_unknown(d->f, DOCTOR_ADMISSION,

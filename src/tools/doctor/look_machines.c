@@ -85,6 +85,7 @@ judge_runs(struct doctor *d)
 	struct holder_facts *h = &d->holder;
 
 	h->deployments_known = d->sites_known;
+	h->deployed = d->here != NULL && d->here->deployed;
 	h->available = d->here != NULL ? d->here->holder.available : 0;
 	h->elects = d->config.leader.enabled;
 	h->observes = d->place.observes;

@@ -215,7 +215,40 @@ choose_site(struct doctor *d)
 		if (d->here != NULL && d->here != &d->sites[i] &&
 		    (d->sites[i].lease_live || d->sites[i].holder.ready > 0))
 			judge_second(d->sites[i].namespace_,
-				     d->sites[i].deployed, &d->place, d->f);
+				     d->sites[i].deployed
+					     ? d->sites[i].holder.name
+					     : NULL,
+				     &d->place, d->f);
+}
+
+/* Without a webhook nothing else tells which of the two maintains it. */
+static bool
+serves_cert_manager(struct doctor *d)
+{
+	struct kube_reply r;
+	struct err e = {0};
+
+	return ask_get_once(d, "/apis/cert-manager.io", &r, &e) == 0;
+}
+
+static void
+take_names(struct doctor_place *p, const struct doctor_site *s)
+{
+	const struct deployment_facts *x = &s->holder;
+
+	memcpy(p->deployment, x->name, sizeof(p->deployment));
+	p->replicas = x->replicas;
+	if (x->account[0] != '\0')
+		memcpy(p->account, x->account, sizeof(p->account));
+	if (x->secret[0] != '\0')
+		memcpy(p->secret, x->secret, sizeof(p->secret));
+	memcpy(p->config_map, x->config_map, sizeof(p->config_map));
+	memcpy(p->release, x->release, sizeof(p->release));
+	p->renewer = s->renews;
+	memcpy(p->renewer_deployment, s->renewer.name,
+	       sizeof(p->renewer_deployment));
+	memcpy(p->renewer_account, s->renewer.account,
+	       sizeof(p->renewer_account));
 }
 
 void
@@ -250,25 +283,17 @@ look_place(struct doctor *d)
 		       d->setup->config->leader.name);
 	choose_site(d);
 	(void)str_copy(p->account, sizeof(p->account), DOCTOR_NAME);
+	(void)str_copy(p->deployment, sizeof(p->deployment), DOCTOR_NAME);
+	(void)str_copy(p->secret, sizeof(p->secret),
+		       d->setup->config->self_signed.secret);
 	(void)str_copy(p->configuration, sizeof(p->configuration),
 		       d->hooks_n > 0
 			       ? d->hooks[0].configuration
 			       : d->setup->config->self_signed.configuration);
-	p->injected = d->hooks_n > 0 && d->hooks[0].injected;
-	if (d->here == NULL || !d->here->deployed)
-		return;
-	p->renewer = d->here->renews;
-	(void)str_copy(p->renewer_account, sizeof(p->renewer_account),
-		       d->here->renewer.account);
-	(void)str_copy(p->secret, sizeof(p->secret),
-		       d->here->holder.secret[0] != '\0'
-			       ? d->here->holder.secret
-			       : d->setup->config->self_signed.secret);
-	if (d->here->holder.account[0] != '\0')
-		memcpy(p->account, d->here->holder.account, sizeof(p->account));
-	memcpy(p->config_map, d->here->holder.config_map,
-	       sizeof(p->config_map));
-	memcpy(p->release, d->here->holder.release, sizeof(p->release));
+	if (d->here != NULL && d->here->deployed)
+		take_names(p, d->here);
+	p->injected = d->hooks_n > 0 ? d->hooks[0].injected
+				     : !p->renewer && serves_cert_manager(d);
 }
 
 /* --- pods ----------------------------------------------------------------- */

@@ -37,10 +37,10 @@ blocks(const struct json *budget)
 	return blocked;
 }
 
-/* Copies the string `key` of a map.  Leaves *dst unchanged if the string is
- * missing or does not fit. */
+/* Copies the string `key` of a nodeClassRef.  Leaves *dst unchanged if the
+ * string is missing or does not fit. */
 static void
-copy(const struct json *ref, const char *key, char *dst, size_t cap)
+class_copy(const struct json *ref, const char *key, char *dst, size_t cap)
 {
 	const char *s = json_string(json_member(ref, key));
 
@@ -80,9 +80,9 @@ spec_read_facts(const struct json *spec, const struct hold_key *hold,
 		out->expire_ms = -1;
 	out->grace =
 		!json_is_unset(json_member(machine, "terminationGracePeriod"));
-	copy(ref, "group", out->class.group, sizeof(out->class.group));
-	copy(ref, "kind", out->class.kind, sizeof(out->class.kind));
-	copy(ref, "name", out->class.name, sizeof(out->class.name));
+	class_copy(ref, "group", out->class.group, sizeof(out->class.group));
+	class_copy(ref, "kind", out->class.kind, sizeof(out->class.kind));
+	class_copy(ref, "name", out->class.name, sizeof(out->class.name));
 }
 
 /* Keeps the keys that look like ours and are none.  In a label or in the
@@ -107,8 +107,8 @@ strange_read(const struct json *map, enum strange_where where,
 		str_cut(s->key, sizeof(s->key), key);
 		s->meant = meant;
 		s->where = where;
-		if (json_member(annotations, meant) == NULL)
-			copy(map, key, s->value, sizeof(s->value));
+		s->beside = json_member(annotations, meant) != NULL;
+		s->bare = json_first(annotations) == NULL;
 	}
 }
 

@@ -103,8 +103,8 @@ tag_read(const char *image, struct version *out)
 	judge_version_parse(tag, out);
 }
 
-/* The condition Progressing is written when the newest version has come to run,
- * and then not until the Deployment changes. */
+/* The condition Progressing gets this reason when the newest version has come to
+ * run, and keeps it until the Deployment's template changes. */
 static int64_t
 rolled_read(const struct json *status)
 {
@@ -112,7 +112,8 @@ rolled_read(const struct json *status)
 	int64_t ms;
 	const char *s;
 
-	if (!condition_is(status, "Progressing", "True", &progress))
+	if (!condition_is(status, "Progressing", "True", &progress) ||
+	    !json_says(progress, "reason", "NewReplicaSetAvailable"))
 		return STAMP_NONE;
 	s = json_string(json_member(progress, "lastUpdateTime"));
 	return s == NULL || stamp_parse(s, &ms) ? STAMP_NONE : ms;

@@ -47,15 +47,19 @@ UNHELD = ("dry-run-unheld", "dry-run-unheld")
 # object or returns a new one; None: the object is deleted.  told: edits what
 # /status says.  fixes: True, if the command that is printed fixes it once the
 # controllers and the renewer, which do not run here, have done their part.
-# Otherwise why no command can.
+# Otherwise why no command can.  on: the installations where it can be broken.
+INSTALLATIONS = ("self-signed", "default", "helm")
+RENEWED = ("self-signed", "helm")
 Break = collections.namedtuple(
-    "Break", "what ids says fixes changes told flags",
-    defaults=((), None, ()))
+    "Break", "what ids says fixes changes told flags on",
+    defaults=((), None, (), INSTALLATIONS))
 LOG = "the reason is in the log that the command shows"
 EDIT = "only a person knows what was meant; the command opens the editor"
 SHOWS = "the command shows the cause"
 OWNER = "only its owner can change it"
 NEWER = "it takes another version"
+DRIFT = ("it would drift all nodes of the NodePool, which somebody has to want; "
+         "the command shows them")
 
 # Findings that no break here brings, and where they are tried.
 ELSEWHERE = {
@@ -68,8 +72,8 @@ ELSEWHERE = {
     "webhook-unreached": "only in a Pod; shows the pods",
     "certificate-ends": "needs the secret key of the CA",
     "holder-missing": "test_a_trial_and_a_dead_holder; shows the pods",
-    "marks-without-holder": "test_a_trial_and_a_dead_holder",
-    "marks-while-observing": "test_a_trial_and_a_dead_holder",
+    "marks-without-holder": "test_marks_of_a_holder_that_is_gone",
+    "marks-while-observing": "test_marks_in_a_trial",
     "observing-for-long": "test_a_trial_and_a_dead_holder",
     "configuration-stale": "test_a_configmap_that_was_edited",
     "leader-silent": "test_a_lease_of_nobody",
@@ -160,6 +164,18 @@ def variable(name, expression):
     return [(POLICY, change)]
 
 
+KEPT = "example.com/keep"
+
+
+def kept(also=lambda o: None):
+    (path, change), = variable("holds", f"['{HOLD}', '{KEPT}']")
+    return [(path, lambda o: change(o) or also(o))]
+
+
+def keeps(o):
+    o["configuration"]["holdAnnotation"]["key"] = KEPT
+
+
 def other_namespace(o):
     one = o["spec"]["matchConditions"][0]
     one["expression"] = one["expression"].replace(
@@ -168,6 +184,14 @@ def other_namespace(o):
 
 def template(**fields):
     return [(f"{POOLS}/web", lambda o: o["spec"]["template"].update(fields))]
+
+
+HOSTILE = "'; exit 7; \"$(exit 7)` #\n\\"
+
+
+def annotated(**values):
+    return [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
+        f"{NAME}.io/{key}": value for key, value in values.items()}))]
 
 
 def version(text):
@@ -232,7 +256,10 @@ def breaks(cut, other_ca, holder):
           gone(WEBHOOK)),
         B("a second configuration has the webhook",
           ("webhook-twice", "bundle-missing"), f"{NAME} and second", True,
-          [(f"{WEBHOOKS}/second", second)]),
+          second("second")),
+        B("another, whose name sorts before ours",
+          ("webhook-twice", "bundle-missing"), f"{NAME} and a-stray", True,
+          second("a-stray")),
         B("no rule names NodeClaims", ("webhook-rules", "dry-run-unheld"),
           "creation of NodeClaims", True, [(WEBHOOK, no_claims)]),
         B("a rule names updates, too", ("webhook-rules-wide",),
@@ -356,20 +383,20 @@ def breaks(cut, other_ca, holder):
               metadata={"name": "all"}, spec={"maxUnavailable": 1,
                                               "selector": {}})),
         B("a PodDisruptionBudget with `minAvailable` of all pods",
-          ("budget-blocks",), f"PodDisruptionBudget {NAME} allows no", True,
+          ("budget-blocks",), "allows no disruption", True,
           [(BUDGET, tight)]),
         B("the renewer is at 0", ("renewer-down",),
-          f"{NAME}-renewer has 0 of 0", True, scaled(RENEWER, 0)),
+          "-renewer has 0 of 0", True, scaled(RENEWER, 0), on=RENEWED),
         B("the renewer does not run", ("renewer-down",),
-          f"{NAME}-renewer has 0 of 1", SHOWS,
-          status(RENEWER, readyReplicas=0, availableReplicas=0)),
+          "-renewer has 0 of 1", SHOWS,
+          status(RENEWER, readyReplicas=0, availableReplicas=0), on=RENEWED),
         B("a pod without `karpenter.sh/do-not-disrupt`",
           ("placement-movable",), "without the annotation", True,
           [(f"{PODS}/holder-0",
             lambda o: o["metadata"]["annotations"].pop(HOLD) and None)]),
         B("no `terminationGracePeriod`",
           ("placement-no-grace", "placement-no-grace"),
-          "which has no terminationGracePeriod", True,
+          "which has no terminationGracePeriod", DRIFT,
           [(f"{POOLS}/web",
             lambda o: o["spec"]["template"]["spec"].pop(
                 "terminationGracePeriod") and None)]),
@@ -388,12 +415,32 @@ def breaks(cut, other_ca, holder):
         B("`holdAnnotation.key` is none that it allows",
           ("write-policy-key",), f"annotation {HOLD}", True,
           variable("holds", "['example.com/other']")),
+        # The same with a hold annotation of one's own, which Helm has from its
+        # values.  A fix may not take it out of the policy.
+        B("the policy is deleted, with another `holdAnnotation.key`",
+          ("write-policy-missing",), "there is no", True,
+          kept() + gone(POLICY), keeps, on=INSTALLATIONS[:2]),
+        B("its binding is deleted, with another `holdAnnotation.key`",
+          ("write-policy-unbound",), "is missing", True,
+          kept() + gone(BINDING), keeps, on=INSTALLATIONS[:2]),
+        B("its binding only audits, with another `holdAnnotation.key`",
+          ("write-policy-unbound",), "does not deny", True,
+          kept() + spec(BINDING, validationActions=["Audit"]), keeps,
+          on=INSTALLATIONS[:2]),
+        B("another namespace, with another `holdAnnotation.key`",
+          ("write-policy-elsewhere",), f"accounts of namespace {NAMESPACE}",
+          True, kept(other_namespace), keeps,
+          on=INSTALLATIONS[:2]),
+        B("`holdAnnotation.key` is none of many that it allows",
+          ("write-policy-key",), KEPT, EDIT,
+          variable("holds", str([f"example.com/key-{i}" for i in range(20)])),
+          keeps, on=INSTALLATIONS[:2]),
         B("the renewer's policy is deleted", ("write-policy-missing",),
           f"no ValidatingAdmissionPolicy {NAME}-renewer", True,
-          gone(POLICY + "-renewer")),
+          gone(POLICY + "-renewer"), on=RENEWED),
         B("the renewer's binding is deleted", ("write-policy-unbound",),
           f"Policy {NAME}-renewer: its binding", True,
-          gone(BINDING + "-renewer")),
+          gone(BINDING + "-renewer"), on=RENEWED),
         B("the ClusterRoleBinding is deleted", ("right-missing",),
           "may not get nodes", True,
           gone(f"{RBAC}/clusterrolebindings/{NAME}")),
@@ -429,10 +476,10 @@ def breaks(cut, other_ca, holder):
           True, gone(EVENTS_ROLE)),
         B("the renewer may not patch its Secret", ("right-renewer",),
           f"{NAME}-renewer may not patch secrets", True,
-          without(RENEWER_ROLE, "secrets", "patch")),
+          without(RENEWER_ROLE, "secrets", "patch"), on=RENEWED),
         B("the renewer's rights on the webhook's configuration are gone",
           ("right-renewer",), "may not get mutatingwebhookconfigurations",
-          True, gone(f"{RBAC}/clusterrolebindings/{NAME}-self-signed")),
+          True, gone(f"{RBAC}/clusterrolebindings/{NAME}-self-signed"), on=RENEWED),
         B("writes are refused", ("writes-refused",),
           "machines of NodePool web were refused or failed, 2 in all", LOG,
           told=waiting),
@@ -509,14 +556,19 @@ def breaks(cut, other_ca, holder):
                 expireAfter="10m"))]),
         B("an annotation that cannot be read", ("nodepool-annotation",),
           'hold-duration: "ten"', True,
-          [(f"{POOLS}/web",
-            lambda o: o["metadata"].update(annotations={
-                f"{NAME}.io/hold-duration": "ten"}))]),
+          annotated(**{"hold-duration": "ten"})),
         B("an annotation with a typo in its key",
           ("nodepool-annotation-unknown",),
           f"{NAME}.io/hold-untill; did you mean {NAME}.io/hold-until?", True,
-          [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
-              f"{NAME}.io/hold-untill": "2026-01-02T03:04:05Z"}))]),
+          annotated(**{"hold-untill": "2026-01-02T03:04:05Z"})),
+        B("an annotation with a typo beside the right one",
+          ("nodepool-annotation-unknown",),
+          f"did you mean {NAME}.io/hold-until, which it has, too?", True,
+          annotated(**{"hold-untill": "2026-01-02T03:04:05Z",
+                       "hold-until": "2026-01-02T03:04:05Z"})),
+        B("an annotation with a typo and a value that a shell would run",
+          ("nodepool-annotation-unknown",), "did you mean", True,
+          annotated(raeson=HOSTILE)),
         B("a `hold-until` without its prefix", ("nodepool-annotation-unknown",),
           f"no annotation hold-until; did you mean {NAME}.io/hold-until?", True,
           [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
@@ -531,8 +583,7 @@ def breaks(cut, other_ca, holder):
           template(metadata={"annotations": {f"{NAME}.io/enabled": "true"}})),
         B("a `hold-until` of another year", ("nodepool-held-for-long",),
           "hold-until 2036-01-02T03:04:05Z, for another", True,
-          [(f"{POOLS}/web", lambda o: o["metadata"].update(annotations={
-              f"{NAME}.io/hold-until": "2036-01-02T03:04:05Z"}))]),
+          annotated(**{"hold-until": "2036-01-02T03:04:05Z"})),
     ]
 
 
@@ -621,16 +672,27 @@ def go_program():
                                            {"name": "c", "image": "x"}]}}}})]
 
 
-def second(o):
-    del o
-    one, = deployed("webhook.yaml")
-    one["metadata"] = {"name": "second"}
-    return one
+def second(name):
+    def change(o):
+        del o
+        one, = deployed("webhook.yaml")
+        one["metadata"] = {"name": name}
+        return one
+    return [(f"{WEBHOOKS}/{name}", change)]
+
+
+def placed(plane, path):
+    """Where it is.  Helm renames what only people look for."""
+    if path.startswith((HOLDER, BUDGET)):
+        folder, name = path.rsplit("/", 1)
+        path = f"{folder}/{name.replace(NAME, plane.holder)}"
+    return path
 
 
 @contextlib.contextmanager
 def broken(plane, changes):
     """Makes the changes, and takes them back."""
+    changes = [(placed(plane, path), change) for path, change in changes]
     before = [(path, plane.request("GET", path)) for path, _ in changes]
     try:
         for (path, change), (_, (code, was)) in zip(changes, before):

@@ -6,7 +6,7 @@ import time
 
 import yaml
 
-from controlplane import NAMESPACES, REPO, ApiError
+from controlplane import NAMESPACES, ApiError
 from holder import deployed
 from lead import NAME, NAMESPACE
 
@@ -16,8 +16,6 @@ SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
 VERSION = "app.kubernetes.io/version"
 KARPENTER_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 KARPENTER_LEASE = "karpenter-leader-election"
-NEW = (REPO / "deploy/components/high-availability/poddisruptionbudget.yaml",
-       REPO / "deploy/base/service.yaml")
 
 
 def deployment(plane, namespace, name, labels, image, available):
@@ -78,13 +76,9 @@ def add_slice(plane, pods):
 
 
 def complete(plane, pods):
-    """All but the pods and what is registered.  pods: [(name, address)]"""
-    for file in NEW:
-        plane.kubectl("apply", "-f", file)
-    made, = deployed("deployment.yaml")
-    made["spec"]["replicas"] = 2
-    plane.apply(made)
-    set_available(plane, NAMESPACE, NAME, 2)
+    """All but the manifests, the pods and what is registered.  pods: [(name,
+    address)]"""
+    set_available(plane, NAMESPACE, plane.holder, 2)
     add_slice(plane, pods)
     for name, address in pods:
         set_ready(plane, name, address=address)

@@ -84,7 +84,8 @@ begin_installation(void)
 					 .binding = true,
 					 .denies = true,
 					 .here = true,
-					 .key = true};
+					 .key = true,
+					 .holds = "['a/b']"};
 	c.budget = (struct budget_facts){.known = true, .first = "pdb"};
 	c.tickets_policy = c.bounds;
 	c.tickets_policy.name = "tickets";
@@ -156,6 +157,10 @@ begin(void)
 	strcpy(c.place.renewer_account, "renewer");
 	strcpy(c.place.lease, "lease");
 	strcpy(c.place.config_map, "config");
+	strcpy(c.place.deployment, "holder");
+	strcpy(c.place.renewer_deployment, "holder-renewer");
+	strcpy(c.place.secret, "pair");
+	c.place.replicas = 3;
 	begin_installation();
 }
 
@@ -192,17 +197,16 @@ judge(void)
 	if (c.asked != NULL)
 		judge_elsewhere(c.asked, &c.place, &found);
 	if (c.other != NULL)
-		judge_second(c.other, true, &c.place, &found);
+		judge_second(c.other, "other", &c.place, &found);
 }
 
 /* A key of the NodePool that nobody reads. */
 static void
-strange(int i, enum strange_where where, const char *key, const char *value)
+strange(int i, enum strange_where where, const char *key)
 {
 	struct strange_key *s = &c.pool.strange[i];
 
 	strcpy(s->key, key);
-	strcpy(s->value, value);
 	s->meant = "karpenter-node-holder.io/enabled";
 	s->where = where;
 }
@@ -330,10 +334,10 @@ leave_the_renewer(void)
 				       "nodepool-expires")                     \
 	ROW(nodepool_set(&c.pool.pool, NODEPOOL_HOLD_DURATION, "ten"),         \
 	    "nodepool-annotation")                                             \
-	ROW(strange(0, STRANGE_ANNOTATION, "hold-untill", ""),             \
+	ROW(strange(0, STRANGE_ANNOTATION, "hold-untill"),             \
 	    "nodepool-annotation-unknown")                                     \
-	ROW(strange(0, STRANGE_LABEL, "hold-untill", "");                  \
-	    strange(1, STRANGE_TEMPLATE, "enable", "");                    \
+	ROW(strange(0, STRANGE_LABEL, "hold-untill");                  \
+	    strange(1, STRANGE_TEMPLATE, "enable");                    \
 	    c.pool.pool.disabled = true,                                       \
 				      "nodepool-annotation-unknown "           \
 				      "nodepool-annotation-unknown")           \
@@ -501,7 +505,7 @@ static bool
 is_pasteable(const char *fix)
 {
 	static const char *const programs[] = {
-		"kubectl ", "helm ", "base64 <",
+		"kubectl ", "helm ", "ls ", "echo '", "grep -q ",
 		"holderctl ", "karpenter-node-holder "};
 	bool quoted = false, known = false;
 
@@ -649,8 +653,8 @@ START_TEST(test_rights)
 		"'/-tickets/!s/"));
 	ck_assert_ptr_nonnull(strstr(
 		found.at[1].fix,
-		" | sed -E 's/(namespace|metadata\\.name): karpenter-node-holder-"
-		"tickets/\\1: their-place/' | kubectl apply -f -"));
+		";s/(namespace|metadata\\.name): karpenter-node-holder-tickets/"
+		"\\1: their-place/;' | kubectl apply -f -"));
 	ck_assert_str_eq(found.at[2].what,
 			 "ServiceAccount ns/account may not list events, watch "
 			 "events, create events.events.k8s.io, patch "
@@ -687,11 +691,11 @@ END_TEST
 	ROW(c.holder.observes = c.place.observes = true;                       \
 	    memset(c.holder.marks, 0, sizeof(c.holder.marks));                 \
 	    c.holder.rolled_ms = 0,                                            \
-	    "kubectl auth reconcile -f - && kubectl -n ns patch deployment")   \
+	    "rbac.yaml | kubectl auth reconcile -f - && kubectl -n ns patch deployment holder --type=json -p '[")   \
 	ROW(c.holder.observes = true; c.holder.rolled_ms = 0;                  \
 	    memset(c.holder.marks, 0, sizeof(c.holder.marks));                 \
 	    strcpy(c.place.release, "r"),                                      \
-	    "upgrade r deploy/helm --reuse-values --set config.mode=enforce")  \
+	    "upgrade r deploy/helm --reuse-values --force-conflicts --set config.mode=enforce")  \
 	ROW(c.tickets = TICKETS_GONE, "karpenter-node-holder-tickets of the "  \
 				      "tickets is not there")                  \
 	ROW(c.tickets = TICKETS_GONE,                                          \
@@ -699,8 +703,8 @@ END_TEST
 	ROW(c.tickets = TICKETS_GONE; c.tickets_in = "other",                  \
 				      "kubectl create namespace other")        \
 	ROW(c.tickets = TICKETS_ENDING, "is being deleted")                    \
-	ROW(c.allowed[19] = false, "kubectl kustomize deploy/components/"      \
-				   "self-signed | sed")                        \
+	ROW(c.allowed[19] = false, "/\\1ns/;' deploy/components/self-signed/"      \
+				   "rbac.yaml | kubectl auth reconcile -f -")                        \
 	ROW(strcpy(c.tickets_policy.selects, "other"),                         \
 	    "tickets: its binding is for namespace other, and the tickets are" \
 	    " in karpenter-node-holder-tickets")                               \
@@ -715,24 +719,35 @@ END_TEST
 	ROW(strcpy(c.budget.blocks, "pdb"),                                    \
 	    "patch poddisruptionbudget pdb --type=merge -p '{\"spec\":"         \
 	    "{\"minAvailable\":null,\"maxUnavailable\":1}}'")                    \
-	ROW(strange(0, STRANGE_ANNOTATION, "hold-untill", ""),             \
-	    "NodePool web: there is no annotation hold-untill; did you mean "  \
+	ROW(strange(0, STRANGE_ANNOTATION, "a/enable"),                        \
+	    "NodePool web: there is no annotation a/enable; did you mean "     \
 	    "karpenter-node-holder.io/enabled?")                               \
-	ROW(strange(0, STRANGE_ANNOTATION, "x/enable", "false"),           \
-	    "kubectl annotate nodepool web karpenter-node-holder.io/enabled="  \
-	    "false && kubectl annotate nodepool web x/enable-")                \
-	ROW(strange(0, STRANGE_ANNOTATION, "enable", "$(id)"),             \
-	    "kubectl annotate nodepool web enable-")                  \
-	ROW(strange(0, STRANGE_LABEL, "enabled", "false"),                 \
+	ROW(strange(0, STRANGE_ANNOTATION, "a/enable"),                        \
+	    "kubectl patch nodepool web --type=json -p '[{\"op\":\"test\",\"path\""  \
+	    ":\"/metadata/annotations/karpenter-node-holder.io~1enabled\","    \
+	    "\"value\":null},{\"op\":\"move\",\"from\":\"/metadata/annotations/"  \
+	    "a~1enable\",\"path\":\"/metadata/annotations/"                     \
+	    "karpenter-node-holder.io~1enabled\"}]'")                          \
+	ROW(strange(0, STRANGE_ANNOTATION, "enable");                          \
+	    c.pool.strange[0].beside = true,                                   \
+	    "did you mean karpenter-node-holder.io/enabled, which it has, too?") \
+	ROW(strange(0, STRANGE_ANNOTATION, "enable");                          \
+	    c.pool.strange[0].beside = true,                                   \
+	    "[{\"op\":\"remove\",\"path\":\"/metadata/annotations/enable\"}]'")    \
+	ROW(strange(0, STRANGE_LABEL, "enabled"),                              \
 	    "web: enabled is a label and no annotation; did you mean")         \
-	ROW(strange(0, STRANGE_LABEL, "enabled", "false"),                 \
-	    "enabled=false && kubectl label nodepool web enabled-")            \
-	ROW(strange(0, STRANGE_TEMPLATE, "enabled", ""),                   \
+	ROW(strange(0, STRANGE_LABEL, "enabled"),                              \
+	    "\"op\":\"move\",\"from\":\"/metadata/labels/enabled\",")              \
+	ROW(strange(0, STRANGE_LABEL, "enabled");                              \
+	    c.pool.strange[0].bare = true,                                     \
+	    "'[{\"op\":\"add\",\"path\":\"/metadata/annotations\",\"value\":{}},")  \
+	ROW(strange(0, STRANGE_TEMPLATE, "enabled"),                           \
 	    "web: its template has the annotation enabled; did you mean")      \
-	ROW(strange(0, STRANGE_TEMPLATE, "a/enabled", ""),                 \
-	    "kubectl patch nodepool web --type=merge -p '{\"spec\":{"          \
-	    "\"template\":{\"metadata\":{\"annotations\":{\"a/enabled\":"      \
-	    "null}}}}}'")                                                      \
+	ROW(strange(0, STRANGE_TEMPLATE, "enabled"),                           \
+	    "\"from\":\"/spec/template/metadata/annotations/enabled\",")        \
+	ROW(c.pool.expire_ms = 600000, "--overwrite karpenter-node-holder.io/" \
+				       "hold-duration=5m")                     \
+	ROW(c.pool.expire_ms = 1, "karpenter-node-holder.io/enabled=false")    \
 	ROW(c.pool.pool.hold_until_ms = NOW_MS + 2 * DOCTOR_FAR_MS,            \
 	    "for another 60 days")                                             \
 	ROW(c.hooks[0].conditions = 0, "ours: without the matchConditions")    \
@@ -753,40 +768,59 @@ END_TEST
 	ROW(c.hooks_n = 2, "mutatingwebhookconfiguration second")              \
 	ROW(c.policy = c.binding = true, "ours and a MutatingAdmissionPolicy") \
 	ROW(c.hooks_n = 0; c.policy = true, "its binding is missing")          \
+	ROW(c.hooks_n = 0; c.policy = true,                                    \
+	    "\"spec\":{\"policyName\":\"karpenter-node-holder\"}}' | ")           \
 	ROW(c.hooks_n = 0; c.binding = true, "it is missing")                  \
-	ROW(c.bundle.present = false, "base64 <certs/ca.crt")                  \
+	ROW(c.bundle.present = false,                                          \
+	    "grep -q CERTIFICATE certs/ca.crt && base64 <certs/ca.crt")        \
+	ROW(c.hooks_n = 0, "kubectl kustomize deploy/base | sed -E '")         \
+	ROW(c.hooks_n = 0; c.place.injected = true,                            \
+			   "kubectl kustomize deploy/overlays/default | ")     \
+	ROW(c.hooks_n = 0; c.place.renewer = c.place.observes = true,          \
+			   "kubectl kustomize deploy/overlays/self-signed ")   \
 	ROW(c.bundle.present = false; c.place.renewer = true,                  \
-				      "restart deployment karpenter-node-"     \
-				      "holder-renewer")                        \
+				      "restart deployment holder-renewer")     \
 	ROW(c.hooks[1].fails = true; c.hooks[1].index = 2;                     \
 	    c.hooks[0] = c.hooks[1], "second --type=json -p '[{\"op\":\"add\","   \
 				     "\"path\":\"/webhooks/2/failurePolicy\""  \
 				     ",\"value\":\"Ignore\"}]'")                \
-	ROW(c.bounds.policy = false; c.place.renewer = true,                   \
-	    "kubectl kustomize deploy/overlays/self-signed | sed -E "          \
-	    "'/-tickets/!s/(namespace: |serviceaccount:|inject-ca-from: |"      \
-	    "- karpenter-node-holder\\.)karpenter-node-holder/\\1ns/' | "       \
-	    "kubectl apply -l "                                                \
-	    "app.kubernetes.io/component=policy -f -")                                           \
-	ROW(c.bounds.policy = false; c.place.injected = true;                  \
+	ROW(c.bounds.policy = false,                                           \
+	    "sed -E '/-tickets/!s/(namespace: |serviceaccount:|"               \
+	    "inject-ca-from: |- karpenter-node-holder\\.)"                     \
+	    "karpenter-node-holder/\\1ns/;' deploy/base/policy.yaml | "        \
+	    "kubectl apply -f -")                                              \
+	ROW(c.bounds.policy = false;                                           \
 	    strcpy(c.place.namespace_, "karpenter-node-holder");               \
 	    strcpy(c.hooks[0].namespace_, "karpenter-node-holder"),            \
-	    "kubectl kustomize deploy/overlays/default | kubectl apply -l")    \
+	    "kubectl apply -f deploy/base/policy.yaml")                        \
+	ROW(c.bounds.policy = false; strcpy(c.rules.hold.key, "a/b"),          \
+	    "-f - && kubectl patch validatingadmissionpolicy bounds -p "       \
+	    "'{\"spec\":{\"variables\":[{\"name\":\"holds\",\"expression\":\"" \
+	    "[\\u0027karpenter.sh/do-not-disrupt\\u0027] + "                   \
+	    "[\\u0027a/b\\u0027]\"}]}}'")                                      \
+	ROW(c.bounds.binding = c.bounds.denies = false,                        \
+	    "\"spec\":{\"policyName\":\"bounds\",\"validationActions\":"       \
+	    "[\"Deny\"]}}' | kubectl apply -f -")                              \
 	ROW(c.bounds.denies = false,                                           \
-	    "kubectl delete --ignore-not-found validatingadmissionpolicy/"     \
-	    "bounds validatingadmissionpolicybinding/bounds; kubectl kust")    \
-	ROW(c.bounds.here = false, "kubectl delete --ignore-not-found")        \
+	    "kubectl patch validatingadmissionpolicybinding bounds ")          \
+	ROW(c.bounds.here = false, "\\u0027system:serviceaccount:ns:\\u0027) ") \
+	ROW(c.bounds.key = false; c.bounds.holds[0] = '\0',                    \
+	    "kubectl edit validatingadmissionpolicy bounds")                   \
+	ROW(c.bounds.key = false;                                              \
+	    memset(c.bounds.holds, '\'', sizeof(c.bounds.holds) - 1),          \
+	    "kubectl edit validatingadmissionpolicy bounds")                   \
 	ROW(c.bounds.key = false; strcpy(c.bounds.holds, "['a/b', \"c\"]"),     \
 	    "\"expression\":\"[\\u0027a/b\\u0027, \\\"c\\\"] + "                   \
 	    "[\\u0027karpenter.sh/do-not-disrupt\\u0027]\"}]}}'")               \
-	ROW(c.bounds.policy = false; c.place.observes = true,                  \
-				     "deploy/overlays/trial ")                 \
 	ROW(c.bounds.policy = false; strcpy(c.place.release, "hold"),          \
-	    "helm -n ns upgrade hold deploy/helm --reuse-values")              \
-	ROW(c.allowed[0] = false, "kubectl kustomize deploy/base | sed -E ")   \
-	ROW(c.allowed[0] = false, "/\\1ns/' | kubectl auth reconcile -f -") \
+	    "helm -n ns upgrade hold deploy/helm --reuse-values "              \
+	    "--force-conflicts")                                               \
+	ROW(c.allowed[0] = false,                                              \
+	    "ls deploy/base/rbac.yaml && sed -E '/-tickets/!s/(")                    \
+	ROW(c.allowed[0] = false,                                              \
+	    "/\\1ns/;' deploy/base/rbac.yaml | kubectl auth reconcile -f -")            \
 	ROW(c.allowed[0] = false; c.place.observes = true,                     \
-				  "deploy/overlays/trial | sed ")              \
+	    "sed -E 's/(get, list, watch), patch/\\1/;/-tickets/!s/(")         \
 	ROW(c.holder_at.ready = 0; c.pods[1].ready = false;                    \
 	    strcpy(c.pods[1].trouble, "because"), "logs pod-1")                \
 	ROW(c.holder_at.ready = 0; c.pods[1].ready = false;                    \
@@ -800,11 +834,14 @@ END_TEST
 	ROW(unmade("exceeded quota: q"), "-n ns describe resourcequotas")      \
 	ROW(unmade("maximum cpu usage per Container"), "describe limitranges") \
 	ROW(unmade("<= cpu limit of 1m"), "describe limitranges")              \
-	ROW(unmade("violates PodSecurity \"restricted\""),                      \
+	ROW(unmade("violates PodSecurity \"restricted\"");                      \
+	    c.holder_at.rolled_ms = STAMP_NONE,                                \
 	    "kubectl -n ns rollout undo deployment holder")                    \
+	ROW(unmade("violates PodSecurity \"restricted\""),                      \
+	    "kubectl get namespace ns --show-labels")                          \
 	ROW(unmade("no PriorityClass with name x"), "deployment holder -p '{") \
 	ROW(unmade("error looking up service account"),                        \
-	    "serviceaccount.yaml | sed -E '")                                  \
+	    "serviceaccount.yaml | kubectl apply -f - && kubectl -n ns roll")  \
 	ROW(unmade("error looking up service account"),                        \
 	    "apply -f - && kubectl -n ns rollout restart deployment holder")   \
 	ROW(unmade("for a reason of its own"), "deployment,replicasets,pods")  \
@@ -819,6 +856,20 @@ END_TEST
 	ROW(strcpy(c.rules.exclude.at[0], "btach"); c.rules.exclude.n = 1,     \
 						    "edit configmap config ")  \
 	ROW(c.leader.valid = false, "certs --dns h.ns.svc && ")                \
+	ROW(c.leader.valid = false, "create secret tls pair --cert ")          \
+	ROW(c.other = "there", "-n there scale deployment other --replicas=0") \
+	ROW(c.leader.stale = true, "rollout restart deployment holder")        \
+	ROW(c.holder.observes = true,                                          \
+	    "kubectl -n ns scale deployment holder --replicas=0 && holderctl " \
+	    "uninstall --remove-webhook --namespace ns "                       \
+	    "--leader-election-name=lease && kubectl -n ns scale deployment "  \
+	    "holder --replicas=3 && kubectl kustomize ")                       \
+	ROW(c.holder.lease_live = false; c.holder.available = 0,               \
+	    "holderctl uninstall --remove-webhook --namespace ns")             \
+	ROW(c.holder.lease_live = false; c.holder.available = 0;               \
+	    c.holder.deployed = true, "describe deployment,pods")              \
+	ROW(c.pods[1].grace = false,                                           \
+	    "kubectl get nodeclaims -l karpenter.sh/nodepool=web")             \
 	ROW(c.leader.valid = false; c.place.injected = true,                   \
 				    "describe certificates")                   \
 	ROW(c.leader.waiting = 1, "logs pod-0 | grep")                         \
@@ -1070,7 +1121,8 @@ END_TEST
 static const char *const unknown_fixes[][2] = {
 	{"403: nodes is forbidden: User \"system:serviceaccount:ns:node-holder-"
 	 "check\" cannot list resource \"nodes\"",
-	 "kubectl apply -k deploy/check"},
+	 "kustomize deploy/check | sed 's|namespace: karpenter-node-holder$|"
+	 "namespace: ns|' | kubectl auth reconcile -f -"},
 	{"403: nodes is forbidden: User \"joe@x.org\" cannot list resource "
 	 "\"nodes\" in API group \"\" at the cluster scope",
 	 "kubectl create clusterrolebinding karpenter-node-holder-checker:"

@@ -35,7 +35,7 @@ START_TEST(test_a_deployment)
 		"'readyReplicas':2,'availableReplicas':4,'conditions':[{'type':"
 		"'Available','status':'True','lastUpdateTime':"
 		"'1970-01-01T00:00:09Z'},{'type':'Progressing','status':'True',"
-		"'lastUpdateTime':'1970-01-01T00:00:01Z'},{'type':"
+		"'reason':'NewReplicaSetAvailable','lastUpdateTime':'1970-01-01T00:00:01Z'},{'type':"
 		"'ReplicaFailure','status':'True','message':'exceeded quota'}]}}");
 	struct deployment_facts d;
 	struct err e = {0};
@@ -54,6 +54,14 @@ START_TEST(test_a_deployment)
 	ck_assert_int_eq(d.available, 4);
 	ck_assert_str_eq(d.failure, "exceeded quota");
 	ck_assert_int_eq(d.rolled_ms, 1000);
+	/* A version of which no pod has come to run. */
+	text = json("{'metadata':{'name':'d','namespace':'ns'},'status':{"
+		    "'conditions':[{'type':'Progressing','status':'True',"
+		    "'reason':'ReplicaSetUpdated','lastUpdateTime':"
+		    "'1970-01-01T00:00:01Z'}]}}");
+	ck_assert_int_eq(facts_deployment_decode(text, strlen(text), &d, &e),
+			 0);
+	ck_assert_int_eq(d.rolled_ms, STAMP_NONE);
 	text = json("{'metadata':{'name':'d','namespace':'ns'}}");
 	ck_assert_int_eq(facts_deployment_decode(text, strlen(text), &d, &e),
 			 0);
