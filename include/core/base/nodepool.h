@@ -124,8 +124,8 @@ int64_t nodepool_alone_ms(const struct nodepool *p);
  * Static. */
 const char *nodepool_key_name(enum nodepool_key k);
 
-/* Returns which key of ours somebody meant who wrote this one: the same if it is
- * one of ours, and NULL if it does not look like ours.  Static. */
+/* Returns which key of ours somebody meant by this one: the same if it is one
+ * of ours, and NULL if it does not look like ours.  Static. */
 const char *nodepool_key_meant(const char *key);
 
 /* Returns what a good value of annotation k looks like, to follow the word
