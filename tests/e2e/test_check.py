@@ -11,6 +11,7 @@ import struct
 import subprocess
 import threading
 import time
+from concurrent import futures
 
 import pytest
 import yaml
@@ -789,29 +790,23 @@ def test_marks_of_a_holder_that_is_gone(plane, installed, tmp_path):
         pasted(plane, tmp_path, said["fix"])
         assert not marked(plane)
         assert "marks-without-holder" not in check(plane).ids
-    register(plane, installed)
     installed.start()
+    register(plane, installed)
 
 
-@contextlib.contextmanager
-def kubelet(plane, holder):
-    """The holder's process runs while its Deployment wants pods."""
-    over = threading.Event()
-
-    def run():
-        while not over.wait(0.2):
+def pasted_beside_a_kubelet(plane, holder, tmp_path, command):
+    """The holder's process runs while its Deployment wants pods.  It would end
+    with the thread that starts it."""
+    with futures.ThreadPoolExecutor(1) as pool:
+        done = pool.submit(pasted, plane, tmp_path, command)
+        while not done.done():
             n = plane.get(*HOLDER.rsplit("/", 1))["spec"]["replicas"]
             if n == 0 and holder.alive():
                 holder.term()
             elif n > 0 and not holder.alive():
                 holder.start()
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+            time.sleep(0.2)
+        done.result()
 
 
 def test_marks_in_a_trial(plane, installed, tmp_path):
@@ -826,9 +821,8 @@ def test_marks_in_a_trial(plane, installed, tmp_path):
     report = until(lambda: (r := check(plane)).ids
                    == ["marks-while-observing"] and r, 20,
                    lambda: check(plane).text, every=0.5)
-    with kubelet(plane, installed):
-        pasted(plane, tmp_path, report.findings[0]["fix"])
-        until(lambda: leads(installed), 20, "it leads again")
+    pasted_beside_a_kubelet(plane, installed, tmp_path,
+                            report.findings[0]["fix"])
     assert not marked(plane)
     settle(plane, installed)
     until(lambda: check(plane).ids == [], 20, lambda: check(plane).text,

@@ -214,7 +214,7 @@ FAULTS = [
     ("the newest version has never run", JUDGED, INSTALL,
      "d->rolled_ms != STAMP_NONE", "0"),
     ("cert-manager is not in the overlay", JUDGED, FIX,
-     'p->injected ? "deploy/overlays/default" :', "0 ? NULL :"),
+     'p->injected ? "overlays/default" :', "0 ? NULL :"),
     ("who observes may patch", JUDGED, FIX,
      "part == FIX_RBAC && p->observes", "0"),
     ("a holder leads while its marks are cleared", JUDGED, FIX,

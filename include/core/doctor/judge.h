@@ -61,8 +61,8 @@ void fix_apply(struct finding *x, const struct doctor_place *p,
 void fix_then(struct finding *x, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Sets the finding's `fix` to a command that makes the binding of this
- * MutatingAdmissionPolicy or ValidatingAdmissionPolicy.  To apply the manifests'
- * policy as well would take out of it what repeats the configuration. */
+ * MutatingAdmissionPolicy or ValidatingAdmissionPolicy.  To apply the policy as
+ * well would take out of it what repeats the configuration. */
 void fix_binding(struct finding *x, const struct doctor_place *p,
 		 const char *policy, bool mutating);
 /* Sets the finding's `fix` to a command that restarts the holder's pods. */

@@ -8,6 +8,13 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 
+/*
+ * Keeps the findings, and makes those that say that something could not be
+ * examined.  Their commands depend on the words of the API server: a right that
+ * is missing is given, and a webhook or policy that the API server blames is
+ * shown.  All text is cut to one line that cannot control a terminal.
+ */
+
 /* Formats one line.  The text may quote the cluster, so it is kept on one line,
  * cannot control a terminal, and is cut after a whole character. */
 static void
@@ -172,7 +179,7 @@ lacks_right(const char *why)
 }
 
 /* Gives the Job's account its rights again, in its namespace.  `kubectl auth
- * reconcile` takes only what is about rights, and succeeds if it gets nothing. */
+ * reconcile` takes only what is about rights.  It succeeds if it gets none. */
 static void
 fix_check(struct finding *x, const char *user)
 {

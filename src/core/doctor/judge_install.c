@@ -516,8 +516,8 @@ fix_policy(struct finding *x, const struct policy_facts *w,
 		fix_then(x, "%s", add_hold(&made, hold_key, command));
 }
 
-/* The fixes leave the policy's variables as they are.  To apply the policy again
- * would take the configuration's hold annotation out of them. */
+/* The fixes leave the policy's variables as they are.  To apply the policy
+ * again would take the configuration's hold annotation out of them. */
 static void
 judge_bounds(const struct policy_facts *w, const char *hold_key,
 	     const struct doctor_place *p, struct findings *f)

@@ -103,8 +103,8 @@ tag_read(const char *image, struct version *out)
 	judge_version_parse(tag, out);
 }
 
-/* The condition Progressing gets this reason when the newest version has come to
- * run, and keeps it until the Deployment's template changes. */
+/* The condition Progressing gets this reason when the newest version has come
+ * to run, and keeps it until the Deployment's template changes. */
 static int64_t
 rolled_read(const struct json *status)
 {
