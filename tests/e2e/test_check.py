@@ -453,7 +453,7 @@ def pasted(plane, tmp_path, command):
     for name, program in (("kubectl", plane.bin / "kubectl"),
                           ("helm", BUILD / "bin/helm"),
                           (NAME, BINARY), ("holderctl", HOLDERCTL)):
-        if not (tools / name).exists():
+        if not (tools / name).is_symlink():
             (tools / name).symlink_to(program)
     for folder in (tmp_path, REPO) if "deploy/" in command else (REPO,):
         done = subprocess.run(
