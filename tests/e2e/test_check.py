@@ -811,25 +811,27 @@ def pasted_beside_a_kubelet(plane, holder, tmp_path, command):
 
 def test_marks_in_a_trial(plane, installed, tmp_path):
     """The whole sequence, as it is printed, while the holder leads."""
+    node, *_ = plane.metadata(NODES)
+    plane.kubectl("annotate", "--overwrite", "node", node, f"{HOLD}=true",
+                  f"{MARK}=2026-01-02T03:04:05Z")
     flags = installed.flags
     installed.term()
     installed.flags = ["--mode=observe"]
-    installed.start()
-    node, *_ = plane.metadata(NODES)
-    plane.kubectl("annotate", "node", node, f"{HOLD}=true",
-                  f"{MARK}=2026-01-02T03:04:05Z")
-    report = until(lambda: (r := check(plane)).ids
-                   == ["marks-while-observing"] and r, 20,
-                   lambda: check(plane).text, every=0.5)
-    pasted_beside_a_kubelet(plane, installed, tmp_path,
-                            report.findings[0]["fix"])
-    assert not marked(plane)
-    settle(plane, installed)
-    until(lambda: check(plane).ids == [], 20, lambda: check(plane).text,
-          every=0.5)
-    installed.term()
-    installed.flags = flags
-    installed.start()
+    try:
+        installed.start()
+        report = until(lambda: (r := check(plane)).ids
+                       == ["marks-while-observing"] and r, 20,
+                       lambda: check(plane).text, every=0.5)
+        pasted_beside_a_kubelet(plane, installed, tmp_path,
+                                report.findings[0]["fix"])
+        assert not marked(plane)
+        settle(plane, installed)
+        until(lambda: check(plane).ids == [], 20, lambda: check(plane).text,
+              every=0.5)
+    finally:
+        installed.term()
+        installed.flags = flags
+        installed.start()
 
 
 # --- the table: the other installations come last -------------------------------

@@ -299,8 +299,8 @@ def test_why_pods_cannot_be_created(applied, what):
             scale(cluster, 2)
         found = until(lambda: says in (f := first())["what"] and f, SOON,
                       lambda: f"{says}: {first()}", every=0.5)
-        assert found["id"] == "pods-not-ready" or (
-            what == "pod-security"), found
+        assert found["id"] == ("rollout-unfinished" if what == "pod-security"
+                               else "pods-not-ready"), found
         done = subprocess.run(
             ["sh", "-c", found["fix"]], capture_output=True, text=True,
             cwd=REPO, timeout=SOON, stdin=subprocess.DEVNULL,
