@@ -526,8 +526,8 @@
 /* --- the command simulate ------------------------------------------------- */
 
 /* Maximum number of files that are merged, such as rotated ones or those of
- * replicas.  Each has a buffer. */
-#define SIMULATE_FILES_MAX 64
+ * replicas: a file for each ten minutes of a week. */
+#define SIMULATE_FILES_MAX 1000
 /* Maximum number of settings that are compared.  Each has a controller. */
 #define SIMULATE_SETTINGS_MAX 32
 /* Maximum number of machines that exist at the same time. */
@@ -538,9 +538,9 @@
 /* Maximum total size of the facts that are kept to be sorted.  A fact may be as
  * long as its line. */
 #define SIMULATE_FACTS_BYTES_MAX (32u << 20)
-/* Maximum number of facts in one line.  A reply of /status has up to two for
- * each turn. */
-#define LINE_FACTS_MAX (2 * JOURNAL_TURNS + 8)
+/* Maximum depth at which objects are looked for in a value.  Objects count, and
+ * strings that are JSON. */
+#define READER_DEPTH_MAX 8
 /* By how much the times of a file's lines may be out of order.  Replicas and
  * log shippers interleave their lines. */
 #define SIMULATE_DISORDER_MS 60000

@@ -182,6 +182,7 @@ judge_answer(const struct page *p, struct matrix_asked *out, struct err *e)
 	out->answers++;
 	out->bytes += p->bytes;
 	out->warnings += said.warnings;
+	out->infos += said.infos;
 	if (out->warning[0] == '\0')
 		str_cut(out->warning, sizeof(out->warning), said.text);
 	return PAGE_DONE;

@@ -256,17 +256,20 @@ print_rest(FILE *out, const struct tally *t)
 		uint64_t n;
 		const char *one, *many;
 	} rest[] = {
-		{t->what[LINE_OTHER], "with another message",
+		{t->what[READ_OTHER], "with another message",
 		 "with other messages"},
-		{t->what[LINE_INCOMPLETE],
+		{t->what[READ_INCOMPLETE],
 		 "with a message of use, but incomplete or odd", NULL},
-		{t->what[LINE_BARE],
+		{t->what[READ_BARE],
 		 "of the audit log about machines, without the object (a level "
 		 "below RequestResponse)",
 		 NULL},
-		{t->what[LINE_BROKEN], "that is no JSON", "that are no JSON"},
-		{t->what[LINE_TEXT],
-		 "in zap's text format, which cannot be read", NULL},
+		{t->what[READ_BROKEN], "that is no JSON", "that are no JSON"},
+		{t->what[READ_UNDECIDED],
+		 "about a decision, in words that are not known: the figures "
+		 "leave it out",
+		 "about decisions, in words that are not known: the figures "
+		 "leave them out"},
 		{t->too_long, "that is too long", "that are too long"},
 		{t->late, "too late in its file", "too late in their file"},
 		{t->odd_times, odd, NULL},
@@ -418,11 +421,11 @@ json_input(struct buf *b, const struct simulate_setup *s, const struct tally *t)
 		{"lines", t->lines},
 		{"bytes", t->bytes},
 		{"used", facts_of(t)},
-		{"otherMessages", t->what[LINE_OTHER]},
-		{"incomplete", t->what[LINE_INCOMPLETE]},
-		{"withoutObject", t->what[LINE_BARE]},
-		{"notJSON", t->what[LINE_BROKEN]},
-		{"textFormat", t->what[LINE_TEXT]},
+		{"otherMessages", t->what[READ_OTHER]},
+		{"incomplete", t->what[READ_INCOMPLETE]},
+		{"withoutObject", t->what[READ_BARE]},
+		{"notJSON", t->what[READ_BROKEN]},
+		{"decisionsNotRead", t->what[READ_UNDECIDED]},
 		{"tooLong", t->too_long},
 		{"late", t->late},
 		{"oddTimes", t->odd_times},

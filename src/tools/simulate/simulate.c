@@ -155,21 +155,13 @@ read_all(struct run *r, struct err *e)
 static int
 refuse_nothing(const struct tally *t, struct err *e)
 {
-	if (t->what[LINE_TEXT] > 0)
-		return err_set(
-			e, ERR_INPUT,
-			"%llu line%s in zap's text format, expected "
-			"Karpenter's log as it writes it: lines of JSON, "
-			"as from kubectl logs",
-			(unsigned long long)t->what[LINE_TEXT],
-			t->what[LINE_TEXT] == 1 ? "" : "s");
-	if (t->what[LINE_BARE] > 0)
+	if (t->what[READ_BARE] > 0)
 		return err_set(e, ERR_INPUT,
 			       "an audit log without objects in %llu writes of "
 			       "NodeClaims and Nodes, expected level "
 			       "RequestResponse for nodes, and better for "
 			       "nodeclaims too",
-			       (unsigned long long)t->what[LINE_BARE]);
+			       (unsigned long long)t->what[READ_BARE]);
 	if (t->odd_times > 0)
 		return err_set(e, ERR_INPUT,
 			       "%s: nothing but times that nothing confirms "
@@ -182,7 +174,7 @@ refuse_nothing(const struct tally *t, struct err *e)
 			       "that time: does it have "
 			       "karpenter_nodes_current_lifetime_seconds of it "
 			       "(Karpenter 1.2 or newer)?");
-	if (t->what[LINE_INCOMPLETE] > 0)
+	if (t->what[READ_INCOMPLETE] > 0)
 		return err_set(
 			e, ERR_INPUT,
 			"nothing of use in %llu line%s, %llu of them "
@@ -190,7 +182,7 @@ refuse_nothing(const struct tally *t, struct err *e)
 			"odd: expected its log as it writes it, with "
 			"\"time\" in RFC 3339",
 			(unsigned long long)t->lines, t->lines == 1 ? "" : "s",
-			(unsigned long long)t->what[LINE_INCOMPLETE]);
+			(unsigned long long)t->what[READ_INCOMPLETE]);
 	return err_set(e, ERR_INPUT,
 		       "nothing of Karpenter's in %llu line%s, expected its "
 		       "log (lines of JSON with messages such as \"created "

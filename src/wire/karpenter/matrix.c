@@ -409,17 +409,23 @@ enum snapshot_what
 matrix_series(struct matrix *m, const char *bytes, size_t n, struct err *e)
 {
 	struct json_bounds bounds = json_bounds_stored;
-	const char *name, *node, *pool, *reason;
-	const struct json *metric, *values;
-	struct grown like = {.by = 0};
-	int rc;
 
 	/* An answer of Prometheus has at most 11,000 samples of a series. */
 	bounds.kept_values_max = bounds.values_max;
 	bounds.kept_bytes_max = ITEM_BYTES_MAX;
 	AUTO_JSON root = json_pick(bytes, n, series, &bounds, NULL);
-	metric = json_member(root, "metric");
-	values = json_member(root, "values");
+	return matrix_object(m, root, e);
+}
+
+enum snapshot_what
+matrix_object(struct matrix *m, const struct json *root, struct err *e)
+{
+	const char *name, *node, *pool, *reason;
+	const struct json *metric = json_member(root, "metric");
+	const struct json *values = json_member(root, "values");
+	struct grown like = {.by = 0};
+	int rc;
+
 	if (!json_is_object(metric) || !json_is_array(values) ||
 	    pieces_take_name(json_member(metric, "__name__"), NAME_BYTES,
 			     &name) ||

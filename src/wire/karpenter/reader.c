@@ -1,0 +1,1022 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/karpenter/reader.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/index.h"
+#include "core/base/limits.h"
+#include "core/base/stamp.h"
+#include "core/base/str.h"
+#include "parts.h"
+#include "stash.h"
+#include "wire/karpenter/record.h"
+
+/*
+ * The stream is text in which JSON values begin at a '{'.  Brackets and commas
+ * between values are text, so the elements of an array, and values that stand
+ * side by side, are values of the stream.  If a value is damaged, too large for
+ * the window, or cut at the end, only its '{' is text, so the values in it are
+ * read.  This takes the memory of one window, however large a list is.  What a
+ * large list has besides its items is kept in `envelope`, because it may have
+ * the warnings of Prometheus.
+ *
+ * Most values are lines of a log.  They are first read with only the members
+ * that such lines have (`wanted`).  What this does not explain is read whole,
+ * and `walk` looks for objects that `judge` recognizes.  A string in which an
+ * object begins is read like the stream.
+ *
+ * A value may be cut into several strings, or into several lines of a container
+ * runtime's file, and `stash` joins these.
+ */
+
+#define ENVELOPE_BYTES 4096
+#define SHAPE_BYTES SIMULATE_MESSAGE_BYTES
+/* The first attempt to read a value sees so much of its line. */
+#define GLANCE_BYTES (64u << 10)
+/* How much text behind a value is searched for a time. */
+#define BEHIND_BYTES 128
+
+struct reader {
+	reader_fn *fn;
+	void *ctx;
+	struct err *e;
+	bool failed; /* Whether fn has failed. */
+	uint64_t found;
+	struct pieces pieces;
+	struct audit *audit; /* NULL if there was no event of an audit log */
+	struct stash stash;
+
+	/* What is known of the current line. */
+	bool useful;  /* A value was read. */
+	bool texty;   /* It has more than brackets and commas. */
+	bool broken;  /* A value is damaged, or cut at the end. */
+	bool is_long; /* It does not fit into a window. */
+
+	bool opened;  /* A value was larger than the window. */
+	bool cut;     /* The stream ends in a value, */
+	bool cut_any; /* of which something was recognized. */
+	struct buf envelope;
+	char envelope_text[ENVELOPE_BYTES];
+};
+
+/* What is around a value. */
+struct around {
+	/* The text of the line before the value, and behind it. */
+	const char *before, *behind;
+	size_t before_n, behind_n;
+	int64_t at_ms;	     /* time of the objects around it, or STAMP_NONE */
+	const char *name;    /* the member that has the value, or "" */
+	const char *message; /* the message before it in zap's text format */
+	const char *kind;    /* the kind of a list's items, or NULL */
+	const struct json *in; /* the object that has the value, or NULL */
+	unsigned depth;
+};
+
+static const struct json_keep code_only[] = {{"code", NULL}, {NULL, NULL}};
+static const struct json_keep name_only[] = {{"name", NULL}, {NULL, NULL}};
+static const struct json_keep machine[] = {
+	{"Node", name_only}, {"NodeClaim", name_only}, {NULL, NULL}};
+/* The members of lines of Karpenter's log, of a record and of an audit log. */
+static const struct json_keep wanted[] = {
+	{"time", NULL},
+	{"message", NULL},
+	{"controller", NULL},
+	{"logger", NULL},
+	{"NodePool", name_only},
+	{"NodeClaim", name_only},
+	{"Node", name_only},
+	{"decision", NULL},
+	{"reason", NULL},
+	{"command", NULL},
+	{"pod-count", NULL},
+	{"disrupted-nodes", machine},
+	{"record", NULL},
+	{"until", NULL},
+	{"at", NULL},
+	{"what", NULL},
+	{"claim", NULL},
+	{"node", NULL},
+	{"pool", NULL},
+	{"maker", NULL},
+	{"action", NULL},
+	{"pods", NULL},
+	{"savings", NULL},
+	{"price", NULL},
+	{"nodes", NULL},
+	{"kind", NULL},
+	{"apiVersion", NULL},
+	{"auditID", NULL},
+	{"stage", NULL},
+	{"verb", NULL},
+	{"requestURI", NULL},
+	{"objectRef", NULL},
+	{"responseStatus", code_only},
+	{"responseObject", snapshot_keep},
+	{"stageTimestamp", NULL},
+	{"requestReceivedTimestamp", NULL},
+	{NULL, NULL},
+};
+
+struct reader *
+reader_new(reader_fn *fn, void *ctx)
+{
+	struct reader *r = calloc(1, sizeof(*r));
+
+	if (r == NULL)
+		return NULL;
+	r->fn = fn;
+	r->ctx = ctx;
+	buf_init(&r->envelope, r->envelope_text, sizeof(r->envelope_text));
+	return r;
+}
+
+void
+reader_free(struct reader *r)
+{
+	if (r == NULL)
+		return;
+	pieces_done(&r->pieces);
+	audit_free(r->audit);
+	stash_done(&r->stash);
+	free(r);
+}
+
+/* --- what was found ------------------------------------------------------- */
+
+static void
+tell_item(struct reader *r, const struct reader_item *item)
+{
+	if (!r->failed)
+		r->failed = r->fn(r->ctx, item, r->e) != 0;
+}
+
+static void
+tell(struct reader *r, enum reader_what what, const char *message,
+     int64_t at_ms)
+{
+	tell_item(r, &(struct reader_item){.what = what,
+					   .message = message,
+					   .at_ms = at_ms});
+}
+
+static int
+tell_fact(struct reader *r, enum reader_what what, const struct fact *f,
+	  struct err *e)
+{
+	(void)e;
+	if (fact_whole(f))
+		tell_item(r, &(struct reader_item){.what = what,
+						   .fact = f,
+						   .message = "",
+						   .at_ms = f->at_ms});
+	return r->failed ? -1 : 0;
+}
+
+static int
+tell_logged(void *ctx, const struct fact *f, struct err *e)
+{
+	return tell_fact(ctx, READ_FACT, f, e);
+}
+
+static int
+tell_object(void *ctx, const struct fact *f, struct err *e)
+{
+	return tell_fact(ctx, READ_OBJECT, f, e);
+}
+
+/* Tells what a log has instead of a fact, or the fact that is known by now. */
+static void
+tell_read(struct reader *r, enum reader_what what, const struct fact *f,
+	  const char *message, int64_t at_ms)
+{
+	r->found++;
+	if (what == READ_FACT && f != NULL)
+		(void)tell_fact(r, what, f, NULL);
+	else if (what != READ_FACT)
+		tell(r, what, message, at_ms);
+}
+
+/* --- times ---------------------------------------------------------------- */
+
+/* Returns the time of the object, or that of the nearest thing around it. */
+static int64_t
+time_of(const struct json *o, const struct around *a)
+{
+	int64_t at;
+
+	if (when_object(o, &at) || when_text(a->before, a->before_n, &at))
+		return at;
+	if (a->at_ms != STAMP_NONE)
+		return a->at_ms;
+	return when_text(a->behind, a->behind_n, &at) ? at : STAMP_NONE;
+}
+
+/* --- objects that are recognized ------------------------------------------ */
+
+static bool
+judge_record(struct reader *r, const struct json *o)
+{
+	const char *version = json_string(json_member(o, "record"));
+	const char *what = json_string(json_member(o, "what"));
+	const struct json *until = json_member(o, "until");
+	int64_t at = STAMP_NONE;
+	struct fact f;
+
+	if (version != NULL && strcmp(version, RECORD_VERSION) != 0) {
+		if (strstr(version, "/record/") == NULL)
+			return false;
+		tell_read(r, READ_VERSION, NULL, version, STAMP_NONE);
+	} else if (version != NULL) {
+		(void)when_value(until, &at);
+		tell_read(r, until == NULL ? READ_NOTHING : READ_UNTIL, NULL,
+			  "", at);
+	} else if (what != NULL && json_member(o, "at") != NULL) {
+		tell_read(r, record_read(o, &r->pieces, &f), &f, what,
+			  STAMP_NONE);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static bool
+judge_audit(struct reader *r, const struct json *o)
+{
+	const char *message = "";
+
+	if (!audit_is(o))
+		return false;
+	if (r->audit == NULL)
+		r->audit = audit_new();
+	if (r->audit == NULL)
+		tell_read(r, READ_LONG, NULL, "", STAMP_NONE);
+	else
+		tell_read(r,
+			  audit_read(r->audit, o, tell_logged, r, &message,
+				     r->e),
+			  NULL, message, audit_time(o));
+	return true;
+}
+
+static bool
+judge_holder(struct reader *r, const struct json *o)
+{
+	const char *message = "";
+
+	if (!holder_is(o))
+		return false;
+	tell_read(r, holder_read(o, tell_logged, r, &message, r->e), NULL,
+		  message, STAMP_NONE);
+	return true;
+}
+
+static bool
+judge_prometheus(struct reader *r, const struct json *o)
+{
+	struct reader_item item = {
+		.value = o, .message = "", .at_ms = STAMP_NONE};
+	const struct json *data = json_member(o, "data");
+
+	if (json_is_object(json_member(o, "metric")) &&
+	    json_is_array(json_member(o, "values")))
+		item.what = READ_SERIES;
+	else if (json_string(json_member(o, "status")) != NULL &&
+		 (json_member(data, "resultType") != NULL ||
+		  json_string(json_member(o, "errorType")) != NULL))
+		item.what = READ_ANSWER;
+	else
+		return false;
+	r->found++;
+	tell_item(r, &item);
+	/* The series are in an answer. */
+	return item.what == READ_SERIES;
+}
+
+/* Returns the kind of an object of the API server, which says it itself, or has
+ * it from its list, or shows it. */
+static const char *
+kind_of(const struct json *o, const struct around *a)
+{
+	const char *kind = json_string(json_member(o, "kind"));
+	int64_t at;
+
+	if (!json_is_object(json_member(o, "metadata")))
+		return NULL;
+	if (kind == NULL)
+		kind = a->kind;
+	if (kind == NULL && json_member(o, "involvedObject") != NULL)
+		kind = "Event";
+	if (kind == NULL && (snapshot_condition(o, "Launched", &at) != NULL ||
+			     snapshot_condition(o, "Registered", &at) != NULL))
+		kind = "NodeClaim";
+	return kind;
+}
+
+static bool
+judge_object(struct reader *r, const struct json *o, const struct around *a)
+{
+	const char *kind = kind_of(o, a);
+
+	if (kind == NULL || json_is_array(json_member(o, "items")))
+		return false;
+	r->found++;
+	if (snapshot_object(o, kind, tell_object, r, r->e) == SNAPSHOT_OTHER)
+		tell(r, READ_OTHER, "(an object that says nothing of machines)",
+		     STAMP_NONE);
+	return true;
+}
+
+/* Finds the message of an object, and its kind.  A log shipper may have renamed
+ * it. */
+static const char *
+message_of(const struct json *o, const struct around *a, enum fact_kind *kind)
+{
+	const char *message = json_string(json_member(o, "message"));
+
+	*kind = message != NULL ? log_kind(message) : FACT_COUNT;
+	for (const struct json *v = json_first(o);
+	     v != NULL && *kind == FACT_COUNT; v = json_next(v)) {
+		if (json_string(v) == NULL)
+			continue;
+		*kind = log_kind(json_string(v));
+		if (*kind != FACT_COUNT)
+			message = json_string(v);
+	}
+	if (message == NULL && a->message != NULL) {
+		message = a->message;
+		*kind = log_kind(message);
+	}
+	return message;
+}
+
+/* Returns whether an object with an unknown message is a line of Karpenter's
+ * log. */
+static bool
+is_logged(const struct json *o)
+{
+	return json_member(o, "logger") != NULL ||
+	       json_member(o, "controller") != NULL;
+}
+
+static bool
+judge_log(struct reader *r, const struct json *o, const struct around *a)
+{
+	enum reader_what what = READ_OTHER;
+	enum fact_kind kind;
+	const char *message = message_of(o, a, &kind);
+	struct fact f;
+	int64_t at;
+
+	if (message == NULL || (kind == FACT_COUNT && !is_logged(o)))
+		return false;
+	at = time_of(o, a);
+	if (kind != FACT_COUNT)
+		what = log_fact(o, message, kind, at, &r->pieces, &f);
+	if (what == READ_INCOMPLETE && kind == FACT_DECIDED)
+		what = READ_UNDECIDED;
+	tell_read(r, what, &f, message, at);
+	return true;
+}
+
+/* Judges a line of a log of which only the wanted members were read.  Returns
+ * false if it has to be read whole. */
+static bool
+judge_line(struct reader *r, const struct json *o)
+{
+	const char *message = json_string(json_member(o, "message"));
+	enum reader_what what = READ_OTHER;
+	enum fact_kind kind;
+	struct fact f;
+	int64_t at;
+
+	if (message == NULL)
+		return judge_audit(r, o) || judge_record(r, o);
+	if (!when_value(json_member(o, "time"), &at))
+		return false;
+	kind = log_kind(message);
+	if (kind != FACT_COUNT)
+		what = log_fact(o, message, kind, at, &r->pieces, &f);
+	if (kind != FACT_COUNT ? what != READ_FACT : !is_logged(o))
+		return false;
+	tell_read(r, what, &f, message, at);
+	return true;
+}
+
+/* --- looking for objects in a value --------------------------------------- */
+
+static void read_text(struct reader *r, const char *s, size_t n,
+		      const struct around *a);
+static void read_string(struct reader *r, const char *s, size_t n, bool last,
+			const struct around *a);
+static void walk(struct reader *r, const struct json *v, struct around a);
+
+/* Writes the value in its plain form, and walks that. */
+static void
+walk_plain(struct reader *r, const struct json *v, const struct around *a)
+{
+	char *text = malloc(2 * ITEM_BYTES_MAX);
+	struct json *root = NULL;
+	struct buf b;
+
+	if (text != NULL) {
+		buf_init(&b, text, 2 * ITEM_BYTES_MAX);
+		plain_write(&b, v);
+		if (!b.full)
+			root = json_parse(text, b.len, &json_bounds_stored,
+					  NULL);
+	}
+	free(text);
+	if (root != NULL)
+		walk(r, root, *a);
+	json_free(root);
+}
+
+/* Reads a string that journald has written as an array of its bytes.  Returns
+ * whether the array is one. */
+static bool
+walk_bytes(struct reader *r, const struct json *v, const struct around *a)
+{
+	char *text = NULL;
+	size_t n = 0;
+	long long c;
+
+	for (const struct json *i = v; i != NULL; i = json_next(i), n++)
+		if (json_integer(i, &c) != 0 || c < 0 || c > UINT8_MAX)
+			return false;
+	text = n < 2 ? NULL : malloc(n + 1);
+	if (text == NULL)
+		return false;
+	n = 0;
+	for (const struct json *i = v; i != NULL; i = json_next(i))
+		text[n++] = json_integer(i, &c) == 0 ? (char)c : ' ';
+	text[n] = '\0';
+	read_string(r, text, n, false, a);
+	free(text);
+	return true;
+}
+
+static void
+walk_members(struct reader *r, const struct json *v, struct around *a)
+{
+	a->kind = json_says(v, "kind", "NodeClaimList") ? "NodeClaim"
+		  : json_says(v, "kind", "EventList")   ? "Event"
+							: NULL;
+	a->in = v;
+	for (v = json_first(v); v != NULL && !r->failed; v = json_next(v)) {
+		a->name = json_key(v);
+		walk(r, v, *a);
+	}
+}
+
+static void
+walk_elements(struct reader *r, const struct json *v, struct around *a)
+{
+	int64_t at;
+
+	if (walk_bytes(r, json_first(v), a))
+		return;
+	for (v = json_first(v); v != NULL && !r->failed; v = json_next(v))
+		/* Loki and tables have the time beside the line. */
+		if (json_string(v) != NULL && when_value(v, &at))
+			a->at_ms = at;
+		else
+			walk(r, v, *a);
+}
+
+static bool
+judge(struct reader *r, const struct json *o, const struct around *a)
+{
+	return judge_audit(r, o) || judge_record(r, o) || judge_holder(r, o) ||
+	       judge_prometheus(r, o) || judge_object(r, o, a) ||
+	       judge_log(r, o, a);
+}
+
+static void
+walk(struct reader *r, const struct json *v, struct around a)
+{
+	const char *s = json_string(v);
+	int64_t at;
+
+	if (a.depth > READER_DEPTH_MAX)
+		return;
+	a.depth += s != NULL || json_is_object(v);
+	if (s != NULL)
+		read_string(r, s, strlen(s), false, &a);
+	else if (plain_wanted(v))
+		walk_plain(r, v, &a);
+	else if (json_is_array(v))
+		walk_elements(r, v, &a);
+	else if (json_is_object(v) && !judge(r, v, &a)) {
+		if (when_object(v, &at)) {
+			a.at_ms = at;
+			a.before_n = a.behind_n = 0;
+		}
+		walk_members(r, v, &a);
+	}
+}
+
+/* --- texts ---------------------------------------------------------------- */
+
+/* Hashes the long strings around a piece, which are the same for all pieces of
+ * a line: its pod, its stream and the like. */
+static uint32_t
+hash_origin(const struct json *v, const char *piece)
+{
+	uint32_t h = 1;
+	int64_t at;
+
+	for (v = json_first(v); v != NULL; v = json_next(v)) {
+		const char *s = json_string(v);
+
+		if (s == NULL)
+			h = h * 31 + hash_origin(v, piece);
+		else if (s != piece && strlen(s) > 5 && !when_value(v, &at))
+			h = h * 31 + index_hash(s, 0);
+	}
+	return h;
+}
+
+static struct stash_origin
+origin_of(const struct around *a, const char *piece)
+{
+	return (struct stash_origin){
+		.name = a->name,
+		.from = a->in != NULL ? hash_origin(a->in, piece) : 0,
+		.at_ms = time_of(NULL, a)};
+}
+
+/* Returns the text after "… stdout P " or "… stdout F ", or after these texts
+ * with "stderr" (CRI's log format), and sets *last to whether it was F.  Returns
+ * NULL if the text does not begin in that format. */
+static const char *
+cri_rest(const char *s, size_t n, bool *last)
+{
+	/* An RFC 3339 time with nanoseconds has 35 bytes. */
+	size_t head = n < 48 ? n : 48;
+
+	for (size_t i = 20; i + 10 <= head; i++)
+		if ((memcmp(s + i, " stdout ", 8) == 0 ||
+		     memcmp(s + i, " stderr ", 8) == 0) &&
+		    (s[i + 8] == 'P' || s[i + 8] == 'F') && s[i + 9] == ' ') {
+			*last = s[i + 8] == 'F';
+			return s + i + 10;
+		}
+	return NULL;
+}
+
+/* Returns whether the string goes on with a value that was cut, and reads that
+ * value if it is whole. */
+static bool
+joins(struct reader *r, const char *s, size_t n, bool last,
+      const struct around *a)
+{
+	struct stash_origin of = origin_of(a, s);
+	struct stash_value *v;
+	struct around whole = *a;
+
+	last = last || (n > 0 && s[n - 1] == '\n');
+	if (!stash_join(&r->stash, &of, s, n, last, &v))
+		return false;
+	r->found++;
+	if (v == NULL)
+		return true;
+	whole.at_ms = v->at_ms;
+	whole.before_n = whole.behind_n = 0;
+	read_text(r, v->bytes, v->n, &whole);
+	stash_drop(&r->stash, v);
+	return true;
+}
+
+static void
+read_string(struct reader *r, const char *s, size_t n, bool last,
+	    const struct around *a)
+{
+	const char *rest = cri_rest(s, n, &last);
+	struct around in = *a;
+
+	if (rest != NULL) {
+		in.before = s;
+		in.before_n = (size_t)(rest - s);
+		n -= in.before_n;
+		s = rest;
+	}
+	if (n > 0 && s[0] != '{' && r->stash.alive > 0 &&
+	    joins(r, s, n, last, &in))
+		return;
+	if (memchr(s, '{', n) != NULL)
+		read_text(r, s, n, &in);
+}
+
+/* How an object is written in a text. */
+enum form {
+	FORM_NONE, /* this '{' begins no object */
+	FORM_JSON,
+	FORM_ESCAPED, /* {\"a\":1} in a string with escapes */
+	FORM_CSV,     /* {""a"":1} in a cell of CSV */
+};
+
+static enum form
+form_at(const char *p, const char *end)
+{
+	const char *next = p + 1;
+
+	while (next < end && isspace((unsigned char)*next))
+		next++;
+	if (next == end || *next == '}')
+		return FORM_JSON;
+	if (next + 1 < end && next[0] == '\\' && next[1] == '"')
+		return FORM_ESCAPED;
+	if (next + 2 < end && next[0] == '"' && next[1] == '"' &&
+	    next[2] != ':' && next[2] != ' ')
+		return FORM_CSV;
+	return *next == '"' ? FORM_JSON : FORM_NONE;
+}
+
+/* Returns the next place where an object begins, or NULL. */
+static const char *
+find_object(const char *p, const char *end, enum form *form)
+{
+	while ((p = memchr(p, '{', (size_t)(end - p))) != NULL) {
+		*form = form_at(p, end);
+		if (*form != FORM_NONE)
+			return p;
+		p++;
+	}
+	return NULL;
+}
+
+/* Reads the string with escapes, or the cell, that has the '{' at p.  It begins
+ * behind the last quote before p, but not before `from`.  Returns the number of
+ * bytes from p to its end, or 0 if it does not end. */
+static size_t
+read_quoted(struct reader *r, const char *from, const char *p, const char *end,
+	    enum form form, const struct around *a)
+{
+	const char *s = p, *at;
+	struct around in = *a;
+	char *text, *to;
+
+	while (s > from && s[-1] != '"')
+		s--;
+	text = to = malloc((size_t)(end - s) + 3);
+	if (text == NULL)
+		return 0;
+	*to++ = '"';
+	for (at = s; at < end && (form == FORM_CSV ||
+				  (*at != '"' && *at != '\n'));) {
+		bool quote = form == FORM_CSV && *at == '"';
+
+		if (quote && (at + 1 == end || at[1] != '"'))
+			break;
+		if (form == FORM_ESCAPED && *at == '\\' && at + 1 < end)
+			*to++ = *at++;
+		at += quote;
+		*to++ = *at++;
+	}
+	if (at < end) {
+		in.before = from;
+		in.before_n = (size_t)(s - from);
+		in.behind = at + 1;
+		in.behind_n = (size_t)(end - at - 1);
+		*to++ = '"';
+		if (form == FORM_CSV) {
+			to[-1] = '\0';
+			read_string(r, text + 1, (size_t)(to - text - 2), true,
+				    &in);
+		} else {
+			AUTO_JSON v = json_parse(text, (size_t)(to - text),
+						 &json_bounds_stored, NULL);
+			walk(r, v, in);
+		}
+	}
+	free(text);
+	return at < end ? (size_t)(at + 1 - p) : 0;
+}
+
+/* Takes the message before a value in zap's text format, "TIME\tINFO\tlogger\t
+ * message\t{…}". */
+static void
+take_message(struct around *a, char message[SHAPE_BYTES])
+{
+	const char *from = a->before, *to = from + a->before_n;
+
+	if (to == from || *--to != '\t')
+		return;
+	a->before = to;
+	while (a->before > from && a->before[-1] != '\t')
+		a->before--;
+	if (a->before == from || (size_t)(to - a->before) >= SHAPE_BYTES)
+		a->before = from;
+	else {
+		memcpy(message, a->before, (size_t)(to - a->before));
+		message[to - a->before] = '\0';
+		a->message = message;
+		a->before = from;
+	}
+}
+
+/* Names the members of a value in which nothing was recognized. */
+static void
+tell_shape(struct reader *r, const struct json *o, const struct around *a)
+{
+	const char *message = json_string(json_member(o, "message"));
+	const struct json *v = json_first(o);
+	char shape[SHAPE_BYTES], key[24];
+	struct buf b;
+
+	buf_init(&b, shape, sizeof(shape) - 4);
+	buf_puts(&b, "(an object with the members");
+	for (; v != NULL && !b.full; v = json_next(v)) {
+		str_cut(key, sizeof(key), json_key(v));
+		buf_printf(&b, "%s %s", v == json_first(o) ? "" : ",", key);
+	}
+	b.cap = sizeof(shape);
+	buf_puts(&b, b.full ? "" : ")");
+	if (b.full)
+		(void)strcpy(shape + b.len, ", …)");
+	tell(r, READ_OTHER, message != NULL ? message : shape, time_of(o, a));
+}
+
+/* Returns how much text of the line is behind a value. */
+static size_t
+behind_bytes(const char *s, const char *end)
+{
+	size_t n = (size_t)(end - s) < BEHIND_BYTES ? (size_t)(end - s)
+						     : BEHIND_BYTES;
+
+	for (size_t i = 0; i < n; i++)
+		if (s[i] == '\n' || s[i] == '{')
+			n = i;
+	return n;
+}
+
+/* Reads the value at p.  Returns the number of its bytes, or 0 with *end set. */
+static size_t
+read_value(struct reader *r, const char *p, size_t n, const struct around *a,
+	   enum json_end *end)
+{
+	struct json_bounds bounds = json_bounds_stored;
+	uint64_t before = r->found;
+	char message[SHAPE_BYTES];
+	struct around in = *a;
+	size_t used;
+	bool done;
+
+	/* One decision may be about thousands of nodes. */
+	bounds.kept_values_max = bounds.values_max;
+	bounds.kept_bytes_max = ITEM_BYTES_MAX;
+	AUTO_JSON line = json_pick_first(p, n, wanted, &bounds, &used, end);
+	if (line == NULL)
+		return 0;
+	if (in.behind_n == 0) {
+		in.behind = p + used;
+		in.behind_n = behind_bytes(p + used, p + n);
+	}
+	take_message(&in, message);
+	done = in.message == NULL && judge_line(r, line);
+	if (!done) {
+		AUTO_JSON whole =
+			json_pick_first(p, used, NULL, &bounds, &used, end);
+
+		walk(r, whole, in);
+		if (r->found == before && !r->broken && a->depth == 0)
+			tell_shape(r, whole, &in);
+	}
+	r->useful = r->useful || !r->broken || r->found > before;
+	r->cut_any = r->cut_any || (r->cut && r->found > before);
+	return used;
+}
+
+/* Reads a text that is whole: a string, or a line of a container runtime. */
+static void
+read_text(struct reader *r, const char *s, size_t n, const struct around *a)
+{
+	const char *from = s, *end = s + n, *p;
+	enum form form;
+
+	while (!r->failed && (p = find_object(s, end, &form)) != NULL) {
+		struct around in = *a;
+		enum json_end why = JSON_BAD;
+		size_t used;
+
+		if (p > from) {
+			in.before = from;
+			in.before_n = (size_t)(p - from);
+		}
+		used = form == FORM_JSON ? read_value(r, p, (size_t)(end - p),
+						      &in, &why)
+					 : read_quoted(r, from, p, end, form,
+						       &in);
+		if (used == 0 && why == JSON_CUT && form == FORM_JSON) {
+			struct stash_origin of = origin_of(&in, from);
+
+			stash_keep(&r->stash, &of, p, (size_t)(end - p));
+			r->found++;
+			return;
+		}
+		s = p + (used > 0 ? used : 1);
+		from = used > 0 ? s : from;
+	}
+}
+
+/* --- the stream ----------------------------------------------------------- */
+
+static void
+end_line(struct reader *r)
+{
+	if (r->is_long)
+		tell(r, READ_LONG, "", STAMP_NONE);
+	else if (!r->useful && r->texty && !r->opened)
+		tell(r, READ_BROKEN, "", STAMP_NONE);
+	r->useful = r->texty = r->broken = r->is_long = false;
+	for (; r->stash.lost > 0; r->stash.lost--)
+		tell(r, READ_BROKEN, "", STAMP_NONE);
+}
+
+/* Notes text between values. */
+static void
+note_text(struct reader *r, const char *s, size_t n)
+{
+	bool texty = false;
+
+	for (size_t i = 0; i < n && !texty; i++)
+		texty = !isspace((unsigned char)s[i]) &&
+			strchr("[]{},", s[i]) == NULL;
+	if (r->opened && (texty || (n > 0 && memchr(s, '}', n) != NULL) ||
+			  (n > 0 && memchr(s, ']', n) != NULL)))
+		buf_add(&r->envelope, s, n);
+	r->texty = r->texty || texty;
+}
+
+/* Takes the n bytes of text, and the lines that end in them. */
+static void
+skip_text(struct reader *r, const char *s, size_t n)
+{
+	const char *end = s + n, *newline;
+
+	while ((newline = memchr(s, '\n', (size_t)(end - s))) != NULL) {
+		note_text(r, s, (size_t)(newline - s));
+		end_line(r);
+		s = newline + 1;
+	}
+	note_text(r, s, (size_t)(end - s));
+}
+
+/* Takes only the '{' of a value that cannot be read as a whole, and the text
+ * before it.  What is in the value follows in the next steps. */
+static size_t
+open_value(struct reader *r, const char *s, const char *p, bool large)
+{
+	skip_text(r, s, (size_t)(p - s));
+	if (large) {
+		r->opened = true;
+		buf_add(&r->envelope, "{", 1);
+	} else {
+		r->broken = r->texty = true;
+	}
+	return (size_t)(p + 1 - s);
+}
+
+/* Takes what comes behind a value up to the end of the line, if that is only
+ * space. */
+static size_t
+skip_end(struct reader *r, const char *s, const char *end)
+{
+	const char *p = s;
+
+	while (p < end && (*p == ' ' || *p == '\r'))
+		p++;
+	if (p == end || *p != '\n')
+		return 0;
+	end_line(r);
+	return (size_t)(p + 1 - s);
+}
+
+/* Reads the value at p, which is in the line that begins at s.  Returns the
+ * bytes from s that were used; 0: more are needed. */
+static size_t
+step_value(struct reader *r, const char *s, const char *p, const char *end,
+	   enum form form, enum reader_rest rest)
+{
+	const char *newline = memchr(p, '\n', (size_t)(end - p));
+	const char *line = newline != NULL ? newline : end;
+	size_t glance = (size_t)(line - p), used;
+	struct around a = {.before = s,
+			   .before_n = (size_t)(p - s),
+			   .behind = "",
+			   .at_ms = STAMP_NONE,
+			   .name = ""};
+	enum json_end why = JSON_CUT;
+	bool last;
+
+	/* A line of a container runtime is read like a string. */
+	if (cri_rest(s, (size_t)(line - s), &last) != NULL) {
+		if (newline == NULL && rest == READER_MORE)
+			return 0;
+		a.before_n = 0;
+		read_string(r, s, (size_t)(line - s), false, &a);
+		r->useful = true;
+		return (size_t)(line - s);
+	}
+	if (form != FORM_JSON) {
+		used = read_quoted(r, s, p, end, form, &a);
+		if (used == 0 && rest == READER_MORE)
+			return 0;
+		r->useful = r->useful || used > 0;
+		return used > 0 ? used + (size_t)(p - s)
+				: open_value(r, s, p, false);
+	}
+	if (glance > GLANCE_BYTES)
+		glance = GLANCE_BYTES;
+	used = read_value(r, p, glance, &a, &why);
+	if (used == 0 && why == JSON_CUT && p + glance < end)
+		used = read_value(r, p, (size_t)(end - p), &a, &why);
+	if (used == 0 && why == JSON_CUT && rest == READER_MORE)
+		return 0;
+	if (used == 0) {
+		r->cut = r->cut || (why == JSON_CUT && rest == READER_LAST);
+		return open_value(r, s, p,
+				  why == JSON_LARGE ||
+					  (why == JSON_CUT &&
+					   rest == READER_FULL));
+	}
+	note_text(r, s, (size_t)(p - s));
+	p += used;
+	return (size_t)(p - s) + skip_end(r, p, end);
+}
+
+/* Reads a line that may go on with a value that was cut.  Returns false if it
+ * does not. */
+static bool
+step_piece(struct reader *r, const char *s, size_t n)
+{
+	struct around a = {.before = "",
+			   .behind = "",
+			   .at_ms = STAMP_NONE,
+			   .name = ""};
+	bool last = false;
+	const char *text = cri_rest(s, n, &last);
+
+	return text != NULL &&
+	       joins(r, text, (size_t)(s + n - text), last, &a);
+}
+
+static size_t
+step(struct reader *r, const char *s, size_t n, enum reader_rest rest)
+{
+	const char *end = s + n, *p, *line;
+	enum form form = FORM_NONE;
+
+	if (r->stash.alive > 0) {
+		line = memchr(s, '\n', n);
+		if (line == NULL && rest == READER_MORE)
+			return 0;
+		n = (size_t)((line != NULL ? line : end) - s);
+		if (step_piece(r, s, n)) {
+			r->useful = true;
+			return n;
+		}
+	}
+	p = find_object(s, end, &form);
+	line = memrchr(s, '\n', (size_t)((p != NULL ? p : end) - s));
+	if (line != NULL) {
+		skip_text(r, s, (size_t)(line + 1 - s));
+		return (size_t)(line + 1 - s);
+	}
+	if (p != NULL)
+		return step_value(r, s, p, end, form, rest);
+	if (rest == READER_MORE)
+		return 0;
+	r->is_long = r->is_long || rest == READER_FULL;
+	note_text(r, s, n);
+	return (size_t)(end - s);
+}
+
+int
+reader_step(struct reader *r, const char *bytes, size_t n,
+	    enum reader_rest rest, size_t *used, struct err *e)
+{
+	r->e = e;
+	*used = step(r, bytes, n, rest);
+	return r->failed ? -1 : 0;
+}
+
+int
+reader_end(struct reader *r, bool *cut, struct err *e)
+{
+	struct around a = {.before = "",
+			   .behind = "",
+			   .at_ms = STAMP_NONE,
+			   .name = "",
+			   .depth = 1};
+
+	r->e = e;
+	end_line(r);
+	read_text(r, r->envelope.data, r->envelope.len, &a);
+	for (unsigned n = r->stash.alive; n > 0 && !r->opened; n--)
+		tell(r, READ_BROKEN, "", STAMP_NONE);
+	*cut = r->cut_any;
+	return r->failed ? -1 : 0;
+}
