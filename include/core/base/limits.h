@@ -538,8 +538,8 @@
 /* Maximum total size of the facts that are kept to be sorted.  A fact may be as
  * long as its line. */
 #define SIMULATE_FACTS_BYTES_MAX (32u << 20)
-/* Maximum depth at which objects are looked for in a value.  Objects count, and
- * strings that are JSON. */
+/* Maximum number of objects around an object that is looked for in a value, also
+ * if they are JSON in strings. */
 #define READER_DEPTH_MAX 8
 /* By how much the times of a file's lines may be out of order.  Replicas and
  * log shippers interleave their lines. */

@@ -65,9 +65,9 @@ struct json *json_pick(const char *bytes, size_t n,
 		       const struct json_bounds *bounds, struct err *e);
 enum json_end {
 	JSON_WHOLE,
-	JSON_BAD,   /* not JSON */
+	JSON_BAD,   /* not JSON, or nested too deeply */
 	JSON_CUT,   /* the text ends too early */
-	JSON_LARGE, /* beyond the bounds, or there is no memory */
+	JSON_LARGE, /* beyond another bound, or there is no memory */
 };
 /* Like json_pick, but more may follow the value at the beginning.  *used is the
  * number of bytes up to the end of the value or, on failure, to the byte that

@@ -31,7 +31,7 @@ struct scan {
 	char *out; /* the kept text */
 	size_t out_bytes;
 	struct err *e;
-	bool large; /* Whether the text is beyond the bounds. */
+	bool large; /* Whether the text is beyond the bounds of size. */
 };
 
 static int
@@ -41,7 +41,7 @@ scan_refuse(const struct scan *s, const char *why)
 		       (size_t)(s->p - s->start));
 }
 
-/* Sets the error for a text beyond the bounds. */
+/* Sets the error for a text beyond the bounds of size. */
 static int
 scan_limit(struct scan *s, const char *what, size_t most, const char *of_what)
 {
@@ -237,8 +237,9 @@ static int
 scan_open(struct scan *s)
 {
 	if (++s->depth > s->bounds->depth_max)
-		return scan_limit(s, "nested deeper than", s->bounds->depth_max,
-				  "");
+		return err_set(s->e, ERR_LIMIT,
+			       "JSON nested deeper than %u at byte %zu",
+			       s->bounds->depth_max, (size_t)(s->p - s->start));
 	s->p++;
 	skip_space(s);
 	return 0;

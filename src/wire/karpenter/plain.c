@@ -60,6 +60,17 @@ plain_wanted(const struct json *v)
 	return false;
 }
 
+static bool
+is_number_text(const struct json *v)
+{
+	const char *s = json_string(v), *key = json_key(v);
+	size_t n = s == NULL ? 0 : strspn(s + (*s == '-'), "0123456789");
+
+	return n > 0 && n < 20 && s[n + (*s == '-')] == '\0' &&
+	       (n == 1 || s[*s == '-'] != '0') && key != NULL &&
+	       strcmp(key, "intValue") == 0;
+}
+
 static void
 write_scalar(struct buf *b, const struct json *v)
 {
@@ -83,7 +94,11 @@ plain_write(struct buf *b, const struct json *v)
 	bool pairs = is_pairs(v), object = pairs || json_is_object(v);
 
 	if (any != NULL) {
-		plain_write(b, any);
+		/* OpenTelemetry writes whole numbers as strings. */
+		if (is_number_text(any))
+			buf_puts(b, json_string(any));
+		else
+			plain_write(b, any);
 		return;
 	}
 	if (!object && !json_is_array(v)) {

@@ -245,18 +245,15 @@ static bool
 judge_audit(struct reader *r, const struct json *o)
 {
 	const char *message = "";
+	enum reader_what what = READ_LONG; /* there is no memory */
 
 	if (!audit_is(o))
 		return false;
 	if (r->audit == NULL)
 		r->audit = audit_new();
-	if (r->audit == NULL)
-		tell_read(r, READ_LONG, NULL, "", STAMP_NONE);
-	else
-		tell_read(r,
-			  audit_read(r->audit, o, tell_logged, r, &message,
-				     r->e),
-			  NULL, message, audit_time(o));
+	if (r->audit != NULL)
+		what = audit_read(r->audit, o, tell_logged, r, &message, r->e);
+	tell_read(r, what, NULL, message, audit_time(o));
 	return true;
 }
 
@@ -264,11 +261,12 @@ static bool
 judge_holder(struct reader *r, const struct json *o)
 {
 	const char *message = "";
+	enum reader_what what;
 
 	if (!holder_is(o))
 		return false;
-	tell_read(r, holder_read(o, tell_logged, r, &message, r->e), NULL,
-		  message, STAMP_NONE);
+	what = holder_read(o, tell_logged, r, &message, r->e);
+	tell_read(r, what, NULL, message, STAMP_NONE);
 	return true;
 }
 
@@ -278,13 +276,14 @@ judge_prometheus(struct reader *r, const struct json *o)
 	struct reader_item item = {
 		.value = o, .message = "", .at_ms = STAMP_NONE};
 	const struct json *data = json_member(o, "data");
+	const char *type = json_string(json_member(data, "resultType"));
 
 	if (json_is_object(json_member(o, "metric")) &&
 	    json_is_array(json_member(o, "values")))
 		item.what = READ_SERIES;
 	else if (json_string(json_member(o, "status")) != NULL &&
-		 (json_member(data, "resultType") != NULL ||
-		  json_string(json_member(o, "errorType")) != NULL))
+		 (type != NULL ? strcmp(type, "streams") != 0 /* Loki's */
+			       : json_member(o, "errorType") != NULL))
 		item.what = READ_ANSWER;
 	else
 		return false;
@@ -319,6 +318,9 @@ judge_object(struct reader *r, const struct json *o, const struct around *a)
 {
 	const char *kind = kind_of(o, a);
 
+	/* An audit event of an old version may even be of a dry run. */
+	if (kind == NULL && json_member(o, "responseObject") != NULL)
+		kind = "";
 	if (kind == NULL || json_is_array(json_member(o, "items")))
 		return false;
 	r->found++;
@@ -356,8 +358,16 @@ message_of(const struct json *o, const struct around *a, enum fact_kind *kind)
 static bool
 is_logged(const struct json *o)
 {
-	return json_member(o, "logger") != NULL ||
-	       json_member(o, "controller") != NULL;
+	const struct json *v = json_first(o);
+
+	if (json_member(o, "logger") != NULL ||
+	    json_member(o, "controller") != NULL)
+		return true;
+	/* A shipper has put all but the message into an object. */
+	while (v != NULL && (json_member(v, "controller") == NULL ||
+			     json_member(v, "message") != NULL))
+		v = json_next(v);
+	return v != NULL;
 }
 
 static bool
@@ -369,8 +379,10 @@ judge_log(struct reader *r, const struct json *o, const struct around *a)
 	struct fact f;
 	int64_t at;
 
-	if (message == NULL || (kind == FACT_COUNT && !is_logged(o)))
+	if (kind == FACT_COUNT && !is_logged(o))
 		return false;
+	if (message == NULL)
+		message = "(no message)";
 	at = time_of(o, a);
 	if (kind != FACT_COUNT)
 		what = log_fact(o, message, kind, at, &r->pieces, &f);
@@ -501,7 +513,7 @@ walk(struct reader *r, const struct json *v, struct around a)
 
 	if (a.depth > READER_DEPTH_MAX)
 		return;
-	a.depth += s != NULL || json_is_object(v);
+	a.depth += json_is_object(v);
 	if (s != NULL)
 		read_string(r, s, strlen(s), false, &a);
 	else if (plain_wanted(v))
@@ -566,6 +578,19 @@ cri_rest(const char *s, size_t n, bool *last)
 	return NULL;
 }
 
+/* Returns whether the text is a value of its own. */
+static bool
+is_whole(const char *s, size_t n)
+{
+	static const struct json_keep nothing[] = {{NULL, NULL}};
+	struct json *v = s[0] != '{' ? NULL
+				     : json_pick(s, n, nothing,
+						 &json_bounds_stored, NULL);
+
+	json_free(v);
+	return v != NULL;
+}
+
 /* Returns whether the string goes on with a value that was cut, and reads that
  * value if it is whole. */
 static bool
@@ -577,7 +602,8 @@ joins(struct reader *r, const char *s, size_t n, bool last,
 	struct around whole = *a;
 
 	last = last || (n > 0 && s[n - 1] == '\n');
-	if (!stash_join(&r->stash, &of, s, n, last, &v))
+	if (n == 0 || is_whole(s, n) ||
+	    !stash_join(&r->stash, &of, s, n, last, &v))
 		return false;
 	r->found++;
 	if (v == NULL)
@@ -602,8 +628,7 @@ read_string(struct reader *r, const char *s, size_t n, bool last,
 		n -= in.before_n;
 		s = rest;
 	}
-	if (n > 0 && s[0] != '{' && r->stash.alive > 0 &&
-	    joins(r, s, n, last, &in))
+	if (r->stash.alive > 0 && joins(r, s, n, last, &in))
 		return;
 	if (memchr(s, '{', n) != NULL)
 		read_text(r, s, n, &in);
@@ -647,6 +672,19 @@ find_object(const char *p, const char *end, enum form *form)
 	return NULL;
 }
 
+/* Returns how much text of the line is behind a value. */
+static size_t
+behind_bytes(const char *s, const char *end)
+{
+	size_t n = (size_t)(end - s) < BEHIND_BYTES ? (size_t)(end - s)
+						     : BEHIND_BYTES;
+
+	for (size_t i = 0; i < n; i++)
+		if (s[i] == '\n' || s[i] == '{')
+			n = i;
+	return n;
+}
+
 /* Reads the string with escapes, or the cell, that has the '{' at p.  It begins
  * behind the last quote before p, but not before `from`.  Returns the number of
  * bytes from p to its end, or 0 if it does not end. */
@@ -679,7 +717,7 @@ read_quoted(struct reader *r, const char *from, const char *p, const char *end,
 		in.before = from;
 		in.before_n = (size_t)(s - from);
 		in.behind = at + 1;
-		in.behind_n = (size_t)(end - at - 1);
+		in.behind_n = behind_bytes(at + 1, end);
 		*to++ = '"';
 		if (form == FORM_CSV) {
 			to[-1] = '\0';
@@ -739,17 +777,13 @@ tell_shape(struct reader *r, const struct json *o, const struct around *a)
 	tell(r, READ_OTHER, message != NULL ? message : shape, time_of(o, a));
 }
 
-/* Returns how much text of the line is behind a value. */
-static size_t
-behind_bytes(const char *s, const char *end)
+/* Returns whether a value is a member of an object whose beginning is
+ * damaged. */
+static bool
+is_member(const struct around *a)
 {
-	size_t n = (size_t)(end - s) < BEHIND_BYTES ? (size_t)(end - s)
-						     : BEHIND_BYTES;
-
-	for (size_t i = 0; i < n; i++)
-		if (s[i] == '\n' || s[i] == '{')
-			n = i;
-	return n;
+	return a->before_n > 1 &&
+	       memcmp(a->before + a->before_n - 2, "\":", 2) == 0;
 }
 
 /* Reads the value at p.  Returns the number of its bytes, or 0 with *end set. */
@@ -781,10 +815,12 @@ read_value(struct reader *r, const char *p, size_t n, const struct around *a,
 			json_pick_first(p, used, NULL, &bounds, &used, end);
 
 		walk(r, whole, in);
-		if (r->found == before && !r->broken && a->depth == 0)
+		if (r->found == before && !r->broken && a->depth == 0 &&
+		    !is_member(a))
 			tell_shape(r, whole, &in);
 	}
-	r->useful = r->useful || !r->broken || r->found > before;
+	r->useful = r->useful || (!r->broken && !is_member(a)) ||
+		    r->found > before;
 	r->cut_any = r->cut_any || (r->cut && r->found > before);
 	return used;
 }
@@ -966,21 +1002,23 @@ step_piece(struct reader *r, const char *s, size_t n)
 static size_t
 step(struct reader *r, const char *s, size_t n, enum reader_rest rest)
 {
-	const char *end = s + n, *p, *line;
+	const char *end = s + n, *until = end, *p, *line;
 	enum form form = FORM_NONE;
 
+	/* While a value waits for its rest, one line is read at a time. */
 	if (r->stash.alive > 0) {
 		line = memchr(s, '\n', n);
 		if (line == NULL && rest == READER_MORE)
 			return 0;
-		n = (size_t)((line != NULL ? line : end) - s);
-		if (step_piece(r, s, n)) {
+		until = line != NULL ? line : end;
+		if (step_piece(r, s, (size_t)(until - s))) {
 			r->useful = true;
-			return n;
+			return (size_t)(until - s);
 		}
+		until += line != NULL;
 	}
-	p = find_object(s, end, &form);
-	line = memrchr(s, '\n', (size_t)((p != NULL ? p : end) - s));
+	p = find_object(s, until, &form);
+	line = memrchr(s, '\n', (size_t)((p != NULL ? p : until) - s));
 	if (line != NULL) {
 		skip_text(r, s, (size_t)(line + 1 - s));
 		return (size_t)(line + 1 - s);
