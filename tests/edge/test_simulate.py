@@ -749,7 +749,7 @@ def test_kubectl(run, log, tmp_path):  # noqa: F811
     write([7, {"kind": "NodeClaim"}, {"kind": "Event"}, *items,
            {**claim(5, 4), "spec": "x" * 70000}])
     counted = report(run("simulate", "list.json", "-o", "json"))["input"]
-    assert (counted["otherMessages"], counted["notJSON"]) == (6, 0)
+    assert (counted["otherMessages"], counted["notJSON"]) == (3, 0)
     write([])
     refused(run("simulate", "list.json"), "nothing of Karpenter's")
 
@@ -1047,9 +1047,10 @@ def test_status_alone(run, log):  # noqa: F811
     refused(run("simulate", "status.json"), "status.json: ", "ask the leader")
     log([status().replace("holder.io/v1", "holder.io/v2")], "status.json")
     refused(run("simulate", "status.json"), "status of another version")
-    log(json.dumps(json.loads(status(*DID)), indent=2).splitlines(),
+    log(json.dumps(json.loads(status(*DID, since=600)), indent=2).splitlines(),
         "status.json")
-    refused(run("simulate", "status.json"), "status.json: ", "one line")
+    indented = report(run("simulate", "status.json", "-o", "json"))
+    assert indented["happened"] == said["happened"]
 
 
 # --- Prometheus --------------------------------------------------------------
@@ -1205,7 +1206,7 @@ def test_prometheus_odd(run, log, tmp_path):  # noqa: F811
             [1, "NaN"], [2, "-1"], ["3", "4"], [4, 5], [5], [1e300, "1"], 7]}]
     log([answer([*odd, *ANSWER])])
     said = report(run("simulate", "karpenter.log", "-o", "json"))
-    assert said["input"]["notJSON"] == 3
+    assert said["input"]["notJSON"] == 0
     log([answer(ANSWER)])
     assert said["settings"] == report(
         run("simulate", "karpenter.log", "-o", "json"))["settings"]
@@ -1259,10 +1260,9 @@ def test_hostile(run, log, tmp_path):  # noqa: F811
     assert (done.code, done.out, done.err) == (0, want, "")
     counted = report(run("simulate", "bad.log", "-o", "json"))["input"]
     assert {k: counted[k] for k in (
-        "lines", "used", "incomplete", "notJSON", "textFormat", "tooLong",
+        "lines", "used", "incomplete", "notJSON", "tooLong",
         "late", "oddTimes", "otherMessages")} == {
-        "lines": 23, "used": 10, "incomplete": 1, "notJSON": 4,
-        "textFormat": 1, "tooLong": 2, "late": 1, "oddTimes": 1,
+        "lines": 23, "used": 10, "incomplete": 2, "notJSON": 4, "tooLong": 2, "late": 1, "oddTimes": 1,
         "otherMessages": 2}
     assert counted["firstOddTime"] == {"file": "bad.log", "line": 13}
     # The line of 100 MB is never whole in memory.
@@ -1303,7 +1303,7 @@ def test_progress(tmp_path):
         process.stdin.flush()
         assert select.select([ours], [], [], 60)[0], "nothing is said"
         said = os.read(ours, 100).decode()
-        assert re.fullmatch(r"\r[01] MiB, (4096|8192) lines", said)
+        assert re.fullmatch(r"\r[01] MiB, \d+ lines", said)
         out, _ = process.communicate("\n".join(LOG).encode(), timeout=60)
         assert out.startswith(b"setting,holds,") and process.returncode == 0
         assert os.read(ours, 1000).endswith(b"\r\x1b[K")
@@ -1480,7 +1480,7 @@ def test_memory(run, tmp_path):  # noqa: F811
     (("a", "--max-regret=few"), ["--max-regret: ", "such as 3, or a share"]),
     (("a", "--max-regret=%"), ["--max-regret: ", "such as 3, or a share"]),
     (("a", "--config=none.yaml"), ["none.yaml", "No such file"]),
-    (tuple("a" for _ in range(65)), ["more than 64 files"]),
+    (tuple("a" for _ in range(1001)), ["more than 1000 files"]),
 ])
 def test_refused(run, args, words):  # noqa: F811
     refused(run("simulate", *args), *words)
@@ -1489,13 +1489,16 @@ def test_refused(run, args, words):  # noqa: F811
 def test_nothing_of_karpenter(run, log):  # noqa: F811
     log(["hello", '{"message":"found"}'])
     refused(run("simulate", "karpenter.log"),
-            "nothing of Karpenter's in 2 lines", "created nodeclaim")
+            "nothing of Karpenter's in 2 lines", "kubectl logs")
     log(["2026-03-02T10:00:00.5Z\tINFO\tcontroller\tcreated nodeclaim\t{}"])
-    refused(run("simulate", "karpenter.log"),
-            "1 line in zap's text format", "lines of JSON")
-    log([text.replace('"time"', '"ts"') for text in LOG])
+    refused(run("simulate", "karpenter.log"), "nothing of use in 1 line")
+    log([text.replace('"time"', '"when"') for text in LOG])
     refused(run("simulate", "karpenter.log"), "nothing of use in 11 lines, "
-            "10 of them", '"time" in RFC 3339')
+            "10 of them", "with a time")
+    log(['{"@timestamp":"2026-03-02T10:00:00Z","kubernetes":{},"log":"x"}'] * 3)
+    refused(run("simulate", "karpenter.log"), "nothing of Karpenter's in 3 "
+            "objects with the members @timestamp, kubernetes, log: ",
+            "kubectl logs")
     log([])
     refused(run("simulate", "karpenter.log"), "nothing of Karpenter's")
 
@@ -1606,7 +1609,7 @@ def test_versions(run, version):  # noqa: F811
     assert (k["scaleUps"], k["replacements"], k["decisions"], k["nodes"],
             k["pods"]) == VERSIONS[version]
     assert k["static"] == k["unknown"] == 0
-    assert not [key for key in ("incomplete", "notJSON", "textFormat", "late",
+    assert not [key for key in ("incomplete", "notJSON", "late",
                                 "oddTimes", "duplicates", "unknownMachines")
                 if said["input"][key]], said["input"]
     assert {m["message"] for m in said["input"]["messages"]} <= OTHERS

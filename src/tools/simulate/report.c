@@ -104,6 +104,32 @@ facts_of(const struct tally *t)
 
 /* --- the table ------------------------------------------------------------ */
 
+/* Tells which decisions the figures may lack. */
+static void
+print_missing(FILE *out, const struct tally *t)
+{
+	char n[COUNT_BYTES], message[SIMULATE_MESSAGE_BYTES];
+
+	if (t->what[READ_UNDECIDED] > 0) {
+		str_cut(message, sizeof(message), t->undecided);
+		utf8_make_shown(message);
+		(void)fprintf(out,
+			      "The figures leave out %s, in words that are not "
+			      "known: \"%s\".\n",
+			      count_text(t->what[READ_UNDECIDED],
+					 "more decision", "s", n),
+			      message);
+	} else if (t->facts[FACT_DECIDED] == 0 && t->facts[FACT_DELETING] > 0) {
+		(void)fprintf(out,
+			      "But %s deleted. If Karpenter decided that, the "
+			      "input does not say so, and no figure\nhas it.\n",
+			      t->facts[FACT_DELETING] == 1
+				      ? "1 node was"
+				      : count_text(t->facts[FACT_DELETING],
+						   "node", "s were", n));
+	}
+}
+
 static void
 print_head(FILE *out, const struct simulate_setup *s, const struct tally *t)
 {
@@ -149,11 +175,13 @@ print_head(FILE *out, const struct simulate_setup *s, const struct tally *t)
 			      "Which Nodes a counter counted is "
 			      "concluded from what came\nand went next.\n",
 			      seconds_text(t->step_ms, text));
-	(void)fprintf(out, "It decided %s to disrupt nodes: %s with %s%s.\n\n",
+	(void)fprintf(out, "It decided %s to disrupt nodes: %s with %s%s.\n",
 		      count_text(t->facts[FACT_DECIDED], "time", "s", a),
 		      count_text(t->disrupted, "node", "s", b),
 		      count_text(t->pods, "pod", "s", c),
 		      t->podless > 0 ? ", as far as is known" : "");
+	print_missing(out, t);
+	(void)fputc('\n', out);
 }
 
 static int

@@ -466,9 +466,14 @@ take_item(void *ctx, const struct reader_item *item, struct err *e)
 	case READ_REFUSED:
 		return err_set(e, ERR_INPUT, "%s: %s", input_name(s->in),
 			       item->message);
+	case READ_UNDECIDED:
+		if (t->undecided[0] == '\0')
+			str_cut(t->undecided, sizeof(t->undecided),
+				item->message);
+		tally_message(t, item->message);
+		break;
 	case READ_OTHER:
 	case READ_INCOMPLETE:
-	case READ_UNDECIDED:
 		tally_message(t, item->message);
 		break;
 	case READ_LONG:

@@ -30,6 +30,8 @@ struct tally {
 	uint64_t odd_line;
 	/* Facts that were left out because another file has them, too. */
 	uint64_t duplicates;
+	/* The first message about a decision that could not be read, or "". */
+	char undecided[SIMULATE_MESSAGE_BYTES];
 	uint64_t damaged; /* files that could not be read to the end */
 	uint64_t facts[FACT_COUNT]; /* facts that were taken, by kind */
 	/* Number of machines that were created, or first seen while they

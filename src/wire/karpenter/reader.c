@@ -560,10 +560,10 @@ origin_of(const struct around *a, const char *piece)
 }
 
 /* Returns the text after "… stdout P " or "… stdout F ", or after these texts
- * with "stderr" (CRI's log format), and sets *last to whether it was F.  Returns
- * NULL if the text does not begin in that format. */
+ * with "stderr" (CRI's log format), and sets *stream, and *last to whether it was
+ * F.  Returns NULL if the text does not begin in that format. */
 static const char *
-cri_rest(const char *s, size_t n, bool *last)
+cri_rest(const char *s, size_t n, const char **stream, bool *last)
 {
 	/* An RFC 3339 time with nanoseconds has 35 bytes. */
 	size_t head = n < 48 ? n : 48;
@@ -573,6 +573,7 @@ cri_rest(const char *s, size_t n, bool *last)
 		     memcmp(s + i, " stderr ", 8) == 0) &&
 		    (s[i + 8] == 'P' || s[i + 8] == 'F') && s[i + 9] == ' ') {
 			*last = s[i + 8] == 'F';
+			*stream = s[i + 6] == 't' ? "stdout" : "stderr";
 			return s + i + 10;
 		}
 	return NULL;
@@ -619,8 +620,8 @@ static void
 read_string(struct reader *r, const char *s, size_t n, bool last,
 	    const struct around *a)
 {
-	const char *rest = cri_rest(s, n, &last);
 	struct around in = *a;
+	const char *rest = cri_rest(s, n, &in.name, &last);
 
 	if (rest != NULL) {
 		in.before = s;
@@ -657,6 +658,17 @@ form_at(const char *p, const char *end)
 	    next[2] != ':' && next[2] != ' ')
 		return FORM_CSV;
 	return *next == '"' ? FORM_JSON : FORM_NONE;
+}
+
+/* Returns whether the object at p is a member of an object that is damaged or too
+ * large.  Such a member is not read, because the rest of the object may say that
+ * it does not count.  Elements of an array in it are read. */
+static bool
+is_member(const char *from, const char *p)
+{
+	while (p > from && isspace((unsigned char)p[-1]))
+		p--;
+	return p - from > 1 && p[-1] == ':' && p[-2] == '"';
 }
 
 /* Returns the next place where an object begins, or NULL. */
@@ -777,15 +789,6 @@ tell_shape(struct reader *r, const struct json *o, const struct around *a)
 	tell(r, READ_OTHER, message != NULL ? message : shape, time_of(o, a));
 }
 
-/* Returns whether a value is a member of an object whose beginning is
- * damaged. */
-static bool
-is_member(const struct around *a)
-{
-	return a->before_n > 1 &&
-	       memcmp(a->before + a->before_n - 2, "\":", 2) == 0;
-}
-
 /* Reads the value at p.  Returns the number of its bytes, or 0 with *end set. */
 static size_t
 read_value(struct reader *r, const char *p, size_t n, const struct around *a,
@@ -815,12 +818,10 @@ read_value(struct reader *r, const char *p, size_t n, const struct around *a,
 			json_pick_first(p, used, NULL, &bounds, &used, end);
 
 		walk(r, whole, in);
-		if (r->found == before && !r->broken && a->depth == 0 &&
-		    !is_member(a))
+		if (r->found == before && !r->broken && a->depth == 0)
 			tell_shape(r, whole, &in);
 	}
-	r->useful = r->useful || (!r->broken && !is_member(a)) ||
-		    r->found > before;
+	r->useful = r->useful || !r->broken || r->found > before;
 	r->cut_any = r->cut_any || (r->cut && r->found > before);
 	return used;
 }
@@ -841,10 +842,11 @@ read_text(struct reader *r, const char *s, size_t n, const struct around *a)
 			in.before = from;
 			in.before_n = (size_t)(p - from);
 		}
-		used = form == FORM_JSON ? read_value(r, p, (size_t)(end - p),
-						      &in, &why)
-					 : read_quoted(r, from, p, end, form,
-						       &in);
+		used = form != FORM_JSON
+			       ? read_quoted(r, from, p, end, form, &in)
+		       : is_member(from, p)
+			       ? 0
+			       : read_value(r, p, (size_t)(end - p), &in, &why);
 		if (used == 0 && why == JSON_CUT && form == FORM_JSON) {
 			struct stash_origin of = origin_of(&in, from);
 
@@ -948,7 +950,7 @@ step_value(struct reader *r, const char *s, const char *p, const char *end,
 	bool last;
 
 	/* A line of a container runtime is read like a string. */
-	if (cri_rest(s, (size_t)(line - s), &last) != NULL) {
+	if (cri_rest(s, (size_t)(line - s), &a.name, &last) != NULL) {
 		if (newline == NULL && rest == READER_MORE)
 			return 0;
 		a.before_n = 0;
@@ -964,6 +966,8 @@ step_value(struct reader *r, const char *s, const char *p, const char *end,
 		return used > 0 ? used + (size_t)(p - s)
 				: open_value(r, s, p, false);
 	}
+	if (is_member(s, p))
+		return open_value(r, s, p, r->opened);
 	if (glance > GLANCE_BYTES)
 		glance = GLANCE_BYTES;
 	used = read_value(r, p, glance, &a, &why);
@@ -993,7 +997,7 @@ step_piece(struct reader *r, const char *s, size_t n)
 			   .at_ms = STAMP_NONE,
 			   .name = ""};
 	bool last = false;
-	const char *text = cri_rest(s, n, &last);
+	const char *text = cri_rest(s, n, &a.name, &last);
 
 	return text != NULL &&
 	       joins(r, text, (size_t)(s + n - text), last, &a);
