@@ -72,6 +72,7 @@ struct around {
 	const char *kind;    /* the kind of a list's items, or NULL */
 	const struct json *in; /* the object that has the value, or NULL */
 	unsigned depth;
+	bool more; /* Whether the text behind the value may be longer. */
 };
 
 static const struct json_keep code_only[] = {{"code", NULL}, {NULL, NULL}};
@@ -650,12 +651,13 @@ form_at(const char *p, const char *end)
 
 	while (next < end && isspace((unsigned char)*next))
 		next++;
-	if (next == end || *next == '}')
+	/* At the end of the text nothing is known yet. */
+	if (end - next < 3 || *next == '}')
 		return FORM_JSON;
-	if (next + 1 < end && next[0] == '\\' && next[1] == '"')
+	if (next[0] == '\\' && next[1] == '"')
 		return FORM_ESCAPED;
-	if (next + 2 < end && next[0] == '"' && next[1] == '"' &&
-	    next[2] != ':' && next[2] != ' ')
+	if (next[0] == '"' && next[1] == '"' && next[2] != ':' &&
+	    next[2] != ' ')
 		return FORM_CSV;
 	return *next == '"' ? FORM_JSON : FORM_NONE;
 }
@@ -725,11 +727,15 @@ read_quoted(struct reader *r, const char *from, const char *p, const char *end,
 		at += quote;
 		*to++ = *at++;
 	}
+	if (a->more && at < end && end - at <= BEHIND_BYTES &&
+	    memchr(at, '\n', (size_t)(end - at)) == NULL)
+		at = end;
 	if (at < end) {
 		in.before = from;
 		in.before_n = (size_t)(s - from);
 		in.behind = at + 1;
 		in.behind_n = behind_bytes(at + 1, end);
+		in.more = false;
 		*to++ = '"';
 		if (form == FORM_CSV) {
 			to[-1] = '\0';
@@ -772,20 +778,18 @@ static void
 tell_shape(struct reader *r, const struct json *o, const struct around *a)
 {
 	const char *message = json_string(json_member(o, "message"));
+	static const char more[] = ", …)";
 	const struct json *v = json_first(o);
 	char shape[SHAPE_BYTES], key[24];
 	struct buf b;
 
-	buf_init(&b, shape, sizeof(shape) - 4);
+	buf_init(&b, shape, sizeof(shape) - sizeof(more));
 	buf_puts(&b, "(an object with the members");
 	for (; v != NULL && !b.full; v = json_next(v)) {
 		str_cut(key, sizeof(key), json_key(v));
 		buf_printf(&b, "%s %s", v == json_first(o) ? "" : ",", key);
 	}
-	b.cap = sizeof(shape);
-	buf_puts(&b, b.full ? "" : ")");
-	if (b.full)
-		(void)strcpy(shape + b.len, ", …)");
+	(void)strcpy(shape + b.len, b.full ? more : ")");
 	tell(r, READ_OTHER, message != NULL ? message : shape, time_of(o, a));
 }
 
@@ -811,6 +815,12 @@ read_value(struct reader *r, const char *p, size_t n, const struct around *a,
 		in.behind = p + used;
 		in.behind_n = behind_bytes(p + used, p + n);
 	}
+	if (a->more && in.behind + in.behind_n == p + n &&
+	    in.behind_n < BEHIND_BYTES) {
+		*end = JSON_CUT;
+		return 0;
+	}
+	in.more = false;
 	take_message(&in, message);
 	done = in.message == NULL && judge_line(r, line);
 	if (!done) {
@@ -959,6 +969,7 @@ step_value(struct reader *r, const char *s, const char *p, const char *end,
 		return (size_t)(line - s);
 	}
 	if (form != FORM_JSON) {
+		a.more = rest == READER_MORE;
 		used = read_quoted(r, s, p, end, form, &a);
 		if (used == 0 && rest == READER_MORE)
 			return 0;
@@ -970,7 +981,9 @@ step_value(struct reader *r, const char *s, const char *p, const char *end,
 		return open_value(r, s, p, r->opened);
 	if (glance > GLANCE_BYTES)
 		glance = GLANCE_BYTES;
+	a.more = rest == READER_MORE && newline == NULL;
 	used = read_value(r, p, glance, &a, &why);
+	a.more = rest == READER_MORE;
 	if (used == 0 && why == JSON_CUT && p + glance < end)
 		used = read_value(r, p, (size_t)(end - p), &a, &why);
 	if (used == 0 && why == JSON_CUT && rest == READER_MORE)
