@@ -55,9 +55,9 @@ enum reader_what {
 
 struct reader_item {
 	enum reader_what what;
-	const struct fact *fact;   /* for READ_FACT and READ_OBJECT */
-	const struct json *value;  /* for READ_SERIES and READ_ANSWER */
-	const char *message;	   /* "" if there is none */
+	const struct fact *fact;  /* for READ_FACT and READ_OBJECT */
+	const struct json *value; /* for READ_SERIES and READ_ANSWER */
+	const char *message;	  /* "" if there is none */
 	/* The time of what was found, or STAMP_NONE.  Up to this time the
 	 * stream has shown everything, except for late lines. */
 	int64_t at_ms;

@@ -310,7 +310,7 @@ prometheus_open(const struct prometheus_setup *s, struct err *e)
 			      "such as \"X-Scope-OrgID: TENANT\"");
 	else if (access.server == NULL ||
 		 (access.ca_file == NULL) != (s->ca_file == NULL) ||
-	    (access.token_file == NULL) != (s->token_file == NULL))
+		 (access.token_file == NULL) != (s->token_file == NULL))
 		(void)err_set(e, ERR_SYSTEM, "out of memory");
 	else
 		k = client_new(&access, NULL, s->timing, e);

@@ -170,10 +170,10 @@ refuse_shape(struct tally *t, struct err *e)
 	while (m < end && strncmp(m->text, SHAPE, sizeof(SHAPE) - 1) != 0)
 		m++;
 	if (m == end)
-		return err_set(e, ERR_INPUT,
-			       "nothing of Karpenter's in %llu line%s, " EXPECTED,
-			       (unsigned long long)t->lines,
-			       t->lines == 1 ? "" : "s");
+		return err_set(
+			e, ERR_INPUT,
+			"nothing of Karpenter's in %llu line%s, " EXPECTED,
+			(unsigned long long)t->lines, t->lines == 1 ? "" : "s");
 	return err_set(e, ERR_INPUT,
 		       "nothing of Karpenter's in %llu object%s with the "
 		       "members%.*s: " EXPECTED,

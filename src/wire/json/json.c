@@ -250,8 +250,8 @@ json_pick_first(const char *bytes, size_t n, const struct json_keep *keep,
 	struct json_tally kept = {.end = JSON_LARGE};
 	struct json *root = NULL;
 
-	if (text != NULL && json_scan_first(bytes, n, bounds, keep, text, &kept,
-					    NULL) == 0) {
+	if (text != NULL &&
+	    json_scan_first(bytes, n, bounds, keep, text, &kept, NULL) == 0) {
 		root = tree_new(text, &kept, NULL);
 		kept.end = root == NULL ? JSON_LARGE : JSON_WHOLE;
 	} else {

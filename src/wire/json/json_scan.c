@@ -507,10 +507,10 @@ scan_document(struct scan *s, const struct json_keep *keep,
 	*kept = s->kept;
 	kept->bytes = s->out_bytes;
 	kept->used = (size_t)(s->p - s->start);
-	kept->end = !failed ? JSON_WHOLE
-		    : s->large ? JSON_LARGE
+	kept->end = !failed					   ? JSON_WHOLE
+		    : s->large					   ? JSON_LARGE
 		    : s->unfinished || s->end - s->p < TOKEN_BYTES ? JSON_CUT
-								     : JSON_BAD;
+								   : JSON_BAD;
 	return failed;
 }
 

@@ -25,7 +25,7 @@
 
 struct audit {
 	struct told told;
-	snapshot_fn *fn;	 /* takes the facts of the current event */
+	snapshot_fn *fn; /* takes the facts of the current event */
 	void *ctx;
 	struct err *e;
 	size_t told_n; /* how many facts the current event had */
@@ -298,10 +298,10 @@ audit_time(const struct json *line)
 	int64_t at;
 
 	return when_value(json_member(line, "stageTimestamp"), &at) ||
-			       when_value(json_member(
-						  line,
-						  "requestReceivedTimestamp"),
-					  &at)
+			       when_value(
+				       json_member(line,
+						   "requestReceivedTimestamp"),
+				       &at)
 		       ? at
 		       : STAMP_NONE;
 }

@@ -31,9 +31,9 @@ is_pairs(const struct json *v)
 static const struct json *
 any_value(const struct json *v)
 {
-	static const char *const kinds[] = {
-		"stringValue", "intValue",    "doubleValue",
-		"boolValue",   "kvlistValue", "arrayValue"};
+	static const char *const kinds[] = {"stringValue", "intValue",
+					    "doubleValue", "boolValue",
+					    "kvlistValue", "arrayValue"};
 	const struct json *in = json_is_object(v) ? json_first(v) : NULL;
 	int i = 0;
 

@@ -54,7 +54,8 @@ struct reader {
 	bool broken;  /* A value is damaged, or cut at the end. */
 	bool is_long; /* It does not fit into a window. */
 
-	bool opened;  /* A value was larger than the window. */
+	bool opened;  /* A value is larger than the window, */
+	bool in_line; /* and ends with its line. */
 	bool cut;     /* The stream ends in a value, */
 	bool cut_any; /* of which something was recognized. */
 	struct buf envelope;
@@ -157,9 +158,8 @@ static void
 tell(struct reader *r, enum reader_what what, const char *message,
      int64_t at_ms)
 {
-	tell_item(r, &(struct reader_item){.what = what,
-					   .message = message,
-					   .at_ms = at_ms});
+	tell_item(r, &(struct reader_item){
+			     .what = what, .message = message, .at_ms = at_ms});
 }
 
 static int
@@ -474,7 +474,7 @@ static void
 walk_members(struct reader *r, const struct json *v, struct around *a)
 {
 	a->kind = json_says(v, "kind", "NodeClaimList") ? "NodeClaim"
-		  : json_says(v, "kind", "EventList")   ? "Event"
+		  : json_says(v, "kind", "EventList")	? "Event"
 							: NULL;
 	a->in = v;
 	for (v = json_first(v); v != NULL && !r->failed; v = json_next(v)) {
@@ -691,7 +691,7 @@ static size_t
 behind_bytes(const char *s, const char *end)
 {
 	size_t n = (size_t)(end - s) < BEHIND_BYTES ? (size_t)(end - s)
-						     : BEHIND_BYTES;
+						    : BEHIND_BYTES;
 
 	for (size_t i = 0; i < n; i++)
 		if (s[i] == '\n' || s[i] == '{')
@@ -716,8 +716,8 @@ read_quoted(struct reader *r, const char *from, const char *p, const char *end,
 	if (text == NULL)
 		return 0;
 	*to++ = '"';
-	for (at = s; at < end && (form == FORM_CSV ||
-				  (*at != '"' && *at != '\n'));) {
+	for (at = s;
+	     at < end && (form == FORM_CSV || (*at != '"' && *at != '\n'));) {
 		bool quote = form == FORM_CSV && *at == '"';
 
 		if (quote && (at + 1 == end || at[1] != '"'))
@@ -878,6 +878,7 @@ end_line(struct reader *r)
 		tell(r, READ_LONG, "", STAMP_NONE);
 	else if (!r->useful && r->texty && !r->opened)
 		tell(r, READ_BROKEN, "", STAMP_NONE);
+	r->opened = r->opened && !r->in_line;
 	r->useful = r->texty = r->broken = r->is_long = false;
 	for (; r->stash.lost > 0; r->stash.lost--)
 		tell(r, READ_BROKEN, "", STAMP_NONE);
@@ -990,10 +991,11 @@ step_value(struct reader *r, const char *s, const char *p, const char *end,
 		return 0;
 	if (used == 0) {
 		r->cut = r->cut || (why == JSON_CUT && rest == READER_LAST);
+		r->in_line =
+			newline == NULL || (size_t)(newline - p) > GLANCE_BYTES;
 		return open_value(r, s, p,
-				  why == JSON_LARGE ||
-					  (why == JSON_CUT &&
-					   rest == READER_FULL));
+				  why == JSON_LARGE || (why == JSON_CUT &&
+							rest == READER_FULL));
 	}
 	note_text(r, s, (size_t)(p - s));
 	p += used;
@@ -1005,15 +1007,12 @@ step_value(struct reader *r, const char *s, const char *p, const char *end,
 static bool
 step_piece(struct reader *r, const char *s, size_t n)
 {
-	struct around a = {.before = "",
-			   .behind = "",
-			   .at_ms = STAMP_NONE,
-			   .name = ""};
+	struct around a = {
+		.before = "", .behind = "", .at_ms = STAMP_NONE, .name = ""};
 	bool last = false;
 	const char *text = cri_rest(s, n, &a.name, &last);
 
-	return text != NULL &&
-	       joins(r, text, (size_t)(s + n - text), last, &a);
+	return text != NULL && joins(r, text, (size_t)(s + n - text), last, &a);
 }
 
 static size_t

@@ -45,8 +45,8 @@ has(const struct labels *l, struct label label)
 {
 	unsigned i = 0;
 
-	while (i < l->n && (l->at[i].key != label.key ||
-			    l->at[i].value != label.value))
+	while (i < l->n &&
+	       (l->at[i].key != label.key || l->at[i].value != label.value))
 		i++;
 	return i < l->n;
 }

@@ -118,7 +118,8 @@ stash_join(struct stash *s, const struct stash_origin *of, const char *bytes,
 		for (int i = 0; i < STASHES; i++) {
 			struct stash_value *v = &s->values[i];
 
-			if (v->bytes != NULL && strcmp(v->name, of->name) == 0 &&
+			if (v->bytes != NULL &&
+			    strcmp(v->name, of->name) == 0 &&
 			    (v->from == of->from) == (pass == 0) &&
 			    continues(s, v, bytes, n, last, whole))
 				return true;

@@ -164,7 +164,8 @@ static bool
 is_timely(const char *key)
 {
 	return strcasestr(key, "time") != NULL ||
-	       strcasestr(key, "date") != NULL || strncasecmp(key, "ts", 2) == 0;
+	       strcasestr(key, "date") != NULL ||
+	       strncasecmp(key, "ts", 2) == 0;
 }
 
 bool
