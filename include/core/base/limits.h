@@ -538,6 +538,14 @@
 /* Maximum total size of the facts that are kept to be sorted.  A fact may be as
  * long as its line. */
 #define SIMULATE_FACTS_BYTES_MAX (32u << 20)
+/* A value that was cut is given up after so many texts that do not continue
+ * it. */
+#define READER_MISSES_MAX 256
+/* Maximum number of labels of a series that are compared, of labels that tell
+ * replicas apart, and of Nodes of which the labels are compared. */
+#define MATRIX_LABELS_MAX 24
+#define MATRIX_REPLICA_LABELS_MAX 8
+#define MATRIX_SEEN_MAX 64
 /* Maximum number of objects around an object that is looked for in a value, also
  * if they are JSON in strings. */
 #define READER_DEPTH_MAX 8

@@ -16,11 +16,10 @@
  * of them. */
 
 /* The labels of a series, as hashes of their keys and values. */
-#define LABELS_MAX 24
 struct labels {
 	struct label {
 		uint32_t key, value;
-	} at[LABELS_MAX];
+	} at[MATRIX_LABELS_MAX];
 	unsigned n;
 };
 
@@ -61,16 +60,14 @@ struct counter {
 
 /* The labels that tell the replicas of a Prometheus, or the ways of federation,
  * apart.  The same Node in two series at the same times shows them. */
-#define REPLICA_LABELS_MAX 8
-#define SEEN_MAX 64 /* Nodes that are looked at */
 struct replicas {
-	uint32_t keys[REPLICA_LABELS_MAX];
+	uint32_t keys[MATRIX_REPLICA_LABELS_MAX];
 	unsigned keys_n;
 	struct seen {
 		uint32_t node;
 		int64_t birth_ms, first_ms, last_ms;
 		struct labels labels;
-	} seen[SEEN_MAX];
+	} seen[MATRIX_SEEN_MAX];
 	unsigned seen_n;
 };
 

@@ -9,9 +9,7 @@
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
 #include "core/base/str.h"
-#include "parts.h"
-#include "stash.h"
-#include "wire/karpenter/record.h"
+#include "reader_parts.h"
 
 /*
  * The stream is text in which JSON values begin at a '{'.  Brackets and commas
@@ -31,95 +29,10 @@
  * runtime's file, and `stash` joins these.
  */
 
-#define ENVELOPE_BYTES 4096
-#define SHAPE_BYTES SIMULATE_MESSAGE_BYTES
 /* The first attempt to read a value sees so much of its line. */
 #define GLANCE_BYTES (64u << 10)
 /* How much text behind a value is searched for a time. */
 #define BEHIND_BYTES 128
-
-struct reader {
-	reader_fn *fn;
-	void *ctx;
-	struct err *e;
-	bool failed; /* Whether fn has failed. */
-	uint64_t found;
-	struct pieces pieces;
-	struct audit *audit; /* NULL if there was no event of an audit log */
-	struct stash stash;
-
-	/* What is known of the current line. */
-	bool useful;  /* A value was read. */
-	bool texty;   /* It has more than brackets and commas. */
-	bool broken;  /* A value is damaged, or cut at the end. */
-	bool is_long; /* It does not fit into a window. */
-
-	bool opened;  /* A value is larger than the window, */
-	bool in_line; /* and ends with its line. */
-	bool cut;     /* The stream ends in a value, */
-	bool cut_any; /* of which something was recognized. */
-	struct buf envelope;
-	char envelope_text[ENVELOPE_BYTES];
-};
-
-/* What is around a value. */
-struct around {
-	/* The text of the line before the value, and behind it. */
-	const char *before, *behind;
-	size_t before_n, behind_n;
-	int64_t at_ms;	     /* time of the objects around it, or STAMP_NONE */
-	const char *name;    /* the member that has the value, or "" */
-	const char *message; /* the message before it in zap's text format */
-	const char *kind;    /* the kind of a list's items, or NULL */
-	const struct json *in; /* the object that has the value, or NULL */
-	unsigned depth;
-	bool more; /* Whether the text behind the value may be longer. */
-};
-
-static const struct json_keep code_only[] = {{"code", NULL}, {NULL, NULL}};
-static const struct json_keep name_only[] = {{"name", NULL}, {NULL, NULL}};
-static const struct json_keep machine[] = {
-	{"Node", name_only}, {"NodeClaim", name_only}, {NULL, NULL}};
-/* The members of lines of Karpenter's log, of a record and of an audit log. */
-static const struct json_keep wanted[] = {
-	{"time", NULL},
-	{"message", NULL},
-	{"controller", NULL},
-	{"logger", NULL},
-	{"NodePool", name_only},
-	{"NodeClaim", name_only},
-	{"Node", name_only},
-	{"decision", NULL},
-	{"reason", NULL},
-	{"command", NULL},
-	{"pod-count", NULL},
-	{"disrupted-nodes", machine},
-	{"record", NULL},
-	{"until", NULL},
-	{"at", NULL},
-	{"what", NULL},
-	{"claim", NULL},
-	{"node", NULL},
-	{"pool", NULL},
-	{"maker", NULL},
-	{"action", NULL},
-	{"pods", NULL},
-	{"savings", NULL},
-	{"price", NULL},
-	{"nodes", NULL},
-	{"kind", NULL},
-	{"apiVersion", NULL},
-	{"auditID", NULL},
-	{"stage", NULL},
-	{"verb", NULL},
-	{"requestURI", NULL},
-	{"objectRef", NULL},
-	{"responseStatus", code_only},
-	{"responseObject", snapshot_keep},
-	{"stageTimestamp", NULL},
-	{"requestReceivedTimestamp", NULL},
-	{NULL, NULL},
-};
 
 struct reader *
 reader_new(reader_fn *fn, void *ctx)
@@ -143,278 +56,6 @@ reader_free(struct reader *r)
 	audit_free(r->audit);
 	stash_done(&r->stash);
 	free(r);
-}
-
-/* --- what was found ------------------------------------------------------- */
-
-static void
-tell_item(struct reader *r, const struct reader_item *item)
-{
-	if (!r->failed)
-		r->failed = r->fn(r->ctx, item, r->e) != 0;
-}
-
-static void
-tell(struct reader *r, enum reader_what what, const char *message,
-     int64_t at_ms)
-{
-	tell_item(r, &(struct reader_item){
-			     .what = what, .message = message, .at_ms = at_ms});
-}
-
-static int
-tell_fact(struct reader *r, enum reader_what what, const struct fact *f,
-	  struct err *e)
-{
-	(void)e;
-	if (fact_whole(f))
-		tell_item(r, &(struct reader_item){.what = what,
-						   .fact = f,
-						   .message = "",
-						   .at_ms = f->at_ms});
-	return r->failed ? -1 : 0;
-}
-
-static int
-tell_logged(void *ctx, const struct fact *f, struct err *e)
-{
-	return tell_fact(ctx, READ_FACT, f, e);
-}
-
-static int
-tell_object(void *ctx, const struct fact *f, struct err *e)
-{
-	return tell_fact(ctx, READ_OBJECT, f, e);
-}
-
-/* Tells what a log has instead of a fact, or the fact that is known by now. */
-static void
-tell_read(struct reader *r, enum reader_what what, const struct fact *f,
-	  const char *message, int64_t at_ms)
-{
-	r->found++;
-	if (what == READ_FACT && f != NULL)
-		(void)tell_fact(r, what, f, NULL);
-	else if (what != READ_FACT)
-		tell(r, what, message, at_ms);
-}
-
-/* --- times ---------------------------------------------------------------- */
-
-/* Returns the time of the object, or that of the nearest thing around it. */
-static int64_t
-time_of(const struct json *o, const struct around *a)
-{
-	int64_t at;
-
-	if (when_object(o, &at) || when_text(a->before, a->before_n, &at))
-		return at;
-	if (a->at_ms != STAMP_NONE)
-		return a->at_ms;
-	return when_text(a->behind, a->behind_n, &at) ? at : STAMP_NONE;
-}
-
-/* --- objects that are recognized ------------------------------------------ */
-
-static bool
-judge_record(struct reader *r, const struct json *o)
-{
-	const char *version = json_string(json_member(o, "record"));
-	const char *what = json_string(json_member(o, "what"));
-	const struct json *until = json_member(o, "until");
-	int64_t at = STAMP_NONE;
-	struct fact f;
-
-	if (version != NULL && strcmp(version, RECORD_VERSION) != 0) {
-		if (strstr(version, "/record/") == NULL)
-			return false;
-		tell_read(r, READ_VERSION, NULL, version, STAMP_NONE);
-	} else if (version != NULL) {
-		(void)when_value(until, &at);
-		tell_read(r, until == NULL ? READ_NOTHING : READ_UNTIL, NULL,
-			  "", at);
-	} else if (what != NULL && json_member(o, "at") != NULL) {
-		tell_read(r, record_read(o, &r->pieces, &f), &f, what,
-			  STAMP_NONE);
-	} else {
-		return false;
-	}
-	return true;
-}
-
-static bool
-judge_audit(struct reader *r, const struct json *o)
-{
-	const char *message = "";
-	enum reader_what what = READ_LONG; /* there is no memory */
-
-	if (!audit_is(o))
-		return false;
-	if (r->audit == NULL)
-		r->audit = audit_new();
-	if (r->audit != NULL)
-		what = audit_read(r->audit, o, tell_logged, r, &message, r->e);
-	tell_read(r, what, NULL, message, audit_time(o));
-	return true;
-}
-
-static bool
-judge_holder(struct reader *r, const struct json *o)
-{
-	const char *message = "";
-	enum reader_what what;
-
-	if (!holder_is(o))
-		return false;
-	what = holder_read(o, tell_logged, r, &message, r->e);
-	tell_read(r, what, NULL, message, STAMP_NONE);
-	return true;
-}
-
-static bool
-judge_prometheus(struct reader *r, const struct json *o)
-{
-	struct reader_item item = {
-		.value = o, .message = "", .at_ms = STAMP_NONE};
-	const struct json *data = json_member(o, "data");
-	const char *type = json_string(json_member(data, "resultType"));
-
-	if (json_is_object(json_member(o, "metric")) &&
-	    json_is_array(json_member(o, "values")))
-		item.what = READ_SERIES;
-	else if (json_string(json_member(o, "status")) != NULL &&
-		 (type != NULL ? strcmp(type, "streams") != 0 /* Loki's */
-			       : json_member(o, "errorType") != NULL))
-		item.what = READ_ANSWER;
-	else
-		return false;
-	r->found++;
-	tell_item(r, &item);
-	/* The series are in an answer. */
-	return item.what == READ_SERIES;
-}
-
-/* Returns the kind of an object of the API server, which says it itself, or has
- * it from its list, or shows it. */
-static const char *
-kind_of(const struct json *o, const struct around *a)
-{
-	const char *kind = json_string(json_member(o, "kind"));
-	int64_t at;
-
-	if (!json_is_object(json_member(o, "metadata")))
-		return NULL;
-	if (kind == NULL)
-		kind = a->kind;
-	if (kind == NULL && json_member(o, "involvedObject") != NULL)
-		kind = "Event";
-	if (kind == NULL && (snapshot_condition(o, "Launched", &at) != NULL ||
-			     snapshot_condition(o, "Registered", &at) != NULL))
-		kind = "NodeClaim";
-	return kind;
-}
-
-static bool
-judge_object(struct reader *r, const struct json *o, const struct around *a)
-{
-	const char *kind = kind_of(o, a);
-
-	/* An audit event of an old version may even be of a dry run. */
-	if (kind == NULL && json_member(o, "responseObject") != NULL)
-		kind = "";
-	if (kind == NULL || json_is_array(json_member(o, "items")))
-		return false;
-	r->found++;
-	if (snapshot_object(o, kind, tell_object, r, r->e) == SNAPSHOT_OTHER)
-		tell(r, READ_OTHER, "(an object that says nothing of machines)",
-		     STAMP_NONE);
-	return true;
-}
-
-/* Finds the message of an object, and its kind.  A log shipper may have renamed
- * it. */
-static const char *
-message_of(const struct json *o, const struct around *a, enum fact_kind *kind)
-{
-	const char *message = json_string(json_member(o, "message"));
-
-	*kind = message != NULL ? log_kind(message) : FACT_COUNT;
-	for (const struct json *v = json_first(o);
-	     v != NULL && *kind == FACT_COUNT; v = json_next(v)) {
-		if (json_string(v) == NULL)
-			continue;
-		*kind = log_kind(json_string(v));
-		if (*kind != FACT_COUNT)
-			message = json_string(v);
-	}
-	if (message == NULL && a->message != NULL) {
-		message = a->message;
-		*kind = log_kind(message);
-	}
-	return message;
-}
-
-/* Returns whether an object with an unknown message is a line of Karpenter's
- * log. */
-static bool
-is_logged(const struct json *o)
-{
-	const struct json *v = json_first(o);
-
-	if (json_member(o, "logger") != NULL ||
-	    json_member(o, "controller") != NULL)
-		return true;
-	/* A shipper has put all but the message into an object. */
-	while (v != NULL && (json_member(v, "controller") == NULL ||
-			     json_member(v, "message") != NULL))
-		v = json_next(v);
-	return v != NULL;
-}
-
-static bool
-judge_log(struct reader *r, const struct json *o, const struct around *a)
-{
-	enum reader_what what = READ_OTHER;
-	enum fact_kind kind;
-	const char *message = message_of(o, a, &kind);
-	struct fact f;
-	int64_t at;
-
-	if (kind == FACT_COUNT && !is_logged(o))
-		return false;
-	if (message == NULL)
-		message = "(no message)";
-	at = time_of(o, a);
-	if (kind != FACT_COUNT)
-		what = log_fact(o, message, kind, at, &r->pieces, &f);
-	if (what == READ_INCOMPLETE && kind == FACT_DECIDED)
-		what = READ_UNDECIDED;
-	tell_read(r, what, &f, message, at);
-	return true;
-}
-
-/* Judges a line of a log of which only the wanted members were read.  Returns
- * false if it has to be read whole. */
-static bool
-judge_line(struct reader *r, const struct json *o)
-{
-	const char *message = json_string(json_member(o, "message"));
-	enum reader_what what = READ_OTHER;
-	enum fact_kind kind;
-	struct fact f;
-	int64_t at;
-
-	if (message == NULL)
-		return judge_audit(r, o) || judge_record(r, o);
-	if (!when_value(json_member(o, "time"), &at))
-		return false;
-	kind = log_kind(message);
-	if (kind != FACT_COUNT)
-		what = log_fact(o, message, kind, at, &r->pieces, &f);
-	if (kind != FACT_COUNT ? what != READ_FACT : !is_logged(o))
-		return false;
-	tell_read(r, what, &f, message, at);
-	return true;
 }
 
 /* --- looking for objects in a value --------------------------------------- */
@@ -498,14 +139,6 @@ walk_elements(struct reader *r, const struct json *v, struct around *a)
 			walk(r, v, *a);
 }
 
-static bool
-judge(struct reader *r, const struct json *o, const struct around *a)
-{
-	return judge_audit(r, o) || judge_record(r, o) || judge_holder(r, o) ||
-	       judge_prometheus(r, o) || judge_object(r, o, a) ||
-	       judge_log(r, o, a);
-}
-
 static void
 walk(struct reader *r, const struct json *v, struct around a)
 {
@@ -521,7 +154,7 @@ walk(struct reader *r, const struct json *v, struct around a)
 		walk_plain(r, v, &a);
 	else if (json_is_array(v))
 		walk_elements(r, v, &a);
-	else if (json_is_object(v) && !judge(r, v, &a)) {
+	else if (json_is_object(v) && !judge_value(r, v, &a)) {
 		if (when_object(v, &at)) {
 			a.at_ms = at;
 			a.before_n = a.behind_n = 0;
@@ -557,7 +190,7 @@ origin_of(const struct around *a, const char *piece)
 	return (struct stash_origin){
 		.name = a->name,
 		.from = a->in != NULL ? hash_origin(a->in, piece) : 0,
-		.at_ms = time_of(NULL, a)};
+		.at_ms = judge_time(NULL, a)};
 }
 
 /* Returns the text after "… stdout P " or "… stdout F ", or after these texts
@@ -790,7 +423,8 @@ tell_shape(struct reader *r, const struct json *o, const struct around *a)
 		buf_printf(&b, "%s %s", v == json_first(o) ? "" : ",", key);
 	}
 	(void)strcpy(shape + b.len, b.full ? more : ")");
-	tell(r, READ_OTHER, message != NULL ? message : shape, time_of(o, a));
+	judge_tell(r, READ_OTHER, message != NULL ? message : shape,
+		   judge_time(o, a));
 }
 
 /* Reads the value at p.  Returns the number of its bytes, or 0 with *end set. */
@@ -808,7 +442,8 @@ read_value(struct reader *r, const char *p, size_t n, const struct around *a,
 	/* One decision may be about thousands of nodes. */
 	bounds.kept_values_max = bounds.values_max;
 	bounds.kept_bytes_max = ITEM_BYTES_MAX;
-	AUTO_JSON line = json_pick_first(p, n, wanted, &bounds, &used, end);
+	AUTO_JSON line =
+		json_pick_first(p, n, judge_wanted, &bounds, &used, end);
 	if (line == NULL)
 		return 0;
 	if (in.behind_n == 0) {
@@ -875,13 +510,13 @@ static void
 end_line(struct reader *r)
 {
 	if (r->is_long)
-		tell(r, READ_LONG, "", STAMP_NONE);
+		judge_tell(r, READ_LONG, "", STAMP_NONE);
 	else if (!r->useful && r->texty && !r->opened)
-		tell(r, READ_BROKEN, "", STAMP_NONE);
+		judge_tell(r, READ_BROKEN, "", STAMP_NONE);
 	r->opened = r->opened && !r->in_line;
 	r->useful = r->texty = r->broken = r->is_long = false;
 	for (; r->stash.lost > 0; r->stash.lost--)
-		tell(r, READ_BROKEN, "", STAMP_NONE);
+		judge_tell(r, READ_BROKEN, "", STAMP_NONE);
 }
 
 /* Notes text between values. */
@@ -1070,7 +705,7 @@ reader_end(struct reader *r, bool *cut, struct err *e)
 	end_line(r);
 	read_text(r, r->envelope.data, r->envelope.len, &a);
 	for (unsigned n = r->stash.alive; n > 0 && !r->opened; n--)
-		tell(r, READ_BROKEN, "", STAMP_NONE);
+		judge_tell(r, READ_BROKEN, "", STAMP_NONE);
 	*cut = r->cut_any;
 	return r->failed ? -1 : 0;
 }

@@ -21,7 +21,7 @@ replicas_labels(const struct json *metric, struct labels *out)
 {
 	out->n = 0;
 	for (const struct json *v = json_first(metric);
-	     v != NULL && out->n < LABELS_MAX; v = json_next(v)) {
+	     v != NULL && out->n < MATRIX_LABELS_MAX; v = json_next(v)) {
 		const char *value = json_string(v);
 
 		out->at[out->n++] = (struct label){
@@ -58,7 +58,7 @@ note_difference(struct replicas *r, const struct labels *a,
 {
 	for (unsigned i = 0; i < a->n; i++)
 		if (!has(b, a->at[i]) && !is_replica(r, a->at[i].key) &&
-		    r->keys_n < REPLICA_LABELS_MAX)
+		    r->keys_n < MATRIX_REPLICA_LABELS_MAX)
 			r->keys[r->keys_n++] = a->at[i].key;
 }
 
@@ -83,7 +83,7 @@ replicas_see(struct replicas *r, const struct life *l,
 		note_difference(r, &now.labels, &s->labels);
 		return;
 	}
-	if (r->seen_n < SEEN_MAX)
+	if (r->seen_n < MATRIX_SEEN_MAX)
 		r->seen[r->seen_n++] = now;
 }
 

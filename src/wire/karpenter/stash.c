@@ -8,9 +8,6 @@
 #include "core/base/str.h"
 #include "wire/json/json.h"
 
-/* A value is given up after so many texts that do not continue it. */
-#define MISSES_MAX 256
-
 void
 stash_drop(struct stash *s, struct stash_value *v)
 {
@@ -103,7 +100,7 @@ continues(struct stash *s, struct stash_value *v, const char *bytes, size_t n,
 	if (end == JSON_WHOLE || (end == JSON_CUT && !last))
 		return true;
 	v->n = before;
-	if (++v->misses > MISSES_MAX || end == JSON_LARGE)
+	if (++v->misses > READER_MISSES_MAX || end == JSON_LARGE)
 		give_up(s, v);
 	return false;
 }
