@@ -1486,6 +1486,38 @@ def test_refused(run, args, words):  # noqa: F811
     refused(run("simulate", *args), *words)
 
 
+def test_decisions_that_are_not_read(run, log):  # noqa: F811
+    """A log of which the decisions are in other words, as a whole or before an
+    upgrade, never seems to have none."""
+    text = "disrupting by magic, terminating node-1"
+    unread = [t if '"disrupting node(s)"' not in t else
+              t.replace("disrupting node(s)", text) for t in LOG]
+    log(unread)
+    said = run("simulate", "karpenter.log").out
+    assert "It decided 0 times" in said
+    assert f'leave out 2 more decisions, in words that are not known: "{text}"' \
+        in said
+    many = [t for i in range(12) for t in (*boot(1800 * i, 2 * i),
+                                           *decide(1800 * i + 400, 2 * i),
+                                           *boot(1800 * i + 500, 2 * i + 1))]
+    end = [line(1800 * 12, "found provisionable pod(s)", "provisioner")]
+    log([*many, *end])
+    flags = "--recommend", "--scope=cluster", "--hold-duration=5m,10m"
+    advice = report(run("simulate", "karpenter.log", "-o", "json", *flags))
+    assert advice["recommendation"]["sure"]
+    log([*many[:60], line(1800 * 7, text, "disruption"), *many[60:], *end])
+    done = run("simulate", "karpenter.log", "-o", "json", *flags)
+    assert not report(done)["recommendation"]["sure"]
+    assert report(done)["input"]["decisionsNotRead"] == 1
+    assert "1 more could not be read" in run(
+        "simulate", "karpenter.log", *flags).out.replace("\n", " ")
+    log([t for t in LOG if "disrupting" not in t] + [
+        line(3500, "tainted node", "node.termination",
+             Node={"name": "node-1"}, NodeClaim={"name": "web-00001"})])
+    said = run("simulate", "karpenter.log").out
+    assert "It decided 0 times" in said and "But 1 node was deleted" in said
+
+
 def test_nothing_of_karpenter(run, log):  # noqa: F811
     log(["hello", '{"message":"found"}'])
     refused(run("simulate", "karpenter.log"),

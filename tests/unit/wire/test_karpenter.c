@@ -388,6 +388,54 @@ series(struct matrix *m, const char *labels, const char *const *values)
 #define LIFE(node)                                                             \
 	NAMED("nodes_current_lifetime_seconds") ",\"node_name\":\"" node "\""
 
+/* Two replicas of a Prometheus, and a pod of Karpenter that follows another. */
+START_TEST(test_replicas)
+{
+	static const char *const replicas[] = {",\"replica\":\"a\"",
+					       ",\"replica\":\"b\""};
+	char labels[2][200];
+	struct matrix_sums sums;
+	struct err e = {0};
+
+	told_text[0] = '\0';
+	for (int n = 1; n <= 2; n++) {
+		struct matrix *m = matrix_new();
+		char one[sizeof(told_text)];
+
+		for (int i = 0; i < n; i++) {
+			(void)snprintf(labels[0], sizeof(labels[0]), "%s%s",
+				       NAMED("nodeclaims_created_total")
+				       ",\"reason\":\"provisioned\",\"pod\":\"x\"",
+				       replicas[i]);
+			SERIES(m, labels[0], "1", "1", "2", "2");
+			(void)snprintf(labels[0], sizeof(labels[0]), "%s%s",
+				       NAMED("nodeclaims_created_total")
+				       ",\"reason\":\"drifted\",\"pod\":\"y\"",
+				       replicas[i]);
+			SERIES(m, labels[0], "", "", "", "", "1", "2");
+			(void)snprintf(labels[1], sizeof(labels[1]), "%s%s",
+				       LIFE("a"), replicas[i]);
+			SERIES(m, labels[1], "", "", "5", "35", "65", "95");
+			(void)snprintf(labels[1], sizeof(labels[1]), "%s%s",
+				       LIFE("b"), replicas[i]);
+			SERIES(m, labels[1], "", "", "3", "33", "63", "93",
+			       "123");
+			(void)snprintf(labels[1], sizeof(labels[1]), "%s%s",
+				       LIFE("c"), replicas[i]);
+			SERIES(m, labels[1], "", "", "", "", "", "5", "35");
+		}
+		memcpy(one, told_text, sizeof(one));
+		buf_init(&told, told_text, sizeof(told_text));
+		ck_assert_int_eq(matrix_end(m, tell_short, NULL, &sums, &e), 0);
+		if (n == 2)
+			ck_assert_str_eq(one, told_text);
+		matrix_free(m);
+	}
+	ck_assert_ptr_nonnull(strstr(told_text, "aprovisioner"));
+	ck_assert_ptr_null(strstr(told_text, "bprovisioner"));
+}
+END_TEST
+
 /* Karpenter was restarted, so its counters began anew: what they have then was
  * counted since. */
 START_TEST(test_anew)
@@ -536,6 +584,7 @@ main(void)
 	tcase_add_loop_test(tc, test_time, 0,
 			    sizeof(timed) / sizeof(timed[0]));
 	tcase_add_test(tc, test_window);
+	tcase_add_test(tc, test_replicas);
 	tcase_add_test(tc, test_order);
 	tcase_add_test(tc, test_differs);
 	tcase_add_loop_test(tc, test_dollars, 0,
