@@ -159,6 +159,7 @@ SHAPES = {
     "crlf": lambda: "\r\n".join(LINES) + "\r\n",
     "mark": lambda: "\ufeff" + lines(LINES),
     "no-newline-at-the-end": lambda: "\n".join(LINES),
+    "newest-first": lambda: lines(reversed(LINES)),
     "side-by-side": lambda: "".join(LINES),
     "side-by-side-with-spaces": lambda: " ".join(LINES),
     "commas": lambda: ",\n".join(LINES),

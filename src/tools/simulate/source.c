@@ -44,6 +44,7 @@ struct source {
 	bool in_line;	       /* Whether a part of that line was read. */
 	/* Whether there are facts in no order of time. */
 	bool unordered;
+	bool taken; /* Whether the merge has taken a fact. */
 	bool ended;
 
 	/* facts[first] to facts[first + n - 1] wait, in order of time */
@@ -128,6 +129,7 @@ source_take(struct source *s)
 {
 	struct fact *f = s->facts[s->first++];
 
+	s->taken = true;
 	s->n--;
 	s->of->waiting--;
 	s->of->waiting_bytes -= fact_bytes(f);
@@ -146,6 +148,10 @@ source_merging_is_full(const struct merging *m)
 static void
 put(struct source *s, struct fact *f)
 {
+	/* A download may have the newest line first. */
+	if (!s->taken && s->newest_ms != STAMP_NONE &&
+	    f->at_ms < s->newest_ms - SIMULATE_DISORDER_MS)
+		s->unordered = true;
 	if (f->at_ms > s->newest_ms)
 		s->newest_ms = f->at_ms;
 	if (s->of->given_ms != STAMP_NONE && f->at_ms < s->of->given_ms) {
@@ -194,6 +200,9 @@ goes_back(const struct source *s, int64_t at_ms)
 static bool
 confirms(const struct source *s, int64_t at_ms)
 {
+	if (s->newest_ms == STAMP_NONE)
+		return at_ms >= s->aside_ms - SIMULATE_JUMP_MS &&
+		       at_ms <= s->aside_ms + SIMULATE_GAP_MS;
 	return !goes_back(s, at_ms) &&
 	       (is_near(s) || at_ms <= s->aside_ms + SIMULATE_GAP_MS);
 }
