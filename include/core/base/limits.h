@@ -546,8 +546,8 @@
 #define MATRIX_LABELS_MAX 24
 #define MATRIX_REPLICA_LABELS_MAX 8
 #define MATRIX_SEEN_MAX 64
-/* Maximum number of objects around an object that is looked for in a value, also
- * if they are JSON in strings. */
+/* Maximum number of objects around an object that is looked for in a value,
+ * also if they are JSON in strings. */
 #define READER_DEPTH_MAX 8
 /* By how much the times of a file's lines may be out of order.  Replicas and
  * log shippers interleave their lines. */

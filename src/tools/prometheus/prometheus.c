@@ -283,8 +283,8 @@ copy(const char *s)
 	return s == NULL ? NULL : strdup(s);
 }
 
-/* Returns whether the text is a line of a request's head, for a tenant.  Secrets
- * belong into the file of the token. */
+/* Returns whether the text is a line of a request's head, for a tenant.
+ * Secrets belong into the file of the token. */
 static bool
 is_header(const char *s)
 {

@@ -118,8 +118,8 @@ make_room(struct input *in)
 	return 0;
 }
 
-/* Removes sequences that set colors, which stern and jq write.  JSON has no such
- * bytes.  Returns how many of the n bytes remain. */
+/* Removes sequences that set colors, which stern and jq write.  JSON has no
+ * such bytes.  Returns how many of the n bytes remain. */
 static size_t
 remove_colors(struct input *in, char *p, size_t n)
 {

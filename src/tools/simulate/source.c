@@ -10,8 +10,8 @@
 
 /*
  * A file is read value by value (wire/karpenter/reader), and a query to
- * Prometheus as a whole.  Facts wait in the array `facts`, in order of time, from
- * index `first` on.
+ * Prometheus as a whole.  Facts wait in the array `facts`, in order of time,
+ * from index `first` on.
  *
  * The lines of a log are nearly in order, but a single line may have a wrong
  * time, even years ahead.  Therefore a fact whose time is more than

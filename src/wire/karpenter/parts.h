@@ -30,9 +30,9 @@ int pieces_text(struct pieces *p, const char *text);
  * FACT_COUNT if we do not read the message. */
 enum fact_kind log_kind(const char *message);
 
-/* Read an object of Karpenter's log with a message of this kind, or an object of
- * a record.  at_ms is the time of the message, or STAMP_NONE.  The fact points
- * into the object, which has to outlive it. */
+/* Read an object of Karpenter's log with a message of this kind, or an object
+ * of a record.  at_ms is the time of the message, or STAMP_NONE.  The fact
+ * points into the object, which has to outlive it. */
 enum reader_what log_fact(const struct json *line, const char *message,
 			  enum fact_kind kind, int64_t at_ms, struct pieces *p,
 			  struct fact *f);
@@ -49,8 +49,8 @@ void pieces_take_reason(const char *text, char reason[NODEPOOL_BYTES]);
 /* If v is a time, sets *out to it and returns true. */
 bool snapshot_time(const struct json *v, int64_t *out);
 /* Find times.  when_value reads a whole value: a date, or a number of seconds
- * or parts of a second since 1970.  when_object finds the time of an object: its
- * member `time`, or else the earliest time of a member with such a name.
+ * or parts of a second since 1970.  when_object finds the time of an object:
+ * its member `time`, or else the earliest time of a member with such a name.
  * when_text finds the last time in a text. */
 bool when_value(const struct json *v, int64_t *out);
 bool when_object(const struct json *o, int64_t *out);
@@ -83,10 +83,10 @@ bool holder_is(const struct json *line);
 enum reader_what holder_read(const struct json *line, snapshot_fn *fn,
 			     void *ctx, const char **message, struct err *e);
 
-/* Writes a value as JSON.  An array of pairs such as {"key":…,"value":…} becomes
- * an object, and an OpenTelemetry value such as {"stringValue":…} becomes that
- * value.  plain_wanted returns whether that changes the object, or the array.
- */
+/* Writes a value as JSON.  An array of pairs such as {"key":…,"value":…}
+ * becomes an object, and an OpenTelemetry value such as {"stringValue":…}
+ * becomes that value.  plain_wanted returns whether that changes the object, or
+ * the array. */
 bool plain_wanted(const struct json *v);
 void plain_write(struct buf *b, const struct json *v);
 

@@ -194,8 +194,8 @@ origin_of(const struct around *a, const char *piece)
 }
 
 /* Returns the text after "… stdout P " or "… stdout F ", or after these texts
- * with "stderr" (CRI's log format), and sets *stream, and *last to whether it was
- * F.  Returns NULL if the text does not begin in that format. */
+ * with "stderr" (CRI's log format), and sets *stream, and *last to whether it
+ * was F.  Returns NULL if the text does not begin in that format. */
 static const char *
 cri_rest(const char *s, size_t n, const char **stream, bool *last)
 {
@@ -295,9 +295,9 @@ form_at(const char *p, const char *end)
 	return *next == '"' ? FORM_JSON : FORM_NONE;
 }
 
-/* Returns whether the object at p is a member of an object that is damaged or too
- * large.  Such a member is not read, because the rest of the object may say that
- * it does not count.  Elements of an array in it are read. */
+/* Returns whether the object at p is a member of an object that is damaged or
+ * too large.  Such a member is not read, because the rest of the object may say
+ * that it does not count.  Elements of an array in it are read. */
 static bool
 is_member(const char *from, const char *p)
 {
@@ -427,7 +427,7 @@ tell_shape(struct reader *r, const struct json *o, const struct around *a)
 		   judge_time(o, a));
 }
 
-/* Reads the value at p.  Returns the number of its bytes, or 0 with *end set. */
+/* Reads the value at p.  Returns the size of the value, or 0 with *end set. */
 static size_t
 read_value(struct reader *r, const char *p, size_t n, const struct around *a,
 	   enum json_end *end)

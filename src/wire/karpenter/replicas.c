@@ -8,9 +8,9 @@
 /*
  * Finds series that come several times, because two replicas of a Prometheus
  * were asked, or because one Prometheus collects from others.  Such series
- * differ in a label, whose name anybody may choose.  If a Node has two series of
- * its age at the same times, the labels in which these differ are of that kind.
- * Counters that differ in nothing else count once.
+ * differ in a label, whose name anybody may choose.  If a Node has two series
+ * of its age at the same times, the labels in which these differ are of that
+ * kind.  Counters that differ in nothing else count once.
  */
 
 /* Births that two series show for one Node differ by less than this. */
@@ -115,7 +115,8 @@ reduce(const struct replicas *r, const struct labels *l)
 	return sum;
 }
 
-/* Returns whether a counter before *of in the sorted list shows the time, too. */
+/* Returns whether a counter before *of in the sorted list has that time, too.
+ */
 static bool
 is_covered(const struct matrix *m, const struct reduced *list,
 	   const struct reduced *of, int64_t at_ms)
