@@ -616,6 +616,21 @@ def test_labels(template):
 
 
 @long
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_dependency_with_a_condition(helm, tmp_path, enabled):
+    """Helm gives the chart the value of its own condition, and `global`."""
+    shutil.copytree(CHART, tmp_path / "charts" / CHART.name)
+    (tmp_path / "Chart.yaml").write_text(yaml.safe_dump({
+        "apiVersion": "v2", "name": "umbrella", "version": "1.0.0",
+        "dependencies": [{
+            "name": "karpenter-node-holder", "version": "*",
+            "condition": "karpenter-node-holder.enabled"}]}))
+    done = helm("template", "mine", tmp_path, values={
+        "global": {"anything": {"at": "all"}},
+        "karpenter-node-holder": {"enabled": enabled}})
+    assert ("kind: MutatingWebhookConfiguration" in done.stdout) == enabled
+
+
 def test_lint(helm):
     helm("lint", "--strict", CHART)
     helm("lint", "--strict", CHART, values={
@@ -823,7 +838,7 @@ def test_every_value_is_explained():
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     schema = json.loads((CHART / "values.schema.json").read_text())
     readme = (CHART / "README.md").read_text()
-    assert set(values) | {"initialDelay", "global"} == set(
+    assert set(values) | {"initialDelay", "enabled", "global"} == set(
         schema["properties"])
     for name in schema["properties"]:
         assert f"`{name}" in readme or name == "global", name

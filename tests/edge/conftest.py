@@ -680,7 +680,8 @@ def group_of(item):
 # These run nothing that was compiled.
 SCRIPTS = ("test_bench", "test_fixtures", "test_plugin", "test_study")
 ONE_THREAD = ("test_check", "test_commands", "test_hold", "test_kubeconfig",
-              "test_prometheus", "test_refused", "test_simulate")
+              "test_prometheus", "test_refused", "test_shapes",
+              "test_simulate")
 
 
 # What looks at memory or time, which under a sanitizer say nothing.

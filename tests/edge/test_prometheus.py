@@ -39,6 +39,7 @@ class Scripted:
     def __init__(self, result=FULL, prefix="", tls=None):
         self.result, self.prefix = result, prefix
         self.asked, self.tokens, self.faults = [], [], []
+        self.tenants = []
         self.always = None
         scripted = self
 
@@ -80,6 +81,7 @@ class Scripted:
         query = dict(urllib.parse.parse_qsl(url.query))
         self.asked.append((url.path, query))
         self.tokens.append(handler.headers["Authorization"])
+        self.tenants.append(handler.headers["X-Scope-OrgID"])
         if self.faults:
             self.faults.pop(0)(handler, query)
         elif self.always:
@@ -286,6 +288,32 @@ def test_token(run, prometheus, tmp_path):  # noqa: F811
     (tmp_path / "token").write_text(" \n")
     refused(asks(run, prometheus, flag), "token: is empty")
     assert len(prometheus.tokens) == 5
+
+
+def test_tenant(run, prometheus, tmp_path):  # noqa: F811
+    (tmp_path / "token").write_text(TOKEN + "\n")
+    done = asks(run, prometheus, *HOUR, "--prometheus-token-file=token",
+                "--prometheus-header", "X-Scope-OrgID: a|b")
+    assert done.code == 0 and prometheus.tenants == ["a|b"] * 5
+    assert prometheus.tokens == ["Bearer " + TOKEN] * 5
+    for bad in ("a", ": b", "a:b", "a b: c", "a: b\nc: d", "Authorization: x",
+                "X-Scope-OrgID: "):
+        refused(asks(run, prometheus, "--prometheus-header", bad),
+                "--prometheus-header: ", "X-Scope-OrgID")
+    prometheus.always = says(401, "no org id")
+    failed(asks(run, prometheus, *HOUR), "HTTP 401", "no org id",
+           "--prometheus-header")
+
+
+def test_infos(run, prometheus):  # noqa: F811
+    """Infos are told, and do not say that an answer is partial."""
+    prometheus.faults = [lambda h, q: prometheus.answer(
+        h, q, infos=["PromQL info: a hint"])]
+    done = asks(run, prometheus, *HOUR)
+    assert done.code == 0
+    assert done.warnings() == ["Prometheus: Prometheus says: PromQL info: a "
+                               "hint"]
+    assert "may be partial" not in done.out
 
 
 def test_password_in_the_url(run):  # noqa: F811

@@ -749,7 +749,7 @@ def test_kubectl(run, log, tmp_path):  # noqa: F811
     write([7, {"kind": "NodeClaim"}, {"kind": "Event"}, *items,
            {**claim(5, 4), "spec": "x" * 70000}])
     counted = report(run("simulate", "list.json", "-o", "json"))["input"]
-    assert (counted["otherMessages"], counted["notJSON"]) == (6, 0)
+    assert (counted["otherMessages"], counted["notJSON"]) == (3, 0)
     write([])
     refused(run("simulate", "list.json"), "nothing of Karpenter's")
 
@@ -931,7 +931,7 @@ def test_audit_log_of_others(run, log):  # noqa: F811
     assert recorded(run("simulate", "karpenter.log", "-o", "record")) == want
     counted = report(run("simulate", "karpenter.log", "-o", "json"))["input"]
     assert (counted["notJSON"], counted["withoutObject"], counted["late"]) == (
-        2, 0, 0)
+        1, 0, 0)
 
 
 def test_audit_log_with_gaps(run, log):  # noqa: F811
@@ -1047,9 +1047,10 @@ def test_status_alone(run, log):  # noqa: F811
     refused(run("simulate", "status.json"), "status.json: ", "ask the leader")
     log([status().replace("holder.io/v1", "holder.io/v2")], "status.json")
     refused(run("simulate", "status.json"), "status of another version")
-    log(json.dumps(json.loads(status(*DID)), indent=2).splitlines(),
+    log(json.dumps(json.loads(status(*DID, since=600)), indent=2).splitlines(),
         "status.json")
-    refused(run("simulate", "status.json"), "status.json: ", "one line")
+    indented = report(run("simulate", "status.json", "-o", "json"))
+    assert indented["happened"] == said["happened"]
 
 
 # --- Prometheus --------------------------------------------------------------
@@ -1205,7 +1206,7 @@ def test_prometheus_odd(run, log, tmp_path):  # noqa: F811
             [1, "NaN"], [2, "-1"], ["3", "4"], [4, 5], [5], [1e300, "1"], 7]}]
     log([answer([*odd, *ANSWER])])
     said = report(run("simulate", "karpenter.log", "-o", "json"))
-    assert said["input"]["notJSON"] == 3
+    assert said["input"]["notJSON"] == 0
     log([answer(ANSWER)])
     assert said["settings"] == report(
         run("simulate", "karpenter.log", "-o", "json"))["settings"]
@@ -1214,7 +1215,7 @@ def test_prometheus_odd(run, log, tmp_path):  # noqa: F811
     done = run("simulate", "cut", "-o", "csv")
     assert done.code == 0
     warning, = done.warnings()
-    assert warning.startswith("cut: the stream ended in a list")
+    assert warning.startswith("cut: ends in the middle of a value")
     log([answer([], "vector")], "instant")
     refused(run("simulate", "instant"), "instant: ", "a range query")
     log([answer([])], "none")
@@ -1259,10 +1260,9 @@ def test_hostile(run, log, tmp_path):  # noqa: F811
     assert (done.code, done.out, done.err) == (0, want, "")
     counted = report(run("simulate", "bad.log", "-o", "json"))["input"]
     assert {k: counted[k] for k in (
-        "lines", "used", "incomplete", "notJSON", "textFormat", "tooLong",
+        "lines", "used", "incomplete", "notJSON", "tooLong",
         "late", "oddTimes", "otherMessages")} == {
-        "lines": 23, "used": 10, "incomplete": 1, "notJSON": 4,
-        "textFormat": 1, "tooLong": 2, "late": 1, "oddTimes": 1,
+        "lines": 23, "used": 10, "incomplete": 2, "notJSON": 4, "tooLong": 2, "late": 1, "oddTimes": 1,
         "otherMessages": 2}
     assert counted["firstOddTime"] == {"file": "bad.log", "line": 13}
     # The line of 100 MB is never whole in memory.
@@ -1303,7 +1303,7 @@ def test_progress(tmp_path):
         process.stdin.flush()
         assert select.select([ours], [], [], 60)[0], "nothing is said"
         said = os.read(ours, 100).decode()
-        assert re.fullmatch(r"\r[01] MiB, (4096|8192) lines", said)
+        assert re.fullmatch(r"\r[01] MiB, \d+ lines", said)
         out, _ = process.communicate("\n".join(LOG).encode(), timeout=60)
         assert out.startswith(b"setting,holds,") and process.returncode == 0
         assert os.read(ours, 1000).endswith(b"\r\x1b[K")
@@ -1480,22 +1480,57 @@ def test_memory(run, tmp_path):  # noqa: F811
     (("a", "--max-regret=few"), ["--max-regret: ", "such as 3, or a share"]),
     (("a", "--max-regret=%"), ["--max-regret: ", "such as 3, or a share"]),
     (("a", "--config=none.yaml"), ["none.yaml", "No such file"]),
-    (tuple("a" for _ in range(65)), ["more than 64 files"]),
+    (tuple("a" for _ in range(1001)), ["more than 1000 files"]),
 ])
 def test_refused(run, args, words):  # noqa: F811
     refused(run("simulate", *args), *words)
 
 
+def test_decisions_that_are_not_read(run, log):  # noqa: F811
+    """A log of which the decisions are in other words, as a whole or before an
+    upgrade, never seems to have none."""
+    text = "disrupting by magic, terminating node-1"
+    unread = [t if '"disrupting node(s)"' not in t else
+              t.replace("disrupting node(s)", text) for t in LOG]
+    log(unread)
+    said = run("simulate", "karpenter.log").out
+    assert "It decided 0 times" in said
+    assert f'leave out 2 more decisions, in words that are not known: "{text}"' \
+        in said
+    many = [t for i in range(12) for t in (*boot(1800 * i, 2 * i),
+                                           *decide(1800 * i + 400, 2 * i),
+                                           *boot(1800 * i + 500, 2 * i + 1))]
+    end = [line(1800 * 12, "found provisionable pod(s)", "provisioner")]
+    log([*many, *end])
+    flags = "--recommend", "--scope=cluster", "--hold-duration=5m,10m"
+    advice = report(run("simulate", "karpenter.log", "-o", "json", *flags))
+    assert advice["recommendation"]["sure"]
+    log([*many[:60], line(1800 * 7, text, "disruption"), *many[60:], *end])
+    done = run("simulate", "karpenter.log", "-o", "json", *flags)
+    assert not report(done)["recommendation"]["sure"]
+    assert report(done)["input"]["decisionsNotRead"] == 1
+    assert "1 more could not be read" in run(
+        "simulate", "karpenter.log", *flags).out.replace("\n", " ")
+    log([t for t in LOG if "disrupting" not in t] + [
+        line(3500, "tainted node", "node.termination",
+             Node={"name": "node-1"}, NodeClaim={"name": "web-00001"})])
+    said = run("simulate", "karpenter.log").out
+    assert "It decided 0 times" in said and "But 1 node was deleted" in said
+
+
 def test_nothing_of_karpenter(run, log):  # noqa: F811
     log(["hello", '{"message":"found"}'])
     refused(run("simulate", "karpenter.log"),
-            "nothing of Karpenter's in 2 lines", "created nodeclaim")
+            "nothing of Karpenter's in 2 lines", "kubectl logs")
     log(["2026-03-02T10:00:00.5Z\tINFO\tcontroller\tcreated nodeclaim\t{}"])
-    refused(run("simulate", "karpenter.log"),
-            "1 line in zap's text format", "lines of JSON")
-    log([text.replace('"time"', '"ts"') for text in LOG])
+    refused(run("simulate", "karpenter.log"), "nothing of use in 1 line")
+    log([text.replace('"time"', '"when"') for text in LOG])
     refused(run("simulate", "karpenter.log"), "nothing of use in 11 lines, "
-            "10 of them", '"time" in RFC 3339')
+            "10 of them", "with a time")
+    log(['{"@timestamp":"2026-03-02T10:00:00Z","kubernetes":{},"log":"x"}'] * 3)
+    refused(run("simulate", "karpenter.log"), "nothing of Karpenter's in 3 "
+            "objects with the members @timestamp, kubernetes, log: ",
+            "kubectl logs")
     log([])
     refused(run("simulate", "karpenter.log"), "nothing of Karpenter's")
 
@@ -1606,7 +1641,7 @@ def test_versions(run, version):  # noqa: F811
     assert (k["scaleUps"], k["replacements"], k["decisions"], k["nodes"],
             k["pods"]) == VERSIONS[version]
     assert k["static"] == k["unknown"] == 0
-    assert not [key for key in ("incomplete", "notJSON", "textFormat", "late",
+    assert not [key for key in ("incomplete", "notJSON", "late",
                                 "oddTimes", "duplicates", "unknownMachines")
                 if said["input"][key]], said["input"]
     assert {m["message"] for m in said["input"]["messages"]} <= OTHERS

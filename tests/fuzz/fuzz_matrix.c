@@ -8,8 +8,8 @@
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
 #include "wire/api/split.h"
-#include "wire/karpenter/line.h"
 #include "wire/karpenter/matrix.h"
+#include "wire/karpenter/reader.h"
 #include "wire/karpenter/record.h"
 
 static int
@@ -20,29 +20,36 @@ take_series(void *ctx, const char *bytes, size_t n, struct err *e)
 	return 0;
 }
 
+static int
+check_again(void *ctx, const struct reader_item *item, struct err *e)
+{
+	(void)e;
+	PROMISE(item->what == READ_FACT);
+	PROMISE(fact_compare(ctx, item->fact) == 0);
+	return 0;
+}
+
 /* Promises that the fact reads back from a record. */
 static int
 check_fact(void *ctx, const struct fact *f, struct err *e)
 {
-	size_t room = (f->nodes_n + 2) * 12 * NAME_BYTES + 4096;
+	size_t room = (f->nodes_n + 2) * 12 * NAME_BYTES + 4096, used;
 	char *text = malloc(room);
-	struct fact *kept = fact_copy(f), again;
-	struct line *l = line_new();
-	const char *message;
+	struct fact *kept = fact_copy(f);
+	struct reader *r = reader_new(check_again, kept);
 	struct buf b;
 
 	*(uint64_t *)ctx += (uint64_t)f->at_ms * 31 + f->kind + f->nodes_n + 1;
-	(void)e;
-	if (text == NULL || kept == NULL || l == NULL)
+	if (text == NULL || kept == NULL || r == NULL)
 		abort();
 	PROMISE(f->at_ms >= 0 && f->at_ms <= 253402300799000);
 	buf_init(&b, text, room);
 	record_write(&b, kept);
 	PROMISE(!b.full);
 	promise_json(text, b.len - 1);
-	PROMISE(line_read(l, text, b.len - 1, &again, &message) == LINE_FACT);
-	PROMISE(fact_compare(kept, &again) == 0);
-	line_free(l);
+	PROMISE(reader_step(r, text, b.len, READER_LAST, &used, e) == 0);
+	PROMISE(used == b.len);
+	reader_free(r);
 	free(kept);
 	free(text);
 	return 0;

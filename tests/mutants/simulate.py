@@ -20,8 +20,11 @@ REPORT = "src/tools/simulate/report.c"
 PICTURE = "src/tools/simulate/picture.c"
 FILE = "src/edge/file.c"
 FACT = "src/wire/karpenter/fact.c"
-LINE = "src/wire/karpenter/line.c"
+LINE = "src/wire/karpenter/reader.c"
 LOG = "src/wire/karpenter/log.c"
+JUDGE = "src/wire/karpenter/judge.c"
+STASH = "src/wire/karpenter/stash.c"
+REPLICAS = "src/wire/karpenter/replicas.c"
 AUDIT = "src/wire/karpenter/audit.c"
 HOLDER = "src/wire/karpenter/holder.c"
 MATRIX = "src/wire/karpenter/matrix.c"
@@ -60,14 +63,12 @@ FAULTS = [
      "at_ms < SIMULATE_EARLIEST_MS", "at_ms < SIMULATE_EARLIEST_MS - 1000"),
     ("the last line that was not believed is told", MERGED, SOURCE,
      "if (t->odd_times++ > 0)\n\t\treturn;", "t->odd_times++;"),
-    ("a line that is too long has no number", f"{EDGE} test_hostile", SOURCE,
-     "s->lines += got == INPUT_LINE || got == INPUT_LONG;",
-     "s->lines += got == INPUT_LINE;"),
-    ("a byte order mark is part of the line", f"{EDGE} test_windows", INPUT,
-     "in->from = in->looked = 3;", ";"),
-    ("the rest of a line that is too long is a line", MERGED, INPUT,
-     "in->skips = true;\n\t\tin->to = in->looked = 0;",
-     "in->to = in->looked = 0;"),
+    ("a line has no number", EDGE + " odd_time", SOURCE,
+     "s->lines++;", "s->lines += 0;"),
+    ("a byte order mark is no text", EDGE + " windows", INPUT,
+     "in->from = 3;", "in->from = 4;"),
+    ("a line that is too long is told as any other", MERGED, LINE,
+     "r->is_long = r->is_long || rest == READER_FULL;", ";"),
     # the machines
     ("a NodePool's name ends at the claim's first dash", REPLAYED, ROSTER,
      "strrchr(claim, '-')", "strchr(claim, '-')"),
@@ -192,9 +193,18 @@ FAULTS = [
     ("facts that differ in their pods are one", READ, FACT,
      "{a->pods, b->pods},", ""),
     ("pieces of stdout and stderr are of one line", READ, LINE,
-     "struct part *p = &l->parts[stream];", "struct part *p = &l->parts[0];"),
-    ("pieces make a line of any length", f"{EDGE} test_pieces", LINE,
-     "if (p->over || n > ITEM_BYTES_MAX - p->n)", "if (p->over)"),
+     "*stream = s[i + 6] == 't' ? \"stdout\" : \"stderr\";",
+     "*stream = \"stdout\";"),
+    ("pieces make a line of any length", READ, STASH,
+     "if (n > ITEM_BYTES_MAX - v->n)", "if (0)"),
+    ("a piece has no rest", READ, STASH,
+     "(end == JSON_CUT && !last)", "0"),
+    ("the time around an object is not its time", READ, JUDGE,
+     "if (a->at_ms != STAMP_NONE)", "if (0)"),
+    ("a series of another replica counts again", READ, REPLICAS,
+     "if (m->replicas.keys_n == 0 || m->counters_n == 0)", "if (1)"),
+    ("a decision in other words is any other message", EDGE + " not_read",
+     JUDGE, "what = READ_UNDECIDED;", "what = READ_INCOMPLETE;"),
     ("a decision about two NodePools is of the first", READ, LOG,
      "if (*to != ']' || ", "if ("),
     ("a decision that costs more saves", READ, LOG,

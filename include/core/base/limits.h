@@ -528,8 +528,8 @@
 /* --- the command simulate ------------------------------------------------- */
 
 /* Maximum number of files that are merged, such as rotated ones or those of
- * replicas.  Each has a buffer. */
-#define SIMULATE_FILES_MAX 64
+ * replicas: a file for each ten minutes of a week. */
+#define SIMULATE_FILES_MAX 1000
 /* Maximum number of settings that are compared.  Each has a controller. */
 #define SIMULATE_SETTINGS_MAX 32
 /* Maximum number of machines that exist at the same time. */
@@ -540,9 +540,17 @@
 /* Maximum total size of the facts that are kept to be sorted.  A fact may be as
  * long as its line. */
 #define SIMULATE_FACTS_BYTES_MAX (32u << 20)
-/* Maximum number of facts in one line.  A reply of /status has up to two for
- * each turn. */
-#define LINE_FACTS_MAX (2 * JOURNAL_TURNS + 8)
+/* A value that was cut is given up after so many texts that do not continue
+ * it. */
+#define READER_MISSES_MAX 256
+/* Maximum number of labels of a series that are compared, of labels that tell
+ * replicas apart, and of Nodes of which the labels are compared. */
+#define MATRIX_LABELS_MAX 24
+#define MATRIX_REPLICA_LABELS_MAX 8
+#define MATRIX_SEEN_MAX 64
+/* Maximum number of objects around an object that is looked for in a value,
+ * also if they are JSON in strings. */
+#define READER_DEPTH_MAX 8
 /* By how much the times of a file's lines may be out of order.  Replicas and
  * log shippers interleave their lines. */
 #define SIMULATE_DISORDER_MS 60000

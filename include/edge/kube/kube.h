@@ -105,6 +105,7 @@ struct kube_request {
 	const char *path;	  /* such as "/api/v1/nodes?limit=500" */
 	const char *accept;	  /* NULL: application/json */
 	const char *content_type; /* needed with a body */
+	const char *header;	  /* another line of the head; NULL if none */
 	const char *body;	  /* NULL if none */
 	size_t body_bytes;
 	/* Limit of a body that is kept; 0: ITEM_BYTES_MAX. */

@@ -63,6 +63,19 @@ struct json_keep {
 struct json *json_pick(const char *bytes, size_t n,
 		       const struct json_keep *keep,
 		       const struct json_bounds *bounds, struct err *e);
+enum json_end {
+	JSON_WHOLE,
+	JSON_BAD,   /* not JSON, or nested too deeply */
+	JSON_CUT,   /* the text ends too early */
+	JSON_LARGE, /* beyond another bound, or there is no memory */
+};
+/* Like json_pick, but more may follow the value at the beginning.  *used is the
+ * number of bytes up to the end of the value or, on failure, to the byte that
+ * is to blame. */
+struct json *json_pick_first(const char *bytes, size_t n,
+			     const struct json_keep *keep,
+			     const struct json_bounds *bounds, size_t *used,
+			     enum json_end *end);
 void json_free(struct json *root);
 void json_freep(struct json **root);
 #define AUTO_JSON __attribute__((cleanup(json_freep))) struct json *

@@ -17,6 +17,10 @@
 struct json_tally {
 	size_t values; /* how many values were kept */
 	size_t bytes;  /* how many bytes were written to `out` */
+	/* Where the scan ended: behind the value, or at the byte that is to
+	 * blame. */
+	size_t used;
+	enum json_end end;
 };
 
 /* Writes to `out` what `keep` names, or everything if `keep` is NULL.  It
@@ -26,5 +30,12 @@ struct json_tally {
 int json_scan(const char *bytes, size_t n, const struct json_bounds *bounds,
 	      const struct json_keep *keep, char *out, struct json_tally *kept,
 	      struct err *e);
+
+/* Like json_scan, but more may follow the value.  It sets kept->used and
+ * kept->end even on failure. */
+int json_scan_first(const char *bytes, size_t n,
+		    const struct json_bounds *bounds,
+		    const struct json_keep *keep, char *out,
+		    struct json_tally *kept, struct err *e);
 
 #endif

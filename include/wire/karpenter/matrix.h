@@ -33,6 +33,9 @@ void matrix_free(struct matrix *m); /* accepts NULL */
  * there is no memory or no room, and *e says which. */
 enum snapshot_what matrix_series(struct matrix *m, const char *bytes, size_t n,
 				 struct err *e);
+/* Like matrix_series, for a series that is parsed already. */
+enum snapshot_what matrix_object(struct matrix *m, const struct json *series,
+				 struct err *e);
 
 struct matrix_sums {
 	/* The first and the last time of a sample of ages or counters, or
@@ -49,8 +52,9 @@ struct matrix_sums {
 int matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
 	       struct matrix_sums *out, struct err *e);
 
-/* What an answer contains besides its series.  matrix_answer reads it from a
- * whole answer, or from the envelope that split_envelope returns. */
+/* What an answer contains besides its series.  matrix_answer reads it from the
+ * envelope that split_envelope returns, and matrix_answer_object from an answer
+ * that is parsed already. */
 #define MATRIX_TEXT_BYTES 160
 struct matrix_answer {
 	/* matrix: whether this is the answer to a range query.  vector: whether
@@ -61,18 +65,23 @@ struct matrix_answer {
 	/* How many warnings came.  With one the answer may be partial.
 	 * VictoriaMetrics' isPartial counts as one. */
 	uint64_t warnings;
-	/* Prometheus' error, or else its first warning, or the first line of an
-	 * answer in plain text, or "". */
+	/* How many infos came.  They do not say that the answer may be
+	 * partial. */
+	uint64_t infos;
+	/* Prometheus' error, or else its first warning, or its first info, or
+	 * the first line of an answer in plain text, or "". */
 	char text[MATRIX_TEXT_BYTES];
 };
 void matrix_answer(const char *bytes, size_t n, struct matrix_answer *out);
+void matrix_answer_object(const struct json *answer, struct matrix_answer *out);
 /* Returns whether this is an element of a vector. */
 bool matrix_is_sample(const char *bytes, size_t n);
 
 /* Sums over all answers that a matrix_ask_fn got. */
 struct matrix_asked {
-	uint64_t answers, bytes, warnings;
-	char warning[MATRIX_TEXT_BYTES]; /* the first warning, or "" if none */
+	uint64_t answers, bytes, warnings, infos;
+	/* The first warning, or else the first info, or "" if none. */
+	char warning[MATRIX_TEXT_BYTES];
 };
 /* A matrix_ask_fn asks a Prometheus for the series (src/tools/prometheus).  It
  * calls fn for each series, in the order in which matrix_series needs them;

@@ -68,6 +68,9 @@ static const char usage[] =
 	"        a file of CAs to trust instead of the system's\n"
 	"    --prometheus-token-file='':\n"
 	"        a file with a bearer token\n"
+	"    --prometheus-header='':\n"
+	"        a header for each request, such as \"X-Scope-OrgID: "
+	"TENANT\"\n"
 	"    --lease='60s':\n"
 	"        how long the ticket lasts if nobody renews it; it is "
 	"renewed three times in\n"
@@ -116,6 +119,7 @@ static const struct {
 	{"prometheus-ca", AT(setup.prometheus.ca_file), false, WAY_QUERY},
 	{"prometheus-token-file", AT(setup.prometheus.token_file), false,
 	 WAY_QUERY},
+	{"prometheus-header", AT(setup.prometheus.header), false, WAY_QUERY},
 	{"lease", AT(lease), false, WAY_WHILE | WAY_QUERY},
 };
 #define FLAGS_N (sizeof(hold_flags) / sizeof(hold_flags[0]))

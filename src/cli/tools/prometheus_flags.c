@@ -35,6 +35,9 @@ static const struct {
 	 offsetof(struct prometheus_flags, ca_file)},
 	{"prometheus-token-file", "", "a file with a bearer token",
 	 offsetof(struct prometheus_flags, token_file)},
+	{"prometheus-header", "",
+	 "a header for each request, such as \"X-Scope-OrgID: TENANT\"",
+	 offsetof(struct prometheus_flags, header)},
 };
 #define FLAGS_N (sizeof(flags) / sizeof(flags[0]))
 
@@ -110,7 +113,8 @@ prometheus_flags_end(const struct prometheus_flags *f, int64_t now_ms,
 	struct prometheus_setup s = {.url = f->url,
 				     .match = f->match,
 				     .ca_file = f->ca_file,
-				     .token_file = f->token_file};
+				     .token_file = f->token_file,
+				     .header = f->header};
 
 	if (f->url == NULL)
 		return refuse_alone(f, e);

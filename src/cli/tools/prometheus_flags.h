@@ -9,7 +9,8 @@
 /* The flags of `simulate` for a query to Prometheus.  In a zeroed struct no
  * flag is given.  The strings belong to argv. */
 struct prometheus_flags {
-	const char *url, *match, *ca_file, *token_file, *from, *to, *step;
+	const char *url, *match, *ca_file, *token_file, *header, *from, *to,
+		*step;
 };
 
 /* Stores the value of a flag.  Returns false if `name` is none of these

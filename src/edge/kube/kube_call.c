@@ -73,6 +73,9 @@ kube_call_init(struct kube_call *c, const struct kube *k,
 		c->url = NULL;
 		return -1;
 	}
+	if (q->header != NULL &&
+	    (c->lines[c->lines_n++] = strdup(q->header)) == NULL)
+		return -1;
 	if (line(c, "Accept",
 		 q->accept != NULL ? q->accept : "application/json") ||
 	    line(c, "Content-Type", q->content_type) ||

@@ -29,7 +29,8 @@ struct kube {
 	int keepalive_idle_s, keepalive_probe_s;
 };
 
-#define KUBE_LINES 4 /* Accept, Content-Type, Host, Authorization */
+/* Accept, Content-Type, the caller's, Host, Authorization */
+#define KUBE_LINES 5
 
 struct kube_call {
 	const struct kube *kube;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/base/buf.h"
 #include "core/base/limits.h"
@@ -118,7 +119,8 @@ static const char *
 advice_for(int status)
 {
 	if (status == 401 || status == 403)
-		return "; see --prometheus-token-file";
+		return "; see --prometheus-token-file and "
+		       "--prometheus-header";
 	if (status == 404)
 		return "; does the URL lack a path before /api/v1?";
 	return status >= 300 && status < 400
@@ -182,6 +184,7 @@ judge_answer(const struct page *p, struct matrix_asked *out, struct err *e)
 	out->answers++;
 	out->bytes += p->bytes;
 	out->warnings += said.warnings;
+	out->infos += said.infos;
 	if (out->warning[0] == '\0')
 		str_cut(out->warning, sizeof(out->warning), said.text);
 	return PAGE_DONE;
@@ -224,6 +227,7 @@ ask_page(struct asking *a, int64_t from_ms, int64_t to_ms, struct err *e)
 			     &(struct kube_request){
 				     .method = "GET",
 				     .path = path,
+				     .header = a->setup->header,
 				     .timeout_ms = a->setup->timing->query_ms,
 			     },
 			     take_bytes, NULL, &a->page, &reply, e);
@@ -279,6 +283,19 @@ copy(const char *s)
 	return s == NULL ? NULL : strdup(s);
 }
 
+/* Returns whether the text is a line of a request's head, for a tenant.
+ * Secrets belong into the file of the token. */
+static bool
+is_header(const char *s)
+{
+	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz"
+			     "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+
+	return n > 0 && strncmp(s + n, ": ", 2) == 0 && s[n + 2] != '\0' &&
+	       s[strcspn(s, "\r\n")] == '\0' &&
+	       strncasecmp(s, "authorization:", 14) != 0;
+}
+
 struct kube *
 prometheus_open(const struct prometheus_setup *s, struct err *e)
 {
@@ -287,9 +304,13 @@ prometheus_open(const struct prometheus_setup *s, struct err *e)
 				    .token_file = copy(s->token_file)};
 	struct kube *k = NULL;
 
-	if (access.server == NULL ||
-	    (access.ca_file == NULL) != (s->ca_file == NULL) ||
-	    (access.token_file == NULL) != (s->token_file == NULL))
+	if (s->header != NULL && !is_header(s->header))
+		(void)err_set(e, ERR_INPUT,
+			      "--prometheus-header: expected \"NAME: VALUE\", "
+			      "such as \"X-Scope-OrgID: TENANT\"");
+	else if (access.server == NULL ||
+		 (access.ca_file == NULL) != (s->ca_file == NULL) ||
+		 (access.token_file == NULL) != (s->token_file == NULL))
 		(void)err_set(e, ERR_SYSTEM, "out of memory");
 	else
 		k = client_new(&access, NULL, s->timing, e);

@@ -20,6 +20,7 @@ struct prometheus_setup {
 	const char *url;	/* http(s)://HOST[:PORT][/PREFIX] */
 	const char *ca_file;	/* NULL: the system's CAs */
 	const char *token_file; /* the file of a bearer token; NULL: none */
+	const char *header;	/* "NAME: VALUE", for a tenant; NULL: none */
 	/* The label matchers of the series, as PromQL writes them between
 	 * braces, or NULL for all series.  At most PROMETHEUS_MATCH_MAX
 	 * bytes. */

@@ -14,6 +14,7 @@ struct prometheus_query {
 	struct kube_lanes *lanes;
 	struct split *split;
 	int64_t ms;
+	const char *header;
 	uint64_t series, bytes;
 	struct err unsent; /* why the query could not be sent, or ERR_NONE */
 	char path[3 * HOLD_QUERY_MAX + 64];
@@ -34,6 +35,7 @@ prometheus_query_new(const struct prometheus_setup *s, const char *expression,
 	/* The query names no time, so Prometheus uses its own clock. */
 	buf_puts(&b, "/api/v1/query?query=");
 	resource_query_text(&b, expression);
+	p->header = s->header;
 	p->ms = ms < s->timing->query_ms ? ms : s->timing->query_ms;
 	p->kube = prometheus_open(s, e);
 	if (p->kube != NULL)
@@ -125,6 +127,7 @@ prometheus_query_start(struct prometheus_query *p)
 {
 	struct kube_request q = {.method = "GET",
 				 .path = p->path,
+				 .header = p->header,
 				 .timeout_ms = p->ms,
 				 .sink = query_bytes,
 				 .opened = query_opened,

@@ -51,7 +51,11 @@ struct advice {
 	uint64_t early;
 	/* Whether the log lacks the reasons for which machines were created. */
 	bool no_makers;
-	bool sure; /* Whether both halves have the same verdict as the whole. */
+	/* Number of decisions that could not be read. */
+	uint64_t unread;
+	/* Whether both halves have the same verdict as the whole, and all
+	 * decisions could be read. */
+	bool sure;
 };
 
 /* Call this after history_end.  There has to be at least one setting. */

@@ -104,6 +104,32 @@ facts_of(const struct tally *t)
 
 /* --- the table ------------------------------------------------------------ */
 
+/* Tells which decisions the figures may lack. */
+static void
+print_missing(FILE *out, const struct tally *t)
+{
+	char n[COUNT_BYTES], message[SIMULATE_MESSAGE_BYTES];
+
+	if (t->what[READ_UNDECIDED] > 0) {
+		str_cut(message, sizeof(message), t->undecided);
+		utf8_make_shown(message);
+		(void)fprintf(out,
+			      "The figures leave out %s, in words that are not "
+			      "known: \"%s\".\n",
+			      count_text(t->what[READ_UNDECIDED],
+					 "more decision", "s", n),
+			      message);
+	} else if (t->facts[FACT_DECIDED] == 0 && t->facts[FACT_DELETING] > 0) {
+		(void)fprintf(out,
+			      "But %s deleted. If Karpenter decided that, the "
+			      "input does not say so, and no figure\nhas it.\n",
+			      t->facts[FACT_DELETING] == 1
+				      ? "1 node was"
+				      : count_text(t->facts[FACT_DELETING],
+						   "node", "s were", n));
+	}
+}
+
 static void
 print_head(FILE *out, const struct simulate_setup *s, const struct tally *t)
 {
@@ -149,11 +175,13 @@ print_head(FILE *out, const struct simulate_setup *s, const struct tally *t)
 			      "Which Nodes a counter counted is "
 			      "concluded from what came\nand went next.\n",
 			      seconds_text(t->step_ms, text));
-	(void)fprintf(out, "It decided %s to disrupt nodes: %s with %s%s.\n\n",
+	(void)fprintf(out, "It decided %s to disrupt nodes: %s with %s%s.\n",
 		      count_text(t->facts[FACT_DECIDED], "time", "s", a),
 		      count_text(t->disrupted, "node", "s", b),
 		      count_text(t->pods, "pod", "s", c),
 		      t->podless > 0 ? ", as far as is known" : "");
+	print_missing(out, t);
+	(void)fputc('\n', out);
 }
 
 static int
@@ -256,17 +284,20 @@ print_rest(FILE *out, const struct tally *t)
 		uint64_t n;
 		const char *one, *many;
 	} rest[] = {
-		{t->what[LINE_OTHER], "with another message",
+		{t->what[READ_OTHER], "with another message",
 		 "with other messages"},
-		{t->what[LINE_INCOMPLETE],
+		{t->what[READ_INCOMPLETE],
 		 "with a message of use, but incomplete or odd", NULL},
-		{t->what[LINE_BARE],
+		{t->what[READ_BARE],
 		 "of the audit log about machines, without the object (a level "
 		 "below RequestResponse)",
 		 NULL},
-		{t->what[LINE_BROKEN], "that is no JSON", "that are no JSON"},
-		{t->what[LINE_TEXT],
-		 "in zap's text format, which cannot be read", NULL},
+		{t->what[READ_BROKEN], "that is no JSON", "that are no JSON"},
+		{t->what[READ_UNDECIDED],
+		 "about a decision, in words that are not known: the figures "
+		 "leave it out",
+		 "about decisions, in words that are not known: the figures "
+		 "leave them out"},
 		{t->too_long, "that is too long", "that are too long"},
 		{t->late, "too late in its file", "too late in their file"},
 		{t->odd_times, odd, NULL},
@@ -418,11 +449,11 @@ json_input(struct buf *b, const struct simulate_setup *s, const struct tally *t)
 		{"lines", t->lines},
 		{"bytes", t->bytes},
 		{"used", facts_of(t)},
-		{"otherMessages", t->what[LINE_OTHER]},
-		{"incomplete", t->what[LINE_INCOMPLETE]},
-		{"withoutObject", t->what[LINE_BARE]},
-		{"notJSON", t->what[LINE_BROKEN]},
-		{"textFormat", t->what[LINE_TEXT]},
+		{"otherMessages", t->what[READ_OTHER]},
+		{"incomplete", t->what[READ_INCOMPLETE]},
+		{"withoutObject", t->what[READ_BARE]},
+		{"notJSON", t->what[READ_BROKEN]},
+		{"decisionsNotRead", t->what[READ_UNDECIDED]},
 		{"tooLong", t->too_long},
 		{"late", t->late},
 		{"oddTimes", t->odd_times},

@@ -156,6 +156,13 @@ put_sure(struct buf *b, const struct simulate_setup *s, const struct advice *a)
 		buf_puts(b, ", and both halves of them say the same.");
 		return;
 	}
+	if (a->unread > 0) {
+		buf_printf(b,
+			   ", but not sure: %llu more could not be read, and "
+			   "may say something else.",
+			   (ull)a->unread);
+		return;
+	}
 	buf_puts(b, ", but not sure: the first half of them says \"");
 	put_pick(b, s, &a->half[0]);
 	buf_puts(b, "\", and the second \"");

@@ -152,24 +152,46 @@ read_all(struct run *r, struct err *e)
 
 /* --- after the reading ---------------------------------------------------- */
 
+#define SHAPE "(an object with the members"
+#define EXPECTED                                                               \
+	"expected its log, as kubectl logs -n kube-system -l "                 \
+	"app.kubernetes.io/name=karpenter --tail=-1 writes it, an audit log, " \
+	"or metrics of Prometheus"
+
+/* Refuses an input in which nothing was recognized, and names the objects that
+ * it has most often. */
 static int
-refuse_nothing(const struct tally *t, struct err *e)
+refuse_shape(struct tally *t, struct err *e)
 {
-	if (t->what[LINE_TEXT] > 0)
+	const struct tally_message *m = t->messages, *end;
+
+	tally_sort(t);
+	end = m + t->messages_n;
+	while (m < end && strncmp(m->text, SHAPE, sizeof(SHAPE) - 1) != 0)
+		m++;
+	if (m == end)
 		return err_set(
 			e, ERR_INPUT,
-			"%llu line%s in zap's text format, expected "
-			"Karpenter's log as it writes it: lines of JSON, "
-			"as from kubectl logs",
-			(unsigned long long)t->what[LINE_TEXT],
-			t->what[LINE_TEXT] == 1 ? "" : "s");
-	if (t->what[LINE_BARE] > 0)
+			"nothing of Karpenter's in %llu line%s, " EXPECTED,
+			(unsigned long long)t->lines, t->lines == 1 ? "" : "s");
+	return err_set(e, ERR_INPUT,
+		       "nothing of Karpenter's in %llu object%s with the "
+		       "members%.*s: " EXPECTED,
+		       (unsigned long long)m->n, m->n == 1 ? "" : "s",
+		       (int)(strlen(m->text) - sizeof(SHAPE)),
+		       m->text + sizeof(SHAPE) - 1);
+}
+
+static int
+refuse_nothing(struct tally *t, struct err *e)
+{
+	if (t->what[READ_BARE] > 0)
 		return err_set(e, ERR_INPUT,
 			       "an audit log without objects in %llu writes of "
 			       "NodeClaims and Nodes, expected level "
 			       "RequestResponse for nodes, and better for "
 			       "nodeclaims too",
-			       (unsigned long long)t->what[LINE_BARE]);
+			       (unsigned long long)t->what[READ_BARE]);
 	if (t->odd_times > 0)
 		return err_set(e, ERR_INPUT,
 			       "%s: nothing but times that nothing confirms "
@@ -182,21 +204,16 @@ refuse_nothing(const struct tally *t, struct err *e)
 			       "that time: does it have "
 			       "karpenter_nodes_current_lifetime_seconds of it "
 			       "(Karpenter 1.2 or newer)?");
-	if (t->what[LINE_INCOMPLETE] > 0)
+	if (t->what[READ_INCOMPLETE] + t->what[READ_UNDECIDED] > 0)
 		return err_set(
 			e, ERR_INPUT,
 			"nothing of use in %llu line%s, %llu of them "
 			"with messages of Karpenter's, but incomplete or "
-			"odd: expected its log as it writes it, with "
-			"\"time\" in RFC 3339",
+			"odd: expected its log as it writes it, with a time",
 			(unsigned long long)t->lines, t->lines == 1 ? "" : "s",
-			(unsigned long long)t->what[LINE_INCOMPLETE]);
-	return err_set(e, ERR_INPUT,
-		       "nothing of Karpenter's in %llu line%s, expected its "
-		       "log (lines of JSON with messages such as \"created "
-		       "nodeclaim\"), an audit log, metrics of Prometheus or a "
-		       "record",
-		       (unsigned long long)t->lines, t->lines == 1 ? "" : "s");
+			(unsigned long long)(t->what[READ_INCOMPLETE] +
+					     t->what[READ_UNDECIDED]));
+	return refuse_shape(t, e);
 }
 
 /* If the input only shows what a holder did, there is nothing to replay.  Then

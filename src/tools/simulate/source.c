@@ -6,15 +6,12 @@
 
 #include "core/base/str.h"
 #include "input.h"
-#include "wire/api/split.h"
 #include "wire/karpenter/snapshot.h"
 
 /*
- * `read` is the function that reads the source.  For a file, `read` is at first
- * read_first.  From the first bytes of the file, read_first chooses read_lines,
- * read_list or read_matrix and sets `read` to that function.  For a query to
- * Prometheus, `read` is read_asked.  Facts wait in the array `facts`, in order
- * of time, from index `first` on.
+ * A file is read value by value (wire/karpenter/reader), and a query to
+ * Prometheus as a whole.  Facts wait in the array `facts`, in order of time,
+ * from index `first` on.
  *
  * The lines of a log are nearly in order, but a single line may have a wrong
  * time, even years ahead.  Therefore a fact whose time is more than
@@ -24,18 +21,15 @@
  * ended.
  */
 
-/* Size of the array: the facts that may wait, the facts of one more line, and
- * one fact that was put aside. */
-#define FACTS_ROOM (SIMULATE_FACTS_MAX + LINE_FACTS_MAX + 1)
 #define PIECE 1024 /* minimum number of places that are freed at a time */
 
 struct source {
 	struct merging *of;
-	int (*read)(struct source *s, struct err *e);
 	struct input *in; /* NULL for a query to Prometheus */
 	matrix_ask_fn *ask;
 	void *ask_ctx;
-	struct line *line;
+	struct reader *reader;
+	struct err damage; /* why the file cannot be read to its end */
 	/* Whether a line is put aside until the next line confirms its time.
 	 * The next members are the time, the number and the fact of that line.
 	 * `aside` is NULL if the line has no fact. */
@@ -45,15 +39,17 @@ struct source {
 	struct fact *aside;
 	/* The latest accepted time, or STAMP_NONE if there is none yet. */
 	int64_t newest_ms;
-	/* Cuts a list of objects, or an answer of Prometheus, into items. */
-	struct split *items;
-	struct matrix *matrix;
-	uint64_t lines;
+	struct matrix *matrix; /* NULL if no series has come */
+	uint64_t lines;	       /* the number of the current line */
+	bool in_line;	       /* Whether a part of that line was read. */
+	/* Whether there are facts in no order of time. */
+	bool unordered;
+	bool taken; /* Whether the merge has taken a fact. */
 	bool ended;
 
 	/* facts[first] to facts[first + n - 1] wait, in order of time */
 	struct fact **facts;
-	size_t first, n;
+	size_t first, n, room;
 };
 
 static const char *
@@ -85,19 +81,34 @@ place_of(const struct source *s, const struct fact *f)
 	return low;
 }
 
-/* Adds f to the facts that wait and takes ownership of it.  There is always
- * room for a fact.  The places of facts that were taken are freed many at a
- * time, because freeing them moves all facts that wait. */
+/* Makes room for two more facts.  The places of facts that were taken are freed
+ * many at a time, because freeing them moves all facts that wait. */
+static int
+room_for_fact(struct source *s)
+{
+	struct fact **facts;
+
+	if (s->first > s->n + PIECE) {
+		memmove(s->facts, s->facts + s->first,
+			s->n * sizeof(struct fact *));
+		s->first = 0;
+	}
+	if (s->first + s->n + 2 <= s->room)
+		return 0;
+	facts = realloc(s->facts, 2 * (s->room + 32) * sizeof(*facts));
+	if (facts == NULL)
+		return -1;
+	s->facts = facts;
+	s->room = 2 * (s->room + 32);
+	return 0;
+}
+
+/* Adds f to the facts that wait and takes ownership of it.  There is room. */
 static void
 keep(struct source *s, struct fact *f)
 {
 	struct fact **at;
 
-	if (s->first > s->n + PIECE || s->first + s->n == FACTS_ROOM) {
-		memmove(s->facts, s->facts + s->first,
-			s->n * sizeof(struct fact *));
-		s->first = 0;
-	}
 	at = s->facts + s->first + place_of(s, f);
 	memmove(at + 1, at,
 		(size_t)(s->facts + s->first + s->n - at) * sizeof(*at));
@@ -118,6 +129,7 @@ source_take(struct source *s)
 {
 	struct fact *f = s->facts[s->first++];
 
+	s->taken = true;
 	s->n--;
 	s->of->waiting--;
 	s->of->waiting_bytes -= fact_bytes(f);
@@ -136,6 +148,10 @@ source_merging_is_full(const struct merging *m)
 static void
 put(struct source *s, struct fact *f)
 {
+	/* A download may have the newest line first. */
+	if (!s->taken && s->newest_ms != STAMP_NONE &&
+	    f->at_ms < s->newest_ms - SIMULATE_DISORDER_MS)
+		s->unordered = true;
 	if (f->at_ms > s->newest_ms)
 		s->newest_ms = f->at_ms;
 	if (s->of->given_ms != STAMP_NONE && f->at_ms < s->of->given_ms) {
@@ -184,6 +200,9 @@ goes_back(const struct source *s, int64_t at_ms)
 static bool
 confirms(const struct source *s, int64_t at_ms)
 {
+	if (s->newest_ms == STAMP_NONE)
+		return at_ms >= s->aside_ms - SIMULATE_JUMP_MS &&
+		       at_ms <= s->aside_ms + SIMULATE_GAP_MS;
 	return !goes_back(s, at_ms) &&
 	       (is_near(s) || at_ms <= s->aside_ms + SIMULATE_GAP_MS);
 }
@@ -240,7 +259,8 @@ take(struct source *s, const struct fact *read, struct err *e)
 
 	if (refuses(s, read->at_ms))
 		return 0;
-	f = fact_copy(read);
+	/* One for this fact, and one for the fact that was put aside. */
+	f = room_for_fact(s) ? NULL : fact_copy(read);
 	if (f == NULL)
 		return err_set(e, ERR_SYSTEM, "out of memory");
 	judge_aside(s, confirms(s, f->at_ms));
@@ -260,10 +280,8 @@ take(struct source *s, const struct fact *read, struct err *e)
  * end of a record, whose time needs no confirmation: a record may have been
  * quiet for days. */
 static void
-tick(struct source *s, bool sure)
+tick(struct source *s, int64_t at_ms, bool sure)
 {
-	int64_t at_ms = line_time(s->line);
-
 	if (at_ms == STAMP_NONE || is_odd(at_ms))
 		return;
 	if (s->aside == NULL || !goes_back(s, at_ms))
@@ -285,32 +303,6 @@ refuse_version(const struct source *s, const char *version, struct err *e)
 		       input_name(s->in), version);
 }
 
-static int
-take_line(struct source *s, const char *bytes, size_t n, struct err *e)
-{
-	const char *message = "";
-	struct fact f;
-	enum line_what what = line_read(s->line, bytes, n, &f, &message);
-
-	s->of->tally->what[what]++;
-	if (what == LINE_VERSION)
-		return refuse_version(s, message, e);
-	if (what == LINE_REFUSED)
-		return err_set(e, ERR_INPUT, "%s: %s", input_name(s->in),
-			       message);
-	if (what == LINE_OTHER || what == LINE_INCOMPLETE)
-		tally_message(s->of->tally, message);
-	if (what == LINE_OTHER || what == LINE_BARE || what == LINE_UNTIL)
-		tick(s, what == LINE_UNTIL);
-	if (what != LINE_FACT)
-		return 0;
-	do
-		if (take(s, &f, e))
-			return -1;
-	while (line_more(s->line, &f));
-	return 0;
-}
-
 static void
 end(struct source *s)
 {
@@ -329,20 +321,7 @@ warn(struct source *s, const struct err *e)
 	s->of->warns = true;
 }
 
-static enum input_got
-next_line(struct source *s, const char **bytes, size_t *n, struct err *damage)
-{
-	uint64_t before = input_bytes(s->in);
-	enum input_got got = input_line(s->in, bytes, n, damage);
-
-	s->of->tally->bytes += input_bytes(s->in) - before;
-	s->of->tally->too_long += got == INPUT_LONG;
-	s->of->tally->lines += got == INPUT_LINE || got == INPUT_LONG;
-	s->lines += got == INPUT_LINE || got == INPUT_LONG;
-	return got;
-}
-
-/* --- a list of objects ---------------------------------------------------- */
+/* --- objects and metrics -------------------------------------------------- */
 
 static int
 take_snapshot(void *ctx, const struct fact *read, struct err *e)
@@ -357,141 +336,39 @@ take_snapshot(void *ctx, const struct fact *read, struct err *e)
 			       "%s: more than %d facts in lists of objects or "
 			       "metrics",
 			       name_of(s), SIMULATE_FACTS_MAX);
-	f = fact_copy(read);
+	f = room_for_fact(s) ? NULL : fact_copy(read);
 	if (f == NULL)
 		return err_set(e, ERR_SYSTEM, "out of memory");
-	s->of->tally->what[LINE_FACT]++;
+	s->unordered = true;
 	keep(s, f);
 	return 0;
 }
 
-/* Counts an item of a list that contains no fact.  Returns -1 if the command
+/* Counts a series that says nothing of machines.  Returns -1 if the command
  * cannot go on. */
 static int
-count_item(struct source *s, enum snapshot_what what, const char *other)
+count_series(struct source *s, enum snapshot_what what)
 {
 	struct tally *t = s->of->tally;
 
 	if (what == SNAPSHOT_OTHER)
-		tally_message(t, other);
-	t->what[LINE_OTHER] += what == SNAPSHOT_OTHER;
-	t->what[LINE_BROKEN] += what == SNAPSHOT_BROKEN;
+		tally_message(t, "(a series that says nothing of machines)");
+	t->what[READ_OTHER] += what == SNAPSHOT_OTHER;
+	t->what[READ_BROKEN] += what == SNAPSHOT_BROKEN;
 	return what == SNAPSHOT_FAILED ? -1 : 0;
 }
 
-static int
-take_item(void *ctx, const char *bytes, size_t n, struct err *e)
+/* Returns the matrix, or NULL with *e set. */
+static struct matrix *
+matrix_of(struct source *s, struct err *e)
 {
-	struct source *s = ctx;
-
-	if (bytes == NULL) {
-		s->of->tally->too_long++;
-		return 0;
-	}
-	return count_item(s, snapshot_item(bytes, n, NULL, take_snapshot, s, e),
-			  "(an object that says nothing of machines)");
+	s->unordered = true;
+	if (s->matrix == NULL)
+		s->matrix = matrix_new();
+	if (s->matrix == NULL)
+		(void)err_set(e, ERR_SYSTEM, "out of memory");
+	return s->matrix;
 }
-
-/* Returns whether this line begins a list of objects.  kubectl writes the first
- * brace of a list on a line of its own. */
-static bool
-begins_list(struct source *s, const char *bytes, size_t n)
-{
-	return s->lines == 1 && n > 0 && bytes[0] == '{' &&
-	       (n == 1 || (n == 2 && bytes[1] == '\r'));
-}
-
-/* Takes the next bytes of a list of objects.  If the bytes are damaged, the
- * source ends with a warning.  Returns -1 if the command cannot go on. */
-static int
-take_piece(struct source *s, const char *bytes, size_t n, struct err *e)
-{
-	struct err damage = {0};
-
-	if (split_feed(s->items, bytes, n, &damage) == 0 &&
-	    split_feed(s->items, "\n", 1, &damage) == 0)
-		return 0;
-	if (damage.code != ERR_INPUT) {
-		*e = damage;
-		return -1;
-	}
-	(void)err_wrap(&damage, "%s", input_name(s->in));
-	end(s);
-	warn(s, &damage);
-	return 0;
-}
-
-/* Returns whether the file is a pretty-printed answer of /status. */
-static bool
-is_status(const struct source *s)
-{
-	size_t n = 0;
-	const char *envelope = split_envelope(s->items, &n);
-
-	return strstr(envelope, "\"HolderStatus\"") != NULL;
-}
-
-/* Call this when a file has no more lines. */
-static int
-end_lines(struct source *s, enum input_got got, struct err *damage,
-	  struct err *e)
-{
-	end(s);
-	if (got == INPUT_DAMAGED && input_bytes(s->in) == 0) {
-		*e = *damage;
-		return -1;
-	}
-	if (got == INPUT_DAMAGED)
-		warn(s, damage);
-	return 0;
-}
-
-static int
-read_list(struct source *s, struct err *e)
-{
-	struct err damage = {0};
-	const char *bytes = NULL;
-	size_t n = 0;
-	enum input_got got = next_line(s, &bytes, &n, &damage);
-
-	if (got == INPUT_LINE)
-		return take_piece(s, bytes, n, e);
-	if (got == INPUT_LONG)
-		return 0;
-	if (got == INPUT_END && is_status(s))
-		return err_set(
-			e, ERR_INPUT,
-			"%s: a holder's /status, expected on one line as "
-			"it comes (jq -c . makes it one)",
-			input_name(s->in));
-	if (got == INPUT_END && split_end(s->items, &damage)) {
-		(void)err_wrap(&damage, "%s", input_name(s->in));
-		warn(s, &damage);
-	}
-	return end_lines(s, got, &damage, e);
-}
-
-static int
-read_lines(struct source *s, struct err *e)
-{
-	struct err damage = {0};
-	const char *bytes = NULL;
-	size_t n = 0;
-	enum input_got got = next_line(s, &bytes, &n, &damage);
-
-	if (got == INPUT_LINE && begins_list(s, bytes, n)) {
-		s->items = split_new(SPLIT_LIST, take_item, s);
-		s->read = read_list;
-		return s->items == NULL
-			       ? err_set(e, ERR_SYSTEM, "out of memory")
-			       : take_piece(s, bytes, n, e);
-	}
-	if (got == INPUT_LINE)
-		return take_line(s, bytes, n, e);
-	return got == INPUT_LONG ? 0 : end_lines(s, got, &damage, e);
-}
-
-/* --- an answer of Prometheus ---------------------------------------------- */
 
 static int
 take_series(void *ctx, const char *bytes, size_t n, struct err *e)
@@ -502,41 +379,40 @@ take_series(void *ctx, const char *bytes, size_t n, struct err *e)
 		s->of->tally->too_long++;
 		return 0;
 	}
-	return count_item(s, matrix_series(s->matrix, bytes, n, e),
-			  "(a series that says nothing of machines)");
+	return count_series(s, matrix_series(s->matrix, bytes, n, e));
 }
 
-static int
-begin_matrix(struct source *s, struct err *e)
-{
-	if (!input_begins(s->in, "\"matrix\""))
-		return err_set(
-			e, ERR_INPUT,
-			"%s: an answer of Prometheus, expected that of a "
-			"range query (/api/v1/query_range, resultType "
-			"matrix)",
-			input_name(s->in));
-	s->matrix = matrix_new();
-	s->items = split_new(SPLIT_MATRIX, take_series, s);
-	return s->matrix == NULL || s->items == NULL
-		       ? err_set(e, ERR_SYSTEM, "out of memory")
-		       : 0;
-}
-
-/* Takes the n warnings that came with an answer of Prometheus.  `text` is the
- * first of them. */
+/* Takes what Prometheus says of an answer besides the series.  `text` is the
+ * first warning or, without a warning, the first info. */
 static void
-take_warnings(struct source *s, uint64_t n, const char *text)
+take_warnings(struct source *s, uint64_t warnings, uint64_t infos,
+	      const char *text)
 {
 	struct err said;
 
-	s->of->tally->warnings += n;
-	if (n == 0)
+	s->of->tally->warnings += warnings;
+	if (warnings + infos == 0)
 		return;
-	(void)err_set(&said, ERR_INPUT, "%s: may be partial: %s", name_of(s),
+	(void)err_set(&said, ERR_INPUT, "%s: %s: %s", name_of(s),
+		      warnings > 0 ? "may be partial" : "Prometheus says",
 		      text);
 	str_cut(s->of->warning, sizeof(s->of->warning), said.text);
 	s->of->warns = true;
+}
+
+static int
+take_answer(struct source *s, const struct json *answer, struct err *e)
+{
+	struct matrix_answer said;
+
+	matrix_answer_object(answer, &said);
+	take_warnings(s, said.warnings, said.infos, said.text);
+	if (said.matrix)
+		return 0;
+	return err_set(e, ERR_INPUT,
+		       "%s: an answer of Prometheus%s%s, expected that of a "
+		       "range query (/api/v1/query_range, resultType matrix)",
+		       name_of(s), said.text[0] != '\0' ? ", " : "", said.text);
 }
 
 static int
@@ -544,6 +420,8 @@ end_matrix(struct source *s, struct err *e)
 {
 	struct matrix_sums sums;
 
+	if (s->matrix == NULL)
+		return 0;
 	if (matrix_end(s->matrix, take_snapshot, s, &sums, e))
 		return -1;
 	if (sums.to_ms > s->of->ticked_ms)
@@ -554,80 +432,146 @@ end_matrix(struct source *s, struct err *e)
 	return 0;
 }
 
-/* Reads an answer of Prometheus, which is one line of any length. */
-static int
-read_matrix(struct source *s, struct err *e)
-{
-	uint64_t before = input_bytes(s->in);
-	struct matrix_answer said;
-	const char *bytes = NULL;
-	struct err damage = {0};
-	size_t n = 0;
-	enum input_got got = input_piece(s->in, &bytes, &n, &damage);
-
-	s->of->tally->bytes += input_bytes(s->in) - before;
-	if (got == INPUT_LINE && split_feed(s->items, bytes, n, &damage) == 0)
-		return 0;
-	if (got == INPUT_LINE && damage.code != ERR_INPUT) {
-		*e = damage;
-		return -1;
-	}
-	end(s);
-	s->of->tally->lines++;
-	bytes = split_envelope(s->items, &n);
-	matrix_answer(bytes, n, &said);
-	take_warnings(s, said.warnings, said.text);
-	if (got != INPUT_END || split_end(s->items, &damage)) {
-		(void)err_wrap(&damage, "%s", input_name(s->in));
-		warn(s, &damage);
-	}
-	return end_matrix(s, e);
-}
-
 static int
 read_asked(struct source *s, struct err *e)
 {
 	struct matrix_asked asked;
 
-	s->matrix = matrix_new();
-	if (s->matrix == NULL)
-		return err_set(e, ERR_SYSTEM, "out of memory");
+	if (matrix_of(s, e) == NULL)
+		return -1;
 	if (s->ask(s->ask_ctx, take_series, s, &asked, e))
 		return -1;
 	end(s);
 	s->of->tally->answers += asked.answers;
 	s->of->tally->bytes += asked.bytes;
-	take_warnings(s, asked.warnings, asked.warning);
+	take_warnings(s, asked.warnings, asked.infos, asked.warning);
 	return end_matrix(s, e);
+}
+
+/* --- a file --------------------------------------------------------------- */
+
+/* Takes what the reader has found in a file. */
+static int
+take_item(void *ctx, const struct reader_item *item, struct err *e)
+{
+	struct source *s = ctx;
+	struct tally *t = s->of->tally;
+
+	t->what[item->what]++;
+	switch (item->what) {
+	case READ_FACT:
+		return take(s, item->fact, e);
+	case READ_OBJECT:
+		return take_snapshot(s, item->fact, e);
+	case READ_SERIES:
+		return matrix_of(s, e) == NULL
+			       ? -1
+			       : count_series(s, matrix_object(s->matrix,
+							       item->value, e));
+	case READ_ANSWER:
+		return take_answer(s, item->value, e);
+	case READ_VERSION:
+		return refuse_version(s, item->message, e);
+	case READ_REFUSED:
+		return err_set(e, ERR_INPUT, "%s: %s", input_name(s->in),
+			       item->message);
+	case READ_UNDECIDED:
+		if (t->undecided[0] == '\0')
+			str_cut(t->undecided, sizeof(t->undecided),
+				item->message);
+		tally_message(t, item->message);
+		break;
+	case READ_OTHER:
+	case READ_INCOMPLETE:
+		tally_message(t, item->message);
+		break;
+	case READ_LONG:
+		t->too_long++;
+		break;
+	default:
+		break;
+	}
+	tick(s, item->at_ms, item->what == READ_UNTIL);
+	return 0;
+}
+
+static void
+count_lines(struct source *s, const char *bytes, size_t n)
+{
+	const char *end = bytes + n, *newline;
+
+	while ((newline = memchr(bytes, '\n', (size_t)(end - bytes))) != NULL) {
+		s->lines++;
+		s->of->tally->lines += 1;
+		bytes = newline + 1;
+		s->in_line = false;
+	}
+	s->in_line = s->in_line || bytes < end;
+}
+
+static int
+end_file(struct source *s, struct err *e)
+{
+	bool cut;
+
+	if (reader_end(s->reader, &cut, e))
+		return -1;
+	s->of->tally->lines += s->in_line;
+	end(s);
+	if (s->damage.code == ERR_NONE && cut)
+		(void)err_set(&s->damage, ERR_CUT,
+			      "%s: ends in the middle of a value", name_of(s));
+	if (s->damage.code != ERR_NONE)
+		warn(s, &s->damage);
+	return end_matrix(s, e);
+}
+
+/* Reads more of the file into the window. */
+static int
+read_more(struct source *s, struct err *e)
+{
+	uint64_t before = input_bytes(s->in);
+	int failed = input_more(s->in, &s->damage);
+
+	s->of->tally->bytes += input_bytes(s->in) - before;
+	if (!failed || input_bytes(s->in) > 0)
+		return 0;
+	*e = s->damage;
+	return -1;
+}
+
+/* Reads the next value of the file, or the text before it. */
+static int
+read_file(struct source *s, struct err *e)
+{
+	const char *bytes;
+	size_t n, used = 0;
+	enum reader_rest rest = input_window(s->in, &bytes, &n);
+
+	if (n == 0 && rest == READER_LAST)
+		return end_file(s, e);
+	if (n > 0 && reader_step(s->reader, bytes, n, rest, &used, e))
+		return -1;
+	if (used == 0)
+		return read_more(s, e);
+	count_lines(s, bytes, used);
+	input_use(s->in, used);
+	return 0;
 }
 
 /* --- a source ------------------------------------------------------------- */
 
-static int
-read_first(struct source *s, struct err *e)
-{
-	uint64_t before = input_bytes(s->in);
-	bool answers = input_begins(s->in, "\"resultType\"");
-
-	s->of->tally->bytes += input_bytes(s->in) - before;
-	s->read = answers ? read_matrix : read_lines;
-	return answers && begin_matrix(s, e) ? -1 : s->read(s, e);
-}
-
 static struct source *
-source_new(struct merging *m, int (*read)(struct source *, struct err *),
-	   struct err *e)
+source_new(struct merging *m, struct err *e)
 {
 	struct source *s = calloc(1, sizeof(*s));
 
 	if (s != NULL) {
-		*s = (struct source){
-			.of = m,
-			.read = read,
-			.newest_ms = STAMP_NONE,
-			.line = line_new(),
-			.facts = calloc(FACTS_ROOM, sizeof(struct fact *))};
-		if (s->line != NULL && s->facts != NULL)
+		s->of = m;
+		s->newest_ms = STAMP_NONE;
+		s->lines = 1;
+		s->reader = reader_new(take_item, s);
+		if (s->reader != NULL)
 			return s;
 	}
 	(void)err_set(e, ERR_SYSTEM, "out of memory");
@@ -638,7 +582,7 @@ source_new(struct merging *m, int (*read)(struct source *, struct err *),
 struct source *
 source_open(const char *name, struct merging *m, struct err *e)
 {
-	struct source *s = source_new(m, read_first, e);
+	struct source *s = source_new(m, e);
 
 	if (s == NULL || (s->in = input_open(name, e)) != NULL)
 		return s;
@@ -649,7 +593,7 @@ source_open(const char *name, struct merging *m, struct err *e)
 struct source *
 source_ask(matrix_ask_fn *ask, void *ctx, struct merging *m, struct err *e)
 {
-	struct source *s = source_new(m, read_asked, e);
+	struct source *s = source_new(m, e);
 
 	if (s != NULL) {
 		s->ask = ask;
@@ -661,7 +605,7 @@ source_ask(matrix_ask_fn *ask, void *ctx, struct merging *m, struct err *e)
 int
 source_read(struct source *s, struct err *e)
 {
-	return s->read(s, e);
+	return s->in == NULL ? read_asked(s, e) : read_file(s, e);
 }
 
 bool
@@ -673,7 +617,7 @@ source_ended(const struct source *s)
 int64_t
 source_newest_ms(const struct source *s)
 {
-	return s->newest_ms;
+	return s->unordered && !s->ended ? STAMP_NONE : s->newest_ms;
 }
 
 void
@@ -684,8 +628,7 @@ source_close(struct source *s)
 	while (s->n > 0)
 		free(source_take(s));
 	input_close(s->in);
-	line_free(s->line);
-	split_free(s->items);
+	reader_free(s->reader);
 	matrix_free(s->matrix);
 	free(s->aside);
 	free(s->facts);

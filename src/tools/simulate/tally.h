@@ -7,7 +7,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/stamp.h"
-#include "wire/karpenter/line.h"
+#include "wire/karpenter/reader.h"
 
 /* Counts of what was read.  tally_init makes an empty struct tally.  Not
  * thread-safe. */
@@ -18,7 +18,7 @@ struct tally_message {
 
 struct tally {
 	uint64_t lines, bytes;
-	uint64_t what[LINE_WHATS]; /* lines by kind */
+	uint64_t what[READ_WHATS]; /* lines by kind */
 	uint64_t too_long;	   /* lines over ITEM_BYTES_MAX */
 	/* Facts that were left out because the merge had already returned a
 	 * later fact. */
@@ -30,6 +30,8 @@ struct tally {
 	uint64_t odd_line;
 	/* Facts that were left out because another file has them, too. */
 	uint64_t duplicates;
+	/* The first message about a decision that could not be read, or "". */
+	char undecided[SIMULATE_MESSAGE_BYTES];
 	uint64_t damaged; /* files that could not be read to the end */
 	uint64_t facts[FACT_COUNT]; /* facts that were taken, by kind */
 	/* Number of machines that were created, or first seen while they

@@ -241,6 +241,28 @@ json_pick(const char *bytes, size_t n, const struct json_keep *keep,
 }
 
 struct json *
+json_pick_first(const char *bytes, size_t n, const struct json_keep *keep,
+		const struct json_bounds *bounds, size_t *used,
+		enum json_end *end)
+{
+	size_t room = n < bounds->kept_bytes_max ? n : bounds->kept_bytes_max;
+	char *text = malloc(room + 1);
+	struct json_tally kept = {.end = JSON_LARGE};
+	struct json *root = NULL;
+
+	if (text != NULL &&
+	    json_scan_first(bytes, n, bounds, keep, text, &kept, NULL) == 0) {
+		root = tree_new(text, &kept, NULL);
+		kept.end = root == NULL ? JSON_LARGE : JSON_WHOLE;
+	} else {
+		free(text);
+	}
+	*used = kept.used;
+	*end = kept.end;
+	return root;
+}
+
+struct json *
 json_parse(const char *bytes, size_t n, const struct json_bounds *bounds,
 	   struct err *e)
 {

@@ -25,11 +25,13 @@ struct scan {
 	size_t values;	  /* how many values came so far, kept or not */
 	bool drops;	  /* Whether the current bytes are not kept. */
 	bool escaped;	  /* Whether a string had a backslash. */
+	bool unfinished;  /* Whether the text ended inside of a string. */
 	size_t key_bytes; /* Length of the last key, with its quotes. */
 	struct json_tally kept;
 	char *out; /* the kept text */
 	size_t out_bytes;
 	struct err *e;
+	bool large; /* Whether the text is beyond the bounds of size. */
 };
 
 static int
@@ -37,6 +39,15 @@ scan_refuse(const struct scan *s, const char *why)
 {
 	return err_set(s->e, ERR_INPUT, "not JSON: %s at byte %zu", why,
 		       (size_t)(s->p - s->start));
+}
+
+/* Sets the error for a text beyond the bounds of size. */
+static int
+scan_limit(struct scan *s, const char *what, size_t most, const char *of_what)
+{
+	s->large = true;
+	return err_set(s->e, ERR_LIMIT, "JSON %s %zu%s at byte %zu", what, most,
+		       of_what, (size_t)(s->p - s->start));
 }
 
 /* Sets the error for the byte at p, which the grammar does not allow here. */
@@ -156,6 +167,7 @@ scan_string_from(struct scan *s, const char *at)
 	}
 	if (at >= s->end) {
 		s->p = opened;
+		s->unfinished = true;
 		return scan_refuse(s, "unfinished string");
 	}
 	s->p = at + 1;
@@ -280,18 +292,13 @@ static int
 count_value(struct scan *s)
 {
 	if (++s->values > s->bounds->values_max)
-		return err_set(s->e, ERR_LIMIT,
-			       "JSON of more than %u values at byte %zu",
-			       s->bounds->values_max,
-			       (size_t)(s->p - s->start));
+		return scan_limit(s, "of more than", s->bounds->values_max,
+				  " values");
 	if (s->drops)
 		return 0;
 	if (++s->kept.values > s->bounds->kept_values_max)
-		return err_set(s->e, ERR_LIMIT,
-			       "JSON of more than %u values that matter "
-			       "at byte %zu",
-			       s->bounds->kept_values_max,
-			       (size_t)(s->p - s->start));
+		return scan_limit(s, "of more than", s->bounds->kept_values_max,
+				  " values that matter");
 	return 0;
 }
 
@@ -371,19 +378,12 @@ scan_value(struct scan *s)
 
 /* --- values of which only a part is kept ---------------------------------- */
 
-static int
-put_refuse(const struct scan *s)
-{
-	return err_set(s->e, ERR_LIMIT,
-		       "JSON of more than %zu bytes that matter at byte %zu",
-		       s->bounds->kept_bytes_max, (size_t)(s->p - s->start));
-}
-
 static inline int
 put_bytes(struct scan *s, const char *bytes, size_t n)
 {
 	if (n > s->bounds->kept_bytes_max - s->out_bytes)
-		return put_refuse(s);
+		return scan_limit(s, "of more than", s->bounds->kept_bytes_max,
+				  " bytes that matter");
 	memcpy(s->out + s->out_bytes, bytes, n);
 	s->out_bytes += n;
 	return 0;
@@ -492,6 +492,45 @@ pick_value(struct scan *s, const struct json_keep *keep)
 
 /* --- the document --------------------------------------------------------- */
 
+/* The longest token of which a part is not valid: an escape of two
+ * surrogates. */
+#define TOKEN_BYTES 12
+
+static int
+scan_document(struct scan *s, const struct json_keep *keep,
+	      struct json_tally *kept)
+{
+	int failed;
+
+	skip_space(s);
+	failed = pick_value(s, keep);
+	*kept = s->kept;
+	kept->bytes = s->out_bytes;
+	kept->used = (size_t)(s->p - s->start);
+	kept->end = !failed					   ? JSON_WHOLE
+		    : s->large					   ? JSON_LARGE
+		    : s->unfinished || s->end - s->p < TOKEN_BYTES ? JSON_CUT
+								   : JSON_BAD;
+	return failed;
+}
+
+int
+json_scan_first(const char *bytes, size_t n, const struct json_bounds *bounds,
+		const struct json_keep *keep, char *out,
+		struct json_tally *kept, struct err *e)
+{
+	struct scan s = {
+		.start = bytes,
+		.p = bytes,
+		.end = bytes + n,
+		.bounds = bounds,
+		.out = out,
+		.e = e,
+	};
+
+	return scan_document(&s, keep, kept);
+}
+
 int
 json_scan(const char *bytes, size_t n, const struct json_bounds *bounds,
 	  const struct json_keep *keep, char *out, struct json_tally *kept,
@@ -506,8 +545,7 @@ json_scan(const char *bytes, size_t n, const struct json_bounds *bounds,
 		.e = e,
 	};
 
-	skip_space(&s);
-	if (pick_value(&s, keep))
+	if (scan_document(&s, keep, kept))
 		return -1;
 	skip_space(&s);
 	if (s.p < s.end && *s.p != '\0' &&
@@ -515,7 +553,5 @@ json_scan(const char *bytes, size_t n, const struct json_bounds *bounds,
 		return scan_refuse(&s, "more than one document");
 	if (s.p < s.end)
 		return scan_astray(&s);
-	*kept = s.kept;
-	kept->bytes = s.out_bytes;
 	return 0;
 }

@@ -25,7 +25,11 @@
 
 struct audit {
 	struct told told;
-	struct batch *to;	 /* facts of the current event */
+	snapshot_fn *fn; /* takes the facts of the current event */
+	void *ctx;
+	struct err *e;
+	size_t told_n; /* how many facts the current event had */
+	bool failed;
 	int64_t begin_ms, at_ms; /* times of the first and the current event */
 	bool claims; /* Whether the log has NodeClaims, besides Nodes. */
 };
@@ -56,8 +60,11 @@ audit_free(struct audit *a)
 bool
 audit_is(const struct json *line)
 {
-	return json_says(line, "kind", "Event") &&
-	       json_says(line, "apiVersion", "audit.k8s.io/v1");
+	/* The events in an EventList have no kind. */
+	return json_says(line, "apiVersion", "audit.k8s.io/v1")
+		       ? json_says(line, "kind", "Event")
+		       : json_member(line, "auditID") != NULL &&
+				 json_member(line, "stage") != NULL;
 }
 
 /* --- facts ---------------------------------------------------------------- */
@@ -69,7 +76,10 @@ give(struct audit *a, const struct fact *f)
 
 	if (later.at_ms < a->at_ms - BEHIND_MS)
 		later.at_ms = a->at_ms - BEHIND_MS;
-	batch_add(a->to, &later);
+	if (a->failed || !fact_whole(&later))
+		return;
+	a->told_n++;
+	a->failed = a->fn(a->ctx, &later, a->e) != 0;
 }
 
 static int
@@ -282,31 +292,48 @@ read_object(struct audit *a, const struct json *line, const struct json *object)
 		read_deleted(a, ref, of_claim);
 }
 
-enum line_what
-audit_read(struct audit *a, const struct json *line, struct batch *to,
-	   const char **message)
+int64_t
+audit_time(const struct json *line)
+{
+	int64_t at;
+
+	return when_value(json_member(line, "stageTimestamp"), &at) ||
+			       when_value(
+				       json_member(line,
+						   "requestReceivedTimestamp"),
+				       &at)
+		       ? at
+		       : STAMP_NONE;
+}
+
+enum reader_what
+audit_read(struct audit *a, const struct json *line, snapshot_fn *fn, void *ctx,
+	   const char **message, struct err *e)
 {
 	const struct json *ref = json_member(line, "objectRef");
 	const struct json *object = json_member(line, "responseObject");
 
 	*message = "(an audit event that says nothing new of machines)";
-	a->to = to;
-	if (!snapshot_time(json_member(line, "stageTimestamp"), &a->at_ms))
-		return LINE_INCOMPLETE;
+	a->fn = fn;
+	a->ctx = ctx;
+	a->e = e;
+	a->told_n = 0;
+	a->failed = false;
+	a->at_ms = audit_time(line);
+	if (a->at_ms == STAMP_NONE)
+		return READ_INCOMPLETE;
 	if (a->begin_ms == STAMP_NONE || a->at_ms < a->begin_ms)
 		a->begin_ms = a->at_ms;
 	if (!is_write(line))
-		return LINE_OTHER;
+		return READ_OTHER;
 	/* The API server leaves out an object that is too large. */
 	if (!json_is_object(object))
 		return json_says(ref, "resource", "nodeclaims") ||
 				       (json_says(ref, "resource", "nodes") &&
 					json_is_unset(json_member(
 						ref, "subresource")))
-			       ? LINE_BARE
-			       : LINE_OTHER;
+			       ? READ_BARE
+			       : READ_OTHER;
 	read_object(a, line, object);
-	if (to->failed)
-		return LINE_BROKEN;
-	return to->n > 0 ? LINE_FACT : LINE_OTHER;
+	return a->told_n > 0 ? READ_FACT : READ_OTHER;
 }

@@ -37,9 +37,9 @@ known_since(const struct json *line, int64_t now_ms)
 	return now_ms - JOURNAL_MS;
 }
 
-static void
+static int
 read_turn(const struct json *v, int64_t since_ms, int64_t now_ms,
-	  struct batch *to)
+	  snapshot_fn *fn, void *ctx, struct err *e)
 {
 	bool held = json_says(v, "what", "held");
 	const char *text = json_string(json_member(v, "heldFor"));
@@ -53,8 +53,8 @@ read_turn(const struct json *v, int64_t since_ms, int64_t now_ms,
 	    pieces_take_name(json_member(v, "machine"), NAME_BYTES, &f.claim) ||
 	    pieces_take_name(json_member(v, "cause"), NODEPOOL_BYTES,
 			     &f.reason) ||
-	    f.at_ms < since_ms || f.at_ms > now_ms)
-		return;
+	    f.pool[0] == '\0' || f.at_ms < since_ms || f.at_ms > now_ms)
+		return 0;
 	f.action = json_says(v, "what", "capped") ? "cap" : "";
 	if (!held && text != NULL && duration_parse(text, &for_ms) == 0) {
 		/* The hold may have begun before the history begins. */
@@ -64,13 +64,15 @@ read_turn(const struct json *v, int64_t since_ms, int64_t now_ms,
 		begin.action = begin.reason = "";
 		begin.at_ms = for_ms > f.at_ms - since_ms ? since_ms
 							  : f.at_ms - for_ms;
-		batch_add(to, &begin);
+		if (fn(ctx, &begin, e))
+			return -1;
 	}
-	batch_add(to, &f);
+	return fn(ctx, &f, e);
 }
 
-enum line_what
-holder_read(const struct json *line, struct batch *to, const char **message)
+enum reader_what
+holder_read(const struct json *line, snapshot_fn *fn, void *ctx,
+	    const char **message, struct err *e)
 {
 	const struct json *leader = json_member(line, "leader");
 	const struct json *turns = json_member(line, "history");
@@ -82,26 +84,28 @@ holder_read(const struct json *line, struct batch *to, const char **message)
 		"v1";
 	if (!json_says(line, "apiVersion", STATUS_GROUP "v1") ||
 	    !json_says(line, "kind", "HolderStatus"))
-		return LINE_REFUSED;
+		return READ_REFUSED;
 	*message =
 		"a status of a replica that does not lead has no history: ask "
 		"the leader";
 	if (!json_is_true(json_member(leader, "thisReplica")) ||
 	    !json_is_array(turns))
-		return LINE_REFUSED;
+		return READ_REFUSED;
 	*message = "a status without its time";
 	fact_init(&f, FACT_WATCHED, 0);
 	if (!snapshot_time(json_member(line, "time"), &f.at_ms))
-		return LINE_REFUSED;
+		return READ_REFUSED;
 	since_ms = known_since(line, f.at_ms);
 	/* The facts are told in order of time, because a reader may refuse a
 	 * fact that comes too late. */
 	struct fact begin = f;
 	begin.at_ms = since_ms;
-	batch_add(to, &begin);
+	if (fn(ctx, &begin, e))
+		return READ_FACT;
 	for (const struct json *v = json_first(turns); v != NULL;
 	     v = json_next(v))
-		read_turn(v, since_ms, f.at_ms, to);
-	batch_add(to, &f);
-	return to->failed ? LINE_BROKEN : LINE_FACT;
+		if (read_turn(v, since_ms, f.at_ms, fn, ctx, e))
+			return READ_FACT;
+	(void)fn(ctx, &f, e);
+	return READ_FACT;
 }

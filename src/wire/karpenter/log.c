@@ -7,16 +7,25 @@
 #include "core/base/stamp.h"
 #include "parts.h"
 
+#define DISRUPTING_NODES "disrupting node(s)"
+
 /*
- * Reads Karpenter's own log.  The messages are the same from 1.0.0 to 1.15.0,
+ * Reads Karpenter's own log.  The messages are the same from 0.32 to 1.15,
  * except for the message about a decision:
  *
+ *   to 0.32     "deprovisioning via drift replace, terminating 1 machines
+ *               NODE/TYPE/CAPACITY and replacing with …"
+ *   to 0.37     "disrupting via consolidation delete, terminating 1 nodes (3
+ *               pods) NODE/TYPE/CAPACITY, …"
  *   1.0 to 1.2  "disrupting nodeclaim(s) via replace, terminating 2 nodes (7
  *               pods) NODE/TYPE/CAPACITY, … and replacing with …", and `reason`
  *   1.3 to 1.8  "disrupting node(s)", `disrupted-nodes` and `reason`
  *   from 1.9    "disrupting node(s)", `disrupted-nodes` and `command`, which is
  *               text such as "Drifted/UUID: delete: nodepools=[general]:
  *               [NODE, …] (savings: $0.11)"
+ *
+ * The names of objects have other keys in older versions, and log shippers may
+ * put them into an object beside the message, or flatten them.
  */
 static const struct {
 	const char *message;
@@ -26,32 +35,113 @@ static const struct {
 	{"launched nodeclaim", FACT_LAUNCHED},
 	{"registered nodeclaim", FACT_REGISTERED},
 	{"initialized nodeclaim", FACT_READY},
-	{"disrupting node(s)", FACT_DECIDED},
+	{DISRUPTING_NODES, FACT_DECIDED},
 	{"tainted node", FACT_DELETING},
 	{"deleted node", FACT_NODE_GONE},
 	{"deleted nodeclaim", FACT_GONE},
+	/* until 0.31 */
+	{"created machine", FACT_CREATED},
+	{"launched machine", FACT_LAUNCHED},
+	{"registered machine", FACT_REGISTERED},
+	{"initialized machine", FACT_READY},
+	{"deleted machine", FACT_GONE},
 };
 #define MESSAGES_N (sizeof(messages) / sizeof(messages[0]))
-#define VIA "disrupting nodeclaim(s) via "
-#define TERMINATING "terminating "
 
-static int
-name_of(const struct json *line, const char *key, size_t max, const char **out)
+/* The keys of the names, since 0.37, since 0.32, before that, and flattened. */
+static const struct log_keys {
+	const char *claim, *node, *pool;
+} log_keys[] = {
+	{"NodeClaim", "Node", "NodePool"},
+	{"nodeclaim", "node", "nodepool"},
+	{"machine", "node", "provisioner"},
+	{"NodeClaim.name", "Node.name", "NodePool.name"},
+};
+#define KEYS_N (sizeof(log_keys) / sizeof(log_keys[0]))
+
+/* A line: `body` is the object that has the names. */
+struct log_line {
+	const struct json *line, *body;
+	const struct log_keys *keys;
+};
+
+enum fact_kind
+log_kind(const char *message)
 {
-	return pieces_take_name(json_member(json_member(line, key), "name"),
+	for (size_t i = 0; i < MESSAGES_N; i++)
+		/* Most messages differ in the first byte. */
+		if (message[0] == messages[i].message[0] &&
+		    strcmp(message, messages[i].message) == 0)
+			return messages[i].kind;
+	return strncmp(message, "disrupting ", 11) == 0 ||
+			       strncmp(message, "deprovisioning ", 15) == 0
+		       ? FACT_DECIDED
+		       : FACT_COUNT;
+}
+
+static const struct log_keys *
+keys_of(const struct json *o)
+{
+	for (size_t i = 0; i < KEYS_N; i++)
+		if (json_member(o, log_keys[i].claim) != NULL ||
+		    json_member(o, log_keys[i].node) != NULL ||
+		    json_member(o, log_keys[i].pool) != NULL)
+			return &log_keys[i];
+	return json_member(o, "disrupted-nodes") != NULL ? log_keys : NULL;
+}
+
+/* Finds the object that has the names: the line, or an object in it. */
+static void
+find_body(struct log_line *l)
+{
+	const struct json *v = json_first(l->line);
+
+	l->body = l->line;
+	l->keys = keys_of(l->line);
+	for (; v != NULL && l->keys == NULL; v = json_next(v)) {
+		l->keys = keys_of(v);
+		if (l->keys != NULL)
+			l->body = v;
+	}
+	if (l->keys == NULL)
+		l->keys = log_keys;
+}
+
+/* Takes a name, which is a string, or the member `name` of an object. */
+static int
+name_of(const struct json *o, const char *key, size_t max, const char **out)
+{
+	const struct json *v = json_member(o, key);
+
+	return pieces_take_name(json_is_object(v) ? json_member(v, "name") : v,
 				max, out);
 }
 
-static enum fact_maker
-maker_of(const struct json *line)
+static const char *
+text_of(const struct log_line *l, const char *key)
 {
-	const char *by = json_string(json_member(line, "controller"));
+	const char *s = json_string(json_member(l->line, key));
+
+	return s != NULL ? s : json_string(json_member(l->body, key));
+}
+
+static enum fact_maker
+maker_of(const struct log_line *l)
+{
+	const char *by = text_of(l, "controller"), *dot;
 
 	if (by == NULL)
+		by = text_of(l, "logger");
+	if (by == NULL)
 		return MAKER_UNKNOWN;
+	/* "controller.provisioner", the logger until 0.36 */
+	dot = strchr(by, '.');
+	if (dot != NULL && strncmp(by, "controller.", 11) == 0)
+		by = dot + 1;
 	if (strcmp(by, "provisioner") == 0)
 		return MAKER_PROVISIONER;
-	if (strncmp(by, "disruption", 10) == 0)
+	if (strncmp(by, "disruption", 10) == 0 ||
+	    strncmp(by, "deprovisioning", 14) == 0)
 		return MAKER_DISRUPTION;
 	return strncmp(by, "static", 6) == 0 ? MAKER_STATIC : MAKER_UNKNOWN;
 }
@@ -159,7 +249,7 @@ read_decision(const struct json *line, struct pieces *p, struct fact *f)
 		       : 0;
 }
 
-/* --- decisions of Karpenter 1.0 to 1.2 ------------------------------------ */
+/* --- decisions of Karpenter until 1.2 ------------------------------------- */
 
 static int
 add_old_node(struct pieces *p, struct fact *f, char *node)
@@ -193,87 +283,93 @@ read_old_nodes(char *list, struct pieces *p, struct fact *f)
 	return 0;
 }
 
+/* Reads "replace" or, until 0.37, "consolidation delete". */
+static int
+read_old_action(char *text, struct fact *f)
+{
+	static const char *const reasons[][2] = {
+		{"consolidation", "underutilized"},
+		{"emptiness", "empty"},
+		{"drift", "drifted"},
+		{"expiration", "expired"},
+	};
+	char *last = strrchr(text, ' ');
+
+	f->action = last == NULL ? text : last + 1;
+	if (strlen(f->action) >= NODEPOOL_BYTES)
+		return -1;
+	for (int i = 0; last != NULL && i < 4; i++)
+		if (strncmp(text, reasons[i][0], strlen(reasons[i][0])) == 0)
+			f->reason = reasons[i][1];
+	return 0;
+}
+
 /* Reads a decision such as "…delete, terminating 1 nodes (7 pods) …". */
 static int
-read_old_decision(const struct json *line, const char *message,
+read_old_decision(const struct log_line *l, const char *message,
 		  struct pieces *p, struct fact *f)
 {
-	char *at, *close, *end;
+	static const char via[] = " via ", terminating[] = ", terminating ";
+	const char *from = strstr(message, via), *reason = text_of(l, "reason");
+	char *at, *end;
 
-	if (pieces_text(p, message + sizeof(VIA) - 1))
+	if (from == NULL || pieces_text(p, from + sizeof(via) - 1))
 		return -1;
-	at = strstr(p->text, ", " TERMINATING);
+	at = strstr(p->text, terminating);
 	if (at == NULL)
 		return -1;
 	*at = '\0';
-	f->action = p->text;
-	at = strchr(at + 1, '(');
-	close = at == NULL ? NULL : strstr(at, " pods) ");
-	if (close == NULL || strlen(f->action) >= NODEPOOL_BYTES)
+	/* "1 nodes ", "1 candidates " or "1 machines " */
+	at += sizeof(terminating) - 1;
+	at += strspn(at, "0123456789 ");
+	at += strspn(at, "abcdefghijklmnopqrstuvwxyz");
+	if (*at != ' ' || read_old_action(p->text, f))
 		return -1;
-	f->pods = strtoll(at + 1, &end, 10);
-	if (end == at + 1 || end != close || f->pods < 0 ||
-	    pieces_take_name(json_member(line, "reason"), NODEPOOL_BYTES,
-			     &f->reason))
-		return -1;
-	return read_old_nodes(close + 7, p, f);
+	if (reason != NULL && strlen(reason) < NODEPOOL_BYTES)
+		f->reason = reason;
+	if (*++at == '(') {
+		f->pods = strtoll(at + 1, &end, 10);
+		if (end == at + 1 || strncmp(end, " pods) ", 7) != 0 ||
+		    f->pods < 0)
+			return -1;
+		at = end + 7;
+	}
+	return read_old_nodes(at, p, f);
 }
 
 /* --- all messages --------------------------------------------------------- */
 
-bool
-log_time(const struct json *v, int64_t *out)
-{
-	const char *s = json_string(v);
-	size_t n = s == NULL ? 0 : strlen(s);
-	char text[STAMP_US_BYTES + 8];
-
-	if (n == 0 || stamp_parse(s, out) == 0)
-		return n > 0;
-	if (n < 5 || n + 2 > sizeof(text) ||
-	    (s[n - 5] != '+' && s[n - 5] != '-'))
-		return false;
-	memcpy(text, s, n - 2);
-	text[n - 2] = ':';
-	memcpy(text + n - 1, s + n - 2, 3);
-	return stamp_parse(text, out) == 0;
-}
-
 static int
-read_rest(const struct json *line, const char *message, bool old,
-	  struct pieces *p, struct fact *f)
+read_rest(const struct log_line *l, const char *message, struct pieces *p,
+	  struct fact *f)
 {
-	if (name_of(line, "NodeClaim", NAME_BYTES, &f->claim) ||
-	    name_of(line, "Node", NAME_BYTES, &f->node) ||
-	    name_of(line, "NodePool", NODEPOOL_BYTES, &f->pool))
+	if (name_of(l->body, l->keys->claim, NAME_BYTES, &f->claim) ||
+	    name_of(l->body, l->keys->node, NAME_BYTES, &f->node) ||
+	    name_of(l->body, l->keys->pool, NODEPOOL_BYTES, &f->pool))
 		return -1;
 	if (f->kind == FACT_CREATED)
-		f->maker = maker_of(line);
+		f->maker = maker_of(l);
 	if (f->kind != FACT_DECIDED)
 		return 0;
-	return old ? read_old_decision(line, message, p, f)
-		   : read_decision(line, p, f);
+	return strcmp(message, DISRUPTING_NODES) != 0
+		       ? read_old_decision(l, message, p, f)
+		       : read_decision(l->body, p, f);
 }
 
-enum line_what
-log_fact(const struct json *line, struct pieces *p, struct fact *f)
+enum reader_what
+log_fact(const struct json *line, const char *message, enum fact_kind kind,
+	 int64_t at_ms, struct pieces *p, struct fact *f)
 {
-	const char *message = json_string(json_member(line, "message"));
-	enum fact_kind kind = FACT_DECIDED;
-	bool old = strncmp(message, VIA, sizeof(VIA) - 1) == 0;
-	int64_t at;
-	size_t i = 0;
+	struct log_line l = {.line = line};
 
-	while (!old && i < MESSAGES_N && strcmp(message, messages[i].message))
-		i++;
-	if (i == MESSAGES_N)
-		return LINE_OTHER;
-	if (!old)
-		kind = messages[i].kind;
-	if (!log_time(json_member(line, "time"), &at))
-		return LINE_INCOMPLETE;
-	fact_init(f, kind, at);
-	if (read_rest(line, message, old, p, f) || !fact_whole(f))
-		return LINE_INCOMPLETE;
-	return LINE_FACT;
+	find_body(&l);
+	/* The time of the line itself may be beside the names. */
+	if (l.body != line)
+		(void)when_value(json_member(l.body, "time"), &at_ms);
+	if (at_ms == STAMP_NONE)
+		return READ_INCOMPLETE;
+	fact_init(f, kind, at_ms);
+	if (read_rest(&l, message, p, f) || !fact_whole(f))
+		return READ_INCOMPLETE;
+	return READ_FACT;
 }

@@ -234,7 +234,7 @@ room_for_life(struct matrix *m, struct err *e)
 
 static int
 read_life(struct matrix *m, const char *node, const char *pool,
-	  const struct json *values, struct err *e)
+	  const struct json *metric, const struct json *values, struct err *e)
 {
 	struct life l = {.birth_ms = STAMP_NONE,
 			 .first_ms = STAMP_NONE,
@@ -266,6 +266,7 @@ read_life(struct matrix *m, const char *node, const char *pool,
 	l.node = strdup(node);
 	if (l.node == NULL)
 		return err_set(e, ERR_SYSTEM, "out of memory");
+	replicas_see(&m->replicas, &l, metric);
 	m->lives[m->lives_n++] = l;
 	return 0;
 }
@@ -334,8 +335,10 @@ find_counter(struct matrix *m, const struct json *metric, struct err *e)
 		return NULL;
 	m->counters = counters;
 	id = (uint32_t)m->counters_n++;
-	counters[id] =
-		(struct counter){.labels = labels, .last_ms = STAMP_NONE};
+	counters[id] = (struct counter){.labels = labels,
+					.first_ms = STAMP_NONE,
+					.last_ms = STAMP_NONE};
+	replicas_labels(metric, &counters[id].each);
 	index_add(&m->by_labels, id);
 	return &counters[id];
 }
@@ -350,6 +353,7 @@ read_counter(struct matrix *m, struct grown like, const struct json *metric,
 
 	if (c == NULL)
 		return -1;
+	like.counter = (uint32_t)(c - m->counters);
 	for (const struct json *v = json_first(values); v != NULL;
 	     v = json_next(v)) {
 		if (!read_sample(v, &s) || s.at_ms <= c->last_ms)
@@ -359,6 +363,8 @@ read_counter(struct matrix *m, struct grown like, const struct json *metric,
 		    (m->pods_ms == STAMP_NONE || s.at_ms < m->pods_ms))
 			m->pods_ms = s.at_ms;
 		like.first = c->last_ms == STAMP_NONE;
+		if (like.first)
+			c->first_ms = s.at_ms;
 		/* A counter that has fallen was reset, and has counted up from
 		 * 0 since. */
 		by = s.value < c->last ? s.value : s.value - c->last;
@@ -409,17 +415,23 @@ enum snapshot_what
 matrix_series(struct matrix *m, const char *bytes, size_t n, struct err *e)
 {
 	struct json_bounds bounds = json_bounds_stored;
-	const char *name, *node, *pool, *reason;
-	const struct json *metric, *values;
-	struct grown like = {.by = 0};
-	int rc;
 
 	/* An answer of Prometheus has at most 11,000 samples of a series. */
 	bounds.kept_values_max = bounds.values_max;
 	bounds.kept_bytes_max = ITEM_BYTES_MAX;
 	AUTO_JSON root = json_pick(bytes, n, series, &bounds, NULL);
-	metric = json_member(root, "metric");
-	values = json_member(root, "values");
+	return matrix_object(m, root, e);
+}
+
+enum snapshot_what
+matrix_object(struct matrix *m, const struct json *root, struct err *e)
+{
+	const char *name, *node, *pool, *reason;
+	const struct json *metric = json_member(root, "metric");
+	const struct json *values = json_member(root, "values");
+	struct grown like = {.by = 0};
+	int rc;
+
 	if (!json_is_object(metric) || !json_is_array(values) ||
 	    pieces_take_name(json_member(metric, "__name__"), NAME_BYTES,
 			     &name) ||
@@ -435,7 +447,7 @@ matrix_series(struct matrix *m, const char *bytes, size_t n, struct err *e)
 	if (pool[0] == '\0')
 		return SNAPSHOT_OTHER;
 	if (strcmp(name, LIFETIME) == 0 && node[0] != '\0')
-		rc = read_life(m, node, pool, values, e);
+		rc = read_life(m, node, pool, metric, values, e);
 	else if (read_counted(name, &like.of))
 		rc = read_counter(m, like, metric, values, e);
 	else if (strcmp(name, COST) == 0)

@@ -11,8 +11,8 @@ static const struct json_keep kind[] = {
 	{"resultType", NULL}, {"result", NULL}, {NULL, NULL}};
 static const struct json_keep envelope[] = {
 	{"status", NULL},   {"errorType", NULL}, {"error", NULL},
-	{"warnings", NULL}, {"isPartial", NULL}, {"data", kind},
-	{NULL, NULL}};
+	{"warnings", NULL}, {"infos", NULL},	 {"isPartial", NULL},
+	{"data", kind},	    {NULL, NULL}};
 static const struct json_keep sample[] = {{"metric", nothing},
 					  {"value", NULL},
 					  {"histogram", nothing},
@@ -69,6 +69,17 @@ result_type(const struct json *root)
 	return json_string(json_member(data, "resultType"));
 }
 
+static void
+take_infos(const struct json *root, struct matrix_answer *out)
+{
+	const struct json *v = json_first(json_member(root, "infos"));
+
+	if (out->text[0] == '\0')
+		str_cut(out->text, sizeof(out->text), json_string(v));
+	for (; v != NULL; v = json_next(v))
+		out->infos++;
+}
+
 /* Counts what says that the answer may be partial: the warnings of Prometheus
  * and Thanos, and isPartial of VictoriaMetrics. */
 static void
@@ -98,18 +109,27 @@ matrix_answer(const char *bytes, size_t n, struct matrix_answer *out)
 {
 	AUTO_JSON root =
 		json_pick(bytes, n, envelope, &json_bounds_stored, NULL);
-	const char *type = json_string(json_member(root, "errorType"));
-	const char *error = json_string(json_member(root, "error"));
 	const char *result = result_type(root);
 
-	*out = (struct matrix_answer){.matrix = false};
-	if (root == NULL) {
+	matrix_answer_object(root, out);
+	if (root == NULL)
 		take_plain(bytes, n, out);
-		return;
-	}
 	out->matrix = result != NULL && strcmp(result, "matrix") == 0;
 	out->vector = result != NULL && strcmp(result, "vector") == 0;
+}
+
+void
+matrix_answer_object(const struct json *root, struct matrix_answer *out)
+{
+	const struct json *data = json_member(root, "data");
+	const char *type = json_string(json_member(root, "errorType"));
+	const char *error = json_string(json_member(root, "error"));
+
+	*out = (struct matrix_answer){
+		.matrix = json_says(data, "resultType", "matrix"),
+		.vector = json_says(data, "resultType", "vector")};
 	take_warnings(root, out);
+	take_infos(root, out);
 	if (error != NULL)
 		(void)snprintf(out->text, sizeof(out->text), "%s%s%s",
 			       type != NULL ? type : "",

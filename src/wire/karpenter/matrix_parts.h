@@ -15,6 +15,14 @@
 /* matrix.c fills these structs from the series, and matrix_tell.c makes facts
  * of them. */
 
+/* The labels of a series, as hashes of their keys and values. */
+struct labels {
+	struct label {
+		uint32_t key, value;
+	} at[MATRIX_LABELS_MAX];
+	unsigned n;
+};
+
 /* A Node, as its series of ages shows it.  birth_ms is when the Node came: the
  * time of a sample minus the age.  first_ms and last_ms are the times of its
  * first and its last sample. */
@@ -39,13 +47,28 @@ struct grown {
 	/* Whether no earlier sample of the counter is known.  `by` is then the
 	 * whole first value. */
 	bool first;
+	uint32_t counter; /* its place in `counters` */
 };
 
 /* The last sample of a counter, whose series may go on in the next answer. */
 struct counter {
 	uint64_t labels; /* a hash of all its labels */
-	int64_t last_ms;
+	struct labels each;
+	int64_t first_ms, last_ms;
 	double last;
+};
+
+/* The labels that tell the replicas of a Prometheus, or the ways of federation,
+ * apart.  The same Node in two series at the same times shows them. */
+struct replicas {
+	uint32_t keys[MATRIX_REPLICA_LABELS_MAX];
+	unsigned keys_n;
+	struct seen {
+		uint32_t node;
+		int64_t birth_ms, first_ms, last_ms;
+		struct labels labels;
+	} seen[MATRIX_SEEN_MAX];
+	unsigned seen_n;
 };
 
 struct matrix {
@@ -55,6 +78,7 @@ struct matrix {
 	size_t lives_n, lives_room, grown_n, grown_room, counters_n,
 		counters_room;
 	struct index by_labels; /* finds a counter by its `labels` */
+	struct replicas replicas;
 	struct prices prices;
 	struct pieces pieces; /* memory for the machines of a decision */
 	/* Time of the first sample of COUNTED_PODS, or STAMP_NONE. */
@@ -65,6 +89,13 @@ struct matrix {
 /* Merges the lives of the same Node.  A Node has several series if several
  * replicas were scraped, or if several answers show it. */
 void matrix_join(struct matrix *m);
+void replicas_labels(const struct json *metric, struct labels *out);
+/* Looks at a series of the age of a Node. */
+void replicas_see(struct replicas *r, const struct life *l,
+		  const struct json *metric);
+/* Removes the steps of counters that another replica shows, too.  Returns -1 if
+ * there is no memory. */
+int replicas_drop(struct matrix *m);
 int matrix_order(int64_t a, int64_t b); /* compares two times, for qsort */
 
 #endif

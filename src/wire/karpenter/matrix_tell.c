@@ -257,6 +257,8 @@ matrix_end(struct matrix *m, snapshot_fn *fn, void *ctx,
 	size_t from = 0;
 	int rc = 0;
 
+	if (replicas_drop(m))
+		return err_set(e, ERR_SYSTEM, "out of memory");
 	matrix_join(m);
 	join_steps(m);
 	if (m->lives_n > 0)

@@ -4,10 +4,11 @@
 
 #include <stdbool.h>
 
+#include "core/base/buf.h"
 #include "core/base/limits.h"
 #include "wire/json/json.h"
 #include "wire/karpenter/fact.h"
-#include "wire/karpenter/line.h"
+#include "wire/karpenter/reader.h"
 #include "wire/karpenter/snapshot.h"
 
 /* The files of this room share these declarations. */
@@ -25,25 +26,18 @@ void pieces_done(struct pieces *p);
 int pieces_nodes(struct pieces *p, size_t n);
 int pieces_text(struct pieces *p, const char *text);
 
-/* The facts of a line that has several.  Each fact is a copy. */
-struct batch {
-	struct fact *facts[LINE_FACTS_MAX];
-	size_t n, given;
-	bool failed; /* whether memory was short */
-};
-void batch_clear(struct batch *b);
-/* Adds a fact if it is whole, and if there is room. */
-void batch_add(struct batch *b, const struct fact *f);
-/* Gets the next fact, which is valid until batch_clear.  Returns false if there
- * is none. */
-bool batch_next(struct batch *b, struct fact *out);
+/* Returns of what kind the fact of such a message in Karpenter's log is, or
+ * FACT_COUNT if we do not read the message. */
+enum fact_kind log_kind(const char *message);
 
-/* Read a parsed line of Karpenter's log, or of a record.  The fact points into
- * the line, which has to outlive it. */
-enum line_what log_fact(const struct json *line, struct pieces *p,
-			struct fact *f);
-enum line_what record_read(const struct json *line, struct pieces *p,
-			   struct fact *f);
+/* Read an object of Karpenter's log with a message of this kind, or an object
+ * of a record.  at_ms is the time of the message, or STAMP_NONE.  The fact
+ * points into the object, which has to outlive it. */
+enum reader_what log_fact(const struct json *line, const char *message,
+			  enum fact_kind kind, int64_t at_ms, struct pieces *p,
+			  struct fact *f);
+enum reader_what record_read(const struct json *line, struct pieces *p,
+			     struct fact *f);
 
 /* Reads a name of at most max - 1 bytes.  A missing value counts as "". Returns
  * -1 if the value is no string or too long. */
@@ -54,9 +48,13 @@ void pieces_take_reason(const char *text, char reason[NODEPOOL_BYTES]);
 
 /* If v is a time, sets *out to it and returns true. */
 bool snapshot_time(const struct json *v, int64_t *out);
-/* Like snapshot_time, but for a time as zap writes it: if the time zone is not
- * UTC, its offset has no colon ("+0100"). */
-bool log_time(const struct json *v, int64_t *out);
+/* Find times.  when_value reads a whole value: a date, or a number of seconds
+ * or parts of a second since 1970.  when_object finds the time of an object:
+ * its member `time`, or else the earliest time of a member with such a name.
+ * when_text finds the last time in a text. */
+bool when_value(const struct json *v, int64_t *out);
+bool when_object(const struct json *o, int64_t *out);
+bool when_text(const char *s, size_t n, int64_t *out);
 
 #define INITIALIZED_LABEL "karpenter.sh/initialized"
 /* Returns the condition of this type if it is True, and sets *at_ms to the time
@@ -69,19 +67,27 @@ const struct json *snapshot_condition(const struct json *object,
 struct audit;
 struct audit *audit_new(void);	  /* NULL if no memory */
 void audit_free(struct audit *a); /* accepts NULL */
-/* Returns whether the line is an event of an audit log. */
+/* Returns whether the object is an event of an audit log, and its time. */
 bool audit_is(const struct json *line);
-/* Reads an event.  Returns LINE_FACT if the batch, which was empty before, has
- * one fact or more, and otherwise LINE_OTHER, LINE_INCOMPLETE, LINE_BARE or
- * LINE_BROKEN. */
-enum line_what audit_read(struct audit *a, const struct json *line,
-			  struct batch *to, const char **message);
+int64_t audit_time(const struct json *line);
+/* Reads an event, and calls fn for each fact.  Returns READ_FACT if it had one
+ * fact or more, and otherwise READ_OTHER, READ_INCOMPLETE or READ_BARE. */
+enum reader_what audit_read(struct audit *a, const struct json *line,
+			    snapshot_fn *fn, void *ctx, const char **message,
+			    struct err *e);
 
 /* holder_is and holder_read do for an answer of the holder's /status what
- * audit_is and audit_read do for an event.  holder_read returns LINE_FACT,
- * LINE_REFUSED or LINE_BROKEN. */
+ * audit_is and audit_read do for an event.  holder_read returns READ_FACT or
+ * READ_REFUSED. */
 bool holder_is(const struct json *line);
-enum line_what holder_read(const struct json *line, struct batch *to,
-			   const char **message);
+enum reader_what holder_read(const struct json *line, snapshot_fn *fn,
+			     void *ctx, const char **message, struct err *e);
+
+/* Writes a value as JSON.  An array of pairs such as {"key":…,"value":…}
+ * becomes an object, and an OpenTelemetry value such as {"stringValue":…}
+ * becomes that value.  plain_wanted returns whether that changes the object, or
+ * the array. */
+bool plain_wanted(const struct json *v);
+void plain_write(struct buf *b, const struct json *v);
 
 #endif

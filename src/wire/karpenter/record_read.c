@@ -100,7 +100,7 @@ read_decision_of(const struct json *line, struct pieces *p, struct fact *f)
 		       : 0;
 }
 
-enum line_what
+enum reader_what
 record_read(const struct json *line, struct pieces *p, struct fact *f)
 {
 	const char *at = json_string(json_member(line, "at"));
@@ -109,7 +109,7 @@ record_read(const struct json *line, struct pieces *p, struct fact *f)
 
 	if (at == NULL || stamp_parse(at, &ms) ||
 	    find_kind(json_string(json_member(line, "what")), &kind))
-		return LINE_INCOMPLETE;
+		return READ_INCOMPLETE;
 	fact_init(f, kind, ms);
 	if (pieces_take_name(json_member(line, "claim"), NAME_BYTES,
 			     &f->claim) ||
@@ -122,6 +122,6 @@ record_read(const struct json *line, struct pieces *p, struct fact *f)
 	    ((kind == FACT_HELD || kind == FACT_RELEASED) &&
 	     read_why(line, f)) ||
 	    !fact_whole(f))
-		return LINE_INCOMPLETE;
-	return LINE_FACT;
+		return READ_INCOMPLETE;
+	return READ_FACT;
 }

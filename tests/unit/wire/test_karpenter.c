@@ -9,72 +9,98 @@
 #include "core/base/stamp.h"
 #include "golden/golden.h"
 #include "suite.h"
-#include "wire/karpenter/line.h"
 #include "wire/karpenter/matrix.h"
+#include "wire/karpenter/reader.h"
 #include "wire/karpenter/record.h"
 
-static const char *const whats[LINE_WHATS] = {
-	[LINE_FACT] = "",	[LINE_NOTHING] = "nothing",
-	[LINE_OTHER] = "other", [LINE_INCOMPLETE] = "incomplete",
-	[LINE_BARE] = "bare",	[LINE_TEXT] = "text",
-	[LINE_BROKEN] = "broken",
-	[LINE_REFUSED] = "refused",
-	[LINE_UNTIL] = "until",	[LINE_VERSION] = "version",
+static const char *const whats[READ_WHATS] = {
+	[READ_FACT] = "",
+	[READ_OBJECT] = "object ",
+	[READ_SERIES] = "series",
+	[READ_ANSWER] = "answer",
+	[READ_NOTHING] = "nothing",
+	[READ_OTHER] = "other",
+	[READ_INCOMPLETE] = "incomplete",
+	[READ_UNDECIDED] = "undecided",
+	[READ_BARE] = "bare",
+	[READ_BROKEN] = "broken",
+	[READ_LONG] = "long",
+	[READ_REFUSED] = "refused",
+	[READ_UNTIL] = "until",
+	[READ_VERSION] = "version",
 };
+
+/* Reads a whole stream. */
+static void
+read_all(reader_fn *fn, void *ctx, const char *bytes, size_t n)
+{
+	struct reader *r = reader_new(fn, ctx);
+	struct err e = {0};
+	size_t used;
+	bool cut;
+
+	for (; n > 0; bytes += used, n -= used) {
+		ck_assert_int_eq(reader_step(r, bytes, n, READER_LAST, &used,
+					     &e), 0);
+		ck_assert_uint_gt(used, 0);
+		ck_assert_uint_le(used, n);
+	}
+	ck_assert_int_eq(reader_end(r, &cut, &e), 0);
+	reader_free(r);
+}
+
+static int
+check_same(void *ctx, const struct reader_item *item, struct err *e)
+{
+	struct fact *kept = ctx;
+
+	(void)e;
+	ck_assert_int_eq(item->what, READ_FACT);
+	ck_assert_int_eq(fact_compare(kept, item->fact), 0);
+	kept->at_ms = -1;
+	return 0;
+}
 
 /* What is written of a fact is read as the same fact. */
 static void
 check_again(const struct fact *f, const char *written, size_t n)
 {
-	struct fact *kept = fact_copy(f), again;
-	struct line *l = line_new();
-	const char *message;
+	struct fact *kept = fact_copy(f);
 
 	ck_assert_int_eq(fact_compare(kept, f), 0);
-	ck_assert_int_eq(line_read(l, written, n - 1, &again, &message),
-			 LINE_FACT);
-	ck_assert_int_eq(fact_compare(kept, &again), 0);
-	line_free(l);
+	read_all(check_same, kept, written, n);
+	ck_assert_int_eq(kept->at_ms, -1);
 	free(kept);
 }
 
-static void
-sign_line(struct line *l, const char *bytes, size_t n, struct buf *b)
+static int
+sign_item(void *ctx, const struct reader_item *item, struct err *e)
 {
-	const char *message = "";
+	struct buf *b = ctx;
 	size_t before;
-	struct fact f;
-	enum line_what what = line_read(l, bytes, n, &f, &message);
 
-	if (what == LINE_FACT) {
-		do {
-			before = b->len;
-			record_write(b, &f);
-			check_again(&f, b->data + before, b->len - before);
-		} while (line_more(l, &f));
-		return;
+	(void)e;
+	buf_printf(b, "%s", whats[item->what]);
+	before = b->len;
+	if (item->fact != NULL) {
+		record_write(b, item->fact);
+		check_again(item->fact, b->data + before, b->len - before);
+		return 0;
 	}
-	buf_printf(b, "%s", whats[what]);
-	if (what == LINE_OTHER || what == LINE_INCOMPLETE ||
-	    what == LINE_REFUSED || what == LINE_VERSION)
-		buf_printf(b, ": %s", message);
+	if (item->message[0] != '\0' && item->what != READ_BARE)
+		buf_printf(b, ": %s", item->message);
 	buf_puts(b, "\n");
+	return 0;
 }
 
 static void
 golden_sign(const char *bytes, size_t n, char *out, size_t cap)
 {
-	const char *end = bytes + n, *next;
-	struct line *l = line_new();
 	struct buf b;
 
 	buf_init(&b, out, cap);
-	for (; bytes < end; bytes = next + 1) {
-		next = memchr(bytes, '\n', (size_t)(end - bytes));
-		sign_line(l, bytes, (size_t)(next - bytes), &b);
-	}
+	read_all(sign_item, &b, bytes, n);
 	ck_assert(!b.full);
-	line_free(l);
 }
 
 START_TEST(test_golden)
@@ -83,53 +109,121 @@ START_TEST(test_golden)
 }
 END_TEST
 
-#define READ(text) line_read(l, text, sizeof(text) - 1, &f, &message)
 #define CLAIM "\"time\":\"2026-01-02T03:04:05Z\",\"NodeClaim\":{\"name\":\"a\"}"
 #define CREATED "{\"logger\":\"controller\",\"message\":\"created nodeclaim\"," CLAIM "}"
+#define AT "2026-01-02T03:04:05Z "
+
+static void
+check_read(const char *text, const char *want)
+{
+	char got[4096];
+	struct buf b;
+
+	buf_init(&b, got, sizeof(got));
+	read_all(sign_item, &b, text, strlen(text));
+	ck_assert_str_eq(got, want);
+}
+#define FACT "{\"at\":\"2026-01-02T03:04:05.000000Z\",\"what\":\"created\",\"claim\":\"a\"}\n"
 
 /* Pieces of another line that is too long do not end up in the next one. */
 START_TEST(test_pieces)
 {
-	static char piece[600000];
-	struct line *l = line_new();
-	const char *message;
-	struct fact f;
+	static char text[2 * 1100000];
+	struct buf b;
 
-	memset(piece, 'x', sizeof(piece));
-	memcpy(piece, "2026-01-02T03:04:05Z stdout P ", 30);
-	ck_assert_int_eq(line_read(l, piece, sizeof(piece), &f, &message),
-			 LINE_NOTHING);
-	ck_assert_int_eq(line_read(l, piece, sizeof(piece), &f, &message),
-			 LINE_NOTHING);
-	ck_assert_int_eq(READ("2026-01-02T03:04:05Z stdout F }"), LINE_BROKEN);
-	ck_assert_int_eq(READ("2026-01-02T03:04:05Z stdout F " CREATED),
-			 LINE_FACT);
-	ck_assert_int_eq(READ("2026-01-02T03:04:05Z stderr P {\"message\":"),
-			 LINE_NOTHING);
-	ck_assert_int_eq(READ("2026-01-02T03:04:05Z stdout F " CREATED),
-			 LINE_FACT);
-	ck_assert_int_eq(READ("2026-01-02T03:04:05Z stderr F \"created "
-			      "nodeclaim\"," CLAIM "}"),
-			 LINE_FACT);
-	ck_assert_str_eq(f.claim, "a");
-	line_free(l);
+	buf_init(&b, text, sizeof(text));
+	for (int i = 0; i < 3; i++) {
+		buf_puts(&b, AT "stdout P ");
+		buf_puts(&b, i == 0 ? "{\"message\":\"" : "");
+		memset(buf_more(&b, 600000), 'x', 600000);
+		buf_puts(&b, "\n");
+	}
+	buf_puts(&b, AT "stdout F \"}\n" AT "stdout F " CREATED "\n");
+	check_read(text, "broken\nbroken\nbroken\nbroken\n" FACT);
+	check_read(AT "stderr P {\"message\":\n" AT "stdout F " CREATED "\n" AT
+		   "stderr P \"created no\n" AT "stderr F declaim\"," CLAIM "}",
+		   FACT FACT);
+	check_read(AT "stderr P {\"message\":\"created\n", "broken\n");
 }
 END_TEST
 
+/* A time is found in the object, in the nearest object around it, and in the text
+ * before or behind it. */
+static const char *const timed[] = {
+	"{\"t\":1,\"time\":1767323045,%}",
+	"{\"time\":1767323045000,%}",
+	"{\"event_timestamp\":1767323045000000,%}",
+	"{\"ts\":\"2026-01-02 03:04:05,000\",%}",
+	"{\"@timestamp\":\"2026-01-02T04:04:05.0+0100\",%}",
+	"{\"timestamp\":\"1767323045.000\",\"ingestion_time\":1767399999,%}",
+	"{\"date\":\"2026-01-01T00:00:00Z\",\"in\":{\"time\":1767323045,%}}",
+	"{\"time\":\"2026-01-02T03:04:05Z\",\"a\":{\"b\":[{%}]}}",
+	"[\"1767323045000000000\",\"{\\\"x\\\":1}\"]\n1767323045 {%}",
+	"[pod/x-1767399999] 2026-01-02T03:04:05Z {%}",
+	"{%},2026-01-02 03:04:05.000,x",
+	"{\"a\":[[\"1767323045000000000\",{%}]]}",
+};
+
 START_TEST(test_time)
 {
-	struct line *l = line_new();
-	const char *message;
-	struct fact f;
+	char text[512] = "", got[1024];
+	const char *mark = strchr(timed[_i], '%');
+	struct buf b;
 
-	ck_assert_int_eq(READ("{\"time\":\"1970-01-01T00:00:01.5Z\","
-			      "\"message\":\"other\"}"),
-			 LINE_OTHER);
-	ck_assert_str_eq(message, "other");
-	ck_assert_int_eq(line_time(l), 1500);
-	ck_assert_int_eq(READ("{\"message\":\"other\"}"), LINE_OTHER);
-	ck_assert_int_eq(line_time(l), STAMP_NONE);
-	line_free(l);
+	buf_init(&b, text, sizeof(text));
+	buf_add(&b, timed[_i], (size_t)(mark - timed[_i]));
+	buf_puts(&b, "\"message\":\"created nodeclaim\",\"NodeClaim\":{"
+		     "\"name\":\"a\"}");
+	buf_puts(&b, mark + 1);
+	buf_init(&b, got, sizeof(got));
+	read_all(sign_item, &b, text, strlen(text));
+	ck_assert_msg(strstr(got, FACT) != NULL, "%s: %s", text, got);
+}
+END_TEST
+
+/* What is larger than the window is read piece by piece, and what an answer of
+ * Prometheus says besides is not lost. */
+static unsigned seen[READ_WHATS];
+
+static int
+count_item(void *ctx, const struct reader_item *item, struct err *e)
+{
+	(void)ctx, (void)e;
+	seen[item->what]++;
+	return 0;
+}
+
+START_TEST(test_window)
+{
+	char text[4096], *p = text;
+	struct reader *r = reader_new(count_item, NULL);
+	size_t n, used, window = 300;
+	struct err e = {0};
+	struct buf b;
+	bool cut;
+
+	memset(seen, 0, sizeof(seen));
+	buf_init(&b, text, sizeof(text));
+	buf_puts(&b, "{\"status\":\"success\",\"isPartial\":true,\"data\":{"
+		     "\"resultType\":\"matrix\",\"result\":[");
+	for (int i = 0; i < 20; i++)
+		buf_printf(&b, "%s{\"metric\":{\"a\":\"%d\"},\"values\":[]}",
+			   i > 0 ? ", " : "", i);
+	buf_puts(&b, "]}, \"warnings\":[\"x\"]}\n");
+	for (n = b.len; n > 0; p += used, n -= used) {
+		size_t shown = n < window ? n : window;
+
+		ck_assert_int_eq(reader_step(r, p, shown, n > shown
+							  ? READER_FULL
+							  : READER_LAST,
+					     &used, &e), 0);
+	}
+	ck_assert_int_eq(reader_end(r, &cut, &e), 0);
+	ck_assert_uint_eq(seen[READ_SERIES], 20);
+	ck_assert_uint_eq(seen[READ_ANSWER], 1);
+	ck_assert_uint_eq(seen[READ_BROKEN] + seen[READ_OTHER], 0);
+	ck_assert(!cut);
+	reader_free(r);
 }
 END_TEST
 
@@ -294,6 +388,54 @@ series(struct matrix *m, const char *labels, const char *const *values)
 #define LIFE(node)                                                             \
 	NAMED("nodes_current_lifetime_seconds") ",\"node_name\":\"" node "\""
 
+/* Two replicas of a Prometheus, and a pod of Karpenter that follows another. */
+START_TEST(test_replicas)
+{
+	static const char *const replicas[] = {",\"replica\":\"a\"",
+					       ",\"replica\":\"b\""};
+	char labels[2][200];
+	struct matrix_sums sums;
+	struct err e = {0};
+
+	told_text[0] = '\0';
+	for (int n = 1; n <= 2; n++) {
+		struct matrix *m = matrix_new();
+		char one[sizeof(told_text)];
+
+		for (int i = 0; i < n; i++) {
+			(void)snprintf(labels[0], sizeof(labels[0]), "%s%s",
+				       NAMED("nodeclaims_created_total")
+				       ",\"reason\":\"provisioned\",\"pod\":\"x\"",
+				       replicas[i]);
+			SERIES(m, labels[0], "1", "1", "2", "2");
+			(void)snprintf(labels[0], sizeof(labels[0]), "%s%s",
+				       NAMED("nodeclaims_created_total")
+				       ",\"reason\":\"drifted\",\"pod\":\"y\"",
+				       replicas[i]);
+			SERIES(m, labels[0], "", "", "", "", "1", "2");
+			(void)snprintf(labels[1], sizeof(labels[1]), "%s%s",
+				       LIFE("a"), replicas[i]);
+			SERIES(m, labels[1], "", "", "5", "35", "65", "95");
+			(void)snprintf(labels[1], sizeof(labels[1]), "%s%s",
+				       LIFE("b"), replicas[i]);
+			SERIES(m, labels[1], "", "", "3", "33", "63", "93",
+			       "123");
+			(void)snprintf(labels[1], sizeof(labels[1]), "%s%s",
+				       LIFE("c"), replicas[i]);
+			SERIES(m, labels[1], "", "", "", "", "", "5", "35");
+		}
+		memcpy(one, told_text, sizeof(one));
+		buf_init(&told, told_text, sizeof(told_text));
+		ck_assert_int_eq(matrix_end(m, tell_short, NULL, &sums, &e), 0);
+		if (n == 2)
+			ck_assert_str_eq(one, told_text);
+		matrix_free(m);
+	}
+	ck_assert_ptr_nonnull(strstr(told_text, "aprovisioner"));
+	ck_assert_ptr_null(strstr(told_text, "bprovisioner"));
+}
+END_TEST
+
 /* Karpenter was restarted, so its counters began anew: what they have then was
  * counted since. */
 START_TEST(test_anew)
@@ -439,7 +581,10 @@ main(void)
 
 	tcase_add_test(tc, test_golden);
 	tcase_add_test(tc, test_pieces);
-	tcase_add_test(tc, test_time);
+	tcase_add_loop_test(tc, test_time, 0,
+			    sizeof(timed) / sizeof(timed[0]));
+	tcase_add_test(tc, test_window);
+	tcase_add_test(tc, test_replicas);
 	tcase_add_test(tc, test_order);
 	tcase_add_test(tc, test_differs);
 	tcase_add_loop_test(tc, test_dollars, 0,

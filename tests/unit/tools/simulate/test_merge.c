@@ -342,7 +342,7 @@ START_TEST(test_long_lines)
 	ck_assert_int_eq(merge_all(), 0);
 	ck_assert_str_eq(got, "abc");
 	ck_assert_uint_eq(tally.too_long, 2);
-	ck_assert_uint_eq(tally.what[LINE_BROKEN], 1);
+	ck_assert_uint_eq(tally.what[READ_BROKEN], 1);
 	ck_assert_uint_eq(tally.lines, 6);
 }
 END_TEST
