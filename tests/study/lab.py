@@ -131,14 +131,13 @@ def settings_of(policy):
                        "kind": "HolderConfig", **holder}) if holder else ""
 
 
-def play(s, job):
+def play(load, policy, dice, name):
     """The figures of one run, and the CPU-seconds and MiB that it took."""
-    policy = policies.ALL[job.policy]
-    name = f"{s.name(job.load)}.{job.policy}.{job.key}"
+    policy = policies.ALL[policy]
     files = {kind: WORK / f"{name}.{kind}" for kind in ("load", "job", "facts")}
-    write_load(load_of(s, job), files["load"])
+    write_load(load, files["load"])
     files["job"].write_text(json.dumps({
-        "load": str(files["load"]), "seed": job.run,
+        "load": str(files["load"]), "seed": dice,
         "disruption": policy.disruption(), "holder": settings_of(policy),
         "jobs_stay": policy.jobs_stay, "quiet_s": policy.quiet_s(),
         "tail_s": TAIL_S}))
@@ -212,10 +211,15 @@ def table(s, load):
     return "\n".join(lines)
 
 
+def play_job(s, job):
+    return play(load_of(s, job), job.policy, job.run,
+                f"{s.name(job.load)}.{job.policy}.{job.key}")
+
+
 def go(s, todo):
     began, cpu = time.time(), 0.0
     with concurrent.futures.ThreadPoolExecutor(s.side) as pool:
-        runs = {pool.submit(play, s, job): job for job in todo}
+        runs = {pool.submit(play_job, s, job): job for job in todo}
         try:
             for n, run in enumerate(concurrent.futures.as_completed(runs), 1):
                 figures = run.result()

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math/rand"
 	"net/http"
 	"os"
 	"slices"
@@ -101,6 +102,9 @@ func (j *Job) annotate(l *Load) {
 // Run plays the job.  It must be called in a bubble of testing/synctest, and
 // leaves Karpenter's goroutines behind, which never end.
 func (j *Job) Run() (*Facts, error) {
+	// A real cluster begins at any moment of a second, and many times are kept
+	// in full seconds.
+	time.Sleep(time.Duration(rand.New(rand.NewSource(j.Seed)).Int63n(int64(time.Second))))
 	load, err := ReadLoad(j.Load)
 	if err != nil {
 		return nil, err

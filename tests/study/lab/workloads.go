@@ -17,10 +17,17 @@ import (
 )
 
 const (
-	jobRetryAfter = 10 * time.Second // the Job controller's first backoff
-	jobTidyAfter  = time.Second      // until the pod of a finished Job is deleted
-	restartSurge  = 4                // maxSurge of a Deployment: a quarter
-	restartPoll   = time.Second
+	jobBackoffFirst = 10 * time.Second // the Job controller's, doubled each time
+	jobBackoffLast  = 10 * time.Minute
+	// Each controller of kube-controller-manager creates so many pods a second,
+	// after a burst.
+	createsASecond = 20
+	createsAtOnce  = 30
+	createTakes    = 3 * time.Millisecond // measured in runs of make study
+
+	jobTidyAfter = time.Second // until the pod of a finished Job is deleted
+	restartSurge = 4           // maxSurge of a Deployment: a quarter
+	restartPoll  = time.Second
 )
 
 // workload is a Deployment or a Job.
@@ -29,11 +36,13 @@ type workload struct {
 	job                bool
 	template           *corev1.PodTemplateSpec
 	replicas           int
-	cpu, memory        int64 // requests of a pod; cpu in milli
+	requests, counted  amount // of a pod, and what kube-scheduler counts for it
+	revision           int    // of a Deployment: its ReplicaSet
 	ready, lives, ends time.Duration
 	pods               map[string]*pod // neither deleted nor done
 	wanted             []step
 	deleted            bool
+	failures           int // of a Job, since a pod of it ended well
 }
 
 // step is a number of replicas, and since when it is asked for.
@@ -48,10 +57,15 @@ type pod struct {
 	uid  int64
 	of   *workload
 	node string
+	// revision is that of the workload when the pod was made.
+	revision int
 
 	created, bound, running, evicted, deleting, ended, gone time.Time
 	// kube-scheduler has said that it fits nowhere.
 	unschedulable bool
+	// How often kube-scheduler found no node at all, and when it tries again.
+	errors int
+	retry  time.Time
 }
 
 func (p *pod) key() *corev1.Pod {
@@ -74,8 +88,15 @@ func newWorkload(e *Event) *workload {
 	}
 	for i := range t.Spec.Containers {
 		requests := t.Spec.Containers[i].Resources.Requests
-		w.cpu += requests.Cpu().MilliValue()
-		w.memory += requests.Memory().Value()
+		one := amount{requests.Cpu().MilliValue(), requests.Memory().Value()}
+		w.requests = w.requests.plus(one)
+		if one.cpu == 0 {
+			one.cpu = countedCPU
+		}
+		if one.memory == 0 {
+			one.memory = countedMemory
+		}
+		w.counted = w.counted.plus(one)
 	}
 	w.replicas = 1
 	if w.job {
@@ -93,7 +114,7 @@ func newWorkload(e *Event) *workload {
 func (c *Cluster) scale(w *workload, replicas int) {
 	w.replicas = replicas
 	w.wanted = append(w.wanted, step{time.Now(), replicas})
-	c.reconcile(w)
+	c.reconcileAfter(0, w)
 }
 
 func (w *workload) owner() metav1.OwnerReference {
@@ -108,7 +129,7 @@ func (w *workload) owner() metav1.OwnerReference {
 
 func (c *Cluster) newPod(w *workload) {
 	c.serial++
-	p := &pod{name: fmt.Sprintf("%s-%d", w.name, c.serial), uid: c.rng.Int63(), of: w, created: time.Now()}
+	p := &pod{name: fmt.Sprintf("%s-%d", w.name, c.serial), uid: c.rng.Int63(), of: w, revision: w.revision, created: time.Now()}
 	c.pods[p.name], c.waiting[p.name], w.pods[p.name] = p, p, p
 	grace := int64(podGraceSeconds)
 	o := &corev1.Pod{
@@ -119,12 +140,24 @@ func (c *Cluster) newPod(w *workload) {
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
 	o.Spec.TerminationGracePeriodSeconds = &grace
+	creates := c.creates[w.job]
 	c.outside(func() {
 		if err := c.store.Create(context.Background(), o); err != nil {
 			panic(err)
 		}
+		c.kick()
+		time.Sleep(createTakes)
+		creates.Accept()
 	})
-	c.kick()
+}
+
+// reconcileAfter reconciles without making the caller wait for it.
+func (c *Cluster) reconcileAfter(d time.Duration, w *workload) {
+	time.AfterFunc(d, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.reconcile(w)
+	})
 }
 
 // reconcile makes or deletes pods until there are as many as asked for.
@@ -200,16 +233,20 @@ func (c *Cluster) evict(o *corev1.Pod) error {
 	p.evicted = time.Now()
 	c.leaves(p)
 	c.ends(p)
-	if !p.of.job {
-		c.reconcile(p.of)
-		return nil
+	if p.of.job {
+		c.reconcileAfter(p.of.backoff(), p.of)
+	} else {
+		c.reconcileAfter(0, p.of)
 	}
-	time.AfterFunc(jobRetryAfter, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.reconcile(p.of)
-	})
 	return nil
+}
+
+// backoff is how long a Job, a pod of which has just been evicted, waits before
+// it makes another one.  The time of the failure is in full seconds.
+func (w *workload) backoff() time.Duration {
+	after := min(jobBackoffFirst<<min(w.failures, 6), jobBackoffLast)
+	w.failures++
+	return time.Until(time.Now().Truncate(time.Second).Add(after))
 }
 
 // leaves takes the pod from its workload.
@@ -251,8 +288,7 @@ func (c *Cluster) freePlace(p *pod) {
 		return
 	}
 	delete(n.on, p.name)
-	n.usedCPU -= p.of.cpu
-	n.usedMemory -= p.of.memory
+	n.used, n.counted = n.used.minus(p.of.requests), n.counted.minus(p.of.counted)
 }
 
 // runs makes a bound pod ready, as kwok does.
@@ -284,6 +320,7 @@ func (c *Cluster) completes(p *pod) {
 	}
 	p.ended = time.Now()
 	p.of.replicas--
+	p.of.failures = 0
 	delete(p.of.pods, p.name)
 	c.freePlace(p)
 	c.mu.Unlock()
@@ -306,6 +343,7 @@ func (c *Cluster) restart(w *workload) {
 	for _, p := range w.pods {
 		old = append(old, p)
 	}
+	w.revision++
 	sort.Slice(old, func(i, j int) bool { return old[i].name < old[j].name })
 	for size := max(1, (len(old)+restartSurge-1)/restartSurge); len(old) > 0; {
 		n := min(size, len(old))

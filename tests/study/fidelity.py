@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""make lab-fidelity: is the lab faithful?  It plays ten times, with other dice,
+what the study has played on a real control plane, and puts the tables into
+docs/study.md.  What has been played is not played again.
+
+LOADS, POLICIES: only these (all that there are).  JOBS: runs side by side.
+TRACES: the folder of the public traces, which trace-day and trace-batch need.
+RESULTS: another file; then the tables go to the output alone.
+"""
+import concurrent.futures
+import dataclasses
+import json
+import os
+import pathlib
+import statistics
+import sys
+
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE.parent / "e2e" / "lib"), str(HERE.parent)]
+
+import lab  # noqa: E402
+import loads  # noqa: E402
+import pictures  # noqa: E402
+import policies  # noqa: E402
+from controlplane import end_on_signals  # noqa: E402
+from study import Bad, number  # noqa: E402
+
+FILE = lab.RESULTS / "fidelity.json"
+DICE = int(os.environ.get("DICE", 10))
+FIRST_S = 15        # how far outside of the range the first decision may be
+FAR = 0.1           # a cell whose dollars are further off is named
+BEGIN, END = "<!-- fidelity: begin -->\n", "<!-- fidelity: end -->\n"
+# What is kept of a run, with its decimals.
+KEPT = {"moved": 0, "dollars": 4, "nodes_launched": 0,
+        "first_disrupted_s": 1, "pending_sum_s": 0}
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """What one real run was of.  load: as the page names it, which is day-80m
+    for 80 minutes of day."""
+    name: str
+    load: str
+    policy: str
+    seed: int
+    minutes: float
+
+    @property
+    def base(self):
+        return self.load if self.load in loads.NAMES else \
+            self.load.rpartition("-")[0]
+
+
+def chosen(env):
+    """{Cell: its real figures}, of all that the lab can play."""
+    found = {}
+    for file in sorted(pictures.RESULTS.glob("*.json")):
+        name = file.stem
+        load, policy, _ = name.rsplit(".", 2)
+        one = json.loads(file.read_text())
+        cell = Cell(name, load, policy, one["seed"], one["minutes"])
+        if lab.playable(policy) or any(
+                env.get(key) and what not in env[key].split()
+                for key, what in (("LOADS", load), ("POLICIES", policy))):
+            continue
+        if cell.base in loads.TRACES and not env.get("TRACES"):
+            continue
+        found[cell] = figures({**one["figures"], "first_disrupted_s": min(
+            (s[0] for s in one.get("steps") or ()), default=None)})
+    return found
+
+
+def figures(of):
+    return {k: None if of[k] is None else round(of[k], decimals) if decimals
+            else round(of[k]) for k, decimals in KEPT.items()}
+
+
+def play(cell, dice, env):
+    traces = env.get("TRACES")
+    load = loads.make(cell.base, cell.seed, cell.minutes,
+                      traces and pathlib.Path(traces))
+    return lab.play(load, cell.policy, dice, f"{cell.name}.{dice}")
+
+
+def read(file):
+    """{name of a real run: {dice: figures}}"""
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def write(file, runs):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("{\n" + ",\n".join(
+        f"{json.dumps(name)}: {json.dumps(runs[name])}"
+        for name in sorted(runs)) + "\n}\n")
+
+
+def go(cells, file, env):
+    runs = read(file)
+    todo = [(cell, str(dice)) for dice in range(1, DICE + 1) for cell in cells
+            if str(dice) not in runs.get(cell.name, {})]
+    cpu = 0.0
+    lab.WORK.mkdir(parents=True, exist_ok=True)
+    with concurrent.futures.ThreadPoolExecutor(
+            number(env, "JOBS", os.cpu_count())) as pool:
+        playing = {pool.submit(play, cell, int(dice), env): (cell, dice)
+                   for cell, dice in todo}
+        try:
+            for n, run in enumerate(concurrent.futures.as_completed(playing),
+                                    1):
+                cell, dice = playing[run]
+                of = run.result()
+                cpu += of["cpu_s"]
+                runs.setdefault(cell.name, {})[dice] = figures(of)
+                write(file, runs)
+                print(f"\r{n} of {len(todo)} runs ", end="", flush=True)
+        finally:
+            pool.shutdown(cancel_futures=True)
+    print(f"\n{cpu:.0f} CPU-seconds")
+    return runs
+
+
+# What came of it
+
+def within(real, values, tolerance=0):
+    """Does the real value lie within the range?  None: it did not happen."""
+    there = [v for v in values if v is not None]
+    if real is None or not there:
+        return real is None and len(there) < len(values)
+    return min(there) - tolerance <= real <= max(there) + tolerance
+
+
+def judged(cell, real, runs):
+    """{figure: does the real run lie within the range of the lab's?}, and the
+    ratio of the dollars."""
+    of = {k: [r[k] for r in runs.values()] for k in KEPT}
+    return ({k: within(real[k], of[k],
+                       FIRST_S if k == "first_disrupted_s" else 0)
+             for k in KEPT},
+            statistics.median(of["dollars"]) / real["dollars"])
+
+
+def table(found, runs):
+    """found: {Cell: real figures}"""
+    rows = {}
+    for cell, real in found.items():
+        rows.setdefault(cell.load, []).append(
+            judged(cell, real, runs[cell.name]))
+    rows["all"] = [one for of in list(rows.values()) for one in of]
+    lines = ["| load | real runs | pods moved | launched | first decision | "
+             "pending | dollars, median ratio | furthest |",
+             "|---|" + "--:|" * 7]
+    for load, of in rows.items():
+        ratios = [ratio for _, ratio in of]
+        lines.append(f"| {load} | {len(of)} | " + " | ".join(
+            str(sum(inside[k] for inside, _ in of))
+            for k in KEPT if k != "dollars") + " | {:.3f} | {:.3f} |".format(
+                statistics.median(ratios), max(ratios, key=lambda r: abs(r - 1))))
+    return "\n".join(lines) + "\n"
+
+
+def listed(found, runs):
+    """Each cell, for a look behind the table."""
+    for cell, real in found.items():
+        inside, ratio = judged(cell, real, runs[cell.name])
+        print(f"{cell.name:26} {ratio:6.3f} " + "  ".join(
+            "{}{} {} [{}]".format("" if inside[k] else "!!", k[:7], real[k], " ".join(
+                str(v) for v in sorted((r[k] for r in runs[cell.name].values()),
+                                       key=lambda v: (v is None, v))))
+            for k in KEPT))
+
+
+def main(env=os.environ):
+    try:
+        found = chosen(env)
+        file = pathlib.Path(env.get("RESULTS") or FILE)
+        runs = go(found, file, env)
+    except (Bad, loads.BadLoad) as e:
+        sys.exit(f"lab-fidelity: {e}")
+    if env.get("LIST"):
+        listed(found, runs)
+    for holder in (False, True):
+        of = {c: r for c, r in found.items()
+              if bool(policies.ALL[c.policy].holder()) == holder}
+        if of:
+            print(table(of, runs))
+
+
+if __name__ == "__main__":
+    end_on_signals()
+    main()
