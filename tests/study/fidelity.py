@@ -65,14 +65,17 @@ def chosen(env):
             continue
         if cell.base in loads.TRACES and not env.get("TRACES"):
             continue
-        found[cell] = figures({**one["figures"], "first_disrupted_s": min(
-            (s[0] for s in one.get("steps") or ()), default=None)})
+        of = dict(one["figures"])
+        if "steps" in one:      # older results do not know it
+            of["first_disrupted_s"] = min(
+                (s[0] for s in one["steps"]), default=None)
+        found[cell] = figures(of)
     return found
 
 
 def figures(of):
     return {k: None if of[k] is None else round(of[k], decimals) if decimals
-            else round(of[k]) for k, decimals in KEPT.items()}
+            else round(of[k]) for k, decimals in KEPT.items() if k in of}
 
 
 def play(cell, dice, env):
@@ -135,8 +138,12 @@ def judged(cell, real, runs):
     of = {k: [r[k] for r in runs.values()] for k in KEPT}
     return ({k: within(real[k], of[k],
                        FIRST_S if k == "first_disrupted_s" else 0)
-             for k in KEPT},
+             for k in real},
             statistics.median(of["dollars"]) / real["dollars"])
+
+
+def share(inside):
+    return f"{sum(inside)} of {len(inside)}"
 
 
 def table(found, runs):
@@ -152,7 +159,7 @@ def table(found, runs):
     for load, of in rows.items():
         ratios = [ratio for _, ratio in of]
         lines.append(f"| {load} | {len(of)} | " + " | ".join(
-            str(sum(inside[k] for inside, _ in of))
+            share([inside[k] for inside, _ in of if k in inside])
             for k in KEPT if k != "dollars") + " | {:.3f} | {:.3f} |".format(
                 statistics.median(ratios), max(ratios, key=lambda r: abs(r - 1))))
     return "\n".join(lines) + "\n"
@@ -166,7 +173,7 @@ def listed(found, runs):
             "{}{} {} [{}]".format("" if inside[k] else "!!", k[:7], real[k], " ".join(
                 str(v) for v in sorted((r[k] for r in runs[cell.name].values()),
                                        key=lambda v: (v is None, v))))
-            for k in KEPT))
+            for k in real))
 
 
 def main(env=os.environ):

@@ -17,10 +17,11 @@ import (
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
-// How long after its creation a Node is ready, by kwok, and without its taint, by
-// the node lifecycle controller; each takes up to nodeSpan longer.  Measured in
-// runs of make study.
+// How long after its creation a Node has its TTL, by kube-controller-manager, is
+// ready, by kwok, and is without its taint, by kube-controller-manager; the two
+// latter take up to nodeSpan longer.  Measured in runs of make study.
 const (
+	nodeTTLAfter       = 40 * time.Millisecond
 	nodeReadyAfter     = 40 * time.Millisecond
 	nodeUntaintedAfter = 200 * time.Millisecond
 	nodeSpan           = 200 * time.Millisecond
@@ -50,6 +51,7 @@ type Cluster struct {
 	drifted   time.Time
 	serial    int
 	wake      chan struct{}                    // for kube-scheduler
+	changes   int                              // that may make pods fit
 	creates   map[bool]flowcontrol.RateLimiter // of pods: of Jobs, and of others
 }
 
@@ -151,14 +153,16 @@ func (c *Cluster) nodeIs(o *corev1.Node) {
 		n = &node{name: o.Name, on: map[string]*pod{}}
 		c.nodes[o.Name] = n
 		c.boot(o.Name)
+		defer c.moved() // kube-scheduler tries pods before it is open
 	}
+	c.changes++
 	n.zone, n.nodePool = o.Labels[corev1.LabelTopologyZone], o.Labels[NodePoolLabel]
 	n.room = amount{o.Status.Allocatable.Cpu().MilliValue(), o.Status.Allocatable.Memory().Value()}
 	n.pods = o.Status.Allocatable.Pods().Value()
 	was := n.open
 	n.open = o.DeletionTimestamp == nil && len(o.Spec.Taints) == 0 && isReady(o)
 	if n.open && !was {
-		c.kick()
+		c.moved()
 	}
 	_, held := o.Annotations[karpenter.DoNotDisruptAnnotationKey]
 	c.hold(o.Name, held)
@@ -190,6 +194,11 @@ func isReady(o *corev1.Node) bool {
 // otherwise the pods of a scale-up would pack better than in a real cluster.
 func (c *Cluster) boot(name string) {
 	obj := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	time.AfterFunc(nodeTTLAfter, func() {
+		change(c.store, obj, func(o *corev1.Node) {
+			metav1.SetMetaDataAnnotation(&o.ObjectMeta, "node.alpha.kubernetes.io/ttl", "0")
+		})
+	})
 	after := func(least time.Duration, f func(*corev1.Node)) {
 		time.AfterFunc(least+time.Duration(c.rng.Float64()*float64(nodeSpan)), func() { change(c.store, obj, f) })
 	}

@@ -16,24 +16,6 @@ import (
 // (LeastAllocated), NodeResourcesBalancedAllocation and PodTopologySpread with
 // its default constraints, with the weights 1, 1 and 2 of its default profile.
 // Scores are whole numbers, divided as there: ties decide where pods go.
-// A pod that fits nowhere is tried again when something changes.  It does not
-// wait for its backoff: with SchedulerPopFromBackoffQ, which is on by default,
-// kube-scheduler takes pods from the backoff queue while no other pod waits.
-// Where there is no node at all, it takes that for an error, and the backoff
-// after errors is not cut short.
-
-// How long kube-scheduler takes to see what has changed, and for each pod.
-// Measured in runs of make study.
-const (
-	scheduleAfter = 20 * time.Millisecond
-	scheduleTakes = 3 * time.Millisecond
-)
-
-// The backoff after errors is doubled from the first to the last.
-const (
-	backoffFirst = time.Second
-	backoffLast  = 10 * time.Second
-)
 
 const (
 	spreadOverHosts = 3 // maxSkew of the default constraints
@@ -42,76 +24,7 @@ const (
 	scoreMost       = 100
 )
 
-// kick makes kube-scheduler look at the pods that wait.
-func (c *Cluster) kick() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
-
-// schedule runs for the whole run.
-func (c *Cluster) schedule() {
-	for range c.wake {
-		time.Sleep(scheduleAfter)
-		select {
-		case <-c.wake:
-		default:
-		}
-		c.pass()
-	}
-}
-
-// pass tries each pod that waits, the oldest first.
-func (c *Cluster) pass() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var waiting []*pod
-	for _, p := range c.waiting {
-		waiting = append(waiting, p)
-	}
-	sort.Slice(waiting, func(i, j int) bool {
-		p, q := waiting[i], waiting[j]
-		if !p.created.Equal(q.created) {
-			return p.created.Before(q.created)
-		}
-		return p.name < q.name
-	})
-	for _, p := range waiting {
-		if c.waiting[p.name] == nil {
-			continue // it has been deleted meanwhile
-		}
-		if time.Now().Before(p.retry) {
-			continue
-		}
-		if len(c.nodes) == 0 {
-			c.backoff(p)
-		}
-		if n := c.choose(p); n != nil {
-			c.bind(p, n)
-			c.outside(func() { time.Sleep(scheduleTakes) })
-		} else if !p.unschedulable {
-			p.unschedulable = true
-			c.outside(func() { change(c.store, p.key(), sayUnschedulable) })
-		}
-	}
-}
-
-// backoff tries the pod again later.  kube-scheduler looks each full second which
-// pods have waited long enough, and counts in full seconds.
-func (c *Cluster) backoff(p *pod) {
-	p.retry = time.Now().Add(min(backoffFirst<<p.errors, backoffLast)).Truncate(time.Second).Add(time.Second)
-	p.errors++
-	time.AfterFunc(time.Until(p.retry), c.kick)
-}
-
-// sayUnschedulable makes Karpenter see the pod.
-func sayUnschedulable(o *corev1.Pod) {
-	o.Status.Conditions = append(o.Status.Conditions, corev1.PodCondition{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
-		Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.Now()})
-}
-
+// bind binds the pod to the node, and kwok runs it.
 func (c *Cluster) bind(p *pod, n *node) {
 	delete(c.waiting, p.name)
 	p.node, p.bound = n.name, time.Now()

@@ -53,19 +53,17 @@ type step struct {
 
 // pod is what happened to a Pod.
 type pod struct {
-	name string
-	uid  int64
-	of   *workload
-	node string
+	name   string
+	serial int // of all pods of a run
+	uid    int64
+	of     *workload
+	node   string
 	// revision is that of the workload when the pod was made.
 	revision int
 
 	created, bound, running, evicted, deleting, ended, gone time.Time
-	// kube-scheduler has said that it fits nowhere.
-	unschedulable bool
-	// How often kube-scheduler found no node at all, and when it tries again.
-	errors int
-	retry  time.Time
+	queued
+	said bool // by kube-scheduler: it fits nowhere
 }
 
 func (p *pod) key() *corev1.Pod {
@@ -129,7 +127,8 @@ func (w *workload) owner() metav1.OwnerReference {
 
 func (c *Cluster) newPod(w *workload) {
 	c.serial++
-	p := &pod{name: fmt.Sprintf("%s-%d", w.name, c.serial), uid: c.rng.Int63(), of: w, revision: w.revision, created: time.Now()}
+	p := &pod{name: fmt.Sprintf("%s-%d", w.name, c.serial), serial: c.serial, uid: c.rng.Int63(), of: w, revision: w.revision, created: time.Now()}
+	p.since = p.created
 	c.pods[p.name], c.waiting[p.name], w.pods[p.name] = p, p, p
 	grace := int64(podGraceSeconds)
 	o := &corev1.Pod{
@@ -266,7 +265,7 @@ func (c *Cluster) ends(p *pod) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.gone(p)
-		c.kick()
+		c.moved()
 	})
 }
 
@@ -323,9 +322,9 @@ func (c *Cluster) completes(p *pod) {
 	p.of.failures = 0
 	delete(p.of.pods, p.name)
 	c.freePlace(p)
+	c.moved()
 	c.mu.Unlock()
 	change(c.store, p.key(), func(o *corev1.Pod) { o.Status.Phase = corev1.PodSucceeded })
-	c.kick()
 	time.AfterFunc(jobTidyAfter, func() {
 		c.store.remove(p.key())
 		c.mu.Lock()
