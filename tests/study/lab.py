@@ -93,6 +93,7 @@ class Settings:
     again: bool
     folder: pathlib.Path
     side: int
+    hashes: dict = dataclasses.field(default_factory=dict)
 
     def length(self, load):
         return self.minutes or (360 if load in day.NAMES else 20)
@@ -187,7 +188,7 @@ def settings(env):
     return s
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=16)
 def made(name, seed, minutes, traces):
     return (day.make(name, seed, minutes) if name in day.NAMES
             else loads.make(name, seed, minutes, traces))
@@ -262,9 +263,11 @@ def sources(held):
 
 def marks(s, job):
     """What a run has to come from so that it need not be played again."""
-    return {"engine": ENGINE,
-            "load": short_hash(text_of(load_of(s, job.load, job.seed),
-                                       s.job_life).encode())}
+    of = job.load, job.seed
+    if of not in s.hashes:
+        s.hashes[of] = short_hash(text_of(load_of(s, *of),
+                                          s.job_life).encode())
+    return {"engine": ENGINE, "load": s.hashes[of]}
 
 
 def is_there(s, job, runs):
