@@ -58,8 +58,8 @@ class Day(loads.Maker):
                     pool=pool)
 
     def services(self):
-        for name, most, shift in (("web", 32, 0), ("api", 18, -1.5),
-                                  ("back", 12, 1)):
+        for name, most, shift in (("web", 28, 0), ("api", 16, -1.5),
+                                  ("back", 11, 1)):
             self.serve(name, most, 48, shift)
 
     def nodes(self):
