@@ -176,8 +176,8 @@ def stormy(m):
 def nodepools(m):
     """Two NodePools of services, whose peaks are hours apart, and one of
     Jobs."""
-    m.serve("web", 22, 40, -3, pool="web")
-    m.serve("api", 16, 40, 3, pool="api")
+    m.serve("web", 16, 40, -3, pool="web")
+    m.serve("api", 12, 40, 3, pool="api")
     m.serve("svc", 4, 6, pool="batch")
     m.bursts_of_jobs(2.5, (3, 10), pool="batch")
 

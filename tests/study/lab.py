@@ -300,7 +300,7 @@ def play(load, policy, dice, name, types=None,
         "quiet_s": policy.quiet_s(), "tail_s": TAIL_S}))
     try:
         done = subprocess.run(
-            ["nice", "-n", "19", PROGRAM, "-test.run", "TestRun",
+            ["nice", PROGRAM, "-test.run", "TestRun",
              "-test.timeout", "0"],
             env={**os.environ, "LAB_JOB": str(files["job"]),
                  "LAB_RESULT": str(files["facts"]), "GOMAXPROCS": "1",
