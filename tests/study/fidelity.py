@@ -46,6 +46,11 @@ class Cell:
     minutes: float
 
     @property
+    def key(self):
+        """noise was played twice with one seed."""
+        return f"{self.load}.{self.policy}.{self.seed}"
+
+    @property
     def base(self):
         return self.load if self.load in loads.NAMES else \
             self.load.rpartition("-")[0]
@@ -82,11 +87,11 @@ def play(cell, dice, env):
     traces = env.get("TRACES")
     load = loads.make(cell.base, cell.seed, cell.minutes,
                       traces and pathlib.Path(traces))
-    return lab.play(load, cell.policy, dice, f"{cell.name}.{dice}")
+    return lab.play(load, cell.policy, dice, f"{cell.key}.{dice}")
 
 
 def read(file):
-    """{name of a real run: {dice: figures}}"""
+    """{load.policy.seed: {dice: figures}}"""
     return json.loads(file.read_text()) if file.exists() else {}
 
 
@@ -99,8 +104,9 @@ def write(file, runs):
 
 def go(cells, file, env):
     runs = read(file)
-    todo = [(cell, str(dice)) for dice in range(1, DICE + 1) for cell in cells
-            if str(dice) not in runs.get(cell.name, {})]
+    todo = [(cell, str(dice)) for dice in range(1, DICE + 1)
+            for cell in {c.key: c for c in cells}.values()
+            if str(dice) not in runs.get(cell.key, {})]
     cpu = 0.0
     lab.WORK.mkdir(parents=True, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(
@@ -113,7 +119,7 @@ def go(cells, file, env):
                 cell, dice = playing[run]
                 of = run.result()
                 cpu += of["cpu_s"]
-                runs.setdefault(cell.name, {})[dice] = figures(of)
+                runs.setdefault(cell.key, {})[dice] = figures(of)
                 write(file, runs)
                 print(f"\r{n} of {len(todo)} runs ", end="", flush=True)
         finally:
@@ -151,7 +157,7 @@ def table(found, runs):
     rows = {}
     for cell, real in found.items():
         rows.setdefault(cell.load, []).append(
-            judged(cell, real, runs[cell.name]))
+            judged(cell, real, runs[cell.key]))
     rows["all"] = [one for of in list(rows.values()) for one in of]
     lines = ["| load | real runs | pods moved | launched | first decision | "
              "pending | dollars, median ratio | furthest |",
@@ -168,10 +174,10 @@ def table(found, runs):
 def listed(found, runs):
     """Each cell, for a look behind the table."""
     for cell, real in found.items():
-        inside, ratio = judged(cell, real, runs[cell.name])
+        inside, ratio = judged(cell, real, runs[cell.key])
         print(f"{cell.name:26} {ratio:6.3f} " + "  ".join(
             "{}{} {} [{}]".format("" if inside[k] else "!!", k[:7], real[k], " ".join(
-                str(v) for v in sorted((r[k] for r in runs[cell.name].values()),
+                str(v) for v in sorted((r[k] for r in runs[cell.key].values()),
                                        key=lambda v: (v is None, v))))
             for k in real))
 

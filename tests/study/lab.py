@@ -111,8 +111,6 @@ class Settings:
 def playable(name):
     """Why the lab does not have the policy, or None."""
     policy = policies.ALL[name]
-    if policy.pdb:
-        return "it has no PodDisruptionBudgets"
     if policy.closed:
         return "its budgets do not change"
     if policy.without:
@@ -297,6 +295,7 @@ def play(load, policy, dice, name, types=None,
         "load": str(files["load"]), "seed": dice, "types": str(types or ""),
         "disruption": policy.disruption(), "holder": settings_of(policy),
         "jobs_stay": policy.jobs_stay, "grace": policy.grace,
+        "pdb": policy.pdb,
         "quiet_s": policy.quiet_s(), "tail_s": TAIL_S}))
     try:
         done = subprocess.run(
@@ -304,7 +303,7 @@ def play(load, policy, dice, name, types=None,
              "-test.timeout", "0"],
             env={**os.environ, "LAB_JOB": str(files["job"]),
                  "LAB_RESULT": str(files["facts"]), "GOMAXPROCS": "1",
-                 "GOGC": "200"}, stdin=subprocess.DEVNULL, timeout=HANGS_S,
+                 "GOGC": "1000"}, stdin=subprocess.DEVNULL, timeout=HANGS_S,
             capture_output=True, text=True, check=False)
     except subprocess.TimeoutExpired:
         raise Bad(f"{name}: the lab hangs") from None

@@ -38,6 +38,7 @@ type Cluster struct {
 	store *Store
 	load  *Load
 	begin time.Time // of the load
+	pdb   bool      // each Deployment has a PodDisruptionBudget
 
 	mu        sync.Mutex
 	rng       *rand.Rand
@@ -52,6 +53,7 @@ type Cluster struct {
 	serial    int
 	wake      chan struct{}                    // for kube-scheduler
 	changes   int                              // that may make pods fit
+	gcPhase   time.Duration                    // when PodGC looks
 	creates   map[bool]flowcontrol.RateLimiter // of pods: of Jobs, and of others
 }
 
@@ -82,6 +84,7 @@ func NewCluster(store *Store, load *Load, seed int64) *Cluster {
 		nodes: map[string]*node{}, claims: map[string]*claim{}, holds: map[string][]span{}, wake: make(chan struct{}, 1),
 		creates: map[bool]flowcontrol.RateLimiter{},
 	}
+	c.gcPhase = time.Duration(c.rng.Int63n(int64(20 * time.Second)))
 	for _, job := range []bool{false, true} {
 		c.creates[job] = flowcontrol.NewTokenBucketRateLimiter(createsASecond, createsAtOnce)
 	}
@@ -120,6 +123,7 @@ func (c *Cluster) written(before, after client.Object) {
 		case *corev1.Node:
 			c.hold(o.Name, false)
 			delete(c.nodes, o.Name)
+			c.collectNode(o.Name)
 		}
 	}
 }

@@ -60,6 +60,8 @@ type Job struct {
 	// on those of Jobs, or a time of grace on all.
 	JobsStay bool   `json:"jobs_stay"`
 	Grace    string `json:"grace"`
+	// PDB: each Deployment has a PodDisruptionBudget with maxUnavailable 1.
+	PDB bool `json:"pdb"`
 	// QuietS: the run ends when nothing has happened for so long.
 	QuietS float64 `json:"quiet_s"`
 	// TailS: every run is billed for so long after its load.
@@ -130,6 +132,7 @@ func (j *Job) Run() (*Facts, error) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	store := NewStore(scheme.Scheme, mapper, j.Seed)
 	cluster := NewCluster(store, load, j.Seed)
+	cluster.pdb = j.PDB
 	store.Admit = cluster.Admit
 	if j.Holder != "" {
 		holder, err := NewHolder(store, j.Holder, j.Seed)

@@ -25,8 +25,7 @@ const (
 	createsAtOnce  = 30
 	createTakes    = 3 * time.Millisecond // measured in runs of make study
 
-	jobTidyAfter = time.Second // until the pod of a finished Job is deleted
-	restartSurge = 4           // maxSurge of a Deployment: a quarter
+	restartSurge = 4 // maxSurge of a Deployment: a quarter
 	restartPoll  = time.Second
 )
 
@@ -42,7 +41,9 @@ type workload struct {
 	pods               map[string]*pod // neither deleted nor done
 	wanted             []step
 	deleted            bool
-	failures           int // of a Job, since a pod of it ended well
+	failures           int    // of a Job, since a pod of it ended well
+	budget             bool   // it has a PodDisruptionBudget
+	ttl                *int32 // of a Job: ttlSecondsAfterFinished
 }
 
 // step is a number of replicas, and since when it is asked for.
@@ -99,6 +100,7 @@ func newWorkload(e *Event) *workload {
 	w.replicas = 1
 	if w.job {
 		w.lives = delay(t, livesFor)
+		w.ttl = e.Job.Spec.TTLSecondsAfterFinished
 		if n := e.Job.Spec.Parallelism; n != nil {
 			w.replicas = int(*n)
 		}
@@ -112,6 +114,7 @@ func newWorkload(e *Event) *workload {
 func (c *Cluster) scale(w *workload, replicas int) {
 	w.replicas = replicas
 	w.wanted = append(w.wanted, step{time.Now(), replicas})
+	c.budget(w)
 	c.reconcileAfter(0, w)
 }
 
@@ -186,7 +189,7 @@ func (c *Cluster) victims(w *workload) []*pod {
 		of = append(of, p)
 	}
 	now := time.Now()
-	age := func(t time.Time) int { return int(math.Log2(math.Max(1, float64(now.Sub(t))))) }
+	age := func(t time.Time) int { return int(math.Log2(math.Max(1, float64(now.Sub(t.Truncate(time.Second)))))) }
 	sort.Slice(of, func(i, j int) bool {
 		p, q := of[i], of[j]
 		switch {
@@ -215,6 +218,9 @@ func (c *Cluster) deletePod(p *pod) {
 
 // evict is called by the store: Karpenter drains a node.
 func (c *Cluster) evict(o *corev1.Pod) error {
+	if c.refuses(o.Name) {
+		return apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	}
 	changed, err := c.store.delete(o, func(after client.Object) {
 		status := &after.(*corev1.Pod).Status
 		status.Conditions = append(status.Conditions, corev1.PodCondition{
@@ -252,6 +258,7 @@ func (w *workload) backoff() time.Duration {
 func (c *Cluster) leaves(p *pod) {
 	p.deleting = time.Now()
 	delete(p.of.pods, p.name)
+	c.budget(p.of)
 }
 
 // ends removes a pod whose deletion has begun, as the kubelet does.
@@ -298,6 +305,7 @@ func (c *Cluster) runs(p *pod) {
 		return
 	}
 	p.running = time.Now()
+	c.budget(p.of)
 	c.mu.Unlock()
 	change(c.store, p.key(), func(o *corev1.Pod) {
 		now := metav1.Now()
@@ -325,11 +333,34 @@ func (c *Cluster) completes(p *pod) {
 	c.moved()
 	c.mu.Unlock()
 	change(c.store, p.key(), func(o *corev1.Pod) { o.Status.Phase = corev1.PodSucceeded })
-	time.AfterFunc(jobTidyAfter, func() {
-		c.store.remove(p.key())
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.gone(p)
+	if ttl := p.of.ttl; ttl != nil && p.of.replicas == 0 {
+		time.AfterFunc(time.Duration(*ttl)*time.Second, func() {
+			c.collect(func(q *pod) bool { return q.of == p.of && !q.ended.IsZero() })
+		})
+	}
+}
+
+// collect deletes the pods that are left of what is gone: a finished Job with
+// ttlSecondsAfterFinished, a Job that is deleted, or a node.
+func (c *Cluster) collect(left func(*pod) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.pods {
+		if left(p) {
+			c.gone(p)
+			c.outside(func() { c.store.remove(p.key()) })
+		}
+	}
+}
+
+// collectNode is PodGC: every 20 s it looks which nodes are gone, and 40 s later
+// it deletes the pods that are left of them.  Until then Karpenter sees the pods
+// of finished Jobs; when they go, it looks at the whole cluster again.
+func (c *Cluster) collectNode(name string) {
+	const look, wait = 20 * time.Second, 40 * time.Second
+	first := time.Now().Add(-c.gcPhase).Truncate(look).Add(look + c.gcPhase)
+	time.AfterFunc(time.Until(first.Add(wait)), func() {
+		c.collect(func(p *pod) bool { return p.node == name })
 	})
 }
 
