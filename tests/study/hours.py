@@ -19,6 +19,9 @@ class Day(loads.Maker):
     """Some hours of a day: where in the day they lie is spread evenly over
     the seeds."""
 
+    # CronJobs keep the last few.
+    finished = {"ttlSecondsAfterFinished": 60}
+
     def __init__(self, rng, minutes, seed):
         super().__init__(rng, minutes)
         spare = max(0.0, REST - WORK - minutes / 60)

@@ -151,6 +151,9 @@ def write(load):
 # Making one
 
 class Maker:
+    # What becomes of finished Jobs: their pods stay.
+    finished: dict = {}
+
     def __init__(self, rng, minutes):
         self.rng = rng
         self.minutes, self.end = minutes, minutes * 60
@@ -202,7 +205,7 @@ class Maker:
         name = f"job-{self.jobs}"
         self.event(at, "Job", "create", name, job=self.body(
             name, requests, {"parallelism": pods, "completions": pods,
-                             "backoffLimit": 100},
+                             "backoffLimit": 100, **self.finished},
             {READY: "5s", LIVES: f"{round(lives)}s", ENDS: "5s"},
             {"restartPolicy": "Never",
              **({"nodeSelector": {POOL: pool}} if pool else {})}))
