@@ -82,7 +82,7 @@ def test_what_nodepools_asks_for():
 @pytest.mark.parametrize("env, said", [
     ({"LOADS": "wave rain"}, "no load rain; there are: long first"),
     ({"POLICIES": "never"}, "no policy never; there are: rivals first"),
-    ({"POLICIES": "pdb"}, "cannot play pdb: it has no PodDisruptionBudgets"),
+    ({"POLICIES": "without-events"}, "cannot play without-events: make study"),
     ({"POLICIES": "0s", "AGAINST": "5m"}, "AGAINST=5m: expected one of POL"),
     ({"SEEDS": "0"}, "SEEDS=0: expected a number from 1 on"),
     ({"HOURS": "x"}, "HOURS=x: expected a number from 0.1 on"),
