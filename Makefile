@@ -71,7 +71,7 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 .PHONY: all help check unit below computing fuzz fuzz-targets fuzz-corpus \
 	fuzz-coverage edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures configuration test demo demo-quick \
-	page-test axe whatif whatif-test site site-test bench study study-pictures lab lab-program lab-test instructions san tsan lint deps certs image install \
+	page-test axe whatif whatif-test site site-test bench study study-pictures lab lab-program lab-test lab-fidelity instructions san tsan lint deps certs image install \
 	install-plugin krew karpenter-logs matrix said release kind-load programs-below \
 	clean format compile_commands man
 .SECONDARY:
@@ -86,7 +86,7 @@ TOPICS = First_steps=help,demo,demo-quick,check,test \
 	Single_suites=lint,unit,edge,daemon,san,tsan,e2e,e2e-long,lab-test,page-test,whatif-test,site-test,matrix \
 	Simulator=sim-quick,sim,explore,explore-quick,mutants,pictures \
 	Fuzzing=fuzz,fuzz-corpus,fuzz-coverage \
-	Measurements=bench,instructions,lab,study,study-pictures,karpenter-logs \
+	Measurements=bench,instructions,lab,lab-fidelity,study,study-pictures,karpenter-logs \
 	Editing=format,configuration,compile_commands
 
 help:  ## list the targets
@@ -565,6 +565,10 @@ lab-test: deps  ## what the lab does as an API server, a scheduler and a kubelet
 	@$(MAKE) -j$(JOBS) lab-program
 	@$(BUILD)/study/lab.test
 	@$(PYTEST) tests/study/lab
+
+lab-fidelity: deps  ## is the lab faithful? what make study has played, in the lab: LOADS= POLICIES= TRACES=
+	@$(MAKE) -j$(JOBS) lab-program
+	@$(PYTHON) tests/study/fidelity.py
 
 # Other versions of the library may draw other bytes.
 DRAWS := $(BUILD)/study/venv

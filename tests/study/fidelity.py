@@ -26,7 +26,7 @@ from controlplane import end_on_signals  # noqa: E402
 from study import Bad, number  # noqa: E402
 
 FILE = lab.RESULTS / "fidelity.json"
-DICE = int(os.environ.get("DICE", 10))
+DICE = 10
 FIRST_S = 15        # how far outside of the range the first decision may be
 FAR = 0.1           # a cell whose dollars are further off is named
 BEGIN, END = "<!-- fidelity: begin -->\n", "<!-- fidelity: end -->\n"
@@ -56,26 +56,29 @@ class Cell:
             self.load.rpartition("-")[0]
 
 
-def chosen(env):
-    """{Cell: its real figures}, of all that the lab can play."""
+def real_runs():
+    """{Cell: its figures}, of all that the lab can play."""
     found = {}
     for file in sorted(pictures.RESULTS.glob("*.json")):
-        name = file.stem
-        load, policy, _ = name.rsplit(".", 2)
+        load, policy, _ = file.stem.rsplit(".", 2)
+        if lab.playable(policy):
+            continue
         one = json.loads(file.read_text())
-        cell = Cell(name, load, policy, one["seed"], one["minutes"])
-        if lab.playable(policy) or any(
-                env.get(key) and what not in env[key].split()
-                for key, what in (("LOADS", load), ("POLICIES", policy))):
-            continue
-        if cell.base in loads.TRACES and not env.get("TRACES"):
-            continue
         of = dict(one["figures"])
         if "steps" in one:      # older results do not know it
             of["first_disrupted_s"] = min(
                 (s[0] for s in one["steps"]), default=None)
-        found[cell] = figures(of)
+        found[Cell(file.stem, load, policy, one["seed"],
+                   one["minutes"])] = figures(of)
     return found
+
+
+def chosen(env):
+    """The cells that are to be played."""
+    return [c for c in real_runs()
+            if (env.get("TRACES") or c.base not in loads.TRACES)
+            and c.load in (env.get("LOADS") or c.load).split()
+            and c.policy in (env.get("POLICIES") or c.policy).split()]
 
 
 def figures(of):
@@ -91,15 +94,16 @@ def play(cell, dice, env):
 
 
 def read(file):
-    """{load.policy.seed: {dice: figures}}"""
-    return json.loads(file.read_text()) if file.exists() else {}
+    """{load.policy.seed: {dice: figures}}, of today's engine."""
+    kept = json.loads(file.read_text()) if file.exists() else {}
+    return kept["runs"] if kept.get("engine") == lab.ENGINE else {}
 
 
 def write(file, runs):
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("{\n" + ",\n".join(
-        f"{json.dumps(name)}: {json.dumps(runs[name])}"
-        for name in sorted(runs)) + "\n}\n")
+    file.write_text("{\n\"engine\": %d,\n\"runs\": {\n%s\n}}\n" % (
+        lab.ENGINE, ",\n".join(f"{json.dumps(name)}: {json.dumps(runs[name])}"
+                               for name in sorted(runs))))
 
 
 def go(cells, file, env):
@@ -148,10 +152,6 @@ def judged(cell, real, runs):
             statistics.median(of["dollars"]) / real["dollars"])
 
 
-def share(inside):
-    return f"{sum(inside)} of {len(inside)}"
-
-
 def table(found, runs):
     """found: {Cell: real figures}"""
     rows = {}
@@ -160,15 +160,39 @@ def table(found, runs):
             judged(cell, real, runs[cell.key]))
     rows["all"] = [one for of in list(rows.values()) for one in of]
     lines = ["| load | real runs | pods moved | launched | first decision | "
-             "pending | dollars, median ratio | furthest |",
+             "pending | dollars | dollars, lab to real |",
              "|---|" + "--:|" * 7]
     for load, of in rows.items():
         ratios = [ratio for _, ratio in of]
         lines.append(f"| {load} | {len(of)} | " + " | ".join(
-            share([inside[k] for inside, _ in of if k in inside])
-            for k in KEPT if k != "dollars") + " | {:.3f} | {:.3f} |".format(
-                statistics.median(ratios), max(ratios, key=lambda r: abs(r - 1))))
+            str(sum(inside[k] for inside, _ in of if k in inside))
+            + ("" if all(k in inside for inside, _ in of) else
+               f" of {sum(k in inside for inside, _ in of)}")
+            for k in ("moved", "nodes_launched", "first_disrupted_s",
+                      "pending_sum_s", "dollars")) + " | {:.3f} ({:.3f} – {:.3f}) |".format(
+                statistics.median(ratios), min(ratios), max(ratios)))
     return "\n".join(lines) + "\n"
+
+
+def far(found, runs):
+    """The cells whose dollars are further off than FAR."""
+    off = {c.name: judged(c, real, runs[c.key])[1] for c, real in found.items()}
+    return ", ".join(f"`{name}` {ratio:.3f}" for name, ratio in off.items()
+                     if abs(ratio - 1) > FAR) or "none"
+
+
+def block(found, runs):
+    """What stands between the marks of the page."""
+    parts = []
+    for holder, title in ((False, "Karpenter alone"), (True, "With the holder")):
+        of = {c: r for c, r in found.items()
+              if bool(policies.ALL[c.policy].holder()) == holder}
+        if of:
+            dice = min(len(runs[c.key]) for c in of)
+            parts.append(f"{title}, {dice} runs of the lab for each real "
+                         f"run:\n\n{table(of, runs)}\nDollars more than "
+                         f"{FAR:.0%} off: {far(of, runs)}.\n")
+    return "\n".join(parts)
 
 
 def listed(found, runs):
@@ -182,20 +206,24 @@ def listed(found, runs):
             for k in real))
 
 
+def page(text, found, runs):
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return before + BEGIN + block(found, runs) + END + after
+
+
 def main(env=os.environ):
+    file = pathlib.Path(env.get("RESULTS") or FILE)
     try:
-        found = chosen(env)
-        file = pathlib.Path(env.get("RESULTS") or FILE)
-        runs = go(found, file, env)
+        runs = go(chosen(env), file, env)
     except (Bad, loads.BadLoad) as e:
         sys.exit(f"lab-fidelity: {e}")
-    if env.get("LIST"):
-        listed(found, runs)
-    for holder in (False, True):
-        of = {c: r for c, r in found.items()
-              if bool(policies.ALL[c.policy].holder()) == holder}
-        if of:
-            print(table(of, runs))
+    found = {c: real for c, real in real_runs().items() if c.key in runs}
+    listed(found, runs)
+    if file == FILE:
+        pictures.PAGE.write_text(page(pictures.PAGE.read_text(), found, runs))
+    else:
+        print(block(found, runs))
 
 
 if __name__ == "__main__":

@@ -304,7 +304,7 @@ def play(load, policy, dice, name, types=None,
              "-test.timeout", "0"],
             env={**os.environ, "LAB_JOB": str(files["job"]),
                  "LAB_RESULT": str(files["facts"]), "GOMAXPROCS": "1",
-                 "GOGC": "1000"}, stdin=subprocess.DEVNULL, timeout=HANGS_S,
+                 "GOGC": "400"}, stdin=subprocess.DEVNULL, timeout=HANGS_S,
             capture_output=True, text=True, check=False)
     except subprocess.TimeoutExpired:
         raise Bad(f"{name}: the lab hangs") from None
