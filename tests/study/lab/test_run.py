@@ -2,6 +2,7 @@
 """`make lab`, with real Karpenter in it: a short load, and a user's."""
 import json
 import pathlib
+import random
 import sys
 
 import pytest
@@ -10,6 +11,7 @@ STUDY = pathlib.Path(__file__).parents[1]
 sys.path += [str(STUDY), str(STUDY.parent / "e2e" / "lib")]
 
 import lab  # noqa: E402
+import loads  # noqa: E402
 
 
 @pytest.fixture
@@ -91,3 +93,27 @@ def test_a_load_that_cannot_be_played(env, tmp_path):
             "^lab: .*mine.json: events.1.: its pods ask for 40000 milli cpus "
             "and 1024 MiB, for which no instance type has room$")):
         lab.main(env)
+
+
+def two_nodes(busy):
+    """A small node, and a large one that has room for its pods.  busy: until
+    then a Job comes every half minute, for which only the large one has room."""
+    m = loads.Maker(random.Random(1), 16)
+    for at, name, cpu, pods in ((0, "small", "900m", 2), (60, "large", "4", 1)):
+        m.event(at, "Deployment", "create", name, deployment=m.body(
+            name, {"cpu": cpu}, {"replicas": pods},
+            {loads.READY: "5s", loads.ENDS: "5s"}, {}))
+    for at in range(110, busy, 30):
+        m.job(at, 10, {"cpu": "500m"})
+    return loads.Load("two-nodes", m.end / 60, m.events, [], m.menu)
+
+
+def test_a_node_within_its_consolidate_after_takes_no_pods(env):
+    """Since Karpenter 1.14 (isUnderConsolidateAfter).  Where nothing else
+    happens, Karpenter looks again after 5 minutes."""
+    first = {(busy, policy): lab.play(two_nodes(busy), policy, 1, "two")[
+        "first_disrupted_s"] for busy, policy in (
+            (0, "karpenter-2m"), (600, "karpenter-2m"), (600, "karpenter-0s"))}
+    assert first[0, "karpenter-2m"] < 600
+    assert first[600, "karpenter-0s"] < 300
+    assert 600 + 120 < first[600, "karpenter-2m"] < 600 + 120 + 330
