@@ -191,20 +191,18 @@ func startKarpenter(ctx context.Context, store *Store, mapper meta.RESTMapper, t
 	return nil
 }
 
-// newManager makes a real Manager over the store.  It has no priority queue:
-// that of controller-runtime 0.24 uses time.Tick for a timer that fires once,
-// and in a bubble the ticks never end.  Without it, a controller that names no
-// rate limiter requeues at most ten times a second.
+// newManager makes a real Manager over the store.
 func newManager(ctx context.Context, store *Store, mapper meta.RESTMapper) (manager.Manager, error) {
-	return ctrl.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, ctrl.Options{
+	mgr, err := ctrl.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, ctrl.Options{
 		Scheme: store.Scheme(), Logger: logr.Discard(),
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper, nil },
 		NewCache:       func(*rest.Config, cache.Options) (cache.Cache, error) { return Cache{store}, nil },
 		NewClient:      func(*rest.Config, client.Options) (client.Client, error) { return store, nil },
 		Metrics:        server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", PprofBindAddress: "0",
 		BaseContext: func() context.Context { return ctx },
-		Controller:  config.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false)},
+		Controller:  config.Controller{SkipNameValidation: ptr.To(true)},
 	})
+	return prioritized{mgr}, err
 }
 
 // instanceTypes returns the types of the file, or those of kwok that are on the
