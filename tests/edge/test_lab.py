@@ -13,9 +13,11 @@ import pytest
 TESTS = pathlib.Path(__file__).parents[1]
 sys.path += [str(TESTS / "study"), str(TESTS / "e2e" / "lib")]
 
+import fidelity  # noqa: E402
 import hours  # noqa: E402
 import lab  # noqa: E402
 import loads  # noqa: E402
+import pictures  # noqa: E402
 import policies  # noqa: E402
 from test_study import DEMO  # noqa: E402
 
@@ -309,3 +311,49 @@ def test_a_picture(tmp_path, settings, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     s = lab.settings(settings)
     assert lab.draw(s, "wave", runs(a=[(1, 1.0)])) is None
+
+
+# Is it faithful?
+
+def fidelity_cell(name, real, runs):
+    load, policy, seed = name.split(".")
+    cell = fidelity.Cell(name, load, policy, int(seed), 20)
+    return {cell: fidelity.figures(real)}, {cell.key: {
+        str(i): fidelity.figures(r) for i, r in enumerate(runs, 1)}}
+
+
+def test_what_lies_within_the_range_of_the_lab():
+    real = {"moved": 5, "dollars": 1.0, "nodes_launched": 4,
+            "first_disrupted_s": 120.0, "pending_sum_s": 900}
+    runs = [{**real, "moved": 6, "dollars": 1.2, "first_disrupted_s": 106.0},
+            {**real, "moved": 7, "dollars": 1.1, "first_disrupted_s": 104.9}]
+    found, lab_runs = fidelity_cell("wave.karpenter-0s.1", real, runs)
+    (cell, of), = found.items()
+    inside, ratio = fidelity.judged(cell, of, lab_runs[cell.key])
+    assert inside == {"moved": False, "dollars": False, "nodes_launched": True,
+                      "first_disrupted_s": True, "pending_sum_s": True}
+    assert ratio == pytest.approx(1.15)
+    # Nothing was disrupted: as in one of the lab's runs at least.
+    assert fidelity.within(None, [None, 3]) and not fidelity.within(None, [3])
+    assert not fidelity.within(3, [None])
+    text = fidelity.block(found, lab_runs)
+    assert "| wave | 1 | 0 | 1 | 1 | 1 | 0 | 1.150 (1.150 – 1.150) |" in text
+    assert "2 runs of the lab" in text and "`wave.karpenter-0s.1` 1.150" in text
+    # Older results do not know the first decision.
+    del of["first_disrupted_s"]
+    assert "| 0 | 1 | 0 of 0 | 1 | 0 |" in fidelity.table(found, lab_runs)
+
+
+def test_runs_of_another_lab_do_not_count(tmp_path, monkeypatch):
+    file = tmp_path / "fidelity.json"
+    fidelity.write(file, {"wave.karpenter-0s.1": {"1": {"moved": 5}}})
+    assert fidelity.read(file)["wave.karpenter-0s.1"]["1"] == {"moved": 5}
+    monkeypatch.setattr(lab, "ENGINE", lab.ENGINE + 1)
+    assert fidelity.read(file) == {}
+
+
+def test_the_page_has_the_table_of_the_results():
+    text = pictures.PAGE.read_text()
+    runs = fidelity.read(fidelity.FILE)
+    found = {c: r for c, r in fidelity.real_runs().items() if c.key in runs}
+    assert fidelity.page(text, found, runs) == text
