@@ -325,8 +325,10 @@ def fidelity_cell(name, real, runs):
 def test_what_lies_within_the_range_of_the_lab():
     real = {"moved": 5, "dollars": 1.0, "nodes_launched": 4,
             "first_disrupted_s": 120.0, "pending_sum_s": 900}
-    runs = [{**real, "moved": 6, "dollars": 1.2, "first_disrupted_s": 106.0},
-            {**real, "moved": 7, "dollars": 1.1, "first_disrupted_s": 104.9}]
+    runs = [{**real, "moved": 6, "dollars": 1.2, "first_disrupted_s": 106.0,
+             "pending_sum_s": 874},
+            {**real, "moved": 7, "dollars": 1.1, "first_disrupted_s": 104.9,
+             "pending_sum_s": 870}]
     found, lab_runs = fidelity_cell("wave.karpenter-0s.1", real, runs)
     (cell, of), = found.items()
     inside, ratio = fidelity.judged(cell, of, lab_runs[cell.key])
@@ -337,11 +339,11 @@ def test_what_lies_within_the_range_of_the_lab():
     assert fidelity.within(None, [None, 3]) and not fidelity.within(None, [3])
     assert not fidelity.within(3, [None])
     text = fidelity.block(found, lab_runs)
-    assert "| wave | 1 | 0 | 1 | 1 | 1 | 0 | 1.150 (1.150 – 1.150) |" in text
+    assert "| wave | 1 | 0 | 1 | 1 | 1 | 1.150 (1.150 – 1.150) |" in text
     assert "2 runs of the lab" in text and "`wave.karpenter-0s.1` 1.150" in text
     # Older results do not know the first decision.
     del of["first_disrupted_s"]
-    assert "| 0 | 1 | 0 of 0 | 1 | 0 |" in fidelity.table(found, lab_runs)
+    assert "| 0 | 1 | 0 of 0 | 1 | 1.150" in fidelity.table(found, lab_runs)
 
 
 def test_runs_of_another_lab_do_not_count(tmp_path, monkeypatch):
