@@ -69,6 +69,19 @@ def test_pods_come_and_go_as_often_as_a_load_says(name, every_s, seed):
     assert 0.9 < cpus / hours.NODE_CPU / changes / every_s < 1.1
 
 
+def test_larger_clusters():
+    def most(load):
+        return max(n for steps in load.wanted().values() for _, n in steps)
+    for name in ("services", "growth", "nodepools"):
+        one, five = (most(hours.make(name, 1, 360, n)) for n in (1, 5))
+        assert 4.5 < five / one < 5.5
+    one, five = (len(hours.make("jobs", 1, 360, n).events) for n in (1, 5))
+    assert 3 < five / one < 7
+    s = lab.settings({"LOADS": "jobs", "SIZE": "5"})
+    assert s.name("jobs") == "jobs-x5"
+    assert lab.load_of(s, "jobs", 1) == hours.make("jobs", 1, 360, 5)
+
+
 def test_seeds_lie_in_the_day():
     begins = [hours.Day(None, 360, seed).begin for seed in range(1, 30)]
     assert 6 <= min(begins) < 7 and 15 < max(begins) <= 16
@@ -90,6 +103,7 @@ def test_what_nodepools_asks_for():
     ({"HOURS": "x"}, "HOURS=x: expected a number from 0.1 on"),
     ({"HOURS": "1", "MINUTES": "3"}, "HOURS and MINUTES: expected one of"),
     ({"LOAD": "nowhere"}, "LOAD=nowhere: no such file"),
+    ({"LOADS": "wave", "SIZE": "2"}, "SIZE=2: expected loads of hours: serv"),
     ({"TYPES": "nowhere"}, "TYPES=nowhere: no such file"),
     ({"TRACES": "nowhere"}, "TRACES=nowhere: no such folder"),
     ({"LOADS": "trace-day"}, "windows of the traces: expected TRACES=FOLDER"),

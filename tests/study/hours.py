@@ -22,8 +22,10 @@ class Day(loads.Maker):
     # CronJobs keep the last few.
     finished = {"ttlSecondsAfterFinished": 60}
 
-    def __init__(self, rng, minutes, seed):
+    def __init__(self, rng, minutes, seed, size=1):
+        """size: times ten nodes."""
         super().__init__(rng, minutes)
+        self.size = size
         spare = max(0.0, REST - WORK - minutes / 60)
         self.begin = WORK + spare * (seed * (math.sqrt(5) - 1) / 2 % 1)
         self.jitter = 30.0
@@ -57,8 +59,8 @@ class Day(loads.Maker):
 
     def serve(self, name, most, bursts, shift=0.0, pool=None):
         """A Deployment behind an HPA with its defaults."""
-        self.follow(name, self.demand(bursts, shift), most, 300, tolerance=0.1,
-                    pool=pool)
+        self.follow(name, self.demand(bursts, shift), most * self.size, 300,
+                    tolerance=0.1, pool=pool)
 
     def services(self):
         for name, most, shift in (("web", 28, 0), ("api", 16, -1.5),
@@ -101,9 +103,9 @@ class Day(loads.Maker):
         """Teams submit Jobs, at 10:30 and 15:00 most of all: in a burst some
         that live for 10 to 30 minutes, and one of twenty for 2 to 3 hours."""
         def an_hour(at):
-            return 0.5 + most * sum(
+            return self.size * (0.5 + most * sum(
                 math.exp(-((self.clock(at) - hour) / 2.4) ** 2)
-                for hour in (10.5, 15))
+                for hour in (10.5, 15)))
         # Those of the hours before are still there.
         for burst in self.by_chance(an_hour, begin=-3 * H):
             cpu = self.rng.choice(["500m", "1", "1", "2"])
@@ -152,14 +154,15 @@ def jobs(m):
 def growth(m):
     """A few pods more every few minutes, while half of what was there before
     goes bit by bit."""
-    m.deploy("web", 6)
-    m.deploy("old", 28)
+    m.deploy("web", 6 * m.size)
+    m.deploy("old", 28 * m.size)
     for left, share in ((22, 0.1), (18, 0.3), (14, 0.5)):
-        m.scale((share + m.rng.uniform(0, 0.1)) * m.end, "old", left)
+        m.scale((share + m.rng.uniform(0, 0.1)) * m.end, "old",
+                left * m.size)
     pods = 6
     for at in m.every(600, 1500, begin=0.1, until=0.95):
         pods += m.rng.randint(1, 4)
-        m.scale(at, "web", pods)
+        m.scale(at, "web", pods * m.size)
 
 
 def stormy(m):
@@ -168,7 +171,7 @@ def stormy(m):
     m.services()
     m.actions += [{"at": round(at, 1), "what": "end",
                    "which": round(m.rng.random(), 3)}
-                  for at in m.every(900, 2400, begin=0.05)]
+                  for at in m.every(900 / m.size, 2400 / m.size, begin=0.05)]
     rises = [e for e in m.events if e["type"] == "scale"]
     for e in m.rng.sample(rises, len(rises) // 5):
         m.actions.append({"at": m.at(e),
@@ -192,7 +195,7 @@ DEGREES = {f.__name__.replace("_", "-"): f
 NAMES = [*LONG, *DEGREES]
 
 
-def make(name, seed, minutes=360):
-    m = Day(random.Random(f"{name} {seed}"), minutes, seed)
+def make(name, seed, minutes=360, size=1):
+    m = Day(random.Random(f"{name} {seed}"), minutes, seed, size)
     {**LONG, **DEGREES}[name](m)
     return m.load(name)

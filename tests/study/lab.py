@@ -6,6 +6,7 @@ run that has a result is not played again.
 LOADS, POLICIES: names, or groups such as "long" and "rivals".
 SEEDS: loads 1 to N (5).  RUNS: of each load with other dice (1).
 HOURS or MINUTES: of each load (6 h, or 20 min for those of make study).
+SIZE: loads of hours for so many times ten nodes (1).
 LOAD: a file of kubereplay instead of LOADS.  JOB_LIFE: how long its Jobs live
 that do not say so (2m).  TYPES: a file of instance types, as kwok reads it.
 TRACES: the folder of the public traces.  AGAINST: the policy with which the
@@ -86,6 +87,7 @@ class Settings:
     seeds: int
     runs: int
     minutes: float      # 0: each load's own
+    size: int
     file: pathlib.Path
     job_life: str
     types: pathlib.Path
@@ -102,7 +104,8 @@ class Settings:
         """The page shows other lengths as loads of their own."""
         other = not self.file and self.length(load) != (
             360 if load in day.NAMES else 20)
-        return load + (f"-{self.length(load):g}m" if other else "")
+        return (load + (f"-{self.length(load):g}m" if other else "")
+                + (f"-x{self.size}" if self.size > 1 else ""))
 
     def result(self, job):
         return self.folder / f"{self.name(job.load)}.{job.policy}.json"
@@ -175,27 +178,31 @@ def settings(env):
         names, chosen, against[0],
         # Another seed would play the same file.
         1 if file else number(env, "SEEDS", 5),
-        number(env, "RUNS", 5 if file else 1), length(env), file, life(env),
+        number(env, "RUNS", 5 if file else 1), length(env),
+        number(env, "SIZE", 1), file, life(env),
         path(env, "TYPES", pathlib.Path.is_file, "file"), traces,
         env.get("AGAIN") == "sources", pathlib.Path(env.get("RESULTS") or (
             BUILD / "study" / "lab-results" if file or env.get("TYPES")
             else RESULTS)).resolve(),
         number(env, "JOBS", os.cpu_count()))
+    if s.size > 1 and not {*names} <= {*day.NAMES}:
+        raise Bad(f"SIZE={s.size}: expected loads of hours: "
+                  + " ".join(day.NAMES))
     for name in names:
         load_of(s, name, 1)     # or says what is wrong
     return s
 
 
 @functools.lru_cache(maxsize=16)
-def made(name, seed, minutes, traces):
-    return (day.make(name, seed, minutes) if name in day.NAMES
+def made(name, seed, minutes, size, traces):
+    return (day.make(name, seed, minutes, size) if name in day.NAMES
             else loads.make(name, seed, minutes, traces))
 
 
 def load_of(s, name, seed):
     if s.file:
         return loads.read(s.file.read_text(), str(s.file))
-    return made(name, seed, s.length(name), s.traces)
+    return made(name, seed, s.length(name), s.size, s.traces)
 
 
 # What the lab reads
@@ -358,7 +365,8 @@ def expected_cpu_s(s, job):
     if took:
         return statistics.mean(took)
     minutes = load_of(s, job.load, job.seed).minutes
-    return CPU_S.get(job.load, OTHER_CPU_S) * (minutes * 60 + TAIL_S) / 3600
+    return (CPU_S.get(job.load, OTHER_CPU_S) * (minutes * 60 + TAIL_S) / 3600
+            * s.size ** 1.5)
 
 
 def go(s, todo, cost):
