@@ -214,13 +214,12 @@ def plain(event, job_life):
     spec = loads.pod_spec(event)
     pool = {k: v for k, v in (spec.get("nodeSelector") or {}).items()
             if k == loads.POOL}
-    known = {"containers", "nodeSelector", "restartPolicy"}
-    changes = {"affinity", "tolerations", "topologySpreadConstraints",
-               "initContainers", "overhead", "priorityClassName"}
-    left = {k for k in changes & spec.keys() if spec[k]} | {
+    schedules = {"affinity", "tolerations", "topologySpreadConstraints",
+                 "initContainers", "overhead", "priorityClassName"}
+    left = {k for k in schedules & spec.keys() if spec[k]} | {
         f"nodeSelector {k}" for k in (spec.get("nodeSelector") or {})
         if k != loads.POOL}
-    meta = spec and body["spec"]["template"].get("metadata") or {}
+    meta = body["spec"]["template"].get("metadata") or {}
     times = loads.delays(event)
     if event["kind"] == "Job" and times == loads.DELAYS:
         times[loads.LIVES] = job_life
@@ -232,8 +231,7 @@ def plain(event, job_life):
                  "template": {
             "metadata": {"labels": meta.get("labels") or {}, "annotations": {
                 **times, **(meta.get("annotations") or {})}},
-            "spec": {**{k: spec[k] for k in known & spec.keys()},
-                     "nodeSelector": pool, "containers": [
+            "spec": {"nodeSelector": pool, "containers": [
                 {"name": c.get("name", "c"), "image": "work", "resources": {
                     "requests": (c.get("resources") or {}).get("requests")
                     or {}}} for c in spec["containers"]]}}}}}, left
