@@ -353,8 +353,8 @@ def test_what_lies_within_the_range_of_the_lab():
     assert fidelity.within(None, [None, 3]) and not fidelity.within(None, [3])
     assert not fidelity.within(3, [None])
     text = fidelity.block(found, lab_runs)
-    assert "| wave | 1 | 0 | 1 | 1 | 1 | 1.150 (1.150 – 1.150) |" in text
-    assert "2 runs of the lab" in text and "`wave.karpenter-0s.1` 1.150" in text
+    assert "| wave | 1 | 2 | 0 | 1 | 1 | 1 | 1.150 (1.150 – 1.150) |" in text
+    assert "10% off: `wave.karpenter-0s.1` 1.150." in text
     # Older results do not know the first decision.
     del of["first_disrupted_s"]
     assert "| 0 | 1 | 0 of 0 | 1 | 1.150" in fidelity.table(found, lab_runs)

@@ -160,20 +160,20 @@ def table(found, runs):
     """found: {Cell: real figures}"""
     rows = {}
     for cell, real in found.items():
-        rows.setdefault(cell.load, []).append(
-            judged(cell, real, runs[cell.key]))
-    rows["all"] = [one for of in list(rows.values()) for one in of]
-    lines = ["| load | real runs | pods moved | launched | first decision | "
-             "pending | dollars, lab to real |",
-             "|---|" + "--:|" * 6]
+        of = runs[cell.key]
+        for load in (cell.load, "all"):
+            rows.setdefault(load, []).append((len(of), *judged(cell, real, of)))
+    rows["all"] = rows.pop("all")
+    lines = ["| load | real runs | lab runs for each | pods moved | launched | "
+             "first decision | pending | dollars, lab to real |",
+             "|---|" + "--:|" * 7]
     for load, of in rows.items():
-        ratios = [ratio for _, ratio in of]
-        lines.append(f"| {load} | {len(of)} | " + " | ".join(
-            str(sum(inside[k] for inside, _ in of if k in inside))
-            + ("" if all(k in inside for inside, _ in of) else
-               f" of {sum(k in inside for inside, _ in of)}")
-            for k in KEPT if k != "dollars")
-            + " | {:.3f} ({:.3f} – {:.3f}) |".format(
+        counts, inside, ratios = zip(*of)
+        known = {k: [i[k] for i in inside if k in i]
+                 for k in KEPT if k != "dollars"}
+        lines.append(f"| {load} | {len(of)} | {min(counts)} | " + " | ".join(
+            f"{sum(v)}" + (f" of {len(v)}" if len(v) < len(of) else "")
+            for v in known.values()) + " | {:.3f} ({:.3f} – {:.3f}) |".format(
                 statistics.median(ratios), min(ratios), max(ratios)))
     return "\n".join(lines) + "\n"
 
@@ -192,9 +192,7 @@ def block(found, runs):
         of = {c: r for c, r in found.items()
               if bool(policies.ALL[c.policy].holder()) == holder}
         if of:
-            dice = min(len(runs[c.key]) for c in of)
-            parts.append(f"{title}, {dice} runs of the lab for each real "
-                         f"run:\n\n{table(of, runs)}\nDollars more than "
+            parts.append(f"{title}:\n\n{table(of, runs)}\nDollars more than "
                          f"{FAR:.0%} off: {far(of, runs)}.\n")
     return "\n".join(parts)
 
