@@ -188,7 +188,8 @@ def far(found, runs):
 def block(found, runs):
     """What stands between the marks of the page."""
     parts = []
-    for holder, title in ((False, "Karpenter alone"), (True, "With the holder")):
+    for holder, title in ((False, "Karpenter alone"),
+                          (True, "With the holder")):
         of = {c: r for c, r in found.items()
               if bool(policies.ALL[c.policy].holder()) == holder}
         if of:
