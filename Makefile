@@ -71,7 +71,7 @@ DEBS := gcc make pkg-config libmicrohttpd-dev libcurl4-openssl-dev libcjson-dev 
 .PHONY: all help check unit below computing fuzz fuzz-targets fuzz-corpus \
 	fuzz-coverage edge daemon programs programs-edge sim sim-quick \
 	explore explore-quick mutants e2e e2e-long pictures configuration test demo demo-quick \
-	page-test axe whatif whatif-test site site-test bench study study-pictures lab lab-program lab-test instructions san tsan lint deps certs image install \
+	page-test axe whatif whatif-test site site-test bench study study-pictures lab lab-program lab-test lab-fidelity instructions san tsan lint deps certs image install \
 	install-plugin krew karpenter-logs matrix said release kind-load programs-below \
 	clean format compile_commands man
 .SECONDARY:
@@ -86,7 +86,7 @@ TOPICS = First_steps=help,demo,demo-quick,check,test \
 	Single_suites=lint,unit,edge,daemon,san,tsan,e2e,e2e-long,lab-test,page-test,whatif-test,site-test,matrix \
 	Simulator=sim-quick,sim,explore,explore-quick,mutants,pictures \
 	Fuzzing=fuzz,fuzz-corpus,fuzz-coverage \
-	Measurements=bench,instructions,lab,study,study-pictures,karpenter-logs \
+	Measurements=bench,instructions,lab,lab-fidelity,study,study-pictures,karpenter-logs \
 	Editing=format,configuration,compile_commands
 
 help:  ## list the targets
@@ -499,7 +499,7 @@ e2e-long: all $(FAST)  ## long scenarios, over an hour
 # The same as check, san, tsan and e2e, in another order: first what only
 # computes, beside the compiler of the control plane, then what has deadlines,
 # which a busy machine would miss.
-test:  ## check, san, tsan and e2e
+test:  ## check, san, tsan, lab-test and e2e
 	@tests/deps.sh python3-venv ca-certificates
 	@tests/e2e/lib/binaries.sh test & builds=$$!; \
 	trap 'kill $$builds 2>/dev/null || :' EXIT; trap 'exit 130' INT TERM; set -e; \
@@ -512,6 +512,7 @@ test:  ## check, san, tsan and e2e
 	$(MAKE) computing COMPUTING='$(CHECKED)'; \
 	$(MAKE) $(SAN) computing; \
 	wait $$builds; \
+	$(MAKE) lab-test LAB_QUICK=yes; \
 	export SAMPLE=yes; \
 	$(MAKE) $(SIDE_BY_SIDE) COMPUTING=; \
 	$(MAKE) said; \
@@ -556,13 +557,18 @@ lab-program: $(call archives,$(LAB_ROOMS))
 		LAB_CFLAGS='-std=c11 -D_GNU_SOURCE -O2 -I$(abspath include)' \
 		tests/e2e/lib/binaries.sh lab
 
-lab: deps  ## loads under policies on Karpenter in virtual time: LOADS= POLICIES= SEEDS= MINUTES=, or LOAD=file
-	@$(MAKE) -j$(JOBS) lab-program
+lab: deps  ## loads under policies on Karpenter in virtual time: LOADS= POLICIES= SEEDS= HOURS=, or LOAD=file
+	@$(MAKE) -j$(JOBS) lab-program $(DRAWS)/.stamp
 	@$(PYTHON) tests/study/lab.py
 
-lab-test: deps  ## what the lab does as an API server, a scheduler and a kubelet
+lab-test: deps  ## what the lab does as an API server, a scheduler and a kubelet, and a short load
 	@$(MAKE) -j$(JOBS) lab-program
 	@$(BUILD)/study/lab.test
+	@$(PYTEST) tests/study/lab
+
+lab-fidelity: deps  ## is the lab faithful? what make study has played, in the lab: LOADS= POLICIES= TRACES=
+	@$(MAKE) -j$(JOBS) lab-program
+	@$(PYTHON) tests/study/fidelity.py
 
 # Other versions of the library may draw other bytes.
 DRAWS := $(BUILD)/study/venv

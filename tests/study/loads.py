@@ -44,6 +44,7 @@ class Load:
     events: list        # of kubereplay, in the order of their timestamps
     actions: list       # {"at": seconds, "what": ..., ...}
     menu: dict
+    jitter: float = 0.0     # seconds by which a node boots later, at most
 
     def seconds(self, event):
         """From the first event, as kubereplay counts."""
@@ -133,7 +134,8 @@ def read(text, name):
     span = moment(events[-1]["timestamp"]) - moment(events[0]["timestamp"])
     ours = log.get("study") or {}
     return Load(name, ours.get("minutes", span.total_seconds() / 60), events,
-                ours.get("actions", []), ours.get("menu", FILE_MENU))
+                ours.get("actions", []), ours.get("menu", FILE_MENU),
+                ours.get("boot_jitter_s", 0.0))
 
 
 def write(load):
@@ -141,18 +143,31 @@ def write(load):
         "cluster": load.name, "captured": load.events[0]["timestamp"],
         "events": load.events, "study": {
             "minutes": load.minutes, "menu": load.menu,
-            "actions": load.actions}}, indent=2) + "\n"
+            "actions": load.actions, **(
+                {"boot_jitter_s": load.jitter} if load.jitter else {})}},
+                      indent=2) + "\n"
 
 
 # Making one
 
 class Maker:
+    # What becomes of finished Jobs: their pods stay.
+    finished: dict = {}
+
     def __init__(self, rng, minutes):
         self.rng = rng
-        self.end = minutes * 60
+        self.minutes, self.end = minutes, minutes * 60
         self.events, self.actions = [], []
-        self.menu = MENU
+        self.menu, self.jitter = MENU, 0.0
         self.jobs = 0
+
+    def load(self, name):
+        self.events.sort(key=lambda e: e["timestamp"])
+        return Load(name, self.minutes, self.events, self.actions,
+                    self.menu, self.jitter)
+
+    def at(self, event):
+        return (moment(event["timestamp"]) - BEGIN).total_seconds()
 
     def event(self, at, kind, what, name, **more):
         stamp = BEGIN + datetime.timedelta(milliseconds=round(at * 1000))
@@ -184,15 +199,16 @@ class Maker:
         if at < self.end:
             self.event(at, "Deployment", "scale", name, replicas=replicas)
 
-    def job(self, at, lives, requests, pods=1):
+    def job(self, at, lives, requests, pods=1, pool=None):
         """pods: that run at once."""
         self.jobs += 1
         name = f"job-{self.jobs}"
         self.event(at, "Job", "create", name, job=self.body(
             name, requests, {"parallelism": pods, "completions": pods,
-                             "backoffLimit": 100},
+                             "backoffLimit": 100, **self.finished},
             {READY: "5s", LIVES: f"{round(lives)}s", ENDS: "5s"},
-            {"restartPolicy": "Never"}))
+            {"restartPolicy": "Never",
+             **({"nodeSelector": {POOL: pool}} if pool else {})}))
 
     def around(self, value, share=0.15):
         return round(value * self.rng.uniform(1 - share, 1 + share))
@@ -203,16 +219,18 @@ class Maker:
         while (at := at + self.rng.uniform(low, high)) < until * self.end:
             yield at
 
-    def follow(self, name, demand, most, stable_s):
+    def follow(self, name, demand, most, stable_s, tolerance=0.0, pool=None):
         """Scales as an HPA does that is asked every 15 s; demand: at -> 0..1.
         """
         asked, now = [], None
         for at in range(0, int(self.end), 15):
-            asked.append(max(2, math.ceil(demand(at) * most)))
+            wanted = demand(at) * most
+            asked.append(now if now and abs(wanted / now - 1) <= tolerance
+                         else max(2, math.ceil(wanted)))
             # Up at once, down to the most of the time before.
             new = max(asked[-1 - int(stable_s // 15):])
             if now is None:
-                self.deploy(name, new)
+                self.deploy(name, new, pool=pool)
             elif new != now:
                 self.scale(at, name, new)
             now = new
@@ -363,5 +381,4 @@ def make(name, seed, minutes=20, traces=None):
         TRACES[name](m, traces)
     else:
         {**FIRST, **FURTHER}[name](m)
-    m.events.sort(key=lambda e: e["timestamp"])
-    return Load(name, minutes, m.events, m.actions, m.menu)
+    return m.load(name)

@@ -178,29 +178,34 @@ def page(text, found):
 
 
 def draw(load, of, file):
+    crosses(f"{load}: median, least and most; the dashed line is the front", {
+        p: tuple((middle(rs, f), min(values(rs, f)), max(values(rs, f)))
+                 for f in ("moved", "dollars")) for p, rs in of.items()},
+            file, load)
+
+
+def crosses(title, points, file, salt="lab"):
+    """points: {policy: ((moves, from, to), (dollars, from, to))}"""
     import matplotlib
     matplotlib.use("svg")
     from matplotlib import pyplot
-    matplotlib.rcParams.update({"svg.hashsalt": load, "svg.fonttype": "none",
+    matplotlib.rcParams.update({"svg.hashsalt": salt, "svg.fonttype": "none",
                                 "font.size": 9})
-    points = {p: (middle(rs, "moved"), middle(rs, "dollars"))
-              for p, rs in of.items()}
-    best = sorted((points[p], p) for p in front(points))
+    middles = {p: (x[0], y[0]) for p, (x, y) in points.items()}
+    best = sorted(middles[p] for p in front(middles))
     figure, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
-    axes.step([x for (x, _), _ in best], [y for (_, y), _ in best],
+    axes.step([x for x, _ in best], [y for _, y in best],
               where="post", color="0.6", linestyle="--", zorder=1)
-    for policy, runs in of.items():
-        (x, y), color = points[policy], (
-            "tab:blue" if policies.ALL[policy].hold else "tab:orange")
-        spread = [[[abs(middle(runs, f) - edge(values(runs, f)))]
-                   for edge in (min, max)] for f in ("moved", "dollars")]
-        axes.errorbar(x, y, xerr=spread[0], yerr=spread[1], fmt="o",
+    for policy, both in points.items():
+        color = "tab:blue" if policies.ALL[policy].hold else "tab:orange"
+        xerr, yerr = ([[abs(at - low)], [abs(at - high)]]
+                      for at, low, high in both)
+        axes.errorbar(*middles[policy], xerr=xerr, yerr=yerr, fmt="o",
                       color=color, zorder=2, elinewidth=0.8)
-        axes.annotate(policy, (x, y), xytext=(5, 4), fontsize=8,
+        axes.annotate(policy, middles[policy], xytext=(5, 4), fontsize=8,
                       textcoords="offset points")
     axes.set(xlabel="pods moved by Karpenter's choice", ylabel="dollars",
-             title=f"{load}: median, least and most; the dashed line is the "
-                   "front")
+             title=title)
     figure.savefig(file, metadata={"Date": None, "Creator": None})
     pyplot.close(figure)
 

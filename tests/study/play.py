@@ -89,8 +89,9 @@ def body_of(event, policy):
     body["metadata"]["namespace"] = loads.NAMESPACE
     meta = body["spec"]["template"].setdefault("metadata", {})
     meta["annotations"] = {**loads.delays(event), **(meta.get("annotations") or {})}
-    if policy.jobs_stay and event["kind"] == "Job":
-        meta["annotations"]["karpenter.sh/do-not-disrupt"] = "true"
+    if policy.stay(event["kind"]):
+        meta["annotations"]["karpenter.sh/do-not-disrupt"] = policy.stay(
+            event["kind"])
     return body
 
 

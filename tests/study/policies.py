@@ -26,6 +26,7 @@ class Policy:
     closed: bool = False            # no disruption while the load runs
     pdb: bool = False               # maxUnavailable 1 for each Deployment
     jobs_stay: bool = False         # do-not-disrupt on the pods of Jobs
+    grace: str = ""                 # do-not-disrupt for so long, on all pods
     without: str = ""               # a rule of without.py that is left out
     settings: dict = dataclasses.field(default_factory=dict)  # of the holder
 
@@ -39,10 +40,14 @@ class Policy:
         return ({"holdDuration": self.hold, **self.settings}
                 if self.hold else None)
 
+    def stay(self, kind):
+        """The value of do-not-disrupt on the pods of a Deployment or Job."""
+        return "true" if self.jobs_stay and kind == "Job" else self.grace
+
     def quiet_s(self):
         """Nothing can be expected any more when nothing has happened, and
         nothing was held, for so long."""
-        return seconds(self.after) + LOOKS_S
+        return max(seconds(self.after), seconds(self.grace)) + LOOKS_S
 
     def tail_s(self):
         """How long a run goes on, where nothing happens after its load."""
@@ -75,6 +80,12 @@ FURTHER = {
     # For the long run.
     "karpenter-10m": Policy("10m"),
     "holder-10m": Policy("0s", "10m"),
+    "holder-20m": Policy("0s", "20m"),
+    "grace-10m": Policy("0s", grace="10m"),
+    "grace-30m": Policy("0s", grace="30m"),
+    "balanced-30s": Policy("30s", consolidation="Balanced"),
+    **{f"holder-{hold}-over-balanced": Policy(
+        "0s", hold, consolidation="Balanced") for hold in ("5m", "10m", "20m")},
 }
 # The leaky bucket shows only where the cap is reached.
 CAPPED = {"maxHoldDuration": "6m", "releaseWindow": "2m"}
@@ -87,3 +98,7 @@ ABLATION = {
     "without-bucket": Policy("0s", "2m", settings=CAPPED, without="bucket"),
 }
 ALL = {**FIRST, **FURTHER, **ABLATION}
+# For loads of hours, in the lab.
+RIVALS = ("karpenter-0s", "karpenter-30s", "karpenter-5m", "karpenter-10m",
+          "when-empty", "balanced", "grace-30m", "holder-5m", "holder-10m",
+          "holder-20m")

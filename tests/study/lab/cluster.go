@@ -5,21 +5,27 @@ package lab
 import (
 	"context"
 	"math/rand"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
-// How long kwok and the node lifecycle controller take.
+// How long after its creation a Node has its TTL, by kube-controller-manager, is
+// ready, by kwok, and is without its taint, by kube-controller-manager; the two
+// latter take up to nodeSpan longer.  Measured in runs of make study.
 const (
-	nodeReadyAfter = time.Second            // ± nodeReadyJitter
-	nodeReadySpan  = time.Second            // the width of that jitter
-	untaintedAfter = 200 * time.Millisecond // from Ready until the taint goes
+	nodeTTLAfter       = 40 * time.Millisecond
+	nodeReadyAfter     = 40 * time.Millisecond
+	nodeUntaintedAfter = 200 * time.Millisecond
+	nodeSpan           = 200 * time.Millisecond
+	nodeCallSpan       = 80 * time.Millisecond // for its creation
 )
 
 // Cluster plays what is around Karpenter: kube-scheduler (scheduler.go), the
@@ -32,6 +38,7 @@ type Cluster struct {
 	store *Store
 	load  *Load
 	begin time.Time // of the load
+	pdb   bool      // each Deployment has a PodDisruptionBudget
 
 	mu        sync.Mutex
 	rng       *rand.Rand
@@ -44,14 +51,18 @@ type Cluster struct {
 	holds     map[string][]span // when the hold was on each Node
 	drifted   time.Time
 	serial    int
-	wake      chan struct{} // for kube-scheduler
+	wake      chan struct{}                    // for kube-scheduler
+	changes   int                              // that may make pods fit
+	gcPhase   time.Duration                    // when PodGC looks
+	creates   map[bool]flowcontrol.RateLimiter // of pods: of Jobs, and of others
 }
 
 // node is what kube-scheduler and kwok know of a Node.
 type node struct {
 	name, zone, nodePool string
-	cpu, memory, pods    int64 // what there is room for; cpu in milli
-	usedCPU, usedMemory  int64
+	room                 amount
+	pods                 int64           // for how many there is room
+	used, counted        amount          // by those on it: requests, and as scored
 	on                   map[string]*pod // until they are done or gone
 	open                 bool            // ready, without a taint
 }
@@ -71,21 +82,26 @@ func NewCluster(store *Store, load *Load, seed int64) *Cluster {
 		store: store, load: load, rng: rand.New(rand.NewSource(seed)),
 		workloads: map[string]*workload{}, pods: map[string]*pod{}, waiting: map[string]*pod{},
 		nodes: map[string]*node{}, claims: map[string]*claim{}, holds: map[string][]span{}, wake: make(chan struct{}, 1),
+		creates: map[bool]flowcontrol.RateLimiter{},
+	}
+	c.gcPhase = time.Duration(c.rng.Int63n(int64(20 * time.Second)))
+	for _, job := range []bool{false, true} {
+		c.creates[job] = flowcontrol.NewTokenBucketRateLimiter(createsASecond, createsAtOnce)
 	}
 	store.Written, store.Evict = c.written, c.evict
 	return c
 }
 
-// Admit is what happens to a new object before it is stored: it boots later
-// than the NodePool says, and has the taint that the API server gives to new
-// nodes.
+// Admit is what happens to a new object before it is stored.  A Node comes later
+// than the NodePool says, by a call and by the jitter of the load, and has the
+// taint that the API server gives to new nodes.
 func (c *Cluster) Admit(_ context.Context, obj client.Object) {
 	n, ok := obj.(*corev1.Node)
 	if !ok {
 		return
 	}
 	c.mu.Lock()
-	later := seconds(c.rng.Float64() * c.load.Study.BootJitter)
+	later := time.Duration(c.rng.Float64()*float64(nodeCallSpan)) + seconds(c.rng.Float64()*c.load.Study.BootJitter)
 	c.mu.Unlock()
 	time.Sleep(later)
 	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule})
@@ -107,6 +123,7 @@ func (c *Cluster) written(before, after client.Object) {
 		case *corev1.Node:
 			c.hold(o.Name, false)
 			delete(c.nodes, o.Name)
+			c.collectNode(o.Name)
 		}
 	}
 }
@@ -140,15 +157,16 @@ func (c *Cluster) nodeIs(o *corev1.Node) {
 		n = &node{name: o.Name, on: map[string]*pod{}}
 		c.nodes[o.Name] = n
 		c.boot(o.Name)
+		defer c.moved() // kube-scheduler tries pods before it is open
 	}
+	c.changes++
 	n.zone, n.nodePool = o.Labels[corev1.LabelTopologyZone], o.Labels[NodePoolLabel]
-	n.cpu = o.Status.Allocatable.Cpu().MilliValue()
-	n.memory = o.Status.Allocatable.Memory().Value()
+	n.room = amount{o.Status.Allocatable.Cpu().MilliValue(), o.Status.Allocatable.Memory().Value()}
 	n.pods = o.Status.Allocatable.Pods().Value()
 	was := n.open
 	n.open = o.DeletionTimestamp == nil && len(o.Spec.Taints) == 0 && isReady(o)
 	if n.open && !was {
-		c.kick()
+		c.moved()
 	}
 	_, held := o.Annotations[karpenter.DoNotDisruptAnnotationKey]
 	c.hold(o.Name, held)
@@ -175,31 +193,29 @@ func isReady(o *corev1.Node) bool {
 	return false
 }
 
-// boot makes the node ready, as kwok does, and then takes its taint away, as
-// the node lifecycle controller does.  Nodes of one batch become ready at
-// different moments: otherwise the pods of a scale-up would pack better than in
-// a real cluster.
+// boot makes the node ready, as kwok does, and takes its taint away, as the node
+// lifecycle controller does.  Nodes of one batch open at different moments:
+// otherwise the pods of a scale-up would pack better than in a real cluster.
 func (c *Cluster) boot(name string) {
-	after := nodeReadyAfter + time.Duration((c.rng.Float64()-0.5)*float64(nodeReadySpan))
 	obj := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	time.AfterFunc(after, func() {
+	time.AfterFunc(nodeTTLAfter, func() {
 		change(c.store, obj, func(o *corev1.Node) {
-			now := metav1.Now()
-			o.Status.Phase = corev1.NodeRunning
-			o.Status.Conditions = []corev1.NodeCondition{{
-				Type: corev1.NodeReady, Status: corev1.ConditionTrue,
-				LastTransitionTime: now, LastHeartbeatTime: now}}
+			metav1.SetMetaDataAnnotation(&o.ObjectMeta, "node.alpha.kubernetes.io/ttl", "0")
 		})
 	})
-	time.AfterFunc(after+untaintedAfter, func() {
-		change(c.store, obj, func(o *corev1.Node) {
-			var kept []corev1.Taint
-			for _, t := range o.Spec.Taints {
-				if t.Key != corev1.TaintNodeNotReady {
-					kept = append(kept, t)
-				}
-			}
-			o.Spec.Taints = kept
+	after := func(least time.Duration, f func(*corev1.Node)) {
+		time.AfterFunc(least+time.Duration(c.rng.Float64()*float64(nodeSpan)), func() { change(c.store, obj, f) })
+	}
+	after(nodeReadyAfter, func(o *corev1.Node) {
+		now := metav1.Now()
+		o.Status.Phase = corev1.NodeRunning
+		o.Status.Conditions = []corev1.NodeCondition{{
+			Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+			LastTransitionTime: now, LastHeartbeatTime: now}}
+	})
+	after(nodeUntaintedAfter, func(o *corev1.Node) {
+		o.Spec.Taints = slices.DeleteFunc(o.Spec.Taints, func(t corev1.Taint) bool {
+			return t.Key == corev1.TaintNodeNotReady
 		})
 	})
 }

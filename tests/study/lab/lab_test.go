@@ -4,6 +4,7 @@ package lab
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"runtime/pprof"
 	"syscall"
@@ -28,7 +29,7 @@ func TestRun(t *testing.T) {
 	}
 	job, err := ReadJob(file)
 	if err != nil {
-		t.Fatal(err)
+		unplayable(err)
 	}
 	// A profile has to begin outside of the bubble.
 	if name := os.Getenv("PROFILE"); name != "" {
@@ -43,7 +44,7 @@ func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		facts, err := job.Run()
 		if err != nil {
-			t.Fatal(err)
+			unplayable(err)
 		}
 		pprof.StopCPUProfile()
 		if err := write(os.Getenv("LAB_RESULT"), facts); err != nil {
@@ -51,6 +52,12 @@ func TestRun(t *testing.T) {
 		}
 		os.Exit(0) // Karpenter's goroutines never end
 	})
+}
+
+// unplayable says why a job cannot be played.
+func unplayable(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(2)
 }
 
 func write(file string, facts *Facts) error {

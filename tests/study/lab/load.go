@@ -6,12 +6,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	karpenter "sigs.k8s.io/karpenter/pkg/apis/v1"
+	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 )
 
 // Load is a file of kubereplay, with the key "study" of tests/study/loads.py,
@@ -116,6 +120,48 @@ func (l *Load) pools() []string {
 		return []string{"general"}
 	}
 	return names
+}
+
+// fits says which pods no machine has room for.  kube-scheduler would let them
+// wait for ever.
+func (l *Load) fits(types []*cloudprovider.InstanceType) error {
+	for i := range l.Events {
+		if l.Events[i].Type != "create" {
+			continue
+		}
+		asks := newWorkload(&l.Events[i]).requests
+		if !slices.ContainsFunc(types, func(t *cloudprovider.InstanceType) bool {
+			has := t.Allocatable()
+			return asks.cpu <= has.Cpu().MilliValue() && asks.memory <= has.Memory().Value()
+		}) {
+			return fmt.Errorf("events[%d]: its pods ask for %d milli cpus and %d MiB, for which no instance type has room",
+				i, asks.cpu, asks.memory>>20)
+		}
+	}
+	return nil
+}
+
+// checkTypes says what a file of instance types lacks.
+func checkTypes(file string, types []*cloudprovider.InstanceType) error {
+	if len(types) == 0 {
+		return fmt.Errorf("%s: expected instance types", file)
+	}
+	for i, t := range types {
+		switch {
+		case t.Name == "":
+			return fmt.Errorf("%s: [%d]: expected a name", file, i)
+		case t.Capacity.Cpu().IsZero() || t.Capacity.Memory().IsZero():
+			return fmt.Errorf("%s: %s: expected resources with cpu and memory", file, t.Name)
+		case len(t.Offerings) == 0:
+			return fmt.Errorf("%s: %s: expected offerings", file, t.Name)
+		}
+		for _, o := range t.Offerings {
+			if o.Price <= 0 || !o.Requirements.Has(corev1.LabelTopologyZone) || !o.Requirements.Has(karpenter.CapacityTypeLabelKey) {
+				return fmt.Errorf("%s: %s: expected of each offering a price, a zone and a capacity type", file, t.Name)
+			}
+		}
+	}
+	return nil
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -52,6 +52,9 @@ func (c *Cluster) event(e *Event) {
 	if e.Type == "create" {
 		w := newWorkload(e)
 		c.workloads[e.Key] = w
+		if c.pdb && !w.job {
+			c.newBudget(w)
+		}
 		c.scale(w, w.replicas)
 		return
 	}
@@ -65,6 +68,7 @@ func (c *Cluster) event(e *Event) {
 	}
 	w.deleted = true
 	c.scale(w, 0)
+	go c.collect(func(p *pod) bool { return p.of == w && !p.ended.IsZero() })
 }
 
 func (c *Cluster) action(a Action) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math/rand"
 	"net/http"
 	"os"
 	"slices"
@@ -46,16 +47,21 @@ import (
 // Job is one run: a load under a policy.  tests/study/lab.py writes it.
 type Job struct {
 	Load string `json:"load"` // a file
-	Seed int64  `json:"seed"` // of everything but the load
+	// Types is a file of instance types, as kwok's provider reads it.  Without
+	// it Karpenter chooses from kwok's own, by the load's menu.
+	Types string `json:"types"`
+	Seed  int64  `json:"seed"` // of everything but the load
 	// Disruption is spec.disruption of the NodePools.
 	Disruption karpenter.Disruption `json:"disruption"`
 	// Holder is the holder's configuration, as YAML.  Without it there is no
 	// holder.
 	Holder string `json:"holder"`
-	// PodsStay is the value of karpenter.sh/do-not-disrupt on the pods:
-	// "true" on those of Jobs, or a time of grace on all.
+	// JobsStay and Grace are for karpenter.sh/do-not-disrupt on the pods: "true"
+	// on those of Jobs, or a time of grace on all.
 	JobsStay bool   `json:"jobs_stay"`
 	Grace    string `json:"grace"`
+	// PDB: each Deployment has a PodDisruptionBudget with maxUnavailable 1.
+	PDB bool `json:"pdb"`
 	// QuietS: the run ends when nothing has happened for so long.
 	QuietS float64 `json:"quiet_s"`
 	// TailS: every run is billed for so long after its load.
@@ -101,14 +107,24 @@ func (j *Job) annotate(l *Load) {
 // Run plays the job.  It must be called in a bubble of testing/synctest, and
 // leaves Karpenter's goroutines behind, which never end.
 func (j *Job) Run() (*Facts, error) {
+	// A real cluster begins at any moment of a second, and many times are kept
+	// in full seconds.
+	time.Sleep(time.Duration(rand.New(rand.NewSource(j.Seed)).Int63n(int64(time.Second))))
 	load, err := ReadLoad(j.Load)
 	if err != nil {
 		return nil, err
 	}
 	j.annotate(load)
-	ctx, err := karpenterOptions(log.IntoContext(context.Background(), logr.Discard()))
+	ctx, err := j.karpenterOptions(log.IntoContext(context.Background(), logr.Discard()))
 	if err != nil {
 		return nil, err
+	}
+	types, err := j.instanceTypes(ctx, load.Study.Menu)
+	if err != nil {
+		return nil, err
+	}
+	if err := load.fits(types); err != nil {
+		return nil, fmt.Errorf("%s: %w", j.Load, err)
 	}
 	log.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
@@ -116,6 +132,7 @@ func (j *Job) Run() (*Facts, error) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	store := NewStore(scheme.Scheme, mapper, j.Seed)
 	cluster := NewCluster(store, load, j.Seed)
+	cluster.pdb = j.PDB
 	store.Admit = cluster.Admit
 	if j.Holder != "" {
 		holder, err := NewHolder(store, j.Holder, j.Seed)
@@ -131,7 +148,7 @@ func (j *Job) Run() (*Facts, error) {
 	if err := j.createPools(ctx, store, load); err != nil {
 		return nil, err
 	}
-	if err := startKarpenter(ctx, store, mapper, load.Study.Menu); err != nil {
+	if err := startKarpenter(ctx, store, mapper, types); err != nil {
 		return nil, err
 	}
 	go cluster.schedule()
@@ -140,22 +157,18 @@ func (j *Job) Run() (*Facts, error) {
 }
 
 // karpenterOptions are the flags of Karpenter and of its kwok provider.
-func karpenterOptions(ctx context.Context) (context.Context, error) {
+func (j *Job) karpenterOptions(ctx context.Context) (context.Context, error) {
 	opts := &options.Options{}
 	fs := &options.FlagSet{FlagSet: flag.NewFlagSet("karpenter", flag.ContinueOnError)}
 	opts.AddFlags(fs)
 	// The observability controllers only publish metrics, all the time.
 	err := opts.Parse(fs, "-disable-leader-election=true", "-disable-cluster-state-observability=true")
-	return (&kwokoptions.Options{}).ToContext(opts.ToContext(ctx)), err
+	return (&kwokoptions.Options{InstanceTypesFilePath: j.Types}).ToContext(opts.ToContext(ctx)), err
 }
 
 // startKarpenter starts all controllers of Karpenter.
-func startKarpenter(ctx context.Context, store *Store, mapper meta.RESTMapper, menu Menu) error {
+func startKarpenter(ctx context.Context, store *Store, mapper meta.RESTMapper, types []*cloudprovider.InstanceType) error {
 	mgr, err := newManager(ctx, store, mapper)
-	if err != nil {
-		return err
-	}
-	types, err := instanceTypes(ctx, menu)
 	if err != nil {
 		return err
 	}
@@ -178,27 +191,29 @@ func startKarpenter(ctx context.Context, store *Store, mapper meta.RESTMapper, m
 	return nil
 }
 
-// newManager makes a real Manager over the store.  It has no priority queue:
-// that of controller-runtime 0.24 uses time.Tick for a timer that fires once,
-// and in a bubble the ticks never end.  Without it, a controller that names no
-// rate limiter requeues at most ten times a second.
+// newManager makes a real Manager over the store.
 func newManager(ctx context.Context, store *Store, mapper meta.RESTMapper) (manager.Manager, error) {
-	return ctrl.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, ctrl.Options{
+	mgr, err := ctrl.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, ctrl.Options{
 		Scheme: store.Scheme(), Logger: logr.Discard(),
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper, nil },
 		NewCache:       func(*rest.Config, cache.Options) (cache.Cache, error) { return Cache{store}, nil },
 		NewClient:      func(*rest.Config, client.Options) (client.Client, error) { return store, nil },
 		Metrics:        server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", PprofBindAddress: "0",
 		BaseContext: func() context.Context { return ctx },
-		Controller:  config.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false)},
+		Controller:  config.Controller{SkipNameValidation: ptr.To(true)},
 	})
+	return prioritized{mgr}, err
 }
 
-// instanceTypes returns kwok's types that are on the menu.
-func instanceTypes(ctx context.Context, menu Menu) ([]*cloudprovider.InstanceType, error) {
+// instanceTypes returns the types of the file, or those of kwok that are on the
+// menu.
+func (j *Job) instanceTypes(ctx context.Context, menu Menu) ([]*cloudprovider.InstanceType, error) {
 	every, err := kwok.ConstructInstanceTypes(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", j.Types, err)
+	}
+	if j.Types != "" {
+		return every, checkTypes(j.Types, every)
 	}
 	one := func(t *cloudprovider.InstanceType, label string) string { return t.Requirements.Get(label).Any() }
 	var on []*cloudprovider.InstanceType
@@ -236,6 +251,14 @@ func (j *Job) createPools(ctx context.Context, store *Store, load *Load) error {
 	in := func(key string, values ...string) karpenter.NodeSelectorRequirementWithMinValues {
 		return karpenter.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
 	}
+	requirements := []karpenter.NodeSelectorRequirementWithMinValues{
+		in(corev1.LabelArchStable, "amd64"), in(corev1.LabelOSStable, "linux")}
+	if j.Types == "" {
+		requirements = append(requirements,
+			in(karpenter.CapacityTypeLabelKey, menu.Capacity...),
+			in(v1alpha1.InstanceFamilyLabelKey, menu.Families...),
+			in(v1alpha1.InstanceCPULabelKey, menu.CPUs...))
+	}
 	for _, name := range load.pools() {
 		pool := &karpenter.NodePool{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -244,12 +267,7 @@ func (j *Job) createPools(ctx context.Context, store *Store, load *Load) error {
 				Template: karpenter.NodeClaimTemplate{Spec: karpenter.NodeClaimTemplateSpec{
 					NodeClassRef: &karpenter.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: class.Name},
 					ExpireAfter:  karpenter.MustParseNillableDuration("Never"),
-					Requirements: []karpenter.NodeSelectorRequirementWithMinValues{
-						in(corev1.LabelArchStable, "amd64"), in(corev1.LabelOSStable, "linux"),
-						in(karpenter.CapacityTypeLabelKey, menu.Capacity...),
-						in(v1alpha1.InstanceFamilyLabelKey, menu.Families...),
-						in(v1alpha1.InstanceCPULabelKey, menu.CPUs...),
-					},
+					Requirements: requirements,
 				}},
 			},
 		}

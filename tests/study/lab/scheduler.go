@@ -4,6 +4,7 @@ package lab
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"time"
 
@@ -11,15 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// kube-scheduler, as far as the pods of a load need it: NodeResourcesFit
+// kube-scheduler 1.36, as far as the pods of a load need it: NodeResourcesFit
 // (LeastAllocated), NodeResourcesBalancedAllocation and PodTopologySpread with
 // its default constraints, with the weights 1, 1 and 2 of its default profile.
-// A pod that fits nowhere is tried again when something changes.  It does not
-// wait for its backoff: with SchedulerPopFromBackoffQ, which is on by default,
-// kube-scheduler takes pods from the backoff queue while no other pod waits.
-
-// scheduleAfter is how long kube-scheduler takes to see what has changed.
-const scheduleAfter = 20 * time.Millisecond
+// Scores are whole numbers, divided as there: ties decide where pods go.
 
 const (
 	spreadOverHosts = 3 // maxSkew of the default constraints
@@ -28,67 +24,12 @@ const (
 	scoreMost       = 100
 )
 
-// kick makes kube-scheduler look at the pods that wait.
-func (c *Cluster) kick() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
-
-// schedule runs for the whole run.
-func (c *Cluster) schedule() {
-	for range c.wake {
-		time.Sleep(scheduleAfter)
-		select {
-		case <-c.wake:
-		default:
-		}
-		c.pass()
-	}
-}
-
-// pass tries each pod that waits, the oldest first.
-func (c *Cluster) pass() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var waiting []*pod
-	for _, p := range c.waiting {
-		waiting = append(waiting, p)
-	}
-	sort.Slice(waiting, func(i, j int) bool {
-		p, q := waiting[i], waiting[j]
-		if !p.created.Equal(q.created) {
-			return p.created.Before(q.created)
-		}
-		return p.name < q.name
-	})
-	for _, p := range waiting {
-		if c.waiting[p.name] == nil {
-			continue // it has been deleted meanwhile
-		}
-		if n := c.choose(p); n != nil {
-			c.bind(p, n)
-		} else if !p.unschedulable {
-			p.unschedulable = true
-			c.outside(func() { change(c.store, p.key(), sayUnschedulable) })
-		}
-	}
-}
-
-// sayUnschedulable makes Karpenter see the pod.
-func sayUnschedulable(o *corev1.Pod) {
-	o.Status.Conditions = append(o.Status.Conditions, corev1.PodCondition{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
-		Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.Now()})
-}
-
+// bind binds the pod to the node, and kwok runs it.
 func (c *Cluster) bind(p *pod, n *node) {
 	delete(c.waiting, p.name)
 	p.node, p.bound = n.name, time.Now()
 	n.on[p.name] = p
-	n.usedCPU += p.of.cpu
-	n.usedMemory += p.of.memory
+	n.used, n.counted = n.used.plus(p.of.requests), n.counted.plus(p.of.counted)
 	c.outside(func() {
 		change(c.store, p.key(), func(o *corev1.Pod) {
 			o.Spec.NodeName = n.name
@@ -102,27 +43,27 @@ func (c *Cluster) bind(p *pod, n *node) {
 // choose returns the node with the highest score, or nil if the pod fits on
 // none.  Of equal nodes it takes any.
 func (c *Cluster) choose(p *pod) *node {
-	var open, fit []*node
+	var all, fit []*node
 	for _, n := range c.nodes {
-		if n.open && takes(n, p) {
-			open = append(open, n)
+		if takes(n, p) {
+			all = append(all, n)
 		}
 	}
-	sort.Slice(open, func(i, j int) bool { return open[i].name < open[j].name })
-	for _, n := range open {
-		if n.usedCPU+p.of.cpu <= n.cpu && n.usedMemory+p.of.memory <= n.memory && int64(len(n.on)) < n.pods {
+	sort.Slice(all, func(i, j int) bool { return all[i].name < all[j].name })
+	for _, n := range all {
+		if n.open && n.used.plus(p.of.requests).within(n.room) && int64(len(n.on)) < n.pods {
 			fit = append(fit, n)
 		}
 	}
 	if len(fit) == 0 {
 		return nil
 	}
-	scores := make([]float64, len(fit))
+	scores := make([]int64, len(fit))
 	for i, n := range fit {
-		scores[i] = resourceScore(p, n)
+		scores[i] = leastAllocated(p.of, n) + balanced(p.of, n)
 	}
 	if !p.of.job {
-		addSpread(scores, p, open, fit)
+		addSpread(scores, p, all, fit)
 	}
 	best, equal := 0, 1
 	for i := 1; i < len(fit); i++ {
@@ -145,42 +86,68 @@ func takes(n *node, p *pod) bool {
 	return want == "" || want == n.nodePool
 }
 
-// requestedMemory is what kube-scheduler counts for a pod without a request.
-const requestedMemory = 200 << 20
+// What kube-scheduler counts for a pod without a request.
+const (
+	countedCPU    = 100
+	countedMemory = 200 << 20
+)
 
-func resourceScore(p *pod, n *node) float64 {
-	pods := int64(len(n.on) + 1)
-	memory := max(n.usedMemory+p.of.memory, pods*requestedMemory)
-	cpu := float64(n.usedCPU+p.of.cpu) / float64(n.cpu)
-	mem := min(1, float64(memory)/float64(n.memory))
-	least := scoreMost * ((1 - cpu) + (1 - mem)) / 2
-	balanced := scoreMost * (1 - math.Abs(cpu-mem)/2)
-	return math.Floor(least) + math.Floor(balanced)
+// amount is of cpu, in milli, and of memory.
+type amount struct{ cpu, memory int64 }
+
+func (a amount) plus(b amount) amount  { return amount{a.cpu + b.cpu, a.memory + b.memory} }
+func (a amount) minus(b amount) amount { return amount{a.cpu - b.cpu, a.memory - b.memory} }
+func (a amount) within(b amount) bool  { return a.cpu <= b.cpu && a.memory <= b.memory }
+
+// leastAllocated is the score of NodeResourcesFit: the more is free, the more.
+func leastAllocated(w *workload, n *node) int64 {
+	free := func(used, room int64) int64 { return max(0, (room-used)*scoreMost/room) }
+	used := n.counted.plus(w.counted)
+	return (free(used.cpu, n.room.cpu) + free(used.memory, n.room.memory)) / 2
+}
+
+// balanced is the score of NodeResourcesBalancedAllocation: the more a pod
+// brings the shares of cpu and memory together, the more.
+func balanced(w *workload, n *node) int64 {
+	if w.requests == (amount{}) {
+		return 0
+	}
+	score := func(used amount) int64 {
+		cpu := min(1, float64(used.cpu)/float64(n.room.cpu))
+		memory := min(1, float64(used.memory)/float64(n.room.memory))
+		return int64((1 - math.Abs((cpu-memory)/2)) * scoreMost)
+	}
+	return scoreMost/2 + (scoreMost/2+score(n.used.plus(w.requests))-score(n.used))/2
 }
 
 // addSpread adds the score of PodTopologySpread (scoring.go of that plugin):
-// the fewer pods of the same workload on a host and in a zone, the more.
-func addSpread(scores []float64, p *pod, open, fit []*node) {
+// the fewer pods of the same ReplicaSet on a host and in a zone, the more.  It
+// counts the pods of a zone on all nodes, but only the zones of those that fit.
+func addSpread(scores []int64, p *pod, all, fit []*node) {
 	same := func(n *node) (count float64) {
 		for _, q := range n.on {
-			if q.of == p.of && q.deleting.IsZero() {
+			if q.of == p.of && q.revision == p.revision && q.deleting.IsZero() {
 				count++
 			}
 		}
 		return count
 	}
 	zones := map[string]float64{}
-	for _, n := range open {
-		zones[n.zone] += same(n)
+	for _, n := range fit {
+		zones[n.zone] = 0
 	}
-	costs := make([]float64, len(fit))
-	lowest, highest := math.Inf(1), math.Inf(-1)
+	for _, n := range all {
+		if _, ok := zones[n.zone]; ok {
+			zones[n.zone] += same(n)
+		}
+	}
+	costs := make([]int64, len(fit))
 	for i, n := range fit {
-		costs[i] = same(n)*math.Log(float64(len(fit)+2)) + spreadOverHosts - 1 +
-			zones[n.zone]*math.Log(float64(len(zones)+2)) + spreadOverZones - 1
-		lowest, highest = min(lowest, costs[i]), max(highest, costs[i])
+		costs[i] = int64(math.Round(same(n)*math.Log(float64(len(fit)+2)) + spreadOverHosts - 1 +
+			zones[n.zone]*math.Log(float64(len(zones)+2)) + spreadOverZones - 1))
 	}
+	lowest, highest := slices.Min(costs), slices.Max(costs)
 	for i, cost := range costs {
-		scores[i] += spreadWeight * math.Floor(scoreMost*(highest+lowest-cost)/highest)
+		scores[i] += spreadWeight * (scoreMost * (highest + lowest - cost) / highest)
 	}
 }

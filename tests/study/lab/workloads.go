@@ -17,10 +17,16 @@ import (
 )
 
 const (
-	jobRetryAfter = 10 * time.Second // the Job controller's first backoff
-	jobTidyAfter  = time.Second      // until the pod of a finished Job is deleted
-	restartSurge  = 4                // maxSurge of a Deployment: a quarter
-	restartPoll   = time.Second
+	jobBackoffFirst = 10 * time.Second // the Job controller's, doubled each time
+	jobBackoffLast  = 10 * time.Minute
+	// Each controller of kube-controller-manager creates so many pods a second,
+	// after a burst.
+	createsASecond = 20
+	createsAtOnce  = 30
+	createTakes    = 3 * time.Millisecond // measured in runs of make study
+
+	restartSurge = 4 // maxSurge of a Deployment: a quarter
+	restartPoll  = time.Second
 )
 
 // workload is a Deployment or a Job.
@@ -29,11 +35,15 @@ type workload struct {
 	job                bool
 	template           *corev1.PodTemplateSpec
 	replicas           int
-	cpu, memory        int64 // requests of a pod; cpu in milli
+	requests, counted  amount // of a pod, and what kube-scheduler counts for it
+	revision           int    // of a Deployment: its ReplicaSet
 	ready, lives, ends time.Duration
 	pods               map[string]*pod // neither deleted nor done
 	wanted             []step
 	deleted            bool
+	failures           int    // of a Job, since a pod of it ended well
+	budget             bool   // it has a PodDisruptionBudget
+	ttl                *int32 // of a Job: ttlSecondsAfterFinished
 }
 
 // step is a number of replicas, and since when it is asked for.
@@ -44,14 +54,17 @@ type step struct {
 
 // pod is what happened to a Pod.
 type pod struct {
-	name string
-	uid  int64
-	of   *workload
-	node string
+	name   string
+	serial int // of all pods of a run
+	uid    int64
+	of     *workload
+	node   string
+	// revision is that of the workload when the pod was made.
+	revision int
 
 	created, bound, running, evicted, deleting, ended, gone time.Time
-	// kube-scheduler has said that it fits nowhere.
-	unschedulable bool
+	queued
+	said bool // by kube-scheduler: it fits nowhere
 }
 
 func (p *pod) key() *corev1.Pod {
@@ -74,12 +87,20 @@ func newWorkload(e *Event) *workload {
 	}
 	for i := range t.Spec.Containers {
 		requests := t.Spec.Containers[i].Resources.Requests
-		w.cpu += requests.Cpu().MilliValue()
-		w.memory += requests.Memory().Value()
+		one := amount{requests.Cpu().MilliValue(), requests.Memory().Value()}
+		w.requests = w.requests.plus(one)
+		if one.cpu == 0 {
+			one.cpu = countedCPU
+		}
+		if one.memory == 0 {
+			one.memory = countedMemory
+		}
+		w.counted = w.counted.plus(one)
 	}
 	w.replicas = 1
 	if w.job {
 		w.lives = delay(t, livesFor)
+		w.ttl = e.Job.Spec.TTLSecondsAfterFinished
 		if n := e.Job.Spec.Parallelism; n != nil {
 			w.replicas = int(*n)
 		}
@@ -93,7 +114,8 @@ func newWorkload(e *Event) *workload {
 func (c *Cluster) scale(w *workload, replicas int) {
 	w.replicas = replicas
 	w.wanted = append(w.wanted, step{time.Now(), replicas})
-	c.reconcile(w)
+	c.budget(w)
+	c.reconcileAfter(0, w)
 }
 
 func (w *workload) owner() metav1.OwnerReference {
@@ -108,7 +130,8 @@ func (w *workload) owner() metav1.OwnerReference {
 
 func (c *Cluster) newPod(w *workload) {
 	c.serial++
-	p := &pod{name: fmt.Sprintf("%s-%d", w.name, c.serial), uid: c.rng.Int63(), of: w, created: time.Now()}
+	p := &pod{name: fmt.Sprintf("%s-%d", w.name, c.serial), serial: c.serial, uid: c.rng.Int63(), of: w, revision: w.revision, created: time.Now()}
+	p.since = p.created
 	c.pods[p.name], c.waiting[p.name], w.pods[p.name] = p, p, p
 	grace := int64(podGraceSeconds)
 	o := &corev1.Pod{
@@ -119,12 +142,24 @@ func (c *Cluster) newPod(w *workload) {
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
 	o.Spec.TerminationGracePeriodSeconds = &grace
+	creates := c.creates[w.job]
 	c.outside(func() {
 		if err := c.store.Create(context.Background(), o); err != nil {
 			panic(err)
 		}
+		c.kick()
+		time.Sleep(createTakes)
+		creates.Accept()
 	})
-	c.kick()
+}
+
+// reconcileAfter reconciles without making the caller wait for it.
+func (c *Cluster) reconcileAfter(d time.Duration, w *workload) {
+	time.AfterFunc(d, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.reconcile(w)
+	})
 }
 
 // reconcile makes or deletes pods until there are as many as asked for.
@@ -154,7 +189,7 @@ func (c *Cluster) victims(w *workload) []*pod {
 		of = append(of, p)
 	}
 	now := time.Now()
-	age := func(t time.Time) int { return int(math.Log2(math.Max(1, float64(now.Sub(t))))) }
+	age := func(t time.Time) int { return int(math.Log2(math.Max(1, float64(now.Sub(t.Truncate(time.Second)))))) }
 	sort.Slice(of, func(i, j int) bool {
 		p, q := of[i], of[j]
 		switch {
@@ -183,6 +218,9 @@ func (c *Cluster) deletePod(p *pod) {
 
 // evict is called by the store: Karpenter drains a node.
 func (c *Cluster) evict(o *corev1.Pod) error {
+	if c.refuses(o.Name) {
+		return apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	}
 	changed, err := c.store.delete(o, func(after client.Object) {
 		status := &after.(*corev1.Pod).Status
 		status.Conditions = append(status.Conditions, corev1.PodCondition{
@@ -200,22 +238,27 @@ func (c *Cluster) evict(o *corev1.Pod) error {
 	p.evicted = time.Now()
 	c.leaves(p)
 	c.ends(p)
-	if !p.of.job {
-		c.reconcile(p.of)
-		return nil
+	if p.of.job {
+		c.reconcileAfter(p.of.backoff(), p.of)
+	} else {
+		c.reconcileAfter(0, p.of)
 	}
-	time.AfterFunc(jobRetryAfter, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.reconcile(p.of)
-	})
 	return nil
+}
+
+// backoff is how long a Job, a pod of which has just been evicted, waits before
+// it makes another one.  The time of the failure is in full seconds.
+func (w *workload) backoff() time.Duration {
+	after := min(jobBackoffFirst<<min(w.failures, 6), jobBackoffLast)
+	w.failures++
+	return time.Until(time.Now().Truncate(time.Second).Add(after))
 }
 
 // leaves takes the pod from its workload.
 func (c *Cluster) leaves(p *pod) {
 	p.deleting = time.Now()
 	delete(p.of.pods, p.name)
+	c.budget(p.of)
 }
 
 // ends removes a pod whose deletion has begun, as the kubelet does.
@@ -229,7 +272,7 @@ func (c *Cluster) ends(p *pod) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.gone(p)
-		c.kick()
+		c.moved()
 	})
 }
 
@@ -251,8 +294,7 @@ func (c *Cluster) freePlace(p *pod) {
 		return
 	}
 	delete(n.on, p.name)
-	n.usedCPU -= p.of.cpu
-	n.usedMemory -= p.of.memory
+	n.used, n.counted = n.used.minus(p.of.requests), n.counted.minus(p.of.counted)
 }
 
 // runs makes a bound pod ready, as kwok does.
@@ -263,6 +305,7 @@ func (c *Cluster) runs(p *pod) {
 		return
 	}
 	p.running = time.Now()
+	c.budget(p.of)
 	c.mu.Unlock()
 	change(c.store, p.key(), func(o *corev1.Pod) {
 		now := metav1.Now()
@@ -284,16 +327,40 @@ func (c *Cluster) completes(p *pod) {
 	}
 	p.ended = time.Now()
 	p.of.replicas--
+	p.of.failures = 0
 	delete(p.of.pods, p.name)
 	c.freePlace(p)
+	c.moved()
 	c.mu.Unlock()
 	change(c.store, p.key(), func(o *corev1.Pod) { o.Status.Phase = corev1.PodSucceeded })
-	c.kick()
-	time.AfterFunc(jobTidyAfter, func() {
-		c.store.remove(p.key())
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.gone(p)
+	if ttl := p.of.ttl; ttl != nil && p.of.replicas == 0 {
+		time.AfterFunc(time.Duration(*ttl)*time.Second, func() {
+			c.collect(func(q *pod) bool { return q.of == p.of && !q.ended.IsZero() })
+		})
+	}
+}
+
+// collect deletes the pods that are left of what is gone: a finished Job with
+// ttlSecondsAfterFinished, a Job that is deleted, or a node.
+func (c *Cluster) collect(left func(*pod) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.pods {
+		if left(p) {
+			c.gone(p)
+			c.outside(func() { c.store.remove(p.key()) })
+		}
+	}
+}
+
+// collectNode is PodGC: every 20 s it looks which nodes are gone, and 40 s later
+// it deletes the pods that are left of them.  Until then Karpenter sees the pods
+// of finished Jobs; when they go, it looks at the whole cluster again.
+func (c *Cluster) collectNode(name string) {
+	const look, wait = 20 * time.Second, 40 * time.Second
+	first := time.Now().Add(-c.gcPhase).Truncate(look).Add(look + c.gcPhase)
+	time.AfterFunc(time.Until(first.Add(wait)), func() {
+		c.collect(func(p *pod) bool { return p.node == name })
 	})
 }
 
@@ -306,6 +373,7 @@ func (c *Cluster) restart(w *workload) {
 	for _, p := range w.pods {
 		old = append(old, p)
 	}
+	w.revision++
 	sort.Slice(old, func(i, j int) bool { return old[i].name < old[j].name })
 	for size := max(1, (len(old)+restartSurge-1)/restartSurge); len(old) > 0; {
 		n := min(size, len(old))
