@@ -7,7 +7,8 @@
 #include "core/doctor/judge.h"
 
 /* Indexed by part: the file, or the folder for kustomize, that has its objects,
- * and the kubectl command that applies them.  `auth reconcile` leaves the rights that an overlay has added. */
+ * and the kubectl command that applies them.  `auth reconcile` leaves the rights
+ * that an overlay has added. */
 #define APPLY "apply"
 #define RECONCILE "auth reconcile"
 static const struct {
@@ -48,7 +49,8 @@ fix_by_helm(struct finding *x, const struct doctor_place *p, const char *values)
 }
 
 /* Writes the script of sed that makes the manifests those of the installation.
- * With mode observe the holder has no right to patch Nodes and NodeClaims. */
+ * With mode observe the holder has no right to patch Nodes and NodeClaims.
+ * Somebody's own namespace of tickets gets no labels of ours. */
 static void
 put_script(struct buf *b, const struct doctor_place *p, enum fix_part part)
 {
@@ -63,10 +65,10 @@ put_script(struct buf *b, const struct doctor_place *p, enum fix_part part)
 	if (part == FIX_TICKETS && p->tickets[0] != '\0' &&
 	    strcmp(p->tickets, "karpenter-node-holder-tickets") != 0)
 		buf_printf(b,
-			   "/kind: Namespace/,/ name:/s/( name: ).*/\\1%s/;"
+			   "/^- apiVersion: v1$/,/ name: /d;"
 			   "s/(namespace|metadata\\.name): "
 			   "karpenter-node-holder-tickets/\\1: %s/;",
-			   finding_name(p->tickets), finding_name(p->tickets));
+			   finding_name(p->tickets));
 }
 
 /* Without a webhook only a Certificate tells whether cert-manager made the

@@ -653,7 +653,7 @@ START_TEST(test_rights)
 		"'/-tickets/!s/"));
 	ck_assert_ptr_nonnull(strstr(
 		found.at[1].fix,
-		";/kind: Namespace/,/ name:/s/( name: ).*/\\1their-place/;"
+		";/^- apiVersion: v1$/,/ name: /d;"
 		"s/(namespace|metadata\\.name): karpenter-node-holder-tickets/"
 		"\\1: their-place/;' | kubectl apply -f -"));
 	ck_assert_str_eq(found.at[2].what,
