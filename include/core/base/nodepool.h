@@ -42,9 +42,9 @@ enum nodepool_key {
 
 #define NODEPOOL_REASON_KEY OWN_PREFIX "reason"
 /* With so many characters wrong a key is still taken for one of ours: as many
- * as in "karpenter-node-holder/hold-untill".  Another word behind our prefix may
- * mean the opposite, as "disabled" does, so which key was meant is known only
- * with NODEPOOL_KEY_SURE. */
+ * as in "karpenter-node-holder/hold-untill".  Another word behind our prefix
+ * may mean the opposite, as "disabled" does, so which key was meant is known
+ * only with NODEPOOL_KEY_SURE. */
 #define NODEPOOL_KEY_TYPOS 4
 #define NODEPOOL_KEY_SURE 2
 

@@ -24,8 +24,8 @@ nodepool_key_name(enum nodepool_key k)
 }
 
 /* Returns the key of ours that is most similar to this one, after `skip` of its
- * bytes, and how many characters differ.  Without our prefix anybody may write a
- * "reason", and "enabled". */
+ * bytes, and how many characters differ.  Without our prefix anybody may write
+ * a "reason", and "enabled". */
 static const char *
 most_similar(const char *key, size_t skip, unsigned *least)
 {

@@ -7,8 +7,8 @@
 #include "core/doctor/judge.h"
 
 /* Indexed by part: the file, or the folder for kustomize, that has its objects,
- * and the kubectl command that applies them.  `auth reconcile` leaves the rights
- * that an overlay has added. */
+ * and the kubectl command that applies them.  `auth reconcile` leaves the
+ * rights that an overlay has added. */
 #define APPLY "apply"
 #define RECONCILE "auth reconcile"
 static const struct {
@@ -185,8 +185,8 @@ fix_configuration(struct finding *x, const struct doctor_place *p)
 }
 
 /* A holder that leads would take the Lease from uninstall, so it is stopped
- * first.  It is started again, and has its webhook with the caBundle again, also
- * if uninstall fails. */
+ * first.  It is started again, and has its webhook with the caBundle again,
+ * also if uninstall fails. */
 void
 fix_clear(struct finding *x, const struct doctor_place *p, bool runs)
 {

@@ -6,6 +6,13 @@
 #include "core/base/duration.h"
 #include "core/doctor/judge.h"
 
+/*
+ * Judges a NodePool: what makes a hold useless or too long, and what people have
+ * written in its annotations.  An annotation is often the only trace of what its
+ * writer wanted, so no command here changes what a person meant: it moves or
+ * removes a key only if it is sure which one was meant.
+ */
+
 static const struct finding_kind
 	template_hold =
 		{DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-template-hold",
@@ -152,7 +159,6 @@ judge_strange(const char *name, const struct strange_key *s, struct findings *f)
 		[STRANGE_LABEL] = {"", " is a label and no annotation"},
 		[STRANGE_TEMPLATE] = {"its template has the annotation ", ""},
 	};
-
 	bool known = s->meant[0] != '\0';
 
 	fix_strange(
