@@ -7,10 +7,10 @@
 #include "core/doctor/judge.h"
 
 /*
- * Judges a NodePool: what makes a hold useless or too long, and what people have
- * written in its annotations.  An annotation is often the only trace of what its
- * writer wanted, so no command here changes what a person meant: it moves or
- * removes a key only if it is sure which one was meant.
+ * Judges a NodePool: what makes a hold useless or too long, and what people
+ * have written in its annotations.  An annotation is often the only trace of
+ * what its writer wanted, so no command here changes what a person meant: it
+ * moves or removes a key only if it is sure which one was meant.
  */
 
 static const struct finding_kind
