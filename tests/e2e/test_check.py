@@ -807,6 +807,8 @@ def pasted_beside_a_kubelet(plane, holder, tmp_path, command):
                 holder.start()
             time.sleep(0.2)
         done.result()
+    if not holder.alive():
+        holder.start()
 
 
 def test_marks_in_a_trial(plane, installed, tmp_path):

@@ -517,11 +517,27 @@ def test_no_hold_by_hand_destroys_another(installed, machine, pools):
     # Whoever then holds it by kubectl has not given that reason.
     assert pools()["web"]["reason"] == BY
     annotate(installed.plane, "web", {"hold-until": "2040-01-01T00:00:00Z"})
-    said = installed.command("hold", "--nodepool=web",
-                             "--until=2041-01-01T00:00:00Z", who="admin")
-    assert said.returncode == 0 and BY not in pools()["web"]["reason"], said
-    said = run("release", "--nodepool=web", code=1)
-    assert "error: nothing is written" in said and "reason: (by " in said
+
+    def nobodys():
+        for command, who in ("release", None), ("resume", None), (
+                "hold --until=2041-01-01T00:00:00Z", "admin"):
+            said = installed.command(*command.split(), "--nodepool=web",
+                                     **({"who": who} if who else {}))
+            assert said.returncode == 1 and (
+                "hold-until was not written by this plugin" in said.stderr), said
+    nobodys()
+    run("resume", "--nodepool=web", "--force")
+    # A hold with the reason of whoever asks is written by kubectl at once
+    # (operations.md), or the hold-until has been there before.
+    annotate(installed.plane, "web", {"hold-until": "2040-01-01T00:00:00Z",
+                                      "reason": f"night {BY}"})
+    nobodys()
+    run("resume", "--nodepool=web", "--force")
+    annotate(installed.plane, "web", {"hold-until": "2040-01-01T00:00:00Z"})
+    run("hold", "--nodepool=web", "--until=2040-01-01T00:00:00Z", "--force")
+    nobodys()
+    run("resume", "--nodepool=web", "--force")
+    assert pools()["web"] == {}
 
 
 @pytest.mark.parametrize("command", (

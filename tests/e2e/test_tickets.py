@@ -217,9 +217,9 @@ def hook(annotation="argocd.argoproj.io/hook", finalizer=HOOK_FINALIZER):
             "meta": {"finalizers": [finalizer]}}
 
 
-def owners(n):
+def owners(n, **one):
     return [{"apiVersion": "batch/v1", "kind": "Job", "name": "a",
-             "uid": f"b{i}"} for i in range(n)]
+             "uid": f"b{i}", **one} for i in range(n)]
 
 
 LONG = "has {} bytes at most"
@@ -259,6 +259,10 @@ BAD = {
     "a long annotation": ({"notes": {"a": "b" * 65536}}, LARGE),
     "labels": ({"meta": {"labels": {f"a{i}": "" for i in range(65)}}}, LARGE),
     "owners": ({"meta": {"ownerReferences": owners(65)}}, LARGE),
+    **{f"{key} of an owner": ({"meta": {"ownerReferences": owners(
+        1, **{key: text})}}, LARGE) for key, text in {
+            "name": "a" * 1200000, "kind": "A" * 32768, "uid": "a" * 32768,
+            "apiVersion": "a/" + "b" * 32766}.items()},
     "a finalizer": ({"meta": {"finalizers": ["example.com/a"]}},
                     "no finalizers"),
     "the collector's finalizer": ({"meta": {"finalizers": ["orphan"]}},
@@ -281,7 +285,8 @@ GOOD = {
     "reason": {"reason": "\u00e9" * 128},
     "annotations": {"notes": {f"a{i}": "\u00e9" * 1000 for i in range(62)}},
     "labels": {"meta": {"labels": {f"a{i}": "" for i in range(64)}}},
-    "owners": {"meta": {"ownerReferences": owners(64)}},
+    "owners": {"meta": {"ownerReferences": owners(
+        64, name="\x01" * 498)}},
 }
 
 

@@ -200,7 +200,7 @@ MANAGED = '{"f:metadata":{"f:annotations":{".":{},"f:%s":{}}}}'
 
 def row(name="web", version="7", managed=None, **ours):
     """A NodePool with these annotations, as kubectl prints it.  managed: the
-    one that the plugin has written last."""
+    one that the plugin owns."""
     text = json.dumps({
         "a": 'b,"' + OWN + 'hold-until":"2039-01-01T00:00:00Z"', **{
             OWN + key.replace("_", "-"): value for key, value in ours.items()}},
@@ -613,25 +613,37 @@ def test_no_hold_by_hand_destroys_another(run):
         assert holds or not out, case
 
 
-INHERITED = [   # command, who holds by kubectl, below whose reason, is it done
-    ("hold", EARLIER, "(by bob)", True),
-    ("hold", EARLIER, "a (by ann)", True),
-    ("hold", LATER, "(by ann)", False),     # it would be shorter
-    ("hold", EARLIER, "a", False),          # a reason of the same person
-    ("release", LATER, "(by bob)", True),
-    ("resume", LATER, "a (by bob)", True),
-    ("release", LATER, "a", False),
+UNSURE = [  # command, until when, the reason beside it, is it done
+    ("hold", EARLIER, "(by bob)", False),
+    ("hold", EARLIER, "a (by ann)", False),
+    ("release", LATER, "(by bob)", False),
+    ("release", LATER, "a (by ann)", False),
+    ("resume", LATER, "quarter close (by bob)", False),
+    ("resume", LATER, "(by ann)", False),
+    ("resume", LATER, "a", False),
+    ("resume", LATER, None, True),
+    ("resume", OVER, "(by bob)", True),
 ]
 
 
-def test_a_reason_of_an_earlier_hold(run):
-    """Whoever writes hold-until by kubectl has not given the reason that the
-    plugin had left there, so it neither protects nor betrays the hold."""
-    for command, until, reason, done in run.rows(INHERITED):
-        pool = row(hold_until=until, reason=reason, managed="reason")
-        _, said, calls = run(command, "--all", *["--for=2h"] * (command == "hold"),
-                             POOLS=pool, ENDS=until, code=int(not done))
+@pytest.mark.parametrize("managed", ["reason", "enabled"])
+def test_a_hold_that_the_plugin_has_not_written(run, managed):
+    """The reason beside it may be that of an earlier hold, or of this one:
+    somebody has written both by kubectl or by GitOps ("enabled" is the plugin's
+    alone), or has given the same hold-until before.  So nobody ends it without
+    --force."""
+    for command, until, reason, done in UNSURE:
+        pool = row(hold_until=UNTIL if until == OVER else until,
+                   managed=managed, **({"reason": reason} if reason else {}))
+        ends = {"ENDS": until} if until != OVER else {
+            "FAILS": PROXY + "/time?until",
+            "ERROR": f"Error from server (BadRequest): {OVER}"}
+        args = command, "--all", *["--for=2h"] * (command == "hold")
+        _, said, calls = run(*args, POOLS=pool, code=int(not done), **ends)
         assert bool(did(calls, "patch")) == done, (command, reason, said)
+        assert done or (reason == "a") == (
+            "(hold-until was not written by this plugin)" not in said), said
+        assert did(run(*args, "--force", POOLS=pool, **ends)[2], "patch")
 
 
 TICKETS = [     # who writes it, the one that holds web, whether it is somebody else's

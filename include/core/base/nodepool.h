@@ -42,8 +42,11 @@ enum nodepool_key {
 
 #define NODEPOOL_REASON_KEY OWN_PREFIX "reason"
 /* With so many characters wrong a key is still taken for one of ours: as many
- * as in "karpenter-node-holder/hold-untill". */
+ * as in "karpenter-node-holder/hold-untill".  Another word behind our prefix
+ * may mean the opposite, as "disabled" does, so which key was meant is known
+ * only with NODEPOOL_KEY_SURE. */
 #define NODEPOOL_KEY_TYPOS 4
+#define NODEPOOL_KEY_SURE 2
 
 /* The value of `generation` if the spec that we know is older than the
  * metadata. */
@@ -125,7 +128,8 @@ int64_t nodepool_alone_ms(const struct nodepool *p);
 const char *nodepool_key_name(enum nodepool_key k);
 
 /* Returns which key of ours somebody meant by this one: the same if it is one
- * of ours, and NULL if it does not look like ours.  Static. */
+ * of ours, "" if it looks like ours and nobody knows which one was meant, and
+ * NULL if it does not look like ours.  Static. */
 const char *nodepool_key_meant(const char *key);
 
 /* Returns what a good value of annotation k looks like, to follow the word

@@ -68,7 +68,7 @@ void fix_binding(struct finding *x, const struct doctor_place *p,
 /* Sets the finding's `fix` to a command that restarts the holder's pods. */
 void fix_restart(struct finding *x, const struct doctor_place *p);
 /* Sets the finding's `fix` to commands that remove all holds and marks.  If the
- * holder runs, they stop it meanwhile. */
+ * holder runs, they stop it meanwhile, and put the webhook back as it was. */
 void fix_clear(struct finding *x, const struct doctor_place *p, bool runs);
 /* Sets the finding's `fix` to commands that set mode: enforce. */
 void fix_enforce(struct finding *x, const struct doctor_place *p);
@@ -234,7 +234,7 @@ struct node_class {
 enum strange_where { STRANGE_ANNOTATION, STRANGE_LABEL, STRANGE_TEMPLATE };
 struct strange_key {
 	char key[KEY_BYTES]; /* "" after the last one */
-	const char *meant;   /* the key of ours */
+	const char *meant;   /* the key of ours, or "" if not known */
 	bool beside;	     /* the NodePool also has that annotation */
 	bool bare;	     /* it has no annotations at all */
 	enum strange_where where;

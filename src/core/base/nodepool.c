@@ -24,7 +24,8 @@ nodepool_key_name(enum nodepool_key k)
 }
 
 /* Returns the key of ours that is most similar to this one, after `skip` of its
- * bytes, and how many characters differ.  Anybody may write a "reason". */
+ * bytes, and how many characters differ.  Without our prefix anybody may write
+ * a "reason", and "enabled". */
 static const char *
 most_similar(const char *key, size_t skip, unsigned *least)
 {
@@ -32,7 +33,8 @@ most_similar(const char *key, size_t skip, unsigned *least)
 	unsigned d;
 
 	*least = skip == 0 ? str_distance(key, best) : UINT_MAX;
-	for (int k = 0; k < NODEPOOL_KEY_COUNT; k++) {
+	for (int k = skip == 0 ? NODEPOOL_ENABLED : NODEPOOL_HOLD_UNTIL;
+	     k < NODEPOOL_KEY_COUNT; k++) {
 		d = str_distance(key, keys[k].name + skip);
 		if (d < *least) {
 			*least = d;
@@ -45,18 +47,18 @@ most_similar(const char *key, size_t skip, unsigned *least)
 const char *
 nodepool_key_meant(const char *key)
 {
-	const char *slash = strchr(key, '/'), *best;
+	bool own = strncmp(key, OWN_PREFIX, strlen(OWN_PREFIX)) == 0;
+	const char *best;
 	unsigned wrong;
 
 	best = most_similar(key, 0, &wrong);
-	if (strncmp(key, OWN_PREFIX, strlen(OWN_PREFIX)) == 0 ||
-	    wrong <= NODEPOOL_KEY_TYPOS)
+	if (wrong <= NODEPOOL_KEY_SURE)
 		return best;
-	if (slash != NULL && strstr(key, "karpenter") == NULL &&
-	    strstr(key, "holder") == NULL)
+	if (own || wrong <= NODEPOOL_KEY_TYPOS)
+		return own || best == keys[NODEPOOL_ENABLED].name ? "" : best;
+	if (strchr(key, '/') != NULL)
 		return NULL;
-	best = most_similar(slash == NULL ? key : slash + 1, strlen(OWN_PREFIX),
-			    &wrong);
+	best = most_similar(key, strlen(OWN_PREFIX), &wrong);
 	return wrong <= 1 ? best : NULL;
 }
 

@@ -6,15 +6,15 @@
 #include "core/base/buf.h"
 #include "core/doctor/judge.h"
 
-/* Indexed by part: the file, or the folder for kustomize, that has its objects
- * (NULL for the installation's overlay), and the kubectl command that applies
- * them.  `auth reconcile` leaves the rights that an overlay has added. */
+/* Indexed by part: the file, or the folder for kustomize, that has its objects,
+ * and the kubectl command that applies them.  `auth reconcile` leaves the
+ * rights that an overlay has added. */
 #define APPLY "apply"
 #define RECONCILE "auth reconcile"
 static const struct {
 	const char *file, *folder, *apply;
 } parts[] = {
-	[FIX_WEBHOOK] = {NULL, NULL,
+	[FIX_WEBHOOK] = {NULL, "overlays/self-signed",
 			 "apply -l app.kubernetes.io/component=webhook"},
 	[FIX_POLICY] = {"base/policy.yaml", NULL, APPLY},
 	[FIX_RENEWER_POLICY] = {"components/self-signed/policy.yaml", NULL,
@@ -27,13 +27,11 @@ static const struct {
 	[FIX_TICKETS] = {NULL, "components/tickets", APPLY},
 };
 
-static const char *
-overlay(const struct doctor_place *p)
-{
-	if (p->renewer)
-		return "overlays/self-signed";
-	return p->injected ? "overlays/default" : "base";
-}
+/* The objects of a folder, by a script of sed if there is one. */
+#define PIPE "kubectl kustomize deploy/%s%s%s%s | "
+#define SED(script)                                                            \
+	(script)[0] == '\0' ? "" : " | sed -E '", script,                      \
+		(script)[0] == '\0' ? "" : "'"
 
 /* Returns false, with *x untouched, if the installation is not Helm's.  Without
  * --force-conflicts Helm would refuse to change what somebody else has set. */
@@ -51,7 +49,8 @@ fix_by_helm(struct finding *x, const struct doctor_place *p, const char *values)
 }
 
 /* Writes the script of sed that makes the manifests those of the installation.
- * With mode observe the holder has no right to patch Nodes and NodeClaims. */
+ * With mode observe the holder has no right to patch Nodes and NodeClaims.
+ * Somebody's own namespace of tickets gets no labels of ours. */
 static void
 put_script(struct buf *b, const struct doctor_place *p, enum fix_part part)
 {
@@ -66,9 +65,26 @@ put_script(struct buf *b, const struct doctor_place *p, enum fix_part part)
 	if (part == FIX_TICKETS && p->tickets[0] != '\0' &&
 	    strcmp(p->tickets, "karpenter-node-holder-tickets") != 0)
 		buf_printf(b,
+			   "/^- apiVersion: v1$/,/ name: /d;"
 			   "s/(namespace|metadata\\.name): "
 			   "karpenter-node-holder-tickets/\\1: %s/;",
 			   finding_name(p->tickets));
+}
+
+/* Without a webhook only a Certificate tells whether cert-manager made the
+ * serving pair.  In another installation overlays/default would have it replace
+ * the pair.  The check has no right to read Certificates. */
+static void
+fix_webhook(struct finding *x, const struct doctor_place *p, const char *script)
+{
+	const char *apply = parts[FIX_WEBHOOK].apply;
+
+	finding_fix(x,
+		    "kubectl -n %s get certificates.cert-manager.io "
+		    "karpenter-node-holder && " PIPE "kubectl %s -f - || " PIPE
+		    "kubectl %s -f -",
+		    finding_name(p->namespace_), "overlays/default",
+		    SED(script), apply, "base", SED(script), apply);
 }
 
 /* A pipe fails if its last command does.  `kubectl apply` fails if it gets
@@ -85,13 +101,11 @@ fix_apply(struct finding *x, const struct doctor_place *p, enum fix_part part)
 		return;
 	buf_init(&b, script, sizeof(script));
 	put_script(&b, p, part);
-	if (file == NULL)
-		finding_fix(x,
-			    "kubectl kustomize deploy/%s%s%s%s | kubectl %s "
-			    "-f -",
-			    folder == NULL ? overlay(p) : folder,
-			    b.len == 0 ? "" : " | sed -E '", script,
-			    b.len == 0 ? "" : "'", apply);
+	if (part == FIX_WEBHOOK && !p->renewer)
+		fix_webhook(x, p, script);
+	else if (file == NULL)
+		finding_fix(x, PIPE "kubectl %s -f -", folder, SED(script),
+			    apply);
 	else if (b.len == 0)
 		finding_fix(x, "kubectl %s -f deploy/%s", apply, file);
 	else
@@ -171,13 +185,15 @@ fix_configuration(struct finding *x, const struct doctor_place *p)
 }
 
 /* A holder that leads would take the Lease from uninstall, so it is stopped
- * first and started last. */
+ * first.  It is started again, and has its webhook with the caBundle again,
+ * also if uninstall fails. */
 void
 fix_clear(struct finding *x, const struct doctor_place *p, bool runs)
 {
 	const char *ns = finding_name(p->namespace_);
 	const char *name = finding_name(p->deployment);
-	struct finding again;
+	char clear[FINDING_FIX_BYTES], again[FINDING_FIX_BYTES];
+	struct buf b;
 
 	finding_fix(x,
 		    "holderctl uninstall --remove-webhook --namespace %s "
@@ -185,9 +201,18 @@ fix_clear(struct finding *x, const struct doctor_place *p, bool runs)
 		    ns, finding_name(p->lease));
 	if (!runs)
 		return;
-	fix_apply(&again, p, FIX_WEBHOOK);
+	memcpy(clear, x->fix, sizeof(clear));
+	buf_init(&b, again, sizeof(again));
+	buf_printf(
+		&b,
+		"kubectl -n %s scale deployment %s --replicas=%lld; sed '/^  "
+		"resourceVersion:/d' webhook-was.yaml | kubectl create -f -",
+		ns, name, p->replicas);
 	finding_fix(x,
-		    "kubectl -n %s scale deployment %s --replicas=0 && %s && "
-		    "kubectl -n %s scale deployment %s --replicas=%lld && %s",
-		    ns, name, x->fix, ns, name, p->replicas, again.fix);
+		    "kubectl get mutatingwebhookconfiguration %s -o yaml "
+		    ">webhook-was.yaml && kubectl -n %s scale deployment %s "
+		    "--replicas=0 && if %s; then %s && rm webhook-was.yaml; "
+		    "else %s; false; fi",
+		    finding_name(p->configuration), ns, name, clear, again,
+		    again);
 }

@@ -638,14 +638,17 @@ static const struct finding_kind
 		 "Karpenter or an upgrade drains it."};
 
 /* The one that the manifests brought is deleted: it was there for these pods
- * alone. */
+ * alone, and has the Deployment's name. */
 static void
-fix_second(struct finding *x, const struct budget_facts *b, const char *ns)
+fix_second(struct finding *x, const struct budget_facts *b, const char *name,
+	   const char *ns)
 {
-	bool ours = strstr(b->first, "karpenter-node-holder") != NULL;
-
-	finding_fix(x, "kubectl -n %s delete poddisruptionbudget %s", ns,
-		    finding_name(ours ? b->first : b->second));
+	if (strcmp(b->first, name) == 0 || strcmp(b->second, name) == 0)
+		finding_fix(x, "kubectl -n %s delete poddisruptionbudget %s",
+			    ns, finding_name(name));
+	else
+		finding_fix(x, "kubectl -n %s describe poddisruptionbudgets",
+			    ns);
 }
 
 void
@@ -674,7 +677,7 @@ judge_redundancy(const struct deployment_facts *d, const struct budget_facts *b,
 					"the same pods, so each eviction of "
 					"one fails",
 					b->first, b->second),
-			   b, ns);
+			   b, d->name, ns);
 	else if (b->blocks[0] != '\0')
 		finding_fix(findings_add(f, &tight,
 					 "PodDisruptionBudget %s allows no "

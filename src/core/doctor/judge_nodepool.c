@@ -6,6 +6,13 @@
 #include "core/base/duration.h"
 #include "core/doctor/judge.h"
 
+/*
+ * Judges a NodePool: what makes a hold useless or too long, and what people
+ * have written in its annotations.  An annotation is often the only trace of
+ * what its writer wanted, so no command here changes what a person meant: it
+ * moves or removes a key only if it is sure which one was meant.
+ */
+
 static const struct finding_kind
 	template_hold =
 		{DOCTOR_NODEPOOLS, FINDING_WARNING, "nodepool-template-hold",
@@ -104,18 +111,23 @@ put_pointer(struct buf *b, const char *map, const char *key)
 }
 
 /* The API server moves the value, so no shell sees it.  If the right annotation
- * is there by now, the test fails. */
+ * is there by now, the test fails, and so it does if there are annotations
+ * where none were.  A change of the template would drift all nodes. */
 static void
 fix_strange(struct finding *x, const char *name, const struct strange_key *s)
 {
 	static const char *const maps[] = {
 		[STRANGE_ANNOTATION] = ANNOTATIONS,
 		[STRANGE_LABEL] = "/metadata/labels",
-		[STRANGE_TEMPLATE] = "/spec/template" ANNOTATIONS,
 	};
 	char from[KEY_BYTES + 60], to[KEY_BYTES + 60];
 	struct buf a, b;
 
+	if (s->where == STRANGE_TEMPLATE || s->meant[0] == '\0') {
+		finding_fix(x, "kubectl get nodepool %s -o yaml",
+			    finding_name(name));
+		return;
+	}
 	buf_init(&a, from, sizeof(from));
 	put_pointer(&a, maps[s->where], s->key);
 	buf_init(&b, to, sizeof(to));
@@ -130,10 +142,12 @@ fix_strange(struct finding *x, const char *name, const struct strange_key *s)
 		finding_fix(
 			x,
 			"kubectl patch nodepool %s --type=json -p '[{\"op\":"
-			"\"%s\",\"path\":\"%s\",\"value\":%s},{\"op\":"
+			"\"test\",\"path\":\"%s\",\"value\":null},%s{\"op\":"
 			"\"move\",\"from\":\"%s\",\"path\":\"%s\"}]'",
-			finding_name(name), s->bare ? "add" : "test",
-			s->bare ? ANNOTATIONS : to, s->bare ? "{}" : "null",
+			finding_name(name), s->bare ? ANNOTATIONS : to,
+			s->bare ? "{\"op\":\"add\",\"path\":\"" ANNOTATIONS
+				  "\",\"value\":{}},"
+				: "",
 			from, to);
 }
 
@@ -145,13 +159,16 @@ judge_strange(const char *name, const struct strange_key *s, struct findings *f)
 		[STRANGE_LABEL] = {"", " is a label and no annotation"},
 		[STRANGE_TEMPLATE] = {"its template has the annotation ", ""},
 	};
+	bool known = s->meant[0] != '\0';
 
 	fix_strange(
 		findings_add(f,
 			     s->where == STRANGE_TEMPLATE ? &unread : &unknown,
-			     "NodePool %s: %s%s%s; did you mean %s%s?", name,
+			     "NodePool %s: %s%s%s%s%s%s%s", name,
 			     said[s->where][0], s->key, said[s->where][1],
-			     s->meant, s->beside ? ", which it has, too" : ""),
+			     known ? "; did you mean " : "", s->meant,
+			     s->beside ? ", which it has, too" : "",
+			     known ? "?" : ""),
 		name, s);
 }
 

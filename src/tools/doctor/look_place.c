@@ -221,16 +221,6 @@ choose_site(struct doctor *d)
 				     &d->place, d->f);
 }
 
-/* Without a webhook nothing else tells which of the two maintains it. */
-static bool
-serves_cert_manager(struct doctor *d)
-{
-	struct kube_reply r;
-	struct err e = {0};
-
-	return ask_get_once(d, "/apis/cert-manager.io", &r, &e) == 0;
-}
-
 static void
 take_names(struct doctor_place *p, const struct doctor_site *s)
 {
@@ -292,8 +282,7 @@ look_place(struct doctor *d)
 			       : d->setup->config->self_signed.configuration);
 	if (d->here != NULL && d->here->deployed)
 		take_names(p, d->here);
-	p->injected = d->hooks_n > 0 ? d->hooks[0].injected
-				     : !p->renewer && serves_cert_manager(d);
+	p->injected = d->hooks_n > 0 && d->hooks[0].injected;
 }
 
 /* --- pods ----------------------------------------------------------------- */

@@ -109,8 +109,8 @@ is_later(const struct json *time, const struct json *now)
 	       stamp_parse(b, &now_ms) == 0 && at_ms > now_ms;
 }
 
-/* Returns whether the NodePool's scope, a hold-until or a ticket holds it, and
- * no released-at releases it. */
+/* Returns whether the NodePool's scope, a hold-until or a ticket holds it.  A
+ * scope that a released-at has released is not held. */
 static bool
 nodepool_is_held(const struct json *root, const struct json *nodepool)
 {
@@ -119,8 +119,7 @@ nodepool_is_held(const struct json *root, const struct json *nodepool)
 	const struct json *now = json_member(root, "time");
 	const struct json *s = json_first(json_member(root, "scopes"));
 
-	if (name == NULL || !json_is_unset(json_member(nodepool, "leftOut")) ||
-	    json_member(annotations, OWN_PREFIX "released-at") != NULL)
+	if (name == NULL || !json_is_unset(json_member(nodepool, "leftOut")))
 		return false;
 	if (is_later(json_member(annotations, OWN_PREFIX "hold-until"), now) ||
 	    is_later(json_member(nodepool, "ticketUntil"), now))

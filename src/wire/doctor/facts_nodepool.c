@@ -107,7 +107,8 @@ strange_read(const struct json *map, enum strange_where where,
 		str_cut(s->key, sizeof(s->key), key);
 		s->meant = meant;
 		s->where = where;
-		s->beside = json_member(annotations, meant) != NULL;
+		s->beside = meant[0] != '\0' &&
+			    json_member(annotations, meant) != NULL;
 		s->bare = json_first(annotations) == NULL;
 	}
 }

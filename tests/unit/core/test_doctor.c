@@ -653,7 +653,8 @@ START_TEST(test_rights)
 		"'/-tickets/!s/"));
 	ck_assert_ptr_nonnull(strstr(
 		found.at[1].fix,
-		";s/(namespace|metadata\\.name): karpenter-node-holder-tickets/"
+		";/^- apiVersion: v1$/,/ name: /d;"
+		"s/(namespace|metadata\\.name): karpenter-node-holder-tickets/"
 		"\\1: their-place/;' | kubectl apply -f -"));
 	ck_assert_str_eq(found.at[2].what,
 			 "ServiceAccount ns/account may not list events, watch "
@@ -711,11 +712,15 @@ END_TEST
 	ROW(c.tickets_policy.denies = false,                                   \
 	    "kubectl kustomize deploy/components/tickets | sed")               \
 	ROW(strcpy(c.budget.second, "other"), "pdb and other select the same") \
-	ROW(strcpy(c.budget.second, "other"),                                  \
-	    "kubectl -n ns delete poddisruptionbudget other")                  \
-	ROW(strcpy(c.budget.first, "karpenter-node-holder");                   \
+	ROW(strcpy(c.budget.first, "all-of-karpenter-node-holder");            \
 	    strcpy(c.budget.second, "other"),                                  \
-	    "delete poddisruptionbudget karpenter-node-holder")                \
+	    "kubectl -n ns describe poddisruptionbudgets")                   \
+	ROW(strcpy(c.budget.first, "all-of-karpenter-node-holder");            \
+	    strcpy(c.budget.second, "holder"),                                 \
+	    "kubectl -n ns delete poddisruptionbudget holder")               \
+	ROW(strcpy(c.budget.first, "holder");                                  \
+	    strcpy(c.budget.second, "other"),                                  \
+	    "kubectl -n ns delete poddisruptionbudget holder")               \
 	ROW(strcpy(c.budget.blocks, "pdb"),                                    \
 	    "patch poddisruptionbudget pdb --type=merge -p '{\"spec\":"         \
 	    "{\"minAvailable\":null,\"maxUnavailable\":1}}'")                    \
@@ -740,11 +745,19 @@ END_TEST
 	    "\"op\":\"move\",\"from\":\"/metadata/labels/enabled\",")              \
 	ROW(strange(0, STRANGE_LABEL, "enabled");                              \
 	    c.pool.strange[0].bare = true,                                     \
-	    "'[{\"op\":\"add\",\"path\":\"/metadata/annotations\",\"value\":{}},")  \
+	    "'[{\"op\":\"test\",\"path\":\"/metadata/annotations\",\"value\":"  \
+	    "null},{\"op\":\"add\",\"path\":\"/metadata/annotations\",\"value\":" \
+	    "{}},{\"op\":\"move\",")                                             \
+	ROW(strange(0, STRANGE_ANNOTATION, "a/disabled");                      \
+	    c.pool.strange[0].meant = "",                                      \
+	    "NodePool web: there is no annotation a/disabled")               \
+	ROW(strange(0, STRANGE_ANNOTATION, "a/disabled");                      \
+	    c.pool.strange[0].meant = "",                                      \
+	    "kubectl get nodepool web -o yaml")                              \
 	ROW(strange(0, STRANGE_TEMPLATE, "enabled"),                           \
 	    "web: its template has the annotation enabled; did you mean")      \
 	ROW(strange(0, STRANGE_TEMPLATE, "enabled"),                           \
-	    "\"from\":\"/spec/template/metadata/annotations/enabled\",")        \
+	    "kubectl get nodepool web -o yaml")                              \
 	ROW(c.pool.expire_ms = 600000, "--overwrite karpenter-node-holder.io/" \
 				       "hold-duration=5m")                     \
 	ROW(c.pool.expire_ms = 1, "karpenter-node-holder.io/enabled=false")    \
@@ -773,9 +786,11 @@ END_TEST
 	ROW(c.hooks_n = 0; c.binding = true, "it is missing")                  \
 	ROW(c.bundle.present = false,                                          \
 	    "grep -q CERTIFICATE certs/ca.crt && base64 <certs/ca.crt")        \
-	ROW(c.hooks_n = 0, "kubectl kustomize deploy/base | sed -E '")         \
-	ROW(c.hooks_n = 0; c.place.injected = true,                            \
-			   "kubectl kustomize deploy/overlays/default | ")     \
+	ROW(c.hooks_n = 0,                                                     \
+	    "kubectl -n ns get certificates.cert-manager.io "                  \
+	    "karpenter-node-holder && kubectl kustomize "                      \
+	    "deploy/overlays/default | sed -E '")                              \
+	ROW(c.hooks_n = 0, "webhook -f - || kubectl kustomize deploy/base | ") \
 	ROW(c.hooks_n = 0; c.place.renewer = c.place.observes = true,          \
 			   "kubectl kustomize deploy/overlays/self-signed ")   \
 	ROW(c.bundle.present = false; c.place.renewer = true,                  \
@@ -860,10 +875,13 @@ END_TEST
 	ROW(c.other = "there", "-n there scale deployment other --replicas=0") \
 	ROW(c.leader.stale = true, "rollout restart deployment holder")        \
 	ROW(c.holder.observes = true,                                          \
-	    "kubectl -n ns scale deployment holder --replicas=0 && holderctl " \
-	    "uninstall --remove-webhook --namespace ns "                       \
-	    "--leader-election-name=lease && kubectl -n ns scale deployment "  \
-	    "holder --replicas=3 && kubectl kustomize ")                       \
+	    "yaml >webhook-was.yaml && kubectl -n ns scale deployment holder " \
+	    "--replicas=0 && if holderctl uninstall --remove-webhook "         \
+	    "--namespace ns --leader-election-name=lease; then kubectl -n ns " \
+	    "scale deployment holder --replicas=3; sed '/^  resourceVersion:"  \
+	    "/d' webhook-was.yaml | kubectl create -f - && rm "                \
+	    "webhook-was.yaml; else kubectl -n ns scale deployment holder "    \
+	    "--replicas=3; ")                                                  \
 	ROW(c.holder.lease_live = false; c.holder.available = 0,               \
 	    "holderctl uninstall --remove-webhook --namespace ns")             \
 	ROW(c.holder.lease_live = false; c.holder.available = 0;               \

@@ -408,9 +408,14 @@ static const struct {
 	{SCOPE "'nodePools':[{'name':'web','machines':3,'unheld':0}]", "", 0},
 	{SCOPE "'nodePools':[{'name':'web','machines':3}]", "", 0},
 	{SCOPE "'nodePools':[{" TEN ",'leftOut':'disabled'}]", "", 0},
+	/* What was released may be held again. */
 	{SCOPE "'nodePools':[{" TEN ",'annotations':{'karpenter-node-holder.io/"
-	       "released-at':'x'}}]",
-	 "", 0},
+	       "released-at':'1970-01-01T00:00:00Z'}}]",
+	 "web", 7},
+	{"'nodePools':[{" TEN ",'annotations':{'karpenter-node-holder.io/"
+	 "released-at':'1970-01-01T00:00:01Z'},'ticketUntil':"
+	 "'1970-01-01T00:00:02Z'}]",
+	 "web", 7},
 	{"'nodePools':[{" TEN ",'annotations':{'karpenter-node-holder.io/"
 	 "hold-until':'1970-01-01T00:00:02Z'}}]",
 	 "web", 7},
