@@ -80,9 +80,9 @@ fix_webhook(struct finding *x, const struct doctor_place *p, const char *script)
 	const char *apply = parts[FIX_WEBHOOK].apply;
 
 	finding_fix(x,
-		    "kubectl -n %s get certificates.cert-manager.io "
-		    "karpenter-node-holder && " PIPE "kubectl %s -f - || " PIPE
-		    "kubectl %s -f -",
+		    "if kubectl -n %s get certificates.cert-manager.io "
+		    "karpenter-node-holder; then " PIPE
+		    "kubectl %s -f -; else " PIPE "kubectl %s -f -; fi",
 		    finding_name(p->namespace_), "overlays/default",
 		    SED(script), apply, "base", SED(script), apply);
 }

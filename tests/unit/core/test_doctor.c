@@ -505,7 +505,7 @@ static bool
 is_pasteable(const char *fix)
 {
 	static const char *const programs[] = {
-		"kubectl ", "helm ", "ls ", "echo '", "grep -q ",
+		"kubectl ", "helm ", "ls ", "if ", "echo '", "grep -q ",
 		"holderctl ", "karpenter-node-holder "};
 	bool quoted = false, known = false;
 
@@ -787,10 +787,11 @@ END_TEST
 	ROW(c.bundle.present = false,                                          \
 	    "grep -q CERTIFICATE certs/ca.crt && base64 <certs/ca.crt")        \
 	ROW(c.hooks_n = 0,                                                     \
-	    "kubectl -n ns get certificates.cert-manager.io "                  \
-	    "karpenter-node-holder && kubectl kustomize "                      \
+	    "if kubectl -n ns get certificates.cert-manager.io "               \
+	    "karpenter-node-holder; then kubectl kustomize "                   \
 	    "deploy/overlays/default | sed -E '")                              \
-	ROW(c.hooks_n = 0, "webhook -f - || kubectl kustomize deploy/base | ") \
+	ROW(c.hooks_n = 0,                                                     \
+	    "webhook -f -; else kubectl kustomize deploy/base | ")             \
 	ROW(c.hooks_n = 0; c.place.renewer = c.place.observes = true,          \
 			   "kubectl kustomize deploy/overlays/self-signed ")   \
 	ROW(c.bundle.present = false; c.place.renewer = true,                  \
