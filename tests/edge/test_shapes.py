@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import datetime
+import resource
 
 import pytest
 
@@ -42,6 +43,11 @@ def ms(text):
 
 def ns(text):
     return str(ms(text) * 1000000)
+
+
+def later(text, by):
+    return (moment(text) + datetime.timedelta(milliseconds=by)).strftime(
+        "%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def spaced(text):
@@ -154,6 +160,12 @@ def level(text, depth):
     return dumps(v)
 
 
+def azure_table(times):
+    """A table with the time behind the line, and each row so many times."""
+    return dumps({"tables": [{"name": "PrimaryResult", "rows": [
+        [dumps(timeless(t)), when(t)] for t in LINES for _ in range(times)]}]})
+
+
 SHAPES = {
     "plain": lambda: lines(LINES),
     "crlf": lambda: "\r\n".join(LINES) + "\r\n",
@@ -219,6 +231,14 @@ SHAPES = {
     "fluentbit": wrap(time=when, stream="stdout", _p="F", log=same),
     "fluentbit-kept": wrap(log=same, log_processed=json.loads,
                            kubernetes={"pod_name": "k"}),
+    # The line and its members, which have the time when they were read.
+    "fluentbit-kept-without-time": wrap(
+        time=lambda t: later(t, 3), log=same, log_processed=timeless),
+    "fluentbit-kept-before": wrap(
+        time=lambda t: later(t, 900), a=timeless, log=same),
+    "fluentbit-kept-deep": wrap(time=lambda t: later(t, 3), raw=lambda t: [t],
+                                more=lambda t: {"parsed": timeless(t)}),
+    "lines-in-a-string": wrap(log=lambda t: t + "\n" + t),
     "fluentbit-tag": lambda: lines(
         f"[{ms(t) / 1000}, {dumps({'log': t})}]" for t in LINES),
     "fluentbit-stdout": lambda: lines(
@@ -304,6 +324,8 @@ SHAPES = {
     "azure-table": lambda: dumps({"tables": [{
         "name": "PrimaryResult", "columns": [{"name": "TimeGenerated"}],
         "rows": [[when(t), dumps(timeless(t))] for t in LINES]}]}),
+    "azure-table-time-behind": lambda: azure_table(1),
+    "azure-table-time-behind-large": lambda: azure_table(200),
     "azure-csv": lambda: table(
         [["TimeGenerated [UTC]", "LogMessage"],
          *([when(t), t] for t in LINES)], quoting=csv.QUOTE_ALL),
@@ -319,6 +341,14 @@ SHAPES = {
         for t in LINES),
     "splunk": lambda: lines(dumps({"preview": False, "result": {
         "_raw": t, "_time": spaced(t) + " UTC"}}) for t in LINES),
+    # A known message beside the whole line.
+    "splunk-message": lambda: lines(dumps({"result": {
+        "_raw": t, "_time": spaced(t) + " UTC", "message": split(t)[0]}})
+        for t in LINES),
+    "elastic-original": wrap(**{
+        "@timestamp": when, "message": lambda t: split(t)[0],
+        "event": lambda t: {"original": t}}),
+    "message-beside-log": wrap(message=lambda t: split(t)[0], log=same),
     "splunk-hec": wrap(time=lambda t: str(ms(t) / 1000), event=timeless,
                        sourcetype="kube"),
     "splunk-csv": lambda: table(
@@ -334,6 +364,15 @@ SHAPES = {
     "otel-attributes": otel(lambda t: {
         "body": {"stringValue": split(t)[0]},
         "attributes": pairs(split(t)[1])}),
+    # members with names like that of a time
+    "start-time": wrap(pod_start_time="2026-02-01T00:00:00Z", timestamp=when,
+                       data=timeless),
+    "last-update": wrap(last_update=1770000000, eventTime=when, log=timeless),
+    "validated": wrap(validated=1770000000, lastUpdate=1770000000,
+                      uptime=1770000000, startTime=when, log=timeless),
+    "start-time-of-the-line": lambda: lines(dumps({
+        "timestamp": when(t), "pod_start_time": "2026-02-01T00:00:00Z",
+        **timeless(t)}) for t in LINES),
     # times as numbers
     "seconds": lambda: lines(dumps({**json.loads(t), "time": ms(t) / 1000})
                              for t in LINES),
@@ -358,3 +397,40 @@ def test_shape(run, tmp_path, shape):  # noqa: F811
     assert (got.code, got.err, got.out) == (0, "", want.out)
     wrapped.write_bytes(gzip.compress(SHAPES[shape]().encode()))
     assert run("simulate", "wrapped", "-o", "record").out == want.out
+
+
+def decided(record):
+    return record.count('"decided"')
+
+
+def test_a_decision_that_is_made_again_counts_again(
+        run, tmp_path):  # noqa: F811
+    again = [*decide(300, 1), *decide(330, 1)]
+    for text in (dumps({"events": [json.loads(t) for t in again]}),
+                 dumps({"events": again}), dumps({"log": "\n".join(again)})):
+        (tmp_path / "log").write_text(lines(boot(0, 1)) + text)
+        got = run("simulate", "log", "-o", "record")
+        assert decided(got.out) == 2, got.out
+
+
+def test_a_copy_of_a_log_with_whole_seconds_has_the_same_decisions(
+        run, tmp_path):  # noqa: F811
+    exact = [dumps({**json.loads(t), "time": later(t, 777)}) for t in LINES]
+    (tmp_path / "exact").write_text(lines(exact))
+    (tmp_path / "seconds").write_text(lines(LINES))
+    want = decided(run("simulate", "exact", "-o", "record").out)
+    got = run("simulate", "exact", "seconds", "-o", "record")
+    assert decided(got.out) == want > 0
+
+
+@pytest.mark.parametrize("start", ['{\\"', '{""a'])
+def test_the_work_for_strings_that_do_not_end_is_linear(
+        tmp_path, run, start):  # noqa: F811
+    def work(text):
+        (tmp_path / "log").write_text(dumps({"log": text}))
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        run("simulate", "log")
+        return resource.getrusage(
+            resource.RUSAGE_CHILDREN).ru_utime - before
+    size = 100000
+    assert work(start * size) < 20 * work("x" * len(start) * size) + .1

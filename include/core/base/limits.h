@@ -551,6 +551,8 @@
 /* Maximum number of objects around an object that is looked for in a value,
  * also if they are JSON in strings. */
 #define READER_DEPTH_MAX 8
+/* Facts of one line that are compared with the next facts of that line */
+#define READER_TOLD_MAX 8
 /* By how much the times of a file's lines may be out of order.  Replicas and
  * log shippers interleave their lines. */
 #define SIMULATE_DISORDER_MS 60000

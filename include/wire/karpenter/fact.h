@@ -92,6 +92,10 @@ size_t fact_bytes(const struct fact *f);
  * which these things happen to one machine), then by all other members.
  * Returns 0 only if all members are equal. */
 int fact_compare(const struct fact *a, const struct fact *b);
+/* Returns whether the facts are equal in all but their times, which differ by
+ * at most within_ms. */
+bool fact_repeats(const struct fact *a, const struct fact *b,
+		  int64_t within_ms);
 
 /* Returns the name of the kind in the record: "created", "launched", ….
  * Static. */

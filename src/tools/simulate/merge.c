@@ -9,7 +9,8 @@
 struct merge {
 	struct source **sources;
 	size_t n;
-	struct fact *out; /* the fact that merge_next returned last */
+	struct fact *out;     /* the fact that merge_next returned last */
+	struct fact *decided; /* the last decision */
 	struct merging all;
 };
 
@@ -65,11 +66,30 @@ count_period(struct tally *t, int64_t at_ms)
 		t->to_ms = at_ms;
 }
 
-/* Returns the fact.  Returns NULL if the fact equals the one before it. */
+/* Times of another log of the same may have only whole seconds. */
+#define SAME_DECISION_MS 1000
+
+/* Returns whether the fact equals the one before it, or is the decision before
+ * it.  Notes the decision otherwise. */
+static bool
+is_duplicate(struct merge *m, const struct fact *f)
+{
+	if (m->out != NULL && fact_compare(f, m->out) == 0)
+		return true;
+	if (f->kind != FACT_DECIDED)
+		return false;
+	if (m->decided != NULL && fact_repeats(f, m->decided, SAME_DECISION_MS))
+		return true;
+	free(m->decided);
+	m->decided = fact_copy(f);
+	return false;
+}
+
+/* Returns the fact.  Returns NULL if the fact is a duplicate. */
 static const struct fact *
 give_out(struct merge *m, struct fact *next)
 {
-	if (m->out != NULL && fact_compare(next, m->out) == 0) {
+	if (is_duplicate(m, next)) {
 		m->all.tally->duplicates++;
 		free(next);
 		return NULL;
@@ -159,6 +179,7 @@ merge_close(struct merge *m)
 	for (size_t i = 0; i < m->n; i++)
 		source_close(m->sources[i]);
 	free(m->out);
+	free(m->decided);
 	free(m->sources);
 	free(m);
 }

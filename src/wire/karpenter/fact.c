@@ -147,6 +147,16 @@ fact_compare(const struct fact *a, const struct fact *b)
 	return rc;
 }
 
+bool
+fact_repeats(const struct fact *a, const struct fact *b, int64_t within_ms)
+{
+	struct fact same = *b;
+
+	same.at_ms = a->at_ms;
+	return a->at_ms - b->at_ms <= within_ms &&
+	       b->at_ms - a->at_ms <= within_ms && fact_compare(a, &same) == 0;
+}
+
 #define DOLLAR 1000000
 #define DOLLARS_TOP 1000000000 /* maximum dollars an hour; more is refused */
 

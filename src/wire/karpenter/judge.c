@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/stamp.h"
@@ -97,15 +98,48 @@ tell_object(void *ctx, const struct fact *f, struct err *e)
 	return tell_fact(ctx, READ_OBJECT, f, e);
 }
 
+void
+judge_forget(struct reader *r, unsigned n)
+{
+	while (r->told_n > n)
+		free(r->told[--r->told_n]);
+}
+
+/* Returns whether another member of an object around this one has told the
+ * same, and otherwise notes it. */
+static bool
+was_told(struct reader *r, const struct fact *f)
+{
+	if (r->inside == 0 || f->at_ms == STAMP_NONE)
+		return false;
+	for (unsigned i = 0; i < r->told_n; i++)
+		if (fact_repeats(r->told[i], f, SIMULATE_DISORDER_MS))
+			return true;
+	if (r->told_n < READER_TOLD_MAX) {
+		r->told[r->told_n] = fact_copy(f);
+		r->told_n += r->told[r->told_n] != NULL;
+	}
+	return false;
+}
+
 /* Tells what a log has instead of a fact, or the fact that is known by now. */
 static void
 tell_read(struct reader *r, enum reader_what what, const struct fact *f,
 	  const char *message, int64_t at_ms)
 {
+	struct fact other;
+
 	r->found++;
-	if (what == READ_FACT && f != NULL)
+	if (what != READ_FACT) {
+		fact_init(&other, FACT_COUNT, at_ms);
+		other.action = message;
+		f = &other;
+	}
+	if (f == NULL || was_told(r, f))
+		return;
+	if (what == READ_FACT)
 		(void)tell_fact(r, what, f, NULL);
-	else if (what != READ_FACT)
+	else
 		judge_tell(r, what, message, at_ms);
 }
 
@@ -116,7 +150,7 @@ judge_time(const struct json *o, const struct around *a)
 {
 	int64_t at;
 
-	if (when_object(o, &at) || when_text(a->before, a->before_n, &at))
+	if (when_object(o, &at) || when_before(a->before, a->before_n, &at))
 		return at;
 	if (a->at_ms != STAMP_NONE)
 		return a->at_ms;
@@ -281,8 +315,9 @@ is_logged(const struct json *o)
 	return v != NULL;
 }
 
-static bool
-judge_log(struct reader *r, const struct json *o, const struct around *a)
+bool
+judge_log(struct reader *r, const struct json *o, const struct around *a,
+	  bool incomplete)
 {
 	enum reader_what what = READ_OTHER;
 	enum fact_kind kind;
@@ -297,6 +332,8 @@ judge_log(struct reader *r, const struct json *o, const struct around *a)
 	at = judge_time(o, a);
 	if (kind != FACT_COUNT)
 		what = log_fact(o, message, kind, at, &r->pieces, &f);
+	if (what == READ_INCOMPLETE && !incomplete)
+		return false;
 	if (what == READ_INCOMPLETE && kind == FACT_DECIDED)
 		what = READ_UNDECIDED;
 	tell_read(r, what, &f, message, at);
@@ -330,5 +367,5 @@ judge_value(struct reader *r, const struct json *o, const struct around *a)
 {
 	return judge_audit(r, o) || judge_record(r, o) || judge_holder(r, o) ||
 	       judge_prometheus(r, o) || judge_object(r, o, a) ||
-	       judge_log(r, o, a);
+	       judge_log(r, o, a, false);
 }

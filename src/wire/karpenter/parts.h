@@ -50,11 +50,14 @@ void pieces_take_reason(const char *text, char reason[NODEPOOL_BYTES]);
 bool snapshot_time(const struct json *v, int64_t *out);
 /* Find times.  when_value reads a whole value: a date, or a number of seconds
  * or parts of a second since 1970.  when_object finds the time of an object:
- * its member `time`, or else the earliest time of a member with such a name.
- * when_text finds the last time in a text. */
+ * a member with a usual name, such as `time`, or else the earliest of the
+ * members whose names have a word such as `time`.
+ * when_text finds the last time in a text.  when_before finds the last time in
+ * the text before a value, but not in another row of a table. */
 bool when_value(const struct json *v, int64_t *out);
 bool when_object(const struct json *o, int64_t *out);
 bool when_text(const char *s, size_t n, int64_t *out);
+bool when_before(const char *s, size_t n, int64_t *out);
 
 #define INITIALIZED_LABEL "karpenter.sh/initialized"
 /* Returns the condition of this type if it is True, and sets *at_ms to the time

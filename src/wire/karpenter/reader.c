@@ -55,6 +55,7 @@ reader_free(struct reader *r)
 	pieces_done(&r->pieces);
 	audit_free(r->audit);
 	stash_done(&r->stash);
+	judge_forget(r, 0);
 	free(r);
 }
 
@@ -111,38 +112,60 @@ walk_bytes(struct reader *r, const struct json *v, const struct around *a)
 	return true;
 }
 
+/* Reads the members that are strings first, because a raw line has its own time
+ * and its parsed members may not. */
 static void
-walk_members(struct reader *r, const struct json *v, struct around *a)
+walk_members(struct reader *r, const struct json *o, struct around *a)
 {
-	a->kind = json_says(v, "kind", "NodeClaimList") ? "NodeClaim"
-		  : json_says(v, "kind", "EventList")	? "Event"
+	a->kind = json_says(o, "kind", "NodeClaimList") ? "NodeClaim"
+		  : json_says(o, "kind", "EventList")	? "Event"
 							: NULL;
-	a->in = v;
-	for (v = json_first(v); v != NULL && !r->failed; v = json_next(v)) {
-		a->name = json_key(v);
-		walk(r, v, *a);
-	}
+	a->in = o;
+	r->inside++;
+	for (int strings = 1; strings >= 0; strings--)
+		for (const struct json *v = json_first(o);
+		     v != NULL && !r->failed; v = json_next(v)) {
+			if ((json_string(v) != NULL) != strings)
+				continue;
+			a->name = json_key(v);
+			walk(r, v, *a);
+		}
+	if (--r->inside == 0)
+		judge_forget(r, 0);
 }
 
 static void
-walk_elements(struct reader *r, const struct json *v, struct around *a)
+walk_elements(struct reader *r, const struct json *array, struct around *a)
 {
+	const struct json *first = json_first(array);
+	unsigned told = r->told_n;
 	int64_t at;
 
-	if (walk_bytes(r, json_first(v), a))
+	if (walk_bytes(r, first, a))
 		return;
-	for (v = json_first(v); v != NULL && !r->failed; v = json_next(v))
-		/* Loki and tables have the time beside the line. */
-		if (json_string(v) != NULL && when_value(v, &at))
+	/* Loki and tables have the time beside the line. */
+	for (const struct json *v = first; v != NULL; v = json_next(v))
+		if (json_string(v) != NULL && when_value(v, &at)) {
 			a->at_ms = at;
-		else
-			walk(r, v, *a);
+			break;
+		}
+	for (const struct json *v = first; v != NULL && !r->failed;
+	     v = json_next(v)) {
+		if (json_string(v) != NULL && when_value(v, &at)) {
+			a->at_ms = at;
+			continue;
+		}
+		/* Another element is another line. */
+		judge_forget(r, told);
+		walk(r, v, *a);
+	}
 }
 
 static void
 walk(struct reader *r, const struct json *v, struct around a)
 {
 	const char *s = json_string(v);
+	uint64_t found = r->found;
 	int64_t at;
 
 	if (a.depth > READER_DEPTH_MAX)
@@ -155,11 +178,15 @@ walk(struct reader *r, const struct json *v, struct around a)
 	else if (json_is_array(v))
 		walk_elements(r, v, &a);
 	else if (json_is_object(v) && !judge_value(r, v, &a)) {
+		struct around in = a;
+
 		if (when_object(v, &at)) {
-			a.at_ms = at;
-			a.before_n = a.behind_n = 0;
+			in.at_ms = at;
+			in.before_n = in.behind_n = 0;
 		}
-		walk_members(r, v, &a);
+		walk_members(r, v, &in);
+		if (r->found == found)
+			(void)judge_log(r, v, &a, true);
 	}
 }
 
@@ -332,56 +359,78 @@ behind_bytes(const char *s, const char *end)
 	return n;
 }
 
+/* Returns the quote that ends the string with escapes, or the cell, or end.  A
+ * newline ends a string, too. */
+static const char *
+quoted_end(const char *s, const char *end, enum form form)
+{
+	for (; s < end; s++) {
+		if (form == FORM_ESCAPED && (*s == '"' || *s == '\n'))
+			return s;
+		if (form == FORM_CSV && *s == '"' &&
+		    (s + 1 == end || s[1] != '"'))
+			return s;
+		/* The next character is of a pair. */
+		if (*s == (form == FORM_CSV ? '"' : '\\') && s + 1 < end)
+			s++;
+	}
+	return end;
+}
+
+/* Reads the string with escapes, or the cell, from s on.  It ends at `at`. */
+static void
+read_quote(struct reader *r, const char *s, const char *at, enum form form,
+	   const struct around *a)
+{
+	char *text = malloc((size_t)(at - s) + 3), *to = text;
+	struct json *v;
+
+	if (text == NULL)
+		return;
+	if (form == FORM_CSV) {
+		for (; s < at; s += 1 + (*s == '"'))
+			*to++ = *s;
+		*to = '\0';
+		read_string(r, text, (size_t)(to - text), true, a);
+	} else {
+		*to++ = '"';
+		memcpy(to, s, (size_t)(at - s));
+		to += at - s;
+		*to++ = '"';
+		v = json_parse(text, (size_t)(to - text), &json_bounds_stored,
+			       NULL);
+		walk(r, v, *a);
+		json_free(v);
+	}
+	free(text);
+}
+
 /* Reads the string with escapes, or the cell, that has the '{' at p.  It begins
  * behind the last quote before p, but not before `from`.  Returns the number of
- * bytes from p to its end, or 0 if it does not end. */
+ * bytes from p to its end, or 0 if it does not end.  In that case, no other
+ * string or cell ends before `end`, either. */
 static size_t
 read_quoted(struct reader *r, const char *from, const char *p, const char *end,
 	    enum form form, const struct around *a)
 {
 	const char *s = p, *at;
 	struct around in = *a;
-	char *text, *to;
 
 	while (s > from && s[-1] != '"')
 		s--;
-	text = to = malloc((size_t)(end - s) + 3);
-	if (text == NULL)
-		return 0;
-	*to++ = '"';
-	for (at = s;
-	     at < end && (form == FORM_CSV || (*at != '"' && *at != '\n'));) {
-		bool quote = form == FORM_CSV && *at == '"';
-
-		if (quote && (at + 1 == end || at[1] != '"'))
-			break;
-		if (form == FORM_ESCAPED && *at == '\\' && at + 1 < end)
-			*to++ = *at++;
-		at += quote;
-		*to++ = *at++;
-	}
+	at = quoted_end(s, end, form);
 	if (a->more && at < end && end - at <= BEHIND_BYTES &&
 	    memchr(at, '\n', (size_t)(end - at)) == NULL)
 		at = end;
-	if (at < end) {
-		in.before = from;
-		in.before_n = (size_t)(s - from);
-		in.behind = at + 1;
-		in.behind_n = behind_bytes(at + 1, end);
-		in.more = false;
-		*to++ = '"';
-		if (form == FORM_CSV) {
-			to[-1] = '\0';
-			read_string(r, text + 1, (size_t)(to - text - 2), true,
-				    &in);
-		} else {
-			AUTO_JSON v = json_parse(text, (size_t)(to - text),
-						 &json_bounds_stored, NULL);
-			walk(r, v, in);
-		}
-	}
-	free(text);
-	return at < end ? (size_t)(at + 1 - p) : 0;
+	if (at == end)
+		return 0;
+	in.before = from;
+	in.before_n = (size_t)(s - from);
+	in.behind = at + 1;
+	in.behind_n = behind_bytes(at + 1, end);
+	in.more = false;
+	read_quote(r, s, at, form, &in);
+	return (size_t)(at + 1 - p);
 }
 
 /* Takes the message before a value in zap's text format, "TIME\tINFO\tlogger\t
@@ -476,6 +525,7 @@ static void
 read_text(struct reader *r, const char *s, size_t n, const struct around *a)
 {
 	const char *from = s, *end = s + n, *p;
+	unsigned told = r->told_n;
 	enum form form;
 
 	while (!r->failed && (p = find_object(s, end, &form)) != NULL) {
@@ -487,12 +537,15 @@ read_text(struct reader *r, const char *s, size_t n, const struct around *a)
 			in.before = from;
 			in.before_n = (size_t)(p - from);
 		}
+		judge_forget(r, told);
 		used = form != FORM_JSON
 			       ? read_quoted(r, from, p, end, form, &in)
 		       : is_member(from, p)
 			       ? 0
 			       : read_value(r, p, (size_t)(end - p), &in, &why);
-		if (used == 0 && why == JSON_CUT && form == FORM_JSON) {
+		if (used == 0 && form != FORM_JSON)
+			return;
+		if (used == 0 && why == JSON_CUT) {
 			struct stash_origin of = origin_of(&in, from);
 
 			stash_keep(&r->stash, &of, p, (size_t)(end - p));
@@ -610,8 +663,10 @@ step_value(struct reader *r, const char *s, const char *p, const char *end,
 		if (used == 0 && rest == READER_MORE)
 			return 0;
 		r->useful = r->useful || used > 0;
+		/* Nothing ends in the window.  In its second half, something
+		 * may begin that ends later. */
 		return used > 0 ? used + (size_t)(p - s)
-				: open_value(r, s, p, false);
+				: open_value(r, s, p + (end - p) / 2, false);
 	}
 	if (is_member(s, p))
 		return open_value(r, s, p, r->opened);

@@ -22,6 +22,11 @@ struct reader {
 	struct pieces pieces;
 	struct audit *audit; /* NULL if there was no event of an audit log */
 	struct stash stash;
+	/* The facts of the objects that are being read, and the depth in these.
+	 * A shipper may keep a line beside its members, which then have another
+	 * time. */
+	struct fact *told[READER_TOLD_MAX];
+	unsigned told_n, inside;
 
 	/* What is known of the current line. */
 	bool useful;  /* A value was read. */
@@ -57,11 +62,17 @@ extern const struct json_keep judge_wanted[];
  * false if it has to be read whole. */
 bool judge_line(struct reader *r, const struct json *o);
 /* Tells what an object is, if its own members say it.  Returns false if other
- * objects may be in it. */
+ * objects may be in it.  A line of a log that is incomplete may be the members
+ * of a line that is whole in another member.  judge_log tells it if
+ * `incomplete` is set. */
 bool judge_value(struct reader *r, const struct json *o,
 		 const struct around *a);
+bool judge_log(struct reader *r, const struct json *o, const struct around *a,
+	       bool incomplete);
 /* Returns the time of the object, or that of the nearest thing around it. */
 int64_t judge_time(const struct json *o, const struct around *a);
+/* Forgets the facts that were told after the first n. */
+void judge_forget(struct reader *r, unsigned n);
 void judge_tell(struct reader *r, enum reader_what what, const char *message,
 		int64_t at_ms);
 

@@ -142,6 +142,21 @@ when_text(const char *s, size_t n, int64_t *out)
 }
 
 bool
+when_before(const char *s, size_t n, int64_t *out)
+{
+	size_t from = n > BEFORE_BYTES ? n - BEFORE_BYTES : 0, at = n;
+	char next = '\0', after = '\0'; /* what follows s[at], without spaces */
+
+	/* The text before "],[" is of another row. */
+	while (at > from && (s[at - 1] != ']' || next != ',' || after != '['))
+		if (!isspace((unsigned char)s[--at])) {
+			after = next;
+			next = s[at];
+		}
+	return when_text(s + at, n - at, out);
+}
+
+bool
 when_value(const struct json *v, int64_t *out)
 {
 	const char *s = json_string(v);
@@ -159,31 +174,87 @@ when_value(const struct json *v, int64_t *out)
 	       (time_at(s, n, out) == n || when_text(s, n, out));
 }
 
-/* Returns whether a member of this name is a time. */
+/* The names that Karpenter and shippers give to the time of a line.  The first
+ * that an object has is its time. */
+static const char *const line_times[] = {
+	"time",
+	"@timestamp",
+	"timestamp",
+	"ts",
+	"_time",
+	"timeUnixNano",
+	"timeGenerated",
+	"eventTime",
+	"event_timestamp",
+	"datetime",
+	"date",
+	"observedTimeUnixNano",
+};
+#define LINE_TIMES_N ((int)(sizeof(line_times) / sizeof(line_times[0])))
+
+/* Returns whether a word begins or ends at p: "time" in "startTime" and in
+ * "time_ms", but not in "uptime". */
+static bool
+parts_words(const char *text, const char *p)
+{
+	return p == text || !isalnum((unsigned char)p[-1]) ||
+	       !isalnum((unsigned char)*p) ||
+	       (islower((unsigned char)p[-1]) && isupper((unsigned char)*p));
+}
+
+/* Returns whether the name has a word for a time at its start or its end. */
 static bool
 is_timely(const char *key)
 {
-	return strcasestr(key, "time") != NULL ||
-	       strcasestr(key, "date") != NULL ||
-	       strncasecmp(key, "ts", 2) == 0;
+	static const char *const words[] = {"time", "timestamp", "date", "ts"};
+	size_t n = strlen(key);
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t w = strlen(words[i]);
+
+		if (n < w)
+			continue;
+		if (strncasecmp(key, words[i], w) == 0 &&
+		    parts_words(key, key + w))
+			return true;
+		if (strcasecmp(key + n - w, words[i]) == 0 &&
+		    parts_words(key, key + n - w))
+			return true;
+	}
+	return false;
+}
+
+/* Returns the rank of a member of this name among the times of an object, or
+ * LINE_TIMES_N + 1 if it is none. */
+static int
+rank_of(const char *key)
+{
+	int i = 0;
+
+	while (i < LINE_TIMES_N && strcasecmp(key, line_times[i]) != 0)
+		i++;
+	return i + (i == LINE_TIMES_N && !is_timely(key));
 }
 
 bool
 when_object(const struct json *o, int64_t *out)
 {
-	bool found = false;
+	int best = LINE_TIMES_N + 1;
 	int64_t at;
 
 	if (!json_is_object(o))
 		return false;
-	if (when_value(json_member(o, "time"), out))
-		return true;
-	/* Shippers also tell when they have seen the line, which is later. */
-	for (const struct json *v = json_first(o); v != NULL; v = json_next(v))
-		if (is_timely(json_key(v)) && when_value(v, &at) &&
-		    (!found || at < *out)) {
+	for (const struct json *v = json_first(o); v != NULL;
+	     v = json_next(v)) {
+		int rank = rank_of(json_key(v));
+
+		/* Shippers also tell when they have seen the line, which is
+		 * later. */
+		if (rank <= LINE_TIMES_N && rank <= best &&
+		    when_value(v, &at) && (rank < best || at < *out)) {
 			*out = at;
-			found = true;
+			best = rank;
 		}
-	return found;
+	}
+	return best <= LINE_TIMES_N;
 }

@@ -573,6 +573,28 @@ START_TEST(test_one_step)
 }
 END_TEST
 
+/* In a window without the end of a string or a cell, each step takes a half, so
+ * the work is linear. */
+static const char *const unended[] = {"{\\\"", "{\"\"a", "{\\\"a\\\":1,"};
+
+START_TEST(test_unended)
+{
+	static char text[1u << 20];
+	struct reader *r = reader_new(count_item, NULL);
+	size_t n = 0, used, unit = strlen(unended[_i]);
+	struct err e = {0};
+	unsigned steps = 0;
+
+	for (; n + unit <= sizeof(text); n += unit)
+		memcpy(text + n, unended[_i], unit);
+	for (size_t at = 0; at < n; at += used, steps++)
+		ck_assert_int_eq(reader_step(r, text + at, n - at, READER_FULL,
+					     &used, &e), 0);
+	ck_assert_uint_le(steps, 21);
+	reader_free(r);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -584,6 +606,8 @@ main(void)
 	tcase_add_loop_test(tc, test_time, 0,
 			    sizeof(timed) / sizeof(timed[0]));
 	tcase_add_test(tc, test_window);
+	tcase_add_loop_test(tc, test_unended, 0,
+			    sizeof(unended) / sizeof(unended[0]));
 	tcase_add_test(tc, test_replicas);
 	tcase_add_test(tc, test_order);
 	tcase_add_test(tc, test_differs);
