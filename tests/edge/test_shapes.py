@@ -100,6 +100,19 @@ def alternating():
     return lines(out)
 
 
+def among(write):
+    """Pieces with a line of another pod behind each: write(text, pod, last)."""
+    def make():
+        out = []
+        for text in LINES:
+            parts = cut(text, 37)
+            for i, part in enumerate(parts):
+                out.append(write(part, "karpenter", i == len(parts) - 1))
+                out.append(write("GET /healthz 200", "nginx-65bc", True))
+        return lines(out)
+    return make
+
+
 def table(rows, **how):
     out = io.StringIO()
     csv.writer(out, lineterminator="\n", **how).writerows(rows)
@@ -249,6 +262,13 @@ SHAPES = {
         "time": when(t), "stream": "stdout", "logtag": "F" if last else "P",
         "log": part, "kubernetes": {"pod_name": "karpenter"}})),
     "alternating-pieces": alternating,
+    "fluentbit-pieces-among-others": among(lambda part, pod, last: dumps({
+        "_p": "F" if last else "P", "log": part,
+        "kubernetes": {"pod_name": pod}})),
+    "logtag-pieces-among-others": among(lambda part, pod, last: dumps({
+        "logtag": "F" if last else "P", "log": part, "pod": "any"})),
+    "vector-pieces-among-others": among(lambda part, pod, last: dumps({
+        "message": part, "kubernetes": {"pod_name": pod}})),
     "small-pieces": lambda: lines(
         dumps({"log": part, "time": when(t)}) for t in LINES
         for part in cut(t, 37)),

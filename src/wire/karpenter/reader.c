@@ -263,7 +263,8 @@ joins(struct reader *r, const char *s, size_t n, bool last,
 	struct stash_value *v;
 	struct around whole = *a;
 
-	last = last || (n > 0 && s[n - 1] == '\n');
+	last = last || (n > 0 && s[n - 1] == '\n') ||
+	       json_says(a->in, "_p", "F") || json_says(a->in, "logtag", "F");
 	if (n == 0 || is_whole(s, n) ||
 	    !stash_join(&r->stash, &of, s, n, last, &v))
 		return false;

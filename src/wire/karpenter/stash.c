@@ -82,10 +82,11 @@ stash_keep(struct stash *s, const struct stash_origin *of, const char *bytes,
 	s->alive++;
 }
 
-/* Returns whether the text continues this value. */
+/* Returns whether the text continues this value.  If it may go on after the
+ * text, that counts only if `open` is set. */
 static bool
 continues(struct stash *s, struct stash_value *v, const char *bytes, size_t n,
-	  bool last, struct stash_value **whole)
+	  bool open, struct stash_value **whole)
 {
 	static const struct json_keep nothing[] = {{NULL, NULL}};
 	size_t before = v->n, used;
@@ -97,7 +98,7 @@ continues(struct stash *s, struct stash_value *v, const char *bytes, size_t n,
 				  &used, &end));
 	if (end == JSON_WHOLE)
 		*whole = v;
-	if (end == JSON_WHOLE || (end == JSON_CUT && !last))
+	if (end == JSON_WHOLE || (end == JSON_CUT && open))
 		return true;
 	v->n = before;
 	if (++v->misses > READER_MISSES_MAX || end == JSON_LARGE)
@@ -110,7 +111,8 @@ stash_join(struct stash *s, const struct stash_origin *of, const char *bytes,
 	   size_t n, bool last, struct stash_value **whole)
 {
 	*whole = NULL;
-	/* First the values of the same origin, then the others. */
+	/* First the values of the same origin, then the others.  Any text makes
+	 * a string longer, so a text of another origin must end the value. */
 	for (int pass = 0; pass < 2; pass++)
 		for (int i = 0; i < STASHES; i++) {
 			struct stash_value *v = &s->values[i];
@@ -118,7 +120,8 @@ stash_join(struct stash *s, const struct stash_origin *of, const char *bytes,
 			if (v->bytes != NULL &&
 			    strcmp(v->name, of->name) == 0 &&
 			    (v->from == of->from) == (pass == 0) &&
-			    continues(s, v, bytes, n, last, whole))
+			    continues(s, v, bytes, n, pass == 0 && !last,
+				      whole))
 				return true;
 		}
 	return false;
