@@ -52,7 +52,9 @@ may_give(const struct merge *m, const struct source *first,
 		return false;
 	if (behind == NULL || source_merging_is_full(&m->all))
 		return true;
-	return source_newest_ms(behind) != STAMP_NONE &&
+	/* A file may be several logs, one after another. */
+	return source_merging_is_half_full(&m->all) &&
+	       source_newest_ms(behind) != STAMP_NONE &&
 	       source_first(first)->at_ms <=
 		       source_newest_ms(behind) - SIMULATE_DISORDER_MS;
 }

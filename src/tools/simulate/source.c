@@ -143,6 +143,13 @@ source_merging_is_full(const struct merging *m)
 	       m->waiting_bytes >= SIMULATE_FACTS_BYTES_MAX;
 }
 
+bool
+source_merging_is_half_full(const struct merging *m)
+{
+	return m->waiting >= SIMULATE_FACTS_MAX / 2 ||
+	       m->waiting_bytes >= SIMULATE_FACTS_BYTES_MAX / 2;
+}
+
 /* --- lines ---------------------------------------------------------------- */
 
 static void

@@ -45,6 +45,7 @@ struct merging {
 /* Returns whether so many facts wait that the merge has to take one before it
  * reads more. */
 bool source_merging_is_full(const struct merging *m);
+bool source_merging_is_half_full(const struct merging *m);
 
 /* source_open opens a file, or stdin for "-".  The name is borrowed.
  * source_ask makes a source that calls `ask`, which queries Prometheus.  Both
