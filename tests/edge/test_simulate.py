@@ -1254,15 +1254,14 @@ def test_hostile(run, log, tmp_path):  # noqa: F811
         line(20, "deleted nodeclaim"),
         '2026-03-02T10:00:00.5Z\tINFO\tcontroller\tcreated nodeclaim\t{}']
     (tmp_path / "bad.log").write_text("\n".join(
-        [*LOG[:5], *rubbish, *LOG[5:-1],
-         LOG[0].replace("2026-03-02T10", "2026-03-02T08"), LOG[-1], "cut {"]))
+        [*LOG[:5], *rubbish, *LOG[5:], "cut {"]))
     done = run("simulate", "bad.log", "-o", "csv")
     assert (done.code, done.out, done.err) == (0, want, "")
     counted = report(run("simulate", "bad.log", "-o", "json"))["input"]
     assert {k: counted[k] for k in (
         "lines", "used", "incomplete", "notJSON", "tooLong",
         "late", "oddTimes", "otherMessages")} == {
-        "lines": 23, "used": 10, "incomplete": 2, "notJSON": 4, "tooLong": 2, "late": 1, "oddTimes": 1,
+        "lines": 22, "used": 10, "incomplete": 2, "notJSON": 4, "tooLong": 2, "late": 0, "oddTimes": 1,
         "otherMessages": 2}
     assert counted["firstOddTime"] == {"file": "bad.log", "line": 13}
     # The line of 100 MB is never whole in memory.
@@ -1511,11 +1510,23 @@ def test_decisions_that_are_not_read(run, log):  # noqa: F811
     assert report(done)["input"]["decisionsNotRead"] == 1
     assert "1 more could not be read" in run(
         "simulate", "karpenter.log", *flags).out.replace("\n", " ")
-    log([t for t in LOG if "disrupting" not in t] + [
-        line(3500, "tainted node", "node.termination",
-             Node={"name": "node-1"}, NodeClaim={"name": "web-00001"})])
+    decision = next(t for t in many if "disrupting" in t)
+    log([*many, decision[:-40], *end])
+    done = run("simulate", "karpenter.log", "-o", "json", *flags)
+    assert report(done)["input"]["decisionsNotRead"] == 1
+    taint = line(3500, "tainted node", "node.termination",
+                 Node={"name": "node-1"}, NodeClaim={"name": "web-00001"})
+    log([t for t in LOG if "disrupting" not in t] + [taint])
     said = run("simulate", "karpenter.log").out
-    assert "It decided 0 times" in said and "But 1 node was deleted" in said
+    assert "It decided 0 times" in said
+    assert "1 of 1 deleted node has no decision in the input" in said
+    log([*many, taint, *end])
+    said = run("simulate", "karpenter.log", *flags).out
+    assert "1 of 1 deleted node has no decision in the input" in said
+    assert "but not sure: what the input lacks" in said.replace("\n", " ")
+    done = run("simulate", "karpenter.log", "-o", "json", *flags)
+    assert report(done)["input"]["deletionsWithoutDecision"] == 1
+    assert not report(done)["recommendation"]["sure"]
 
 
 def test_nothing_of_karpenter(run, log):  # noqa: F811

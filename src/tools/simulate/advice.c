@@ -148,6 +148,7 @@ advice_make(const struct simulate_setup *s, const struct history *h,
 	*out = (struct advice){
 		.early = alone.early,
 		.unread = h->tally->what[READ_UNDECIDED],
+		.gaps = h->tally->undecided_nodes + h->tally->late > 0,
 		.no_makers = h->tally->makers[MAKER_PROVISIONER] == 0 &&
 			     h->tally->makers[MAKER_UNKNOWN] > 0};
 	at = middle(h, alone.decisions);
@@ -156,7 +157,8 @@ advice_make(const struct simulate_setup *s, const struct history *h,
 	pick(s, h, at, UINT64_MAX, alone.decisions, &out->half[1]);
 	if (out->no_makers || alone.decisions < ADVICE_DECISIONS)
 		out->all.verdict = ADVICE_LITTLE;
-	out->sure = out->unread == 0 && out->all.verdict != ADVICE_LITTLE &&
+	out->sure = out->unread == 0 && !out->gaps &&
+		    out->all.verdict != ADVICE_LITTLE &&
 		    same(&out->all, &out->half[0]) &&
 		    same(&out->all, &out->half[1]);
 }

@@ -53,8 +53,11 @@ struct advice {
 	bool no_makers;
 	/* Number of decisions that could not be read. */
 	uint64_t unread;
-	/* Whether both halves have the same verdict as the whole, and all
-	 * decisions could be read. */
+	/* Whether the input lacks the decisions about nodes that were deleted,
+	 * or has facts too late. */
+	bool gaps;
+	/* Whether both halves have the same verdict as the whole, and no
+	 * decision is known to be missing. */
 	bool sure;
 };
 

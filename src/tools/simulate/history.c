@@ -214,6 +214,13 @@ ready(struct history *h, const struct fact *f)
 }
 
 static void
+count_deleted(struct history *h, const struct logged *m)
+{
+	h->tally->deleted++;
+	h->tally->undecided_nodes += m->decision == 0;
+}
+
+static void
 deleting(struct history *h, const struct fact *f)
 {
 	uint32_t id = roster_find(&h->roster, f->claim, f->node);
@@ -223,12 +230,18 @@ deleting(struct history *h, const struct fact *f)
 	if (id == NO_ID || h->roster.at[id].deleted_ms != STAMP_NONE)
 		return;
 	h->roster.at[id].deleted_ms = stamp_of(f->at_ms);
+	count_deleted(h, &h->roster.at[id]);
 	EACH(h, replay_deleting(r, id));
 }
 
 static void
 go(struct history *h, const struct fact *f, uint32_t id)
 {
+	const struct logged *m = &h->roster.at[id];
+
+	/* Not every input tells when the deletion of a Node begins. */
+	if (m->deleted_ms == STAMP_NONE && m->registered_ms != STAMP_NONE)
+		count_deleted(h, m);
 	story_count(&h->story, f->at_ms, 0, 0, 1);
 	roster_gone(&h->roster, id);
 	EACH(h, replay_gone(r, id));

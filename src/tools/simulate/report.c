@@ -104,7 +104,7 @@ facts_of(const struct tally *t)
 
 /* --- the table ------------------------------------------------------------ */
 
-/* Tells which decisions the figures may lack. */
+/* Tells what the figures may lack. */
 static void
 print_missing(FILE *out, const struct tally *t)
 {
@@ -119,15 +119,19 @@ print_missing(FILE *out, const struct tally *t)
 			      count_text(t->what[READ_UNDECIDED],
 					 "more decision", "s", n),
 			      message);
-	} else if (t->facts[FACT_DECIDED] == 0 && t->facts[FACT_DELETING] > 0) {
-		(void)fprintf(out,
-			      "But %s deleted. If Karpenter decided that, the "
-			      "input does not say so, and no figure\nhas it.\n",
-			      t->facts[FACT_DELETING] == 1
-				      ? "1 node was"
-				      : count_text(t->facts[FACT_DELETING],
-						   "node", "s were", n));
 	}
+	if (t->undecided_nodes > 0)
+		(void)fprintf(out,
+			      "%llu of %s %s no decision in the input. If "
+			      "Karpenter decided that, no figure has it.\n",
+			      (unsigned long long)t->undecided_nodes,
+			      count_text(t->deleted, "deleted node", "s", n),
+			      t->undecided_nodes == 1 ? "has" : "have");
+	if (t->late > 0)
+		(void)fprintf(out,
+			      "The figures leave out %s that the input has too "
+			      "late: sort its lines by time.\n",
+			      count_text(t->late, "fact", "s", n));
 }
 
 static void
@@ -454,6 +458,7 @@ json_input(struct buf *b, const struct simulate_setup *s, const struct tally *t)
 		{"withoutObject", t->what[READ_BARE]},
 		{"notJSON", t->what[READ_BROKEN]},
 		{"decisionsNotRead", t->what[READ_UNDECIDED]},
+		{"deletionsWithoutDecision", t->undecided_nodes},
 		{"tooLong", t->too_long},
 		{"late", t->late},
 		{"oddTimes", t->odd_times},

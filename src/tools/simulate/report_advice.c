@@ -163,6 +163,11 @@ put_sure(struct buf *b, const struct simulate_setup *s, const struct advice *a)
 			   (ull)a->unread);
 		return;
 	}
+	if (a->gaps) {
+		buf_puts(b, ", but not sure: what the input lacks (see above) "
+			    "may say something else.");
+		return;
+	}
 	buf_puts(b, ", but not sure: the first half of them says \"");
 	put_pick(b, s, &a->half[0]);
 	buf_puts(b, "\", and the second \"");

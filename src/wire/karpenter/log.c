@@ -79,6 +79,13 @@ log_kind(const char *message)
 		       : FACT_COUNT;
 }
 
+bool
+log_may_decide(const char *bytes, size_t n)
+{
+	return memmem(bytes, n, "disrupting ", 11) != NULL ||
+	       memmem(bytes, n, "deprovisioning ", 15) != NULL;
+}
+
 static const struct log_keys *
 keys_of(const struct json *o)
 {

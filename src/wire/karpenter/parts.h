@@ -68,6 +68,9 @@ const struct json *snapshot_condition(const struct json *object,
 /* A reader of the audit log's events.  It makes facts of the objects in the
  * events, and each fact only once. */
 struct audit;
+/* Returns whether a value that cannot be read seems to be a decision. */
+bool log_may_decide(const char *bytes, size_t n);
+
 struct audit *audit_new(void);	  /* NULL if no memory */
 void audit_free(struct audit *a); /* accepts NULL */
 /* Returns whether the object is an event of an audit log, and its time. */

@@ -561,16 +561,27 @@ read_text(struct reader *r, const char *s, size_t n, const struct around *a)
 /* --- the stream ----------------------------------------------------------- */
 
 static void
+tell_broken(struct reader *r, bool decides)
+{
+	judge_tell(r, decides ? READ_UNDECIDED : READ_BROKEN,
+		   decides ? "(a decision that is cut or damaged)" : "",
+		   STAMP_NONE);
+}
+
+static void
 end_line(struct reader *r)
 {
 	if (r->is_long)
 		judge_tell(r, READ_LONG, "", STAMP_NONE);
 	else if (!r->useful && r->texty && !r->opened)
-		judge_tell(r, READ_BROKEN, "", STAMP_NONE);
+		tell_broken(r, r->decides);
 	r->opened = r->opened && !r->in_line;
 	r->useful = r->texty = r->broken = r->is_long = false;
-	for (; r->stash.lost > 0; r->stash.lost--)
-		judge_tell(r, READ_BROKEN, "", STAMP_NONE);
+	r->decides = false;
+	for (; r->stash.lost > 0; r->stash.lost--) {
+		tell_broken(r, r->stash.decisions > 0);
+		r->stash.decisions -= r->stash.decisions > 0;
+	}
 }
 
 /* Notes text between values. */
@@ -602,18 +613,27 @@ skip_text(struct reader *r, const char *s, size_t n)
 	note_text(r, s, (size_t)(end - s));
 }
 
+/* In the line there is a value that cannot be read, of which these are the bytes
+ * in the line. */
+static void
+note_broken(struct reader *r, const char *s, size_t n)
+{
+	r->decides = r->decides || (!r->broken && log_may_decide(s, n));
+	r->broken = r->texty = true;
+}
+
 /* Takes only the '{' of a value that cannot be read as a whole, and the text
- * before it.  What is in the value follows in the next steps. */
+ * before it.  n bytes of the value are in its line.  What is in the value
+ * follows in the next steps. */
 static size_t
-open_value(struct reader *r, const char *s, const char *p, bool large)
+open_value(struct reader *r, const char *s, const char *p, size_t n, bool large)
 {
 	skip_text(r, s, (size_t)(p - s));
 	if (large) {
 		r->opened = true;
 		buf_add(&r->envelope, "{", 1);
-	} else {
-		r->broken = r->texty = true;
-	}
+	} else
+		note_broken(r, p, n);
 	return (size_t)(p + 1 - s);
 }
 
@@ -666,11 +686,13 @@ step_value(struct reader *r, const char *s, const char *p, const char *end,
 		r->useful = r->useful || used > 0;
 		/* Nothing ends in the window.  In its second half, something
 		 * may begin that ends later. */
-		return used > 0 ? used + (size_t)(p - s)
-				: open_value(r, s, p + (end - p) / 2, false);
+		if (used > 0)
+			return used + (size_t)(p - s);
+		note_broken(r, p, glance);
+		return open_value(r, s, p + (end - p) / 2, 0, false);
 	}
 	if (is_member(s, p))
-		return open_value(r, s, p, r->opened);
+		return open_value(r, s, p, glance, r->opened);
 	if (glance > GLANCE_BYTES)
 		glance = GLANCE_BYTES;
 	a.more = rest == READER_MORE && newline == NULL;
@@ -684,7 +706,7 @@ step_value(struct reader *r, const char *s, const char *p, const char *end,
 		r->cut = r->cut || (why == JSON_CUT && rest == READER_LAST);
 		r->in_line =
 			newline == NULL || (size_t)(newline - p) > GLANCE_BYTES;
-		return open_value(r, s, p,
+		return open_value(r, s, p, (size_t)(line - p),
 				  why == JSON_LARGE || (why == JSON_CUT &&
 							rest == READER_FULL));
 	}
@@ -760,8 +782,10 @@ reader_end(struct reader *r, bool *cut, struct err *e)
 	r->e = e;
 	end_line(r);
 	read_text(r, r->envelope.data, r->envelope.len, &a);
-	for (unsigned n = r->stash.alive; n > 0 && !r->opened; n--)
-		judge_tell(r, READ_BROKEN, "", STAMP_NONE);
+	for (int i = 0; i < STASHES && !r->opened; i++)
+		if (r->stash.values[i].bytes != NULL)
+			stash_give_up(&r->stash, &r->stash.values[i]);
+	end_line(r);
 	*cut = r->cut_any;
 	return r->failed ? -1 : 0;
 }

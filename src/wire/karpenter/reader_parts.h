@@ -31,7 +31,8 @@ struct reader {
 	/* What is known of the current line. */
 	bool useful;  /* A value was read. */
 	bool texty;   /* It has more than brackets and commas. */
-	bool broken;  /* A value is damaged, or cut at the end. */
+	bool broken;  /* A value is damaged, or cut at the end, */
+	bool decides; /* and seems to be a decision. */
 	bool is_long; /* It does not fit into a window. */
 
 	bool opened;  /* A value is larger than the window, */

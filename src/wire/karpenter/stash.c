@@ -6,6 +6,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/str.h"
+#include "parts.h"
 #include "wire/json/json.h"
 
 void
@@ -23,9 +24,10 @@ stash_done(struct stash *s)
 		stash_drop(s, &s->values[i]);
 }
 
-static void
-give_up(struct stash *s, struct stash_value *v)
+void
+stash_give_up(struct stash *s, struct stash_value *v)
 {
+	s->decisions += log_may_decide(v->bytes, v->n);
 	stash_drop(s, v);
 	s->lost++;
 }
@@ -37,13 +39,13 @@ append(struct stash *s, struct stash_value *v, const char *bytes, size_t n)
 	char *room = v->bytes;
 
 	if (n > ITEM_BYTES_MAX - v->n) {
-		give_up(s, v);
+		stash_give_up(s, v);
 		return -1;
 	}
 	if (v->n + n > v->room) {
 		room = realloc(v->bytes, 2 * (v->n + n));
 		if (room == NULL) {
-			give_up(s, v);
+			stash_give_up(s, v);
 			return -1;
 		}
 		v->bytes = room;
@@ -65,7 +67,7 @@ stash_keep(struct stash *s, const struct stash_origin *of, const char *bytes,
 		    s->values[i].misses > to->misses)
 			to = &s->values[i];
 	if (to->bytes != NULL)
-		give_up(s, to);
+		stash_give_up(s, to);
 	to->bytes = malloc(n + 1);
 	if (to->bytes == NULL || n > ITEM_BYTES_MAX) {
 		free(to->bytes);
@@ -102,7 +104,7 @@ continues(struct stash *s, struct stash_value *v, const char *bytes, size_t n,
 		return true;
 	v->n = before;
 	if (++v->misses > READER_MISSES_MAX || end == JSON_LARGE)
-		give_up(s, v);
+		stash_give_up(s, v);
 	return false;
 }
 

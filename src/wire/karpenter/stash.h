@@ -33,9 +33,12 @@ struct stash {
 		unsigned misses;
 	} values[STASHES];
 	unsigned alive; /* how many values wait */
-	unsigned lost;	/* how many were given up since the caller looked */
+	/* How many were given up since the caller looked, and how many of these
+	 * seem to be decisions. */
+	unsigned lost, decisions;
 };
 void stash_done(struct stash *s);
+void stash_give_up(struct stash *s, struct stash_value *v);
 
 /* Keeps the beginning of a value.  If there is no place, the value that has
  * waited in vain most often is given up. */
