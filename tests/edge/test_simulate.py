@@ -870,6 +870,14 @@ def test_audit_log(run, log):  # noqa: F811
     assert "1 node with 0 pods, as far as is known.\n" in text
 
 
+def test_audit_log_in_another_order(run, log):  # noqa: F811
+    """What an event tells depends on the events before it."""
+    for events in audit_log()[::-1], [*audit_log(), *audit_log()]:
+        log(events)
+        refused(run("simulate", "karpenter.log"), "karpenter.log: ",
+                "go back in time", "sort them by time")
+
+
 def test_audit_log_begins_late(run, log):  # noqa: F811
     """What had happened before the log is not told as if it were new."""
     log([x for x in audit_log() if '"create"' not in x

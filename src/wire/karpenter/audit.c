@@ -31,6 +31,7 @@ struct audit {
 	size_t told_n; /* how many facts the current event had */
 	bool failed;
 	int64_t begin_ms, at_ms; /* times of the first and the current event */
+	int64_t newest_ms;	 /* the latest time of a write so far */
 	bool claims; /* Whether the log has NodeClaims, besides Nodes. */
 };
 
@@ -44,7 +45,7 @@ audit_new(void)
 		return NULL;
 	}
 	told_begin(&a->told);
-	a->begin_ms = STAMP_NONE;
+	a->begin_ms = a->newest_ms = STAMP_NONE;
 	return a;
 }
 
@@ -306,6 +307,18 @@ audit_time(const struct json *line)
 		       : STAMP_NONE;
 }
 
+/* Returns whether the event comes too late.  What an object tells depends on
+ * what was told before, so events in another order would tell other facts. */
+static bool
+is_behind(struct audit *a)
+{
+	if (a->at_ms < SIMULATE_EARLIEST_MS || a->at_ms >= SIMULATE_LATEST_MS)
+		return false;
+	if (a->at_ms > a->newest_ms)
+		a->newest_ms = a->at_ms;
+	return a->at_ms < a->newest_ms - SIMULATE_DISORDER_MS;
+}
+
 enum reader_what
 audit_read(struct audit *a, const struct json *line, snapshot_fn *fn, void *ctx,
 	   const char **message, struct err *e)
@@ -334,6 +347,12 @@ audit_read(struct audit *a, const struct json *line, snapshot_fn *fn, void *ctx,
 						ref, "subresource")))
 			       ? READ_BARE
 			       : READ_OTHER;
+	if (is_behind(a)) {
+		*message = "the events of an audit log go back in time by more "
+			   "than 60 s, expected the oldest first: sort them by "
+			   "time, or reverse the lines with tac";
+		return READ_REFUSED;
+	}
 	read_object(a, line, object);
 	return a->told_n > 0 ? READ_FACT : READ_OTHER;
 }
