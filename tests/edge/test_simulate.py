@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """simulate as a process: files and streams in, reports out."""
+import bz2
 import collections
 import contextlib
 import csv
@@ -7,6 +8,7 @@ import datetime
 import gzip
 import io
 import json
+import lzma
 import os
 import pathlib
 import pty
@@ -16,6 +18,7 @@ import select
 import signal
 import subprocess
 import sys
+import zipfile
 from xml.etree import ElementTree
 
 import pytest
@@ -1374,6 +1377,41 @@ def test_windows(run, log, tmp_path):  # noqa: F811
             ("\ufeff" + "\n".join(LOG)).encode(code))
         refused(run("simulate", "wide.log"), "wide.log: text in UTF-16",
                 "expected UTF-8")
+        (tmp_path / "wide.log").write_bytes("\n".join(LOG).encode(code))
+        refused(run("simulate", "wide.log"), "wide.log: text in UTF-16")
+
+
+def test_compressed_otherwise(run, tmp_path):  # noqa: F811
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("a.log", "\n".join(LOG))
+    twice = gzip.compress(gzip.compress(b"x"))
+    for data, word in ((packed.getvalue(), "zip archive"),
+                       (twice, "gzip within gzip"),
+                       (lzma.compress(b"x"), "xz"),
+                       (bz2.compress(b"x"), "bzip2"),
+                       (b"\x28\xb5\x2f\xfd", "zstd")):
+        (tmp_path / "packed").write_bytes(data)
+        refused(run("simulate", "packed"), "packed: ", word,
+                "expected text or gzip")
+
+
+def test_audit_log_without_writes(run, log):  # noqa: F811
+    for code, uri in (403, ""), (200, "?dryRun=All"):
+        events = [json.loads(x) for x in audit_log()]
+        for event in events:
+            event["responseStatus"] = {"code": code}
+            event["requestURI"] = event.get("requestURI", "/") + uri
+        log(map(json.dumps, events))
+        refused(run("simulate", "karpenter.log"), "nothing of Karpenter's",
+                "most often (an audit event of a read, a dry run or a failed")
+
+
+def test_one_time(run, log):  # noqa: F811
+    log(re.sub('"time":"[^"]*"', '"time":"2026-03-02T10:00:00Z"', t)
+        for t in LOG)
+    assert "All facts have the same time" in run(
+        "simulate", "karpenter.log").out
 
 
 def decided_many(second, nodes):

@@ -142,23 +142,54 @@ remove_colors(struct input *in, char *p, size_t n)
 	return kept;
 }
 
-/* Skips a byte order mark and refuses UTF-16.  PowerShell writes both by
- * default. */
-static int
-skip_mark(struct input *in, struct err *e)
+/* Returns what the bytes begin, if it is no text that can be read, and what was
+ * expected instead; or NULL. */
+static const char *
+not_text(const char *s, size_t n)
 {
+	static const struct {
+		const char *begin, *is;
+	} kinds[] = {
+		{"PK\003\004",
+		 "a zip archive, expected text or gzip (unzip -p)"},
+		{"\x1f\x8b",
+		 "gzip within gzip, expected text or gzip (gunzip)"},
+		{"\x28\xb5\x2f\xfd", "zstd, expected text or gzip (zstdcat)"},
+		{"\xfd"
+		 "7zXZ",
+		 "xz, expected text or gzip (xzcat)"},
+		{"BZh", "bzip2, expected text or gzip (bzcat)"},
+	};
+
+	/* PowerShell writes UTF-16 by default; not all write its mark. */
+	if (n >= 2 &&
+	    (memcmp(s, "\xff\xfe", 2) == 0 || memcmp(s, "\xfe\xff", 2) == 0 ||
+	     (n >= 4 && (s[0] == '\0') != (s[1] == '\0') &&
+	      (s[0] == '\0') == (s[2] == '\0') &&
+	      (s[1] == '\0') == (s[3] == '\0'))))
+		return "text in UTF-16, expected UTF-8 (in PowerShell: "
+		       "| Out-File -Encoding utf8)";
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (n >= strlen(kinds[i].begin) &&
+		    memcmp(s, kinds[i].begin, strlen(kinds[i].begin)) == 0)
+			return kinds[i].is;
+	return NULL;
+}
+
+/* Skips a byte order mark, and refuses what is no text. */
+static int
+begin(struct input *in, struct err *e)
+{
+	const char *is = not_text(in->data, in->to);
+
 	if (in->to >= 3 && memcmp(in->data, "\xef\xbb\xbf", 3) == 0)
 		in->from = 3;
-	if (in->to < 2 || (memcmp(in->data, "\xff\xfe", 2) != 0 &&
-			   memcmp(in->data, "\xfe\xff", 2) != 0))
+	if (is == NULL)
 		return 0;
 	in->ended = true;
 	in->to = 0;
 	in->bytes = 0;
-	return err_set(e, ERR_INPUT,
-		       "%s: text in UTF-16, expected UTF-8 (in PowerShell: "
-		       "| Out-File -Encoding utf8)",
-		       input_name(in));
+	return err_set(e, ERR_INPUT, "%s: %s", input_name(in), is);
 }
 
 int
@@ -177,7 +208,7 @@ input_more(struct input *in, struct err *e)
 
 		in->bytes += (uint64_t)got;
 		in->to += remove_colors(in, in->data + in->to, (size_t)got);
-		return first ? skip_mark(in, e) : 0;
+		return first ? begin(in, e) : 0;
 	}
 	in->ended = true;
 	(void)gzerror(in->file, &code);

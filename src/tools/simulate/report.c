@@ -127,6 +127,10 @@ print_missing(FILE *out, const struct tally *t)
 			      (unsigned long long)t->undecided_nodes,
 			      count_text(t->deleted, "deleted node", "s", n),
 			      t->undecided_nodes == 1 ? "has" : "have");
+	if (period_ms(t) == 0 && facts_of(t) > 1)
+		(void)fputs("All facts have the same time, so no figure says "
+			    "anything: is it the time of the download?\n",
+			    out);
 	if (t->late > 0)
 		(void)fprintf(out,
 			      "The figures leave out %s that the input has too "
@@ -305,7 +309,7 @@ print_rest(FILE *out, const struct tally *t)
 		{t->too_long, "that is too long", "that are too long"},
 		{t->late, "too late in its file", "too late in their file"},
 		{t->odd_times, odd, NULL},
-		{t->duplicates, "that stood in several files", NULL},
+		{t->duplicates, "that the input has several times", NULL},
 		{t->damaged, "file that is damaged at its end",
 		 "files that are damaged at their end"},
 		{t->unknown, "machine was there before the log, or it has gaps",

@@ -164,16 +164,20 @@ static int
 refuse_shape(struct tally *t, struct err *e)
 {
 	const struct tally_message *m = t->messages, *end;
+	bool audit;
 
 	tally_sort(t);
 	end = m + t->messages_n;
+	audit = m < end && strncmp(m->text, "(an audit event", 15) == 0;
 	while (m < end && strncmp(m->text, SHAPE, sizeof(SHAPE) - 1) != 0)
 		m++;
 	if (m == end)
 		return err_set(
 			e, ERR_INPUT,
-			"nothing of Karpenter's in %llu line%s, " EXPECTED,
-			(unsigned long long)t->lines, t->lines == 1 ? "" : "s");
+			"nothing of Karpenter's in %llu line%s%s%s, " EXPECTED,
+			(unsigned long long)t->lines, t->lines == 1 ? "" : "s",
+			audit ? ", most often " : "",
+			audit ? t->messages[0].text : "");
 	return err_set(e, ERR_INPUT,
 		       "nothing of Karpenter's in %llu object%s with the "
 		       "members%.*s: " EXPECTED,

@@ -337,8 +337,11 @@ audit_read(struct audit *a, const struct json *line, snapshot_fn *fn, void *ctx,
 		return READ_INCOMPLETE;
 	if (a->begin_ms == STAMP_NONE || a->at_ms < a->begin_ms)
 		a->begin_ms = a->at_ms;
-	if (!is_write(line))
+	if (!is_write(line)) {
+		*message = "(an audit event of a read, a dry run or a failed "
+			   "write)";
 		return READ_OTHER;
+	}
 	/* The API server leaves out an object that is too large. */
 	if (!json_is_object(object))
 		return json_says(ref, "resource", "nodeclaims") ||
