@@ -43,9 +43,9 @@ ASKED = "tests/edge/test_prometheus.py"
 FAULTS = [
     # what is read, in order
     ("a fact that stands in two files counts twice", MERGED, MERGE,
-     "if (m->out != NULL && fact_compare(next, m->out) == 0)", "if (0)"),
+     "if (m->out != NULL && fact_compare(f, m->out) == 0)", "if (0)"),
     ("large facts all wait", MERGED, SOURCE,
-     "m->waiting_bytes >= SIMULATE_FACTS_BYTES_MAX", "0"),
+     "m->waiting_bytes >= SIMULATE_FACTS_BYTES_MAX;", "0;"),
     ("a line without a fact refutes one that is aside", MERGED, SOURCE,
      "if (s->aside == NULL || !goes_back(s, at_ms))", "if (1)"),
     ("a line within a week of the one before is alone", MERGED, SOURCE,
@@ -198,7 +198,7 @@ FAULTS = [
     ("pieces make a line of any length", READ, STASH,
      "if (n > ITEM_BYTES_MAX - v->n)", "if (0)"),
     ("a piece has no rest", READ, STASH,
-     "(end == JSON_CUT && !last)", "0"),
+     "(end == JSON_CUT && open)", "0"),
     ("the time around an object is not its time", READ, JUDGE,
      "if (a->at_ms != STAMP_NONE)", "if (0)"),
     ("a series of another replica counts again", READ, REPLICAS,

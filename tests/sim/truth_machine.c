@@ -201,7 +201,7 @@ set_rebooted(struct truth *t, const struct thing *claim, struct limits_of l,
 	const struct sight *s =
 		t->leader == NULL ? NULL : &t->leader->sights[claim->index];
 	bool saw = s != NULL && s->old_at >= 0;
-	bool any = s != NULL && s->ready_clock != 0;
+	bool any = s != NULL && s->ready_stamp != 0;
 	int64_t first = remembered(t, claim->first_ready_ms, saw,
 				   saw ? s->old_clock : 0,
 				   saw ? s->old_shifted : 0) + l.hold;

@@ -613,8 +613,7 @@ skip_text(struct reader *r, const char *s, size_t n)
 	note_text(r, s, (size_t)(end - s));
 }
 
-/* In the line there is a value that cannot be read, of which these are the bytes
- * in the line. */
+/* Notes a value that cannot be read, of which these bytes are in the line. */
 static void
 note_broken(struct reader *r, const char *s, size_t n)
 {

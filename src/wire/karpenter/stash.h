@@ -10,7 +10,8 @@
  * Keeps values that were cut, until the texts come in which they go on.
  * Container runtimes and log shippers cut long lines into pieces, and mark the
  * pieces in many ways.  No mark is needed: a piece goes on where it makes the
- * value longer and leaves it valid JSON.  A piece of another origin has to end it.
+ * value longer and leaves it valid JSON.  A piece of another origin has to end
+ * the value.
  */
 #define STASHES 4 /* how many values may wait at the same time */
 

@@ -8,8 +8,14 @@
 #include "core/base/stamp.h"
 #include "parts.h"
 
-/* Times as logs and log shippers write them: dates, and numbers of seconds,
- * milliseconds, microseconds or nanoseconds since 1970. */
+/*
+ * Times as logs and log shippers write them: dates, and numbers of seconds,
+ * milliseconds, microseconds or nanoseconds since 1970.
+ *
+ * An object has several of them.  The usual names of the time of a line come
+ * first, in the order of their list, and then the earliest of the others that
+ * are called a time.
+ */
 
 #define EPOCH_BYTES 32
 /* How much text before a value is searched for a time. */
