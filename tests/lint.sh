@@ -109,7 +109,7 @@ pure='mem(cpy|cmp|set|move|chr)|str(len|cmp|ncmp|chr|rchr|ncpy|str|spn|cspn)'
 pure="$pure|__divti3|v?snprintf|calloc|malloc|free|fnmatch|__assert_fail|__stack_chk_fail"
 pure="$pure|(__)?explicit_bzero(_chk)?|__(mem|str)[a-z]*_chk|__v?snprintf_chk|_GLOBAL_OFFSET_TABLE_"
 alloc='malloc|realloc|strn?dup|strto[a-z]*|__isoc99_[a-z]*|__errno_location'
-alloc="$alloc|__ctype_[a-z_]*|qsort|bsearch|strcasecmp|strncasecmp|strcasestr|memrchr|sscanf"
+alloc="$alloc|__ctype_[a-z_]*|qsort|bsearch|strcasecmp|strncasecmp|strcasestr|memrchr|memmem|sscanf"
 needs() { # archive, allowed pattern, archives below
 	local allowed=$2 a=$1
 	shift 2

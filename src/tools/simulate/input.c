@@ -178,7 +178,7 @@ not_text(const char *s, size_t n)
 
 /* Skips a byte order mark, and refuses what is no text. */
 static int
-begin(struct input *in, struct err *e)
+read_begin(struct input *in, struct err *e)
 {
 	const char *is = not_text(in->data, in->to);
 
@@ -208,7 +208,7 @@ input_more(struct input *in, struct err *e)
 
 		in->bytes += (uint64_t)got;
 		in->to += remove_colors(in, in->data + in->to, (size_t)got);
-		return first ? begin(in, e) : 0;
+		return first ? read_begin(in, e) : 0;
 	}
 	in->ended = true;
 	(void)gzerror(in->file, &code);
