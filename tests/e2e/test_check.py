@@ -180,7 +180,7 @@ def installed(plane, job, installation, request, tmp_path_factory):
         add_pod(plane, name, machine.node, holder.metrics_port)
         plane.egress.route(f"{address}:{holder.metrics_port}",
                            holder.metrics_port)
-    complete(plane, ADDRESSES.items())
+    complete(plane, ADDRESSES.items(), plane.holder)
     settle_deployments(plane)
     service = plane.get(f"{NAMESPACES}/{NAMESPACE}/services", NAME)
     plane.egress.route(service["spec"]["clusterIP"] + ":443",

@@ -75,10 +75,10 @@ def add_slice(plane, pods):
                       for name, address in pods]}))
 
 
-def complete(plane, pods):
+def complete(plane, pods, holder=NAME):
     """All but the manifests, the pods and what is registered.  pods: [(name,
-    address)]"""
-    set_available(plane, NAMESPACE, plane.holder, 2)
+    address)]; holder: the name of its Deployment."""
+    set_available(plane, NAMESPACE, holder, 2)
     add_slice(plane, pods)
     for name, address in pods:
         set_ready(plane, name, address=address)
