@@ -557,7 +557,7 @@ lab-program: $(call archives,$(LAB_ROOMS))
 		LAB_CFLAGS='-std=c11 -D_GNU_SOURCE -O2 -I$(abspath include)' \
 		tests/e2e/lib/binaries.sh lab
 
-lab: deps  ## loads under policies on Karpenter in virtual time: LOADS= POLICIES= SEEDS= HOURS=, or LOAD=file
+lab: deps  ## loads under policies on Karpenter in virtual time: LOADS= POLICIES= SEEDS= HOURS=, or LOAD=file; KARPENTER=version
 	@$(MAKE) -j$(JOBS) lab-program $(DRAWS)/.stamp
 	@$(PYTHON) tests/study/lab.py
 

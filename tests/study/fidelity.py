@@ -132,7 +132,7 @@ def go(cells, file, env):
                 write(file, runs)
                 print(f"\r{n} of {len(todo)} runs ", end="", flush=True)
         finally:
-            pool.shutdown(cancel_futures=True)
+            lab.end(pool)
     print(f"\n{cpu:.0f} CPU-seconds")
     return runs
 

@@ -21,6 +21,8 @@ class Day(loads.Maker):
 
     # CronJobs keep the last few.
     finished = {"ttlSecondsAfterFinished": 60}
+    # About what agents for logs, metrics and the network ask for together.
+    daemon = {"cpu": "150m", "memory": "256Mi"}
 
     def __init__(self, rng, minutes, seed, size=1):
         """size: times ten nodes."""

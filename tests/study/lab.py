@@ -9,7 +9,8 @@ HOURS or MINUTES: of each load (6 h, or 20 min for those of make study).
 SIZE: loads of hours for so many times ten nodes (1).
 LOAD: a file of kubereplay instead of LOADS.  JOB_LIFE: how long its Jobs live
 that do not say so (2m).  TYPES: a file of instance types, as kwok reads it.
-TRACES: the folder of the public traces.  AGAINST: the policy with which the
+TRACES: the folder of the public traces.  KARPENTER: another version, such as
+1.15.0, whose results go to build/study.  AGAINST: the policy with which the
 others are compared (karpenter-0s).  AGAIN: "sources" plays those again that
 come from other sources.  RESULTS: the folder of the results.  JOBS: runs side
 by side.
@@ -44,10 +45,14 @@ from study import Bad, hours, named, number  # noqa: E402
 # played again.
 ENGINE = 3
 RESULTS = HERE / "results" / "lab"
-PROGRAM = BUILD / "study" / "lab.test"
+# Of another version of Karpenter than that of the lab's go.mod.
+VERSION = os.environ.get("KARPENTER") or ""
+NAME = "lab" + (f"-{VERSION}" if VERSION else "")
+PROGRAM = BUILD / "study" / f"{NAME}.test"
 WORK = BUILD / "study" / "lab"
 HANGS_S = 2 * 3600      # a run that takes longer
 UNPLAYABLE = 2          # the program's exit code; it says why on stderr
+RUNNING = set()         # its processes
 TAIL_S = 15 * 60        # what every run is billed after its load
 # CPU-seconds of a virtual hour with about ten nodes, measured.
 CPU_S = {"restless": 13, "restless-20s": 18, "restless-60s": 11}
@@ -182,8 +187,8 @@ def settings(env):
         number(env, "SIZE", 1), file, life(env),
         path(env, "TYPES", pathlib.Path.is_file, "file"), traces,
         env.get("AGAIN") == "sources", pathlib.Path(env.get("RESULTS") or (
-            BUILD / "study" / "lab-results" if file or env.get("TYPES")
-            else RESULTS)).resolve(),
+            BUILD / "study" / f"{NAME}-results"
+            if file or env.get("TYPES") or VERSION else RESULTS)).resolve(),
         number(env, "JOBS", os.cpu_count()))
     if s.size > 1 and not {*names} <= {*day.NAMES}:
         raise Bad(f"SIZE={s.size}: expected loads of hours: "
@@ -303,20 +308,24 @@ def play(load, policy, dice, name, types=None,
         "jobs_stay": policy.jobs_stay, "grace": policy.grace,
         "pdb": policy.pdb,
         "quiet_s": policy.quiet_s(), "tail_s": TAIL_S}))
-    try:
-        done = subprocess.run(
-            ["nice", PROGRAM, "-test.run", "TestRun",
-             "-test.timeout", "0"],
+    with subprocess.Popen(
+            ["nice", PROGRAM, "-test.run", "TestRun", "-test.timeout", "0"],
             env={**os.environ, "LAB_JOB": str(files["job"]),
                  "LAB_RESULT": str(files["facts"]), "GOMAXPROCS": "1",
-                 "GOGC": "400"}, stdin=subprocess.DEVNULL, timeout=HANGS_S,
-            capture_output=True, text=True, check=False)
-    except subprocess.TimeoutExpired:
-        raise Bad(f"{name}: the lab hangs") from None
-    if done.returncode == UNPLAYABLE:
-        raise Bad(done.stderr.strip().replace(str(files["load"]), load.name))
-    if done.returncode:
-        raise Bad(f"{name}: the lab failed:\n{done.stdout}{done.stderr}")
+                 "GOGC": "400"}, stdin=subprocess.DEVNULL, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        RUNNING.add(run)
+        try:
+            out, err = run.communicate(timeout=HANGS_S)
+        except subprocess.TimeoutExpired:
+            run.kill()
+            raise Bad(f"{name}: the lab hangs") from None
+        finally:
+            RUNNING.discard(run)
+    if run.returncode == UNPLAYABLE:
+        raise Bad(err.strip().replace(str(files["load"]), load.name))
+    if run.returncode:
+        raise Bad(f"{name}: the lab failed:\n{out}{err}")
     result = json.loads(files["facts"].read_text())
     for file in files.values():
         file.unlink()
@@ -367,6 +376,13 @@ def expected_cpu_s(s, job):
             * s.size ** 1.5)
 
 
+def end(pool):
+    """Waits for nothing that is still played."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    for run in [*RUNNING]:
+        run.kill()
+
+
 def go(s, todo, cost):
     """cost: {load: CPU-seconds of a run}"""
     began, cpu, did = time.time(), 0.0, 0.0
@@ -385,7 +401,7 @@ def go(s, todo, cost):
                       f"{said}: {s.name(job.load)} {job.policy} {job.key}\n",
                       end="", flush=True)
         finally:
-            pool.shutdown(cancel_futures=True)
+            end(pool)
     print(f"\n{cpu / 3600:.2f} CPU-hours")
 
 

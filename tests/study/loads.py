@@ -45,6 +45,8 @@ class Load:
     actions: list       # {"at": seconds, "what": ..., ...}
     menu: dict
     jitter: float = 0.0     # seconds by which a node boots later, at most
+    # What a pod of the DaemonSet asks for; without it there is none.
+    daemon: dict = dataclasses.field(default_factory=dict)
 
     def seconds(self, event):
         """From the first event, as kubereplay counts."""
@@ -135,7 +137,7 @@ def read(text, name):
     ours = log.get("study") or {}
     return Load(name, ours.get("minutes", span.total_seconds() / 60), events,
                 ours.get("actions", []), ours.get("menu", FILE_MENU),
-                ours.get("boot_jitter_s", 0.0))
+                ours.get("boot_jitter_s", 0.0), ours.get("daemon", {}))
 
 
 def write(load):
@@ -144,7 +146,8 @@ def write(load):
         "events": load.events, "study": {
             "minutes": load.minutes, "menu": load.menu,
             "actions": load.actions, **(
-                {"boot_jitter_s": load.jitter} if load.jitter else {})}},
+                {"boot_jitter_s": load.jitter} if load.jitter else {}), **(
+                {"daemon": load.daemon} if load.daemon else {})}},
                       indent=2) + "\n"
 
 
@@ -153,6 +156,7 @@ def write(load):
 class Maker:
     # What becomes of finished Jobs: their pods stay.
     finished: dict = {}
+    daemon: dict = {}
 
     def __init__(self, rng, minutes):
         self.rng = rng
@@ -164,7 +168,7 @@ class Maker:
     def load(self, name):
         self.events.sort(key=lambda e: e["timestamp"])
         return Load(name, self.minutes, self.events, self.actions,
-                    self.menu, self.jitter)
+                    self.menu, self.jitter, self.daemon)
 
     def at(self, event):
         return (moment(event["timestamp"]) - BEGIN).total_seconds()

@@ -35,10 +35,11 @@ const (
 // mu guards everything.  The store calls the Cluster under its own lock, so
 // nobody calls the store while holding mu.
 type Cluster struct {
-	store *Store
-	load  *Load
-	begin time.Time // of the load
-	pdb   bool      // each Deployment has a PodDisruptionBudget
+	store   *Store
+	load    *Load
+	begin   time.Time // of the load
+	pdb     bool      // each Deployment has a PodDisruptionBudget
+	daemons *daemons  // nil if there are none
 
 	mu        sync.Mutex
 	rng       *rand.Rand
@@ -156,6 +157,9 @@ func (c *Cluster) nodeIs(o *corev1.Node) {
 	if n == nil {
 		n = &node{name: o.Name, on: map[string]*pod{}}
 		c.nodes[o.Name] = n
+		if c.daemons != nil {
+			c.daemons.join(c.store, n)
+		}
 		c.boot(o.Name)
 		defer c.moved() // kube-scheduler tries pods before it is open
 	}

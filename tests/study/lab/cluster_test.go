@@ -253,3 +253,35 @@ func TestBudget(t *testing.T) {
 		}
 	})
 }
+
+// Every node has a pod of the DaemonSet, which takes its room until the node is
+// gone, and which nobody counts.
+func TestDaemons(t *testing.T) {
+	inCluster(t, func(c *Cluster) {
+		var err error
+		c.daemons, err = newDaemons(t.Context(), c.store, corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("300m")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := machine(t, c, "a", "2")
+		added(c, "web", false, 900, 2) // with 300 m they need 2.1 cpus
+		time.Sleep(time.Minute)
+		pods := all[*corev1.Pod](c.store)
+		bound := 0
+		for _, p := range pods {
+			if p.Spec.NodeName == name && p.Status.Phase == corev1.PodRunning {
+				bound++
+			}
+		}
+		if len(pods) != 3 || bound != 2 || len(c.Facts(0).Pods) != 2 {
+			t.Errorf("%d pods, %d of them run", len(pods), bound)
+		}
+		c.store.remove(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		time.Sleep(2 * time.Minute)
+		for _, p := range all[*corev1.Pod](c.store) {
+			if p.Namespace == c.daemons.set.Namespace {
+				t.Error("the pod of a node that is gone is still there")
+			}
+		}
+	})
+}

@@ -28,6 +28,8 @@ type Load struct {
 		Actions []Action `json:"actions"`
 		// BootJitter: a node boots up to so many seconds later.
 		BootJitter float64 `json:"boot_jitter_s"`
+		// Daemon: what a pod of the cluster's DaemonSet asks for.
+		Daemon corev1.ResourceList `json:"daemon"`
 	} `json:"study"`
 }
 
@@ -125,6 +127,7 @@ func (l *Load) pools() []string {
 // fits says which pods no machine has room for.  kube-scheduler would let them
 // wait for ever.
 func (l *Load) fits(types []*cloudprovider.InstanceType) error {
+	daemon := amount{l.Study.Daemon.Cpu().MilliValue(), l.Study.Daemon.Memory().Value()}
 	for i := range l.Events {
 		if l.Events[i].Type != "create" {
 			continue
@@ -132,7 +135,7 @@ func (l *Load) fits(types []*cloudprovider.InstanceType) error {
 		asks := newWorkload(&l.Events[i]).requests
 		if !slices.ContainsFunc(types, func(t *cloudprovider.InstanceType) bool {
 			has := t.Allocatable()
-			return asks.cpu <= has.Cpu().MilliValue() && asks.memory <= has.Memory().Value()
+			return asks.plus(daemon).within(amount{has.Cpu().MilliValue(), has.Memory().Value()})
 		}) {
 			return fmt.Errorf("events[%d]: its pods ask for %d milli cpus and %d MiB, for which no instance type has room",
 				i, asks.cpu, asks.memory>>20)

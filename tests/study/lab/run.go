@@ -133,6 +133,9 @@ func (j *Job) Run() (*Facts, error) {
 	store := NewStore(scheme.Scheme, mapper, j.Seed)
 	cluster := NewCluster(store, load, j.Seed)
 	cluster.pdb = j.PDB
+	if cluster.daemons, err = newDaemons(ctx, store, load.Study.Daemon); err != nil {
+		return nil, err
+	}
 	store.Admit = cluster.Admit
 	if j.Holder != "" {
 		holder, err := NewHolder(store, j.Holder, j.Seed)

@@ -85,18 +85,7 @@ func newWorkload(e *Event) *workload {
 		namespace: e.Key[:len(e.Key)-len(e.name())-1], name: e.name(), job: e.Kind == "Job", template: t,
 		ready: delay(t, readyAfter), ends: delay(t, endsAfter), pods: map[string]*pod{},
 	}
-	for i := range t.Spec.Containers {
-		requests := t.Spec.Containers[i].Resources.Requests
-		one := amount{requests.Cpu().MilliValue(), requests.Memory().Value()}
-		w.requests = w.requests.plus(one)
-		if one.cpu == 0 {
-			one.cpu = countedCPU
-		}
-		if one.memory == 0 {
-			one.memory = countedMemory
-		}
-		w.counted = w.counted.plus(one)
-	}
+	w.count()
 	w.replicas = 1
 	if w.job {
 		w.lives = delay(t, livesFor)
@@ -108,6 +97,22 @@ func newWorkload(e *Event) *workload {
 		w.replicas = int(*n)
 	}
 	return w
+}
+
+// count adds up what a pod of the template asks for.
+func (w *workload) count() {
+	for i := range w.template.Spec.Containers {
+		requests := w.template.Spec.Containers[i].Resources.Requests
+		one := amount{requests.Cpu().MilliValue(), requests.Memory().Value()}
+		w.requests = w.requests.plus(one)
+		if one.cpu == 0 {
+			one.cpu = countedCPU
+		}
+		if one.memory == 0 {
+			one.memory = countedMemory
+		}
+		w.counted = w.counted.plus(one)
+	}
 }
 
 // scale asks for another number of pods.
@@ -307,15 +312,18 @@ func (c *Cluster) runs(p *pod) {
 	p.running = time.Now()
 	c.budget(p.of)
 	c.mu.Unlock()
-	change(c.store, p.key(), func(o *corev1.Pod) {
-		now := metav1.Now()
-		o.Status.Phase, o.Status.StartTime = corev1.PodRunning, &now
-		o.Status.Conditions = append(o.Status.Conditions, corev1.PodCondition{
-			Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now})
-	})
+	change(c.store, p.key(), isRunning)
 	if p.of.job {
 		time.AfterFunc(p.of.lives, func() { c.completes(p) })
 	}
+}
+
+// isRunning makes the pod running and ready.
+func isRunning(o *corev1.Pod) {
+	now := metav1.Now()
+	o.Status.Phase, o.Status.StartTime = corev1.PodRunning, &now
+	o.Status.Conditions = append(o.Status.Conditions, corev1.PodCondition{
+		Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now})
 }
 
 // completes ends a pod of a Job, which has done its work.
@@ -361,6 +369,9 @@ func (c *Cluster) collectNode(name string) {
 	first := time.Now().Add(-c.gcPhase).Truncate(look).Add(look + c.gcPhase)
 	time.AfterFunc(time.Until(first.Add(wait)), func() {
 		c.collect(func(p *pod) bool { return p.node == name })
+		if c.daemons != nil {
+			c.daemons.leave(c.store, name)
+		}
 	})
 }
 
