@@ -152,7 +152,7 @@ entry(struct mix *m, const struct controller *s, const struct entry *e)
 		mix_server(m, e->ready_ms);
 		mix_server(m, e->ready_stamp_ms);
 		mix_server(m, e->seen_ms);
-		mix_server(m, e->launch_seen_ms);
+		mix_server(m, e->first_ready_ms);
 	}
 	mix_text(m, machines_replaces(t, e));
 	mix_text(m, machines_said(t, e));
@@ -233,7 +233,7 @@ static void
 timer(struct mix *m, const struct timer *t)
 {
 	mix(m, t->used | t->counted << 1 | t->enough << 2 | t->live << 3 |
-		       t->undecided << 4 | t->booting << 5 | t->machine << 6 |
+		       t->coming << 4 | t->booting << 5 | t->machine << 6 |
 		       t->apart << 7 | t->own << 8 | (uint64_t)t->scope << 16);
 	if (!t->used)
 		return;
@@ -256,7 +256,7 @@ scope(struct mix *m, const struct timers *h, const struct scope *s,
 		       s->cap.usable << 9 | (s->cap.debt_ms > 0) << 10 |
 		       (s->cap.window_ms > 0) << 11);
 	mix(m,
-	    s->timers | (uint64_t)s->live << 20 | (uint64_t)s->undecided << 40);
+	    s->timers | (uint64_t)s->live << 20 | (uint64_t)s->coming << 40);
 	mix(m, s->machines);
 	mix(m, (uint64_t)cap_debt_ms(&s->cap, &h->cap, m->boot));
 	mix(m, (uint64_t)cap_window_ms(&s->cap, m->boot));

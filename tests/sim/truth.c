@@ -194,6 +194,10 @@ releases_wait(struct truth *t)
 {
 	const struct world *w = t->w;
 
+	for (int i = 0; i < w->machines_n; i++)
+		if (t->machines[i].young &&
+		    !truth_uncounted(w, &t->rules, &w->machines[i]))
+			return true;
 	for (int i = 0; w->larges && i < w->things_n; i++) {
 		const struct thing *o = &w->things[i];
 

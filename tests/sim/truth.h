@@ -97,7 +97,7 @@ enum due_goal {
 
 /* What a claim is, whatever its annotations say. */
 enum judged {
-	JUDGED_NOT,		/* it does not count yet, or is undecided */
+	JUDGED_NOT,		/* it does not count yet */
 	JUDGED_SCALE_UP,
 	JUDGED_SUBSTITUTE,
 	JUDGED_EITHER,		/* nobody can know */
@@ -160,8 +160,9 @@ struct machine_truth {
 	struct maybe counts, enough, replaced;
 	struct maybe counted;	/* it counted when it was last alive */
 	struct maybe came;	/* it counted at any time */
-	bool undecided;		/* it may be undecided: because of it no hold
+	bool coming;		/* it may count later: because of it no hold
 				   begins, and one may go on */
+	bool young;		/* it may count in a moment */
 	bool opted_out;		/* a person took the hold away; the mark went
 				   with an earlier configuration */
 	int64_t deadline;	/* its own deadline, on the leader's clock */
@@ -226,7 +227,7 @@ struct truth {
 	int64_t trouble_began;		/* when the present trouble began, or
 					   the last */
 	bool waits;			/* every release waits for a claim that
-					   is too large */
+					   is too large or about to count */
 	int64_t waited_at;		/* when that was last so */
 	int64_t troubled_ms;		/* how long there was either */
 	struct scope_truth scopes[POOLS];

@@ -10,10 +10,6 @@
  */
 
 #define SIGN_MS 60000		/* from a disruption to a claim after it */
-#define SUSPECT_MS 10000
-#define SETTLED_MS 5000		/* undecided for so long after it was seen, and
-				   after it was launched */
-#define SETTLED_MAX_MS 30000
 #define SUBSTITUTE_MS 60000	/* from a deletion to its substitute */
 #define DRAINING_MS 900000	/* the same while the machine drains */
 #define UNHEARD_MS 70000	/* until claims that are too large are listed */
@@ -362,6 +358,14 @@ seen_at(const struct truth *t, const struct thing *claim)
 				  : t->w->now;
 }
 
+/* Returns when the claim is launched and old enough to count. */
+static int64_t
+old_at(const struct thing *claim)
+{
+	return later_of(claim->launched ? claim->launched_at : 0,
+			claim->born + GRACE_MS);
+}
+
 /* Did the claim come for a machine that was deleted? */
 static struct maybe
 was_substitute(const struct truth *t, const struct thing *claim)
@@ -370,13 +374,12 @@ was_substitute(const struct truth *t, const struct thing *claim)
 	bool classed = truth_classed(claim) &&
 		       strncmp(claim->class, "substitute/", 11) == 0;
 
-	/* It may have been judged in the moment in which it was launched and
-	 * deleted, or by its age before the leader saw the deletion. */
-	bool late = claim->launched
-			    ? claim->launched_at >= claim->deleted_at
-			    : (!claim->launch_known || claim->large) &&
-				      seen_at(t, claim) + LAG_MS >=
-					      claim->born + GRACE_MS;
+	/* It may have been judged by its age before the leader saw the
+	 * deletion. */
+	bool late = claim->launched || !claim->launch_known || claim->large;
+
+	late = late && claim->deleted_at <= old_at(claim) + LAG_MS &&
+	       seen_at(t, claim) + LAG_MS >= old_at(claim);
 
 	return (struct maybe){classed || x->judged == JUDGED_SUBSTITUTE,
 			      classed || x->judged >= JUDGED_SUBSTITUTE ||
@@ -436,25 +439,6 @@ follows(const struct truth *t, const struct past *p, const struct thing *claim,
 	return is;
 }
 
-/* Do all leaders that see it wait for the Event?  They do not where it is unclear
- * whether any claim before it leaves a place, or where a fresh list shows it to a
- * leader whose watch has not shown the disruption. */
-static bool
-surely_waits(const struct truth *t, const struct past *p,
-	     const struct thing *claim)
-{
-	bool seen;
-
-	for (int i = 0; i < p->disrupted_n; i++) {
-		const struct thing *c = &t->w->things[p->disrupted[i]];
-
-		if (came_before(t, claim, c, SUSPECT_MS, &seen) &&
-		    (seen || t->leader == NULL) && is_replaceable(t, c).lo)
-			return true;
-	}
-	return false;
-}
-
 bool
 truth_disrupted_before(const struct truth *t, const struct thing *claim,
 		       int64_t within_ms)
@@ -474,26 +458,6 @@ said(const struct truth *t, const struct machine *m)
 		      t->leader->sights[m->said].at >= 0,
 		.hi = m->said_at >= 0,
 	};
-}
-
-/* Returns until when the claim is undecided, or -1 if it is decided. */
-static int64_t
-undecided_until(const struct truth *t, const struct past *p,
-		const struct thing *claim)
-{
-	const struct sight *s;
-	int64_t until;
-
-	if (!follows(t, p, claim, SUSPECT_MS).hi)
-		return -1;
-	if (t->leader == NULL)
-		return INT64_MAX;
-	s = &t->leader->sights[claim->index];
-	if (s->at < 0)
-		return INT64_MAX;
-	until = s->at + SETTLED_MAX_MS;
-	return s->launched_at < 0 ? until
-				  : earlier(until, s->launched_at + SETTLED_MS);
 }
 
 int64_t
@@ -574,10 +538,10 @@ was_unseen(const struct truth *t, const struct thing *claim,
 	   const struct thing *deleted)
 {
 	const struct sight *s = &t->leader->sights[deleted->index];
-	int64_t launched = t->leader->sights[claim->index].launched_at;
 
 	return s->deleted_at < 0 ||
-	       (launched >= 0 && s->deleted_at > launched - LAG_MS) ||
+	       s->deleted_at > old_at(claim) - LAG_MS -
+				       truth_clocks_apart(t, claim->born) ||
 	       (deleted->gone_at >= 0 && deleted->gone_at < claim->born &&
 		seen_gone(t, deleted) >= claim->born);
 }
@@ -662,16 +626,11 @@ near_each_other(int64_t a, int64_t b)
 	return a >= 0 && b >= 0 && a - b <= LAG_MS && b - a <= LAG_MS;
 }
 
-/* Does the leader decide on the two at about the same moment?  It decides on
- * claims that are never launched by when it first saw them. */
+/* Does the leader decide on the two at about the same moment? */
 static bool
-decided_together(const struct truth *t, const struct thing *a,
-		 const struct thing *b)
+decided_together(const struct thing *a, const struct thing *b)
 {
-	if (a->launched || b->launched || t->leader == NULL)
-		return near_each_other(a->launched_at, b->launched_at);
-	return near_each_other(t->leader->sights[a->index].at,
-			       t->leader->sights[b->index].at);
+	return near_each_other(old_at(a), old_at(b));
 }
 
 static void
@@ -707,8 +666,7 @@ judge(struct truth *t, const struct past *p, int machine)
 		odd |= t->machines[i].judged == JUDGED_EITHER &&
 		       t->machines[i].judged_at > best->deleted_at;
 		odd |= c != NULL && c != claim && truth_may_match(t, c, best) &&
-		       follows(t, p, c, SUSPECT_MS).hi &&
-		       decided_together(t, c, claim);
+		       decided_together(c, claim);
 	}
 	if (best != NULL) {
 		x->judged = JUDGED_SUBSTITUTE;
@@ -751,8 +709,7 @@ extend(struct truth *t, const struct past *p, int machine)
 	struct machine_truth *x = &t->machines[machine], *best = NULL;
 	const struct thing *claim = &t->w->things[t->w->machines[machine].claim];
 	const struct thing *first = NULL;
-	bool odd = x->replaced.hi || undecided_until(t, p, claim) >= 0 ||
-		   !claim->launch_known || claim->large;
+	bool odd = x->replaced.hi || !claim->launch_known || claim->large;
 
 	if (x->extended || claim->launched || is_disrupted(claim) ||
 	    truth_classed(claim) || t->rules.scope == SCOPE_NODE ||
@@ -803,9 +760,10 @@ extend(struct truth *t, const struct past *p, int machine)
 
 /* --- who counts ----------------------------------------------------------- */
 
-/* Does the claim count, whatever it replaces? */
+/* Does the claim count, whatever it replaces?  It does once it is launched and
+ * some seconds old. */
 static struct maybe
-is_launched(struct truth *t, const struct thing *claim)
+is_old(struct truth *t, const struct thing *claim)
 {
 	int64_t by = truth_jumped_by(t, claim);
 	int64_t first = created_ms(t, claim) + GRACE_MS - by;
@@ -822,9 +780,7 @@ is_launched(struct truth *t, const struct thing *claim)
 				t->leader->listed_at[KIND_NODECLAIM] >=
 					claim->large_at,
 			claim->launched || has_passed(t, first)};
-	if (claim->launched)
-		return (struct maybe){true, true};
-	if (claim->launch_known)
+	if (claim->launch_known && !claim->launched)
 		return (struct maybe){false, false};
 	return (struct maybe){has_passed(t, last), has_passed(t, first)};
 }
@@ -850,13 +806,14 @@ set_counts(struct truth *t, const struct past *p, int machine)
 	const struct thing *claim = &t->w->things[m->claim];
 	bool ignores = t->rules.replacements == REPLACEMENTS_IGNORE;
 	struct maybe event, follow;
-	int64_t until, by;
 
-	x->undecided = false;
 	x->replaced = (struct maybe){false, false};
-	x->counts = is_launched(t, claim);
+	x->counts = is_old(t, claim);
+	x->coming = x->young = !x->counts.lo &&
+			       (claim->launched || !claim->launch_known ||
+				claim->large);
 	if (claim->rebooted && !has_passed(t, x->unwatched_until)) {
-		x->undecided = true;
+		x->coming = true;
 		x->counts.lo = false;
 	}
 	if (t->rules.scope == SCOPE_NODE || !ignores)
@@ -864,29 +821,16 @@ set_counts(struct truth *t, const struct past *p, int machine)
 	if (truth_classed(claim)) {
 		x->replaced = (struct maybe){true, true};
 		x->counts = (struct maybe){false, false};
+		x->coming = false;
 		return;
 	}
 	event = said(t, m);
 	follow = event.hi ? follows(t, p, claim, SIGN_MS) : event;
 	x->replaced = (struct maybe){event.lo && follow.lo,
 				     event.hi && follow.hi};
-	until = undecided_until(t, p, claim);
-	/* A leader may see it a moment earlier, and with a clock that jitters
-	 * earlier or later. */
-	by = t->leader != NULL ? t->leader->jitter : 0;
-	if (until - by - 50 > t->w->now && !x->replaced.lo) {
-		turns_at(t, until - by - 50);
-		x->undecided = true;
-		x->counts.lo = false;
-		x->counts.hi &= !surely_waits(t, p, claim);
-	} else if (by > 0 && !x->replaced.lo && until + by > t->w->now) {
-		turns_at(t, until + by);
-		x->undecided = true;
-		x->counts.lo = false;
-	} else if (x->counts.lo && x->judged == JUDGED_NOT &&
-		   !x->replaced.lo && t->leader != NULL) {
+	if (x->counts.lo && x->judged == JUDGED_NOT && !x->replaced.lo &&
+	    t->leader != NULL)
 		judge(t, p, machine);
-	}
 	if (x->judged != JUDGED_NOT && event.hi &&
 	    near_each_other(m->said_at, x->judged_at))
 		unjudge(t, machine);
@@ -895,22 +839,6 @@ set_counts(struct truth *t, const struct past *p, int machine)
 	x->counts.lo &= !x->replaced.hi;
 	x->counts.hi &= !x->replaced.lo;
 	x->counts.hi |= knows_node_alone(t, machine);
-}
-
-/* The claim was undecided when it was deleted.  May a leader come to see it as
- * a scale-up before it sees the deletion? */
-static bool
-decided_late(const struct truth *t, const struct past *p,
-	     const struct thing *claim)
-{
-	int64_t until = undecided_until(t, p, claim), seen;
-
-	if (until < 0 || t->leader == NULL || !claim->launched ||
-	    truth_classed(claim))
-		return false;
-	seen = t->leader->sights[claim->index].deleted_at;
-	seen = seen >= 0 ? seen : t->w->now;
-	return until - t->leader->jitter - LAG_MS <= seen;
 }
 
 /* A leader that could not see whether the claim was ready may take its deletion
@@ -941,7 +869,7 @@ ready_missed(const struct truth *t, const struct thing *claim)
 
 /* A boot failed.  The machine goes on counting until it is tried again. */
 static void
-set_failed(struct truth *t, const struct past *p, int machine)
+set_failed(struct truth *t, int machine)
 {
 	const struct machine *m = &t->w->machines[machine];
 	struct machine_truth *x = &t->machines[machine];
@@ -949,12 +877,11 @@ set_failed(struct truth *t, const struct past *p, int machine)
 	int64_t end = claim->deleted_ms + FAILED_MS;
 
 	/* It may have come to count before the deletion was seen. */
-	x->counted.hi |= !claim->launch_known &&
+	x->counted.hi |= (claim->launched || !claim->launch_known) &&
 			 (claim->deleted_ms + 2 * LAG_MS >=
 				  claim->created_ms + GRACE_MS ||
 			  seen_at(t, claim) + LAG_MS >=
 				  claim->born + GRACE_MS);
-	x->counted.hi |= decided_late(t, p, claim);
 	/* It was launched and deleted in the same moment, or a new leader finds
 	 * it launched and being deleted. */
 	x->counted.hi |= claim->launched &&
@@ -1150,12 +1077,12 @@ truth_machines(struct truth *t)
 		if (w->machines[i].claim >= 0 || w->machines[i].node >= 0)
 			set_deadline(t, &w->machines[i], x);
 		x->counts = x->ongoing = (struct maybe){false, false};
-		x->undecided = false;
+		x->coming = x->young = false;
 		if (w->machines[i].claim < 0)
 			continue;
 		if (w->things[w->machines[i].claim].deleting) {
 			extend(t, &past, i);
-			set_failed(t, &past, i);
+			set_failed(t, i);
 			continue;
 		}
 		set_counts(t, &past, i);

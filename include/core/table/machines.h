@@ -86,14 +86,9 @@ struct entry {
 			 * of the claim's own timer. */
 			uint32_t least;
 			int64_t seen_ms; /* when it was first seen */
-			union {
-				/* When it was first seen launched, or
-				 * STAMP_NONE. */
-				int64_t launch_seen_ms;
-				/* If rebooted: when it first became ready, or
-				 * STAMP_NONE if unknown. */
-				int64_t first_ready_ms;
-			};
+			/* If rebooted: when it first became ready, or
+			 * STAMP_NONE if unknown. */
+			int64_t first_ready_ms;
 			/* Its class, or "" if it has none.  The class may not
 			 * be written on the object yet. */
 			uint32_t replaces;

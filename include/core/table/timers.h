@@ -45,9 +45,9 @@ struct timer {
 	/* It is `enough`, and its deadline is in the future, so its scope is
 	 * busy. */
 	bool live : 1;
-	/* It may count later.  Until that is decided, a busy scope stays
+	/* Its counts_ms is in the future.  Until then a busy scope stays
 	 * busy. */
-	bool undecided : 1;
+	bool coming : 1;
 	/* It may become ready, which changes its deadline. */
 	bool booting : 1;
 	/* It is part of the total that a percentage in minScaleUp refers to. */
@@ -88,10 +88,10 @@ struct scope {
 	uint32_t timers;	   /* number of timers in this scope */
 	uint32_t first; /* place of the first of these timers, plus 1, or 0 */
 	/* Numbers of its timers with the flag `machine`, with the flag `live`,
-	 * and with the flag `undecided`. */
-	uint32_t machines, live, undecided;
+	 * and with the flag `coming`. */
+	uint32_t machines, live, coming;
 	/* A timer is live, or the scope was busy before and a timer is
-	 * undecided. */
+	 * coming. */
 	bool busy;
 	/* The previous leader held the scope, and we do not see everything
 	 * yet. */
@@ -167,7 +167,6 @@ struct timer_facts {
 	int64_t created_ms, hold_ms;
 	int64_t first_ms;
 	uint32_t least; /* as in struct timer; 0 to take it from minScaleUp */
-	bool undecided; /* the machine is undecided until counts_ms */
 	bool booting;
 	bool machine;
 };

@@ -57,8 +57,8 @@ activity_ms(const struct controller *s, const struct entry *e)
 /* Sets the times of a machine that was rebooted after it had been ready
  * (docs/rules.md#reboots).  For its scope nothing changes.  Its own quiet time
  * begins again with each readiness, whatever its age.  If the first readiness
- * was not seen, the machine is undecided for as long as its scope might be held
- * because of it. */
+ * was not seen, the machine comes to count only when its scope can no longer be
+ * held because of it. */
 static void
 after_reboot(const struct controller *s, const struct entry *e,
 	     const struct nodepool_terms *terms, int64_t now_ms,
@@ -80,24 +80,18 @@ after_reboot(const struct controller *s, const struct entry *e,
 		f->own_ms != STAMP_NONE
 			? f->own_ms
 			: e->seen_ms + s->rules.startup_ms + terms->hold_ms;
-	f->undecided = f->counts_ms != STAMP_NONE && f->deadline_ms > now_ms;
-	if (f->undecided)
+	if (f->counts_ms != STAMP_NONE && f->deadline_ms > now_ms)
 		f->counts_ms = f->deadline_ms;
 }
 
-/* Returns until when the machine is undecided.  If minScaleUp is a percentage,
- * no machine comes to count while the number of machines is unknown. */
-static int64_t
-undecided_ms(const struct controller *s, uint32_t head,
-	     const struct entry *claim)
+/* Returns whether the share of machines that minScaleUp requires cannot be
+ * computed yet, so that no further machine comes to count. */
+static bool
+share_unknown(const struct controller *s, uint32_t head)
 {
-	if (s->rules.min_scale_up_percent > 0 &&
-	    !views_machines_known(&s->views) &&
-	    !timers_at(&s->timers, head)->counted)
-		return COUNTS_LATER;
-	return claim == NULL
-		       ? STAMP_NONE
-		       : replacements_undecided_ms(&s->replacements, claim);
+	return s->rules.min_scale_up_percent > 0 &&
+	       !views_machines_known(&s->views) &&
+	       !timers_at(&s->timers, head)->counted;
 }
 
 /* Returns the machine's deadline, the moment from which it counts
@@ -121,7 +115,6 @@ facts_of(const struct controller *s, uint32_t head,
 		.booting = claim != NULL && claim->ready_ms == STAMP_NONE,
 		.machine = claim != NULL || views_claimless(&s->views),
 	};
-	int64_t until = undecided_ms(s, head, claim);
 
 	f.own_ms = f.deadline_ms;
 	if (claim != NULL && claim->rebooted)
@@ -130,11 +123,8 @@ facts_of(const struct controller *s, uint32_t head,
 	 * of other machines still spread to it. */
 	if (e->created_stamp_ms < terms->released_ms) {
 		f.deadline_ms = f.own_ms = f.counts_ms = STAMP_NONE;
-		f.undecided = false;
-	} else if (until > now_ms) {
-		f.undecided = true;
-		/* the facts are computed again at that time */
-		f.counts_ms = until;
+	} else if (f.counts_ms != STAMP_NONE && share_unknown(s, head)) {
+		f.counts_ms = COUNTS_LATER;
 	}
 	return f;
 }

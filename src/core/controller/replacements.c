@@ -70,25 +70,24 @@ replacements_is_one(const struct replacements *r, const struct entry *claim)
 int64_t
 replacements_counts_ms(const struct replacements *r, const struct entry *claim)
 {
-	if (replacements_is_one(r, claim))
+	if (replacements_is_one(r, claim) ||
+	    (!claim->launched && claim->launch_known))
 		return STAMP_NONE;
-	if (claim->launched)
-		return COUNTS_ALWAYS;
-	return claim->launch_known ? STAMP_NONE
-				   : claim->created_ms + LAUNCH_GRACE_MS;
+	if (!claim->judged && !views_settled(r->views))
+		return COUNTS_LATER;
+	return claim->created_ms + COUNTS_AGE_MS;
 }
 
-/* Returns whether another claim was marked for disruption at most within_ms
- * before this claim was created. */
+/* Returns whether another claim was marked for disruption shortly before this
+ * claim was created. */
 static bool
-after_disruption(const struct replacements *r, const struct entry *claim,
-		 int64_t within_ms)
+after_disruption(const struct replacements *r, const struct entry *claim)
 {
 	for (uint32_t i = 0; i < r->disruptions_n; i++) {
 		const struct disruption *d = &r->disruptions[i];
 		int64_t age = claim->created_stamp_ms - d->ms;
 
-		if (age >= -STAMPS_MS && age <= within_ms &&
+		if (age >= -STAMPS_MS && age <= DISRUPTION_EVENT_MS &&
 		    (d->several ||
 		     !machines_uid_is(r->machines, claim, d->uid)))
 			return true;
@@ -96,34 +95,10 @@ after_disruption(const struct replacements *r, const struct entry *claim,
 	return false;
 }
 
-/* A claim that may replace a disrupted claim is undecided until 5 s after it
- * was first seen launched, but for no longer than 30 s after it was first seen.
- * A claim that has not been judged is also undecided until all NodeClaims are
- * known. */
-int64_t
-replacements_undecided_ms(const struct replacements *r,
-			  const struct entry *claim)
-{
-	int64_t until = claim->seen_ms + UNDECIDED_MAX_MS, launched;
-
-	if (!ignores(r) || claim->replaces != 0)
-		return STAMP_NONE;
-	if (!claim->judged && !views_settled(r->views))
-		return COUNTS_LATER;
-	if (claim->rebooted || !after_disruption(r, claim, DISRUPTION_MS))
-		return STAMP_NONE;
-	launched = claim->launch_seen_ms;
-	if (launched != STAMP_NONE && launched + UNDECIDED_MS < until)
-		until = launched + UNDECIDED_MS;
-	return until;
-}
-
 /* --- disruptions ---------------------------------------------------------- */
 
-/* Remembers when a claim was disrupted.  Only the latest moments are kept,
- * because an earlier moment matters only to claims that were created soon after
- * it, and these claims are decided already.  Returns whether this moment was
- * not remembered before. */
+/* Remembers when a claim was disrupted.  Only the latest moments are kept.
+ * Returns whether this moment was not remembered before. */
 static bool
 remember(struct replacements *r, const char *uid, int64_t ms)
 {
@@ -155,7 +130,7 @@ remember(struct replacements *r, const char *uid, int64_t ms)
 static bool
 believe(const struct replacements *r, struct entry *e)
 {
-	if (e->said == 0 || !after_disruption(r, e, DISRUPTION_EVENT_MS))
+	if (e->said == 0 || !after_disruption(r, e))
 		return false;
 	/* The first reason that is not DISRUPTION_UNKNOWN stands. */
 	if (e->replaces == 0 ||
@@ -261,17 +236,14 @@ replacements_said(struct replacements *r, const char *claim_uid,
 
 /* --- substitutes ---------------------------------------------------------- */
 
-/* Returns whether the claim has come to count.  If replacements_undecided_ms is
- * COUNTS_LATER, the claim may have come to count, because during a list it is
- * unknown which claims are undecided. */
+/* Returns whether the claim has come to count. */
 static bool
 counted(const struct replacements *r, const struct entry *claim, int64_t now_ms)
 {
 	int64_t counts_ms = replacements_counts_ms(r, claim);
-	int64_t undecided_ms = replacements_undecided_ms(r, claim);
 
-	return counts_ms != STAMP_NONE && counts_ms <= now_ms &&
-	       (undecided_ms <= now_ms || undecided_ms == COUNTS_LATER);
+	return counts_ms != STAMP_NONE &&
+	       (counts_ms <= now_ms || counts_ms == COUNTS_LATER);
 }
 
 /* Handles the deletion of a claim that was not ready and was no substitute.  If
@@ -284,8 +256,7 @@ deleted_early(struct replacements *r, const struct entry *e, int64_t deleted_ms,
 {
 	if (counted(r, e, now_ms))
 		retries_put(&r->retries, e, deleted_ms, now_ms);
-	else if (!e->launched && e->replaces == 0 &&
-		 replacements_undecided_ms(r, e) <= now_ms)
+	else if (!e->launched && e->replaces == 0)
 		deletions_extend(&r->deletions, r->rules->scope,
 				 machines_nodepool(r->machines, e),
 				 e->created_stamp_ms, deleted_ms);
@@ -330,15 +301,15 @@ replacements_judge(struct replacements *r, struct entry *claim, int64_t now_ms)
 {
 	const struct deletion *d;
 	int64_t counts_ms = replacements_counts_ms(r, claim);
-	int64_t undecided_ms = replacements_undecided_ms(r, claim);
 	char class[CLASS_BYTES];
 	struct buf b;
 
-	if (!ignores(r) || claim->judged || claim->deleting ||
-	    counts_ms == STAMP_NONE || counts_ms > now_ms ||
-	    undecided_ms > now_ms)
+	if (claim->judged || claim->deleting || counts_ms == STAMP_NONE ||
+	    counts_ms > now_ms)
 		return;
 	claim->judged = true;
+	if (!ignores(r))
+		return;
 	d = deletions_match(&r->deletions, r->rules->scope,
 			    machines_nodepool(r->machines, claim),
 			    claim->created_stamp_ms);
@@ -363,25 +334,6 @@ created_before(const void *ctx, uint32_t a, uint32_t b)
 	return packed_uid_compare(&m->strings, m->at[a].uid, m->at[b].uid) < 0;
 }
 
-/* A boot is remembered only for a claim that counted.  If a claim now turns out
- * to have been undecided when it was deleted, it never counted, so
- * judge_retries forgets its boot. */
-static void
-judge_retries(struct replacements *r, int64_t now_ms)
-{
-	for (struct retry *it = r->retries.at; it < r->retries.at + RETRIES_MAX;
-	     it++) {
-		uint32_t id;
-
-		if (!it->used)
-			continue;
-		id = machines_find_claim(r->machines, it->uid);
-		if (id != NO_ID &&
-		    replacements_undecided_ms(r, &r->machines->at[id]) > now_ms)
-			retries_end(&r->retries, it);
-	}
-}
-
 /* Claims are judged in the order of their creation, so every leader would come
  * to the same result. */
 void
@@ -404,7 +356,6 @@ replacements_judge_all(struct replacements *r, int64_t now_ms)
 		else if (!e->judged)
 			ids[n++] = id;
 	}
-	judge_retries(r, now_ms);
 	sort_ids(ids, n, created_before, m);
 	for (uint32_t i = 0; i < n; i++)
 		replacements_judge(r, &m->at[ids[i]], now_ms);

@@ -20,8 +20,8 @@
  * says so.  The Event may come before or after the claim.  The reason in the
  * Event is then written on the claim.  The Event is believed only if another
  * claim was marked for disruption shortly before, because anybody who may
- * create Events could write one.  Until the Event comes, a claim may be
- * undecided.
+ * create Events could write one.  A claim begins to count only when it is some
+ * seconds old, so that the Event comes first.
  *
  * A claim for the pods of a machine that expired, was interrupted or was
  * deleted by hand looks like any other.  Such a claim is matched with the
@@ -105,14 +105,9 @@ void replacements_classed(struct replacements *r, uint32_t id);
 bool replacements_is_one(const struct replacements *r,
 			 const struct entry *claim);
 /* Returns the server time from which the claim counts for its scope.  Returns
- * COUNTS_ALWAYS (deadline.h) if it counts already, and STAMP_NONE if it does
- * not count as far as is known. */
+ * COUNTS_LATER (deadline.h) until all NodeClaims are known, and STAMP_NONE if
+ * the claim does not count as far as is known. */
 int64_t replacements_counts_ms(const struct replacements *r,
 			       const struct entry *claim);
-/* Returns the server time until which the claim is undecided.  Returns
- * STAMP_NONE if it is not, and COUNTS_LATER (deadline.h) if it is undecided
- * until all NodeClaims are known. */
-int64_t replacements_undecided_ms(const struct replacements *r,
-				  const struct entry *claim);
 
 #endif

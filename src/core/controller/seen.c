@@ -42,9 +42,10 @@ controller_listing(struct controller *s, enum kind kind)
 		      views_leads(&s->views) || kind == KIND_NODEPOOL);
 }
 
-/* Call this when all NodeClaims are known.  It judges those that were undecided
- * until now.  It also requests that all timers are computed again, because a
- * Node without a claim may count as a machine now, or no longer count. */
+/* Call this when all NodeClaims are known.  It judges those that could not be
+ * judged until now.  It also requests that all timers are computed again,
+ * because a Node without a claim may count as a machine now, or no longer
+ * count. */
 void
 controller_claims_known(struct controller *s, struct now now)
 {

@@ -189,8 +189,8 @@ fill_scope(const struct controller *s, const struct figures *f, uint32_t scope,
 	if (figures_scope_hand(s, f, scope, now.server_ms, &out->by_hand))
 		add_hand(s, now, out);
 	restarted_by(s, &q, out);
-	if (sc->held && sc->live == 0 && sc->undecided > 0)
-		add_wait(&out->waits, WAIT_UNDECIDED, VIEW_COUNT, sc->undecided,
+	if (sc->held && sc->live == 0 && sc->coming > 0)
+		add_wait(&out->waits, WAIT_COMING, VIEW_COUNT, sc->coming,
 			 STAMP_NONE);
 }
 

@@ -302,8 +302,6 @@ ready_before_reboot(const struct entry *e, const struct object *o)
 static void
 take_claim(struct entry *e, const struct object *o, int64_t seen_ms)
 {
-	if (o->launched && !e->launched && !e->rebooted)
-		e->launch_seen_ms = seen_ms;
 	if (!e->rebooted && ready_before_reboot(e, o)) {
 		e->rebooted = true;
 		e->first_ready_ms = e->ready_ms;
@@ -518,7 +516,7 @@ entry_make(struct machines *m, const struct object *o, int64_t seen_ms,
 	if (o->kind == KIND_NODECLAIM) {
 		e->ready_ms = e->ready_stamp_ms = STAMP_NONE;
 		e->seen_ms = seen_ms;
-		e->launch_seen_ms = STAMP_NONE;
+		e->first_ready_ms = STAMP_NONE;
 		e->rebooted = o->rebooted;
 	}
 	return id;
@@ -579,7 +577,7 @@ machines_shift(struct machines *m, int64_t by_ms)
 			continue;
 		shift(&e->ready_ms, by_ms);
 		shift(&e->seen_ms, by_ms);
-		shift(&e->launch_seen_ms, by_ms);
+		shift(&e->first_ready_ms, by_ms);
 	}
 }
 

@@ -10,7 +10,7 @@
 /*
  * This file keeps the timers of the machines; timers_scopes.c keeps the scopes,
  * and timers_places.c the places of the timers.  timers_put takes the facts of
- * a machine, updates the numbers of live and undecided machines of its scope,
+ * a machine, updates the numbers of live and coming machines of its scope,
  * and enters the next moment at which time alone changes the timer into the
  * heap `due`.  A put therefore costs no more than the heap does, however many
  * machines there are.
@@ -311,8 +311,8 @@ leave(struct timers *ts, struct timer *t)
 		return;
 	if (t->live)
 		timers_scope_count(ts, t->scope, -1);
-	if (t->undecided)
-		timers_scope_undecided(ts, t->scope, -1);
+	if (t->coming)
+		timers_scope_coming(ts, t->scope, -1);
 	if (t->scope != NO_SCOPE) {
 		ts->scopes[t->scope].machines -= t->machine;
 		scope_remove(ts, t);
@@ -413,7 +413,7 @@ timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	   int64_t now_ms)
 {
 	struct timer *t = timers_place_make(ts, id), was;
-	bool undecided;
+	bool coming;
 
 	if (moved(ts, t, f->nodepool))
 		leave(ts, t);
@@ -427,8 +427,8 @@ timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 		ts->top = id + 1;
 
 	set_facts(ts, t, f, now_ms);
-	undecided = t->scope != NO_SCOPE && f->undecided && !t->counted &&
-		    (f->deadline_ms > now_ms || takes_several(ts));
+	coming = t->scope != NO_SCOPE && f->counts_ms > now_ms &&
+		 (f->deadline_ms > now_ms || takes_several(ts));
 
 	if (t->scope != NO_SCOPE && (t->counted || was.counted) &&
 	    !same_facts(t, &was))
@@ -439,9 +439,9 @@ timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	if (!t->counted || !takes_several(ts))
 		t->enough = t->counted;
 	set_live(ts, t, now_ms);
-	if (undecided != t->undecided)
-		timers_scope_undecided(ts, t->scope, undecided ? 1 : -1);
-	t->undecided = undecided;
+	if (coming != t->coming)
+		timers_scope_coming(ts, t->scope, coming ? 1 : -1);
+	t->coming = coming;
 
 	schedule(ts, t, f, now_ms);
 	return 0;

@@ -7,7 +7,7 @@
 
 /*
  * This file keeps the scopes: which of them are held, their caps, and the state
- * that a later leader takes over.  timers.c reports how many live and undecided
+ * that a later leader takes over.  timers.c reports how many live and coming
  * machines a scope has.  A scope that may turn because of a changed number is
  * marked `dirty`.  timers_scopes_turned updates each dirty scope and its cap,
  * and returns the scopes that have become held or are no longer held.  The heap
@@ -224,16 +224,16 @@ timers_scope_count(struct timers *ts, uint32_t scope, int delta)
 		mark_dirty(ts, scope);
 }
 
-/* Marks the scope when no machine in it is undecided any more, because a hold
+/* Marks the scope when no machine in it is coming any more, because a hold
  * may then end.  Also marks a scope that the previous leader held, because an
- * undecided machine makes it busy. */
+ * coming machine makes it busy. */
 void
-timers_scope_undecided(struct timers *ts, uint32_t scope, int delta)
+timers_scope_coming(struct timers *ts, uint32_t scope, int delta)
 {
 	struct scope *s = &ts->scopes[scope];
 
-	s->undecided += (uint32_t)delta;
-	if (s->undecided == 0 || s->was_busy)
+	s->coming += (uint32_t)delta;
+	if (s->coming == 0 || s->was_busy)
 		mark_dirty(ts, scope);
 }
 
@@ -371,7 +371,7 @@ scope_step(struct timers *ts, struct scope *s, struct now now)
 	struct cap before = s->cap;
 	bool held, window;
 
-	s->busy = s->live > 0 || ((s->busy || s->was_busy) && s->undecided > 0);
+	s->busy = s->live > 0 || ((s->busy || s->was_busy) && s->coming > 0);
 	held = cap_step(&s->cap, &ts->cap, s->busy, s->was_busy && !ts->seen,
 			ts->usable, now.boot_ms);
 	ts->changed = ts->changed || !same_cap(&before, &s->cap);

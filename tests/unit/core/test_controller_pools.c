@@ -763,7 +763,7 @@ START_TEST(does_not_end_while_the_third_boots)
 	become_ready(claim_boot(20));
 	become_ready(claim_boot(21));
 	third = claim_boot(22);
-	world_run(w, SLACK);
+	world_run(w, COUNTS_AGE_MS + SLACK);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 4);
 	for (int i = 0; i < 14; i++) {
 		world_run(w, MINUTE);

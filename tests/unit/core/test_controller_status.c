@@ -298,7 +298,7 @@ START_TEST(a_boot)
 
 	open_old(3);
 	(void)claim_boot(9);
-	world_run(w, SLACK);
+	world_run(w, COUNTS_AGE_MS + SLACK);
 	sc = the_scope();
 	ck_assert(sc.state == SCOPE_HELD && sc.earliest && sc.booting);
 	ck_assert_int_eq(sc.until_ms, server_ms(w) + rules.hold_ms);
@@ -527,7 +527,7 @@ START_TEST(a_place_that_is_used_again)
 	w = world_new(&rules, THINGS, 1);
 	world_open(w);
 	claim = claim_boot(1);
-	world_run(w, SLACK);
+	world_run(w, COUNTS_AGE_MS + SLACK);
 	ck_assert_str_eq(the_scope().name, "web");
 	ck_assert_int_ne(the_scope().since_ms, STAMP_NONE);
 	thing_delete(w, claim);

@@ -20,7 +20,7 @@ struct fact {
 	bool used;
 	int nodepool;
 	int64_t deadline_ms, counts_ms, created_ms, first_ms, hold_ms;
-	bool undecided, booting, machine;
+	bool booting, machine;
 	uint32_t given;		/* what its first try took; 0: it is the first
 				   try */
 	uint32_t takes;		/* fixed since it counts; 0: not yet */
@@ -140,22 +140,22 @@ model_live(const struct model *m, int scope)
 	return false;
 }
 
-/* Held, or it was and one is undecided. */
+/* Held, or it was and one is about to count. */
 static void
 model_look(struct model *m)
 {
 	for (int p = 0; p < POOLS; p++) {
-		bool undecided = false;
+		bool coming = false;
 
 		for (int i = 0; i < IDS; i++) {
 			const struct fact *f = &m->at[i];
 
-			undecided |= f->used && f->undecided && !counts(m, f) &&
-				     scope_of(m, f) == p &&
-				     (f->deadline_ms > m->now_ms ||
-				      m->least > 1 || m->percent > 0);
+			coming |= f->used && f->counts_ms > m->now_ms &&
+				  scope_of(m, f) == p &&
+				  (f->deadline_ms > m->now_ms ||
+				   m->least > 1 || m->percent > 0);
 		}
-		m->busy[p] = model_live(m, p) || (m->busy[p] && undecided);
+		m->busy[p] = model_live(m, p) || (m->busy[p] && coming);
 	}
 }
 
@@ -189,7 +189,6 @@ put(struct timers *h, const struct model *m, uint32_t id)
 		.created_ms = f->created_ms,
 		.first_ms = f->first_ms,
 		.hold_ms = f->hold_ms,
-		.undecided = f->undecided,
 		.least = f->given,
 		.booting = f->booting,
 		.machine = f->machine,
@@ -217,7 +216,7 @@ random_fact(struct model *m, struct dice *d, struct fact *f)
 	if (roll(d, 5) == 0)
 		f->first_ms -= (int64_t)roll(d, 400);
 	f->hold_ms = 20 + (int64_t)roll(d, 8) * 30;
-	f->undecided = roll(d, 4) == 0;
+	(void)roll(d, 4);
 	f->booting = roll(d, 3) == 0;
 	switch (roll(d, 4)) {
 	case 0:
