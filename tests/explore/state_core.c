@@ -148,7 +148,7 @@ entry(struct mix *m, const struct controller *s, const struct entry *e)
 	mix_server(m, e->created_ms);
 	mix_server(m, e->created_stamp_ms);
 	if (e->kind == KIND_NODECLAIM) {
-		mix(m, e->tried_before_ms | (uint64_t)e->least << 32);
+		mix(m, e->again);
 		mix_server(m, e->ready_ms);
 		mix_server(m, e->ready_stamp_ms);
 		mix_server(m, e->seen_ms);
@@ -239,7 +239,7 @@ timer(struct mix *m, const struct timer *t)
 		return;
 	mix_server(m, t->deadline_ms);
 	mix_server(m, t->created_ms);
-	mix(m, t->first_before_ms | (uint64_t)t->least << 32);
+	mix(m, t->least);
 	mix(m, (uint64_t)t->hold_ms);
 }
 
@@ -261,6 +261,8 @@ scope(struct mix *m, const struct timers *h, const struct scope *s,
 	mix(m, (uint64_t)cap_debt_ms(&s->cap, &h->cap, m->boot));
 	mix(m, (uint64_t)cap_window_ms(&s->cap, m->boot));
 	mix_server(m, s->released_ms);
+	mix_server(m, s->again_from_ms);
+	mix_server(m, s->again_until_ms);
 	mix_within(m, w->told_boot_ms, m->boot, MOVED_EVERY_MS);
 	mix_server(m, w->told.at_ms);
 	mix(m, w->told.earliest | (uint64_t)w->told.id << 1);
@@ -285,24 +287,6 @@ holds(struct mix *m, const struct timers *h, const struct news *n)
 static void
 past(struct mix *m, const struct replacements *s)
 {
-	for (const struct retry *r = s->retries.at;
-	     r < s->retries.at + RETRIES_MAX; r++) {
-		if (!r->used)
-			continue;
-		mix(m, (uint64_t)(r - s->retries.at));
-		mix_text(m, r->nodepool);
-		mix_text(m, r->name);
-		mix_text(m, r->uid);
-		mix_server(m, r->created_ms);
-		mix_server(m, r->own_created_ms);
-		mix_server(m, r->until_ms);
-		mix_server(m, r->created_stamp_ms);
-		mix_server(m, r->deleted_stamp_ms);
-		mix(m, r->least);
-		timer(m, timers_at(s->timers,
-				   s->retries.first_id +
-					   (uint32_t)(r - s->retries.at)));
-	}
 	for (uint32_t i = 0; i < s->disruptions_n; i++) {
 		mix_server(m, s->disruptions[i].ms);
 		mix_text(m, s->disruptions[i].uid);

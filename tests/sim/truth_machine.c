@@ -13,7 +13,7 @@
 #define SUBSTITUTE_MS 60000	/* from a deletion to its substitute */
 #define DRAINING_MS 900000	/* the same while the machine drains */
 #define UNHEARD_MS 70000	/* until claims that are too large are listed */
-#define FAILED_MS 60000		/* from a failed boot to its retry */
+#define FAILED_MS 60000		/* a failed boot counts for so long */
 
 bool
 truth_out(const struct world *w, const struct rules *r, const struct machine *m)
@@ -243,7 +243,7 @@ set_deadline(struct truth *t, const struct machine *m, struct machine_truth *x)
 	const struct thing *claim = m->claim >= 0 ? &w->things[m->claim] : NULL;
 	const struct thing *node = thing_alive(w, m->node);
 	const struct thing *head =
-		claim != NULL && (claim->used || node == NULL || x->failed_boot)
+		claim != NULL && (claim->used || node == NULL)
 			? claim
 			: &w->things[m->node];
 	struct limits_of l = limits_of(w, &t->rules, m);
@@ -581,6 +581,17 @@ unclear(const struct truth *t, const struct thing *claim,
 	       was_unseen(t, claim, deleted);
 }
 
+/* Does the leader know the machine's claim?  One that was gone before it led it
+ * does not. */
+static bool
+knows_of(const struct truth *t, int machine)
+{
+	int claim = t->w->machines[machine].claim;
+
+	return t->leader == NULL || claim < 0 || t->w->things[claim].used ||
+	       t->leader->sights[claim].at >= 0;
+}
+
 static bool
 is_spent(const struct truth *t, const struct thing *deleted)
 {
@@ -593,7 +604,7 @@ is_spent(const struct truth *t, const struct thing *deleted)
 						? NULL
 						: &w->things[w->machines[i].claim];
 
-		if (!truth_knows_of(t, i))
+		if (!knows_of(t, i))
 			continue;
 		if (t->machines[i].judged == JUDGED_SUBSTITUTE &&
 		    t->machines[i].substitute == deleted->index)
@@ -841,22 +852,6 @@ set_counts(struct truth *t, const struct past *p, int machine)
 	x->counts.hi |= knows_node_alone(t, machine);
 }
 
-/* A leader that could not see whether the claim was ready may take its deletion
- * for a failed boot. */
-static void
-set_unread_failed(struct truth *t, const struct thing *claim,
-		  struct machine_truth *x)
-{
-	int64_t until = seen_at(t, claim) + FAILED_MS +
-			2000 + truth_clocks_apart(t, claim->deleted_at);
-
-	turns_at(t, until + 1);
-	x->failed_boot = true;
-	x->counted.hi = true;	/* by its age */
-	x->ongoing.hi = t->w->now <= until &&
-			!has_passed(t, x->deadline_hi + LAG_MS);
-}
-
 /* Was the claim ready, and did the leader, which knew it before, not hear of
  * that? */
 static bool
@@ -867,135 +862,104 @@ ready_missed(const struct truth *t, const struct thing *claim)
 	       t->leader->sights[claim->index].ready_at < 0;
 }
 
-/* A boot failed.  The machine goes on counting until it is tried again. */
+/* May the claim have come to count before the leader saw its deletion? */
+static bool
+came_late(const struct truth *t, const struct thing *claim)
+{
+	return (claim->launched || !claim->launch_known || claim->large) &&
+	       !truth_classed(claim) &&
+	       seen_at(t, claim) + LAG_MS + truth_jumped_by(t, claim) >=
+		       old_at(claim);
+}
+
+/* Has anybody changed a NodePool of the machine's scope since then? */
+static bool
+changed_since(const struct truth *t, const struct machine *m, int64_t at)
+{
+	for (int i = 0; i < t->w->pools_n; i++)
+		if ((t->rules.scope == SCOPE_CLUSTER || i == m->pool_id) &&
+		    (t->w->nodepools[i].changed + LAG_MS >= at ||
+		     t->w->nodepools[i].respecified + LAG_MS >= at))
+			return true;
+	return false;
+}
+
+/* The machine is being deleted or is gone.  If it kept its scope busy and was
+ * never ready, its boot has failed, and keeps the scope busy for a minute, from
+ * when the leader sees the deletion. */
 static void
 set_failed(struct truth *t, int machine)
 {
 	const struct machine *m = &t->w->machines[machine];
 	struct machine_truth *x = &t->machines[machine];
 	const struct thing *claim = &t->w->things[m->claim];
-	int64_t end = claim->deleted_ms + FAILED_MS;
+	const struct thing *node = m->node < 0 ? NULL : &t->w->things[m->node];
+	const struct sight *s =
+		t->leader == NULL ? NULL : &t->leader->sights[claim->index];
+	bool odd = claim->large || claim->was_large || ready_missed(t, claim) ||
+		   /* it saw that the Node went before it saw the readiness */
+		   (s != NULL && node != NULL &&
+		    t->leader->sights[node->index].deleted_at >= 0 &&
+		    t->leader->sights[node->index].deleted_at < s->ready_at);
+	int64_t seen = seen_at(t, claim);
 
-	/* It may have come to count before the deletion was seen. */
-	x->counted.hi |= (claim->launched || !claim->launch_known) &&
-			 (claim->deleted_ms + 2 * LAG_MS >=
-				  claim->created_ms + GRACE_MS ||
-			  seen_at(t, claim) + LAG_MS >=
-				  claim->born + GRACE_MS);
-	/* It was launched and deleted in the same moment, or a new leader finds
-	 * it launched and being deleted. */
-	x->counted.hi |= claim->launched &&
-			 (claim->launched_at >= claim->deleted_at ||
-			  (t->leader != NULL && !truth_classed(claim) &&
-			   t->leader->sights[claim->index].at >
-				   claim->deleted_at));
-	if (((claim->large || claim->was_large) && !ready_known(t, claim).lo) ||
-	    ready_missed(t, claim)) {
-		set_unread_failed(t, claim, x);
-		return;
-	}
-	x->failed_boot = t->rules.replacements == REPLACEMENTS_IGNORE &&
-			 !is_disrupted(claim) && !was_ready(claim) &&
-			 !was_substitute(t, claim).lo && x->counted.hi;
-	/* A leader that has not seen the claim knows nothing of it. */
-	if (t->leader != NULL && t->leader->sights[claim->index].at < 0)
-		x->failed_boot = false;
-	if (!x->failed_boot) {
-		int64_t until = seen_at(t, claim) + LAG_MS;
-
-		turns_at(t, until + 1);
-		x->ongoing.hi = x->counted.hi && t->w->now <= until;
-		return;
-	}
-	if (t->leader != NULL) {
-		const struct sight *s = &t->leader->sights[claim->index];
-
-		end = remembered(t, claim->deleted_ms, s->deleted_at >= 0,
-				 s->deleted_clock, s->deleted_shifted) +
-		      FAILED_MS;
-	}
-	if (t->leader != NULL &&
-	    t->leader->jumped_at >= claim->deleted_at)
-		x->counted.lo = false;
-	/* The deletion of its Node may be seen before its own. */
-	turns_at(t, claim->deleted_at + LAG_MS + 1);
-	x->ongoing.lo = x->counted.lo && !has_passed(t, end) &&
-			!has_passed(t, x->deadline) &&
-			t->w->now > claim->deleted_at + LAG_MS;
-	x->ongoing.hi = !has_passed(t, end + 1000 + LAG_MS) &&
-			!has_passed(t, x->deadline_hi + LAG_MS);
-	/* For a leader that has not seen the deletion, the minute begins when
-	 * it sees that the claim is gone. */
-	if (t->leader != NULL &&
-	    t->leader->sights[claim->index].deleted_at < 0) {
-		int64_t gone_at = t->leader->sights[claim->index].gone_at;
-
-		if (gone_at >= 0)
-			turns_at(t, gone_at + FAILED_MS + LAG_MS + 1);
-		x->ongoing.hi = !has_passed(t, x->deadline_hi + LAG_MS) &&
-				(gone_at < 0 || t->w->now <= gone_at +
-							FAILED_MS + LAG_MS);
-	}
-	/* While its NodePool was disabled or left alone, it was forgotten. */
-	if ((t->leader != NULL &&
-	     t->leader->sights[claim->index].at > claim->deleted_at) ||
-	    respecified_since(t->w, m, claim->deleted_at) ||
-	    t->w->nodepools[m->pool_id].changed >= claim->deleted_at)
-		x->ongoing.lo = false;
+	x->failed.hi = (x->kept.hi || odd || came_late(t, claim)) &&
+		       (!was_ready(claim) || odd) &&
+		       (!is_disrupted(claim) || claim->large) &&
+		       (s == NULL || (s->at >= 0 && s->at <= seen));
+	x->failed.lo = x->kept.lo && x->failed.hi && !odd && t->calm &&
+		       !is_disrupted(claim) && s != NULL &&
+		       x->busy_since >= 0 &&
+		       x->busy_since + LAG_MS <= claim->deleted_at &&
+		       t->leader->led_since + LAG_MS <= claim->deleted_at &&
+		       t->leader->jumped_at < claim->deleted_at &&
+		       !(node != NULL && node->deleted_at >= 0 &&
+			 node->deleted_at < claim->deleted_at) &&
+		       !changed_since(t, m, claim->deleted_at);
+	turns_at(t, claim->deleted_at + FAILED_MS - LAG_MS);
+	turns_at(t, seen + FAILED_MS + 2 * LAG_MS + 1);
+	x->fails.lo = x->failed.lo &&
+		      t->w->now < claim->deleted_at + FAILED_MS - LAG_MS;
+	x->fails.hi = x->failed.hi &&
+		      t->w->now <= seen + FAILED_MS + 2 * LAG_MS +
+				      truth_clocks_apart(t, claim->deleted_at);
 }
 
-/* Counts the failed boots of the scope that have surely been tried again by
- * now, and those that may have been: one for each claim made since then that
- * counts. */
-static struct maybe
-is_ongoing(struct truth *t, int machine)
+/* Was the machine made in the minute of a boot that failed in its scope? */
+static void
+set_again(struct truth *t, int machine)
 {
-	const struct world *w = t->w;
-	const struct machine_truth *x = &t->machines[machine];
-	const struct thing *claim = &w->things[w->machines[machine].claim];
-	int failed = 0, tried_lo = 0, tried_hi = 0;
-	bool saw = t->leader == NULL ||
-		   t->leader->sights[claim->index].deleted_at >= 0;
+	const struct machine *m = &t->w->machines[machine];
+	struct machine_truth *x = &t->machines[machine];
+	const struct thing *claim = &t->w->things[m->claim];
+	struct maybe now = {false, false};
 
-	for (int i = 0; i < w->machines_n; i++) {
+	if (x->counted.lo || t->leader == NULL)	/* it stands */
+		return;
+	for (int i = 0; i < t->w->machines_n; i++) {
 		const struct machine_truth *y = &t->machines[i];
-		const struct thing *c = w->machines[i].claim < 0
+		const struct thing *f = t->w->machines[i].claim < 0
 						? NULL
-						: &w->things[w->machines[i].claim];
+						: &t->w->things[t->w->machines[i]
+									.claim];
+		int64_t apart;
 
-		if (c == NULL || truth_scope_of(t, &w->machines[i]) !=
-					 truth_scope_of(t, &w->machines[machine]))
+		if (f == NULL || !y->failed.hi ||
+		    truth_scope_of(t, &t->w->machines[i]) !=
+			    truth_scope_of(t, m))
 			continue;
-		if (!truth_knows_of(t, i))
-			continue;
-		failed += y->failed_boot && c->deleted_at > claim->deleted_at -
-							    2 * FAILED_MS;
-		if (!truth_may_follow(c, claim) || !truth_may_try(t, i, machine))
-			continue;
-		if (respecified_since(w, &w->machines[i], c->born)) {
-			tried_hi++;
-			continue;
-		}
-		if (truth_uncounted(w, &t->rules, &w->machines[i])) {
-			/* It may have come to count before. */
-			tried_hi += y->came.hi &&
-				    w->nodepools[w->machines[i].pool_id]
-						    .changed > c->born;
-			continue;
-		}
-		tried_hi += y->came.hi;
-		/* The stamps of deletion and creation are compared as they are
-		 * written.  If two clocks wrote them, a claim that was made
-		 * later may look too old to be the retry.  If nobody saw when
-		 * the deletion began, it counts from when the claim was seen to
-		 * be gone. */
-		tried_lo += y->came.lo && c->born > claim->deleted_at + 1000 &&
-			    (saw ? c->created_ms + 1000 >= claim->deleted_ms
-				 : c->born > seen_at(t, claim) + 1000);
+		apart = truth_clocks_apart(t, f->deleted_at) + 2 * LAG_MS;
+		now.hi |= claim->born <= seen_at(t, f) + FAILED_MS + apart &&
+			  (claim->born + apart >= f->deleted_at || !t->calm ||
+			   t->leader->sights[claim->index].at + apart >=
+				   seen_at(t, f));
+		now.lo |= y->failed.lo && apart == 2 * LAG_MS &&
+			  claim->born >= f->deleted_at + LAG_MS &&
+			  claim->born <= f->deleted_at + FAILED_MS - apart &&
+			  t->w->now <= claim->born + FAILED_MS - apart;
 	}
-	return (struct maybe){x->ongoing.lo && tried_hi == 0,
-			      x->ongoing.hi && tried_lo < failed &&
-				      !truth_is_retried(t, machine)};
+	x->again.lo = now.lo;
+	x->again.hi |= now.hi;
 }
 
 /* Until the claims are listed anew, nobody hears of the deletion of a claim that
@@ -1025,9 +989,11 @@ counts_at_all(struct truth *t, int i, bool hi)
 	if (released(&t->w->nodepools[m->pool_id], claim, t->clock) &&
 	    !(hi && truth_release_unheard(t, m->pool_id)))
 		return false;
+	/* Until the leader hears of the deletion, it counts. */
 	if (claim->deleting || !claim->used)
-		return hi ? x->ongoing.hi || is_unheard(t, claim, x)
-			  : x->ongoing.lo;
+		return hi && x->counted.hi &&
+		       (t->w->now <= seen_at(t, claim) + LAG_MS ||
+			is_unheard(t, claim, x));
 	return hi ? x->counts.hi : x->counts.lo;
 }
 
@@ -1040,6 +1006,22 @@ launch_heard(const struct truth *t, const struct machine *m)
 	       t->leader->sights[m->claim].launched_at >= 0;
 }
 
+/* Were the two made within that time of each other?  hi: possibly. */
+static bool
+is_near(const struct truth *t, int machine, int other, int64_t within, bool hi)
+{
+	int64_t apart = t->machines[machine].created -
+			t->machines[other].created;
+	int64_t by = 0;
+	int pair[] = {machine, other};
+
+	for (int i = 0; i < 2; i++)
+		by += truth_jumped_by(
+			t, &t->w->things[t->w->machines[pair[i]].claim]);
+	within += hi ? by : -by;
+	return machine == other || (apart <= within && -apart <= within);
+}
+
 /* Were enough machines, by minScaleUp, made within holdDuration of this one? */
 static bool
 is_enough(struct truth *t, int machine, bool hi)
@@ -1048,14 +1030,16 @@ is_enough(struct truth *t, int machine, bool hi)
 	int64_t hold = limits_of(t->w, &t->rules, m).hold;
 	uint32_t n = 0;
 
-	if (!truth_takes_several(t))
+	if (!truth_takes_several(t) ||
+	    (hi ? t->machines[machine].again.hi
+		: t->machines[machine].again.lo))
 		return true;
 	for (int i = 0; i < t->w->machines_n; i++) {
 		if (truth_scope_of(t, &t->w->machines[i]) ==
 			    truth_scope_of(t, m) &&
 		    counts_at_all(t, i, hi) &&
 		    (hi || launch_heard(t, &t->w->machines[i])))
-			n += truth_near(t, machine, i, hold, hi);
+			n += is_near(t, machine, i, hold, hi);
 	}
 	return n >= truth_takes(t, machine, hi);
 }
@@ -1076,27 +1060,29 @@ truth_machines(struct truth *t)
 			continue;
 		if (w->machines[i].claim >= 0 || w->machines[i].node >= 0)
 			set_deadline(t, &w->machines[i], x);
-		x->counts = x->ongoing = (struct maybe){false, false};
+		x->counts = x->failed = x->fails = (struct maybe){false, false};
 		x->coming = x->young = false;
 		if (w->machines[i].claim < 0)
 			continue;
 		if (w->things[w->machines[i].claim].deleting) {
 			extend(t, &past, i);
 			set_failed(t, i);
+			turns_at(t, seen_at(t, &w->things[w->machines[i].claim]) +
+					    LAG_MS + 1);
 			continue;
 		}
 		set_counts(t, &past, i);
 		x->seemed |= x->judged >= JUDGED_SUBSTITUTE;
-		x->counted = x->counts;
-		x->came.lo |= x->counts.lo;
-		x->came.hi |= x->counts.hi;
 	}
-	for (int i = 0; i < w->machines_n; i++)
-		if (w->machines[i].claim >= 0)
-			truth_retry(t, i);
-	for (int i = 0; i < w->machines_n; i++)
-		if (t->machines[i].failed_boot)
-			t->machines[i].ongoing = is_ongoing(t, i);
+	for (int i = 0; i < w->machines_n; i++) {
+		struct machine_truth *x = &t->machines[i];
+
+		if (w->machines[i].claim < 0 ||
+		    w->things[w->machines[i].claim].deleting)
+			continue;
+		set_again(t, i);
+		x->counted = x->counts;
+	}
 	for (int i = 0; i < w->machines_n; i++)
 		truth_share(t, i, (struct maybe){counts_at_all(t, i, false),
 						 counts_at_all(t, i, true)});
@@ -1107,5 +1093,11 @@ truth_machines(struct truth *t)
 			       is_enough(t, i, false);
 		x->enough.hi = counts_at_all(t, i, true) &&
 			       is_enough(t, i, true);
+		if (w->machines[i].claim < 0 ||
+		    w->things[w->machines[i].claim].deleting)
+			continue;
+		x->kept.lo = x->enough.lo && !has_passed(t, x->busy_deadline);
+		x->kept.hi = x->enough.hi &&
+			     !has_passed(t, x->busy_deadline_hi);
 	}
 }

@@ -254,13 +254,15 @@ keeps_busy(struct truth *t, int machine)
 {
 	struct world *w = t->w;
 	struct machine_truth *x = &t->machines[machine];
-	bool ahead = x->enough.hi && !has_passed(t, x->busy_deadline_hi);
+	bool ahead = x->fails.hi || (x->enough.hi &&
+				     !has_passed(t, x->busy_deadline_hi));
 	/* As far as the leader knows, the resource is not served. */
 	bool unknown_to_it = t->leader != NULL &&
 			     t->leader->streams[KIND_NODECLAIM].unserved;
 
-	if (!ahead || unknown_to_it || !x->enough.lo ||
-	    has_passed(t, x->busy_deadline))
+	if (!ahead || unknown_to_it ||
+	    (!x->fails.lo &&
+	     (!x->enough.lo || has_passed(t, x->busy_deadline))))
 		x->busy_since = -1;
 	else if (x->busy_since < 0)
 		x->busy_since = w->now;

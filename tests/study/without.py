@@ -25,9 +25,10 @@ RULES = {
     # A deletion has no substitute.
     "substitutes": (REPLACEMENTS, "if (d == NULL) {",
                     "if (d == NULL || claim->used) {"),
-    # A boot that failed has no next try, and counts no more.
-    "retries": ("src/core/controller/retries.c",
-                "\tif (r == NULL)\n", "\tif (r == NULL || r != NULL)\n"),
+    # A boot that failed counts no more.
+    "retries": ("src/core/table/timers.c",
+                "if (t->used && t->live)\n\t\ttimers_scope_again",
+                "if (false)\n\t\ttimers_scope_again"),
     # A claim counts as soon as it is launched.
     "undecided": (REPLACEMENTS, "return claim->created_ms + COUNTS_AGE_MS;",
                   "return claim->created_ms;"),

@@ -108,16 +108,8 @@
  * when the claim was created, or if failed claims have extended the deletion
  * (deletions_extend). */
 #define DRAINING_MS 900000
-/* Maximum number of remembered boots that have failed and may be tried
- * again. */
-#define RETRIES_MAX 256
-/* Maximum number of machines per scope that try a boot again and count twice
- * towards minScaleUp: with their own creation and with that of the first
- * try. */
-#define AGAIN_MAX 64
-/* How long the machine of a failed boot continues to count after its
- * deletion. */
-#define RETRY_MS 60000
+/* How long a scope stays busy after a boot in it has failed. */
+#define FAILED_BOOT_MS 60000
 /* A claim that is launched counts from this age on, so that Karpenter's Event
  * about it comes first. */
 #define COUNTS_AGE_MS 5000

@@ -109,9 +109,8 @@ facts_of(const struct controller *s, uint32_t head,
 					   activity_ms(s, e), terms),
 		.counts_ms = counts_ms(s, claim),
 		.created_ms = e->created_ms,
-		.first_ms = machines_entry_tried_ms(e),
 		.hold_ms = terms->hold_ms,
-		.least = claim != NULL ? claim->least : 0,
+		.least = claim != NULL && claim->again,
 		.booting = claim != NULL && claim->ready_ms == STAMP_NONE,
 		.machine = claim != NULL || views_claimless(&s->views),
 	};
@@ -143,6 +142,18 @@ controller_own_ms(const struct controller *s, uint32_t head, int64_t now_ms)
 		       : STAMP_NONE;
 }
 
+/* Call this when a machine is being deleted or is gone, before its timer is
+ * dropped.  The deletion of its Node may be seen before that of its claim. */
+static void
+boot_ends(struct controller *s, uint32_t id, int64_t now_ms)
+{
+	const struct entry *claim = machines_at(&s->machines, id);
+
+	if (claim->kind == KIND_NODECLAIM && claim->ready_ms == STAMP_NONE &&
+	    !claim->rebooted && !claim->disrupted)
+		timers_boot_failed(&s->timers, id, now_ms);
+}
+
 static void
 set_timer(struct controller *s, uint32_t head, int64_t now_ms)
 {
@@ -152,16 +163,10 @@ set_timer(struct controller *s, uint32_t head, int64_t now_ms)
 		now_ms);
 	struct entry *claim = machines_claim(m, head);
 	bool deleted = being_deleted(claim, machines_node(m, head));
-	uint32_t least = timers_at(&s->timers, head)->least;
 	struct timer_facts f;
 
-	/* Keep `least`, the size of the group that this machine needed to hold
-	 * its scope, because the machine's timer is dropped below.  If the
-	 * machine's boot has failed, the next try needs a group of the same
-	 * size.  `deleted` covers both halves, because the deletion of the Node
-	 * may be seen before that of the claim. */
-	if (deleted && claim != NULL && least > 0)
-		claim->least = least;
+	if (deleted)
+		boot_ends(s, head, now_ms);
 	if (claim != NULL && !terms.uncounted)
 		replacements_judge(&s->replacements, claim, now_ms);
 	f = facts_of(s, head, &terms, now_ms);
@@ -197,6 +202,7 @@ controller_drop(struct controller *s, uint32_t id, struct now now)
 	if (views_leads(&s->views))
 		replacements_deleted(&s->replacements, id, now.server_ms, true,
 				     now.server_ms);
+	boot_ends(s, id, now.server_ms);
 	timers_drop(&s->timers, id);
 	writes_drop(&s->writes, id);
 	machines_drop(&s->machines, id, &t);

@@ -5,14 +5,14 @@
 
 #include "core/base/buf.h"
 #include "core/base/sort.h"
+#include "core/table/timers.h"
 #include "deadline.h"
 
 /*
  * This file decides which NodeClaims replace others.  Karpenter's Events name
  * some of them (disruption_events.h).  An Event is believed if another claim
  * was marked for disruption before.  Other replacements are matched with a
- * deletion (deletions.h).  This file also recognizes the next tries of boots
- * that failed (retries.h).  The result is the claim's class, which the
+ * deletion (deletions.h).  The result is the claim's class, which the
  * controller writes on the claim, so that the class outlives the lead.  All
  * else that this file remembers is forgotten when the lead ends.
  */
@@ -20,11 +20,6 @@
 int
 replacements_init(struct replacements *r, uint64_t seed)
 {
-	r->retries.rules = r->rules;
-	r->retries.nodepools = r->nodepools;
-	r->retries.machines = r->machines;
-	r->retries.timers = r->timers;
-	r->retries.first_id = r->machines->cap;
 	return deletions_init(&r->deletions, DELETIONS_MAX) ||
 			       disruption_events_init(&r->disruption_events,
 						      DISRUPTION_EVENTS_MAX,
@@ -46,7 +41,6 @@ replacements_forget(struct replacements *r)
 	r->disruptions_n = 0;
 	disruption_events_forget(&r->disruption_events);
 	deletions_forget(&r->deletions);
-	retries_forget(&r->retries);
 }
 
 static bool
@@ -201,10 +195,10 @@ replacements_track(struct replacements *r, uint32_t id, const struct object *o)
 	if (said != NULL && !believe(r, e) && !e->classed &&
 	    views_settled(r->views))
 		ignored(r);
-	/* If this claim is repaired before it was ready, the next claim is the
-	 * next try of its boot, even if Karpenter says that the next claim
-	 * replaces it.  So the disruption is not remembered, unless this claim
-	 * was itself a replacement. */
+	/* If this claim is repaired before it was ready, the next claim is a
+	 * scale-up, even if Karpenter says that the next claim replaces it.  So
+	 * the disruption is not remembered, unless this claim was itself a
+	 * replacement. */
 	return o->disrupted_ms != STAMP_NONE &&
 	       (!o->repaired || e->replaces != 0) &&
 	       remember(r, o->uid, o->disrupted_ms);
@@ -236,27 +230,13 @@ replacements_said(struct replacements *r, const char *claim_uid,
 
 /* --- substitutes ---------------------------------------------------------- */
 
-/* Returns whether the claim has come to count. */
-static bool
-counted(const struct replacements *r, const struct entry *claim, int64_t now_ms)
-{
-	int64_t counts_ms = replacements_counts_ms(r, claim);
-
-	return counts_ms != STAMP_NONE &&
-	       (counts_ms <= now_ms || counts_ms == COUNTS_LATER);
-}
-
 /* Handles the deletion of a claim that was not ready and was no substitute.  If
- * the claim had come to count, its boot has failed.  If the claim was never
- * launched, it may have been made for the pods of a deleted machine, and that
- * deletion may still get a substitute. */
+ * the claim was never launched, it may have been made for the pods of a deleted
+ * machine, and that deletion may still get a substitute. */
 static void
-deleted_early(struct replacements *r, const struct entry *e, int64_t deleted_ms,
-	      int64_t now_ms)
+launch_failed(struct replacements *r, const struct entry *e, int64_t deleted_ms)
 {
-	if (counted(r, e, now_ms))
-		retries_put(&r->retries, e, deleted_ms, now_ms);
-	else if (!e->launched && e->replaces == 0)
+	if (!e->launched && e->replaces == 0)
 		deletions_extend(&r->deletions, r->rules->scope,
 				 machines_nodepool(r->machines, e),
 				 e->created_stamp_ms, deleted_ms);
@@ -289,7 +269,7 @@ replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 		return;
 	if (e->ready_ms == STAMP_NONE && !e->rebooted &&
 	    substitutes(machines_replaces(r->machines, e)) == NULL)
-		deleted_early(r, e, deleted_ms, now_ms);
+		launch_failed(r, e, deleted_ms);
 	/* If the claim was gone when the deletion was first seen, we cannot
 	 * know the reason for the deletion, so it is not remembered. */
 	else if (!gone)
@@ -308,13 +288,14 @@ replacements_judge(struct replacements *r, struct entry *claim, int64_t now_ms)
 	    counts_ms > now_ms)
 		return;
 	claim->judged = true;
-	if (!ignores(r))
-		return;
-	d = deletions_match(&r->deletions, r->rules->scope,
-			    machines_nodepool(r->machines, claim),
-			    claim->created_stamp_ms);
+	d = ignores(r) ? deletions_match(&r->deletions, r->rules->scope,
+					 machines_nodepool(r->machines, claim),
+					 claim->created_stamp_ms)
+		       : NULL;
 	if (d == NULL) {
-		retries_take(&r->retries, claim, now_ms);
+		claim->again = timers_again(
+			r->timers, machines_nodepool(r->machines, claim),
+			claim->created_ms, claim->seen_ms);
 		return;
 	}
 	buf_init(&b, class, sizeof(class));

@@ -9,7 +9,6 @@
 #include "core/controller/deletions.h"
 #include "core/controller/disruption_events.h"
 #include "core/table/machines.h"
-#include "retries.h"
 #include "views.h"
 
 /*
@@ -52,7 +51,6 @@ struct replacements {
 	struct disruption disruptions[DISRUPTIONS_MAX];
 	uint32_t disruptions_n;
 	struct deletions deletions;
-	struct retries retries;
 };
 
 /* Initializes all members except the pointers.  The caller has set the
@@ -91,9 +89,9 @@ void replacements_deleted(struct replacements *r, uint32_t id,
 
 /* --- the class of a claim ------------------------------------------------- */
 
-/* If the claim has come to count, finds out once whether it is a substitute, or
- * another try of a boot that failed, and sets its `replaces` or
- * tried_before_ms.  Call it whenever the claim may have come to count. */
+/* If the claim has come to count, finds out once whether it is a substitute or
+ * comes after a failed boot, and sets its `replaces` or `again`.  Call it
+ * whenever the claim may have come to count. */
 void replacements_judge(struct replacements *r, struct entry *claim,
 			int64_t now_ms);
 /* Judges all claims, the oldest first.  Call it when a list of the NodeClaims

@@ -134,6 +134,9 @@ scope_until(const struct controller *s, uint32_t scope, const struct quiet *q,
 	if (q->at_ms > now.server_ms) {
 		out->until_ms = q->at_ms;
 		out->earliest = q->earliest;
+	} else if (sc->again_until_ms > now.server_ms) {
+		out->until_ms = sc->again_until_ms;
+		out->earliest = true;
 	}
 	if (cap_ms == INT64_MAX || (out->until_ms != STAMP_NONE &&
 				    now.server_ms + cap_ms >= out->until_ms))

@@ -45,13 +45,6 @@ machines_done(struct machines *m)
 	*m = (struct machines){0};
 }
 
-int64_t
-machines_entry_tried_ms(const struct entry *e)
-{
-	return e->kind == KIND_NODE ? e->created_ms
-				    : e->created_ms - e->tried_before_ms;
-}
-
 enum tenure
 machines_entry_tenure(const struct entry *e)
 {
@@ -588,7 +581,6 @@ machines_restamp(struct machines *m, int64_t now_ms)
 		e->created_ms = no_later(e->created_stamp_ms, now_ms);
 		if (e->kind != KIND_NODECLAIM)
 			continue;
-		e->tried_before_ms = 0;
 		if (e->ready_stamp_ms != STAMP_NONE)
 			e->ready_ms = no_later(e->ready_stamp_ms, now_ms);
 	}

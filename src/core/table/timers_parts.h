@@ -23,6 +23,8 @@ uint32_t timers_scope_of(struct timers *ts, const char *nodepool);
  * timers_scope_coming to that of its coming machines. */
 void timers_scope_count(struct timers *ts, uint32_t scope, int delta);
 void timers_scope_coming(struct timers *ts, uint32_t scope, int delta);
+/* Records that a machine that kept the scope busy has failed to boot. */
+void timers_scope_again(struct timers *ts, uint32_t scope, int64_t now_ms);
 /* Records that the scope's quiet time may have moved, so that timers_moved
  * returns the scope. */
 void timers_scope_moved(struct timers *ts, uint32_t scope);

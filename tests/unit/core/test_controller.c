@@ -155,7 +155,7 @@ START_TEST(deleted_machine_is_gone)
 	}
 	/* It never got ready, so the scope stays held for a minute: Karpenter
 	 * may try again. */
-	world_run(w, RETRY_MS - 2000);
+	world_run(w, FAILED_BOOT_MS - 2000);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
 	world_run(w, 2000 + SLACK);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 0);

@@ -142,24 +142,6 @@ START_TEST(not_moved)
 }
 END_TEST
 
-/* A hold that a failed boot prolongs is reported under that machine's name. */
-START_TEST(held_by_a_boot_that_failed)
-{
-	struct thing *c;
-	struct note n;
-
-	world_open(w);
-	machine_add(w, 10, "web", server_ms(w) - 590000);
-	world_run(w, 1000);
-	c = claim_boot(9);
-	world_run(w, COUNTS_AGE_MS + 1000);
-	thing_delete(w, c);
-	world_run(w, MINUTE);
-	ck_assert_uint_ge(notes(NOTE_SCOPE_MOVED, &n), 1);
-	ck_assert_str_eq(n.as.held.machine, "c9");
-}
-END_TEST
-
 START_TEST(capped)
 {
 	struct note n;
@@ -356,7 +338,6 @@ main(void)
 	tcase_add_test(c, moved_once_a_minute);
 	tcase_add_test(c, moved_by_a_deletion);
 	tcase_add_test(c, not_moved);
-	tcase_add_test(c, held_by_a_boot_that_failed);
 	tcase_add_test(c, capped);
 	tcase_add_test(c, not_capped_at_birth);
 	tcase_add_checked_fixture(r, setup, scene_teardown);

@@ -219,8 +219,8 @@ START_TEST(counts_in_slices)
 	pool("web", STAMP_NONE, STAMP_NONE);
 	add_old(390);
 	world_open(w);
-	/* One for the timers of failed boots, and one for the NodePools. */
-	ck_assert_uint_eq(count_all(), 780 / STATUS_SLICE + 1 + 2);
+	/* One for the NodePools. */
+	ck_assert_uint_eq(count_all(), 780 / STATUS_SLICE + 1 + 1);
 	p = the_pool("web");
 	ck_assert_uint_eq(p.n.machines, 390);
 	machine_now(391, "web");
