@@ -148,7 +148,7 @@ entry(struct mix *m, const struct controller *s, const struct entry *e)
 	mix_server(m, e->created_ms);
 	mix_server(m, e->created_stamp_ms);
 	if (e->kind == KIND_NODECLAIM) {
-		mix(m, e->again);
+		mix(m, e->again | e->closed << 1);
 		mix_server(m, e->ready_ms);
 		mix_server(m, e->ready_stamp_ms);
 		mix_server(m, e->seen_ms);
@@ -301,6 +301,7 @@ past(struct mix *m, const struct replacements *s)
 		mix_text(m, d->uid);
 		mix_text(m, d->nodepool);
 		mix_server(m, d->began_ms);
+		mix_server(m, d->disrupted_ms);
 		mix_server(m, d->gone_ms);
 	}
 	mix(m, s->disruption_events.next);

@@ -616,6 +616,45 @@ is_spent(const struct truth *t, const struct thing *deleted)
 	return false;
 }
 
+/* Did Karpenter choose the machine, and may a substitute come for it all the
+ * same? */
+static bool
+is_exception(const struct thing *deleted)
+{
+	return deleted->deleting && deleted->disrupted_ms != STAMP_NONE &&
+	       !is_disrupted(deleted);
+}
+
+/* Has a claim that Karpenter named closed its place?  One such claim closes one
+ * place, and nobody can tell whose if there are more places than claims. */
+static struct maybe
+is_closed(struct truth *t, const struct thing *deleted)
+{
+	int lo = 0, hi = 0, places = 0;
+
+	for (int i = 0; is_exception(deleted) && i < t->w->machines_n; i++) {
+		const struct machine *m = &t->w->machines[i];
+		const struct thing *c =
+			m->claim < 0 ? NULL : &t->w->things[m->claim];
+		bool sure;
+
+		if (c == NULL || truth_scope_of(t, m) !=
+					 truth_scope_of(t, &t->w->machines[deleted->machine]))
+			continue;
+		places += is_exception(c);
+		if (c == deleted || c->created_ms > deleted->deleted_ms + 1000 ||
+		    c->created_ms < deleted->disrupted_ms - 2000)
+			continue;
+		sure = c->used && truth_classed(c) && !c->large &&
+		       c->created_ms >= deleted->disrupted_ms &&
+		       c->created_ms <= deleted->deleted_ms &&
+		       strncmp(c->class, "substitute/", 11) != 0;
+		lo += sure;
+		hi += sure || m->said_at >= 0 || truth_classed(c);
+	}
+	return (struct maybe){lo >= places && lo > 0, hi > 0};
+}
+
 /* Of two deletions, does the claim take a before b? */
 static bool
 comes_first(const struct thing *claim, const struct thing *a,
@@ -658,9 +697,12 @@ judge(struct truth *t, const struct past *p, int machine)
 	for (int i = 0; i < p->deleted_n; i++) {
 		const struct thing *d = &t->w->things[p->deleted[i]];
 
-		if (!truth_may_match(t, claim, d))
+		struct maybe closed = is_closed(t, d);
+
+		if (!truth_may_match(t, claim, d) ||
+		    (closed.lo && !unclear(t, claim, d)))
 			continue;
-		odd |= unclear(t, claim, d);
+		odd |= closed.hi || unclear(t, claim, d);
 		if (is_spent(t, d))
 			continue;
 		if (best == NULL || comes_first(claim, d, best))

@@ -42,7 +42,7 @@ struct entry {
 	uint32_t previous_key : 4; /* slot in machines.previous_keys */
 	bool rebooted : 1;	   /* claim only: Karpenter has rebooted it */
 	bool drifted : 1;	   /* claim only */
-	/* Claim only: core/controller/replacements sets the next four members,
+	/* Claim only: core/controller/replacements sets the next five members,
 	 * and machines_put does not change them. */
 	bool classed : 1; /* its class is written on the object */
 	/* The claim has come to count.  At that time it was decided whether the
@@ -51,6 +51,9 @@ struct entry {
 	/* The claim counts whatever minScaleUp says, because it was created
 	 * shortly after a boot had failed. */
 	bool again : 1;
+	/* Karpenter has named the claim as a replacement, and it has closed the
+	 * place of a deletion (core/controller/deletions). */
+	bool closed : 1;
 	bool deletion_seen : 1; /* replacements_deleted has seen its deletion */
 	/* With MODE_OBSERVE: the write that machines_assume has assumed.  The
 	 * hold and mark above are then as this write would leave them, and

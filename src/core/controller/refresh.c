@@ -200,8 +200,8 @@ controller_drop(struct controller *s, uint32_t id, struct now now)
 	struct touched t = {0};
 
 	if (views_leads(&s->views))
-		replacements_deleted(&s->replacements, id, now.server_ms, true,
-				     now.server_ms);
+		replacements_deleted(&s->replacements, id, now.server_ms,
+				     STAMP_NONE, true, now.server_ms);
 	boot_ends(s, id, now.server_ms);
 	timers_drop(&s->timers, id);
 	writes_drop(&s->writes, id);

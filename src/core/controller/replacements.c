@@ -119,10 +119,32 @@ remember(struct replacements *r, const char *uid, int64_t ms)
 	return true;
 }
 
+/* Returns the uid of the deleted claim that a class names, or NULL if the class
+ * is not that of a substitute. */
+static const char *
+substitutes(const char *class)
+{
+	size_t n = strlen(CLASS_SUBSTITUTE);
+
+	return strncmp(class, CLASS_SUBSTITUTE, n) == 0 ? class + n : NULL;
+}
+
+/* If Karpenter has named the claim as a replacement, takes one deletion that
+ * has its replacement by that. */
+static void
+close_place(struct replacements *r, struct entry *e)
+{
+	if (e->kind == KIND_NODECLAIM && e->replaces != 0 && !e->closed &&
+	    substitutes(machines_replaces(r->machines, e)) == NULL)
+		e->closed = deletions_close(&r->deletions, r->rules->scope,
+					    machines_nodepool(r->machines, e),
+					    e->created_stamp_ms);
+}
+
 /* Takes over the reason in Karpenter's Event if the Event can be believed.
  * Returns whether it can. */
 static bool
-believe(const struct replacements *r, struct entry *e)
+believe(struct replacements *r, struct entry *e)
 {
 	if (e->said == 0 || !after_disruption(r, e))
 		return false;
@@ -131,6 +153,7 @@ believe(const struct replacements *r, struct entry *e)
 	    strcmp(machines_replaces(r->machines, e), DISRUPTION_UNKNOWN) == 0)
 		machines_set_replaces(r->machines, e,
 				      machines_said(r->machines, e));
+	close_place(r, e);
 	return true;
 }
 
@@ -158,16 +181,6 @@ ignored(struct replacements *r)
 	counter_add(r->counters, COUNTER_DISRUPTION_EVENTS_IGNORED);
 }
 
-/* Returns the uid of the deleted claim that a class names, or NULL if the class
- * is not that of a substitute. */
-static const char *
-substitutes(const char *class)
-{
-	size_t n = strlen(CLASS_SUBSTITUTE);
-
-	return strncmp(class, CLASS_SUBSTITUTE, n) == 0 ? class + n : NULL;
-}
-
 bool
 replacements_track(struct replacements *r, uint32_t id, const struct object *o)
 {
@@ -189,6 +202,7 @@ replacements_track(struct replacements *r, uint32_t id, const struct object *o)
 			deletions_spend(&r->deletions,
 					substitutes(o->replaces));
 	}
+	close_place(r, e);
 	/* While the claims are being listed, the list may still show the claim
 	 * that was marked for disruption, so the Event does not count as
 	 * ignored yet. */
@@ -242,9 +256,20 @@ launch_failed(struct replacements *r, const struct entry *e, int64_t deleted_ms)
 				 e->created_stamp_ms, deleted_ms);
 }
 
+static void
+put_deletion(struct replacements *r, const char *uid, const char *nodepool,
+	     int64_t deleted_ms, int64_t disrupted_ms)
+{
+	deletions_put(&r->deletions, uid, nodepool, deleted_ms, disrupted_ms);
+	for (uint32_t id = 0;
+	     disrupted_ms != STAMP_NONE && id < r->machines->top; id++)
+		if (r->machines->at[id].used)
+			close_place(r, &r->machines->at[id]);
+}
+
 void
 replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
-		     bool gone, int64_t now_ms)
+		     int64_t disrupted_ms, bool gone, int64_t now_ms)
 {
 	struct entry *e = &r->machines->at[id];
 	const char *nodepool = machines_nodepool(r->machines, e);
@@ -273,7 +298,7 @@ replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 	/* If the claim was gone when the deletion was first seen, we cannot
 	 * know the reason for the deletion, so it is not remembered. */
 	else if (!gone)
-		deletions_put(&r->deletions, uid, nodepool, deleted_ms);
+		put_deletion(r, uid, nodepool, deleted_ms, disrupted_ms);
 }
 
 void

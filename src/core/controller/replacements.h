@@ -82,10 +82,12 @@ bool replacements_look_back(struct replacements *r, uint32_t id,
 uint32_t replacements_said(struct replacements *r, const char *claim_uid,
 			   const char *reason);
 /* Call this when the entry's object is being deleted, and again when the object
- * is gone.  deleted_ms is the object's deletionTimestamp, or STAMP_NONE.
- * Entries that are no claims are ignored. */
+ * is gone.  deleted_ms is the object's deletionTimestamp, and disrupted_ms when
+ * Karpenter chose it, or STAMP_NONE.  Entries that are no claims are
+ * ignored. */
 void replacements_deleted(struct replacements *r, uint32_t id,
-			  int64_t deleted_ms, bool gone, int64_t now_ms);
+			  int64_t deleted_ms, int64_t disrupted_ms, bool gone,
+			  int64_t now_ms);
 
 /* --- the class of a claim ------------------------------------------------- */
 
