@@ -135,8 +135,7 @@ look_at_leader(struct truth *t)
 		for (int i = 0; i < MACHINES; i++) {
 			t->machines[i].judged = JUDGED_NOT;
 			t->machines[i].share = (struct share){.lost = true};
-			t->machines[i].retry =
-				(struct retry_truth){.at = t->w->now};
+			t->machines[i].again = (struct maybe){false, false};
 			t->machines[i].goal_since = t->w->now;
 			t->machines[i].period_since = t->w->now;
 		}
@@ -194,6 +193,10 @@ releases_wait(struct truth *t)
 {
 	const struct world *w = t->w;
 
+	for (int i = 0; i < w->machines_n; i++)
+		if (t->machines[i].young &&
+		    !truth_uncounted(w, &t->rules, &w->machines[i]))
+			return true;
 	for (int i = 0; w->larges && i < w->things_n; i++) {
 		const struct thing *o = &w->things[i];
 

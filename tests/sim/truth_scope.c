@@ -254,13 +254,15 @@ keeps_busy(struct truth *t, int machine)
 {
 	struct world *w = t->w;
 	struct machine_truth *x = &t->machines[machine];
-	bool ahead = x->enough.hi && !has_passed(t, x->busy_deadline_hi);
+	bool ahead = x->fails.hi || (x->enough.hi &&
+				     !has_passed(t, x->busy_deadline_hi));
 	/* As far as the leader knows, the resource is not served. */
 	bool unknown_to_it = t->leader != NULL &&
 			     t->leader->streams[KIND_NODECLAIM].unserved;
 
-	if (!ahead || unknown_to_it || !x->enough.lo ||
-	    has_passed(t, x->busy_deadline))
+	if (!ahead || unknown_to_it ||
+	    (!x->fails.lo &&
+	     (!x->enough.lo || has_passed(t, x->busy_deadline))))
 		x->busy_since = -1;
 	else if (x->busy_since < 0)
 		x->busy_since = w->now;
@@ -277,7 +279,7 @@ set_busy(struct truth *t, int scope)
 	/* The leader may hear of what ended it a moment ago after it hears of
 	 * what goes on. */
 	bool was_busy = s->busy.hi || s->gap_held || s->hi_last + LAG_MS >= w->now;
-	bool undecided = false;
+	bool coming = false;
 
 	if (s->busy.hi)		/* it was busy until now */
 		s->hi_last = w->now;
@@ -291,15 +293,15 @@ set_busy(struct truth *t, int scope)
 			continue;
 		/* A machine whose own time is over counts for minScaleUp,
 		 * too. */
-		undecided |= x->undecided && (!has_passed(t, x->deadline) ||
-					      !has_passed(t, x->unwatched_until) ||
-					      truth_takes_several(t));
+		coming |= x->coming && (!has_passed(t, x->deadline) ||
+					!has_passed(t, x->unwatched_until) ||
+					truth_takes_several(t));
 		keeps = keeps_busy(t, i);
 		s->busy.lo |= keeps.lo;
 		s->busy.hi |= keeps.hi;
 		s->seems.lo |= keeps.lo && x->busy_since <= known_until(t);
 	}
-	s->busy.hi |= undecided && was_busy;
+	s->busy.hi |= coming && was_busy;
 	if (s->busy.hi)
 		s->hi_last = w->now;
 	else if (t->calm)

@@ -5,6 +5,7 @@
 
 #include "core/base/limits.h"
 #include "controller_parts.h"
+#include "deadline.h"
 
 /*
  * This file handles the items of the fresh lists before a release, and the
@@ -64,31 +65,22 @@ is_behind(const struct controller *s, uint32_t id, const struct object *claim)
 	       !machines_rv_is(&s->machines, e, claim->rv);
 }
 
-/* Returns whether the claim is not known to be launched, and is still too young
- * to count in that case (LAUNCH_GRACE_MS). */
+/* Returns whether the claim counts in a moment, when it is old enough. */
 static bool
-is_young(const struct entry *e, int64_t now_ms)
+is_coming(struct controller *s, uint32_t id, struct now now)
 {
-	return !e->launched && now_ms < e->created_ms + LAUNCH_GRACE_MS;
+	int64_t counts_ms = replacements_counts_ms(
+		&s->replacements, machines_at(&s->machines, id));
+
+	return timers_at(&s->timers, machines_head(&s->machines, id))->coming &&
+	       counts_ms > controller_steady(s, now).server_ms &&
+	       counts_ms != COUNTS_LATER;
 }
 
-/* Returns whether the fresh list has shown something about this unread claim
- * that stops the release.  The claim has just been taken into the table.  While
- * it is young, the release waits, because the claim is about to count. */
-static bool
-unread_stops(struct controller *s, const char *uid, struct now now)
-{
-	uint32_t id = machines_find_claim(&s->machines, uid);
-	const struct entry *e =
-		id == NO_ID ? NULL : machines_at(&s->machines, id);
-
-	return e != NULL && !e->deleting &&
-	       is_young(e, controller_steady(s, now).server_ms);
-}
-
-/* A claim that the table does not know stops the release, and so does a change
- * of a claim that is not ready.  A claim that lists and watches leave out is
- * put into the table here, so that the next fresh list shows nothing new. */
+/* A claim that the table does not know stops the release, and so do a claim
+ * that is about to count and a change of a claim that is not ready.  A claim
+ * that lists and watches leave out is put into the table here, so that the next
+ * fresh list shows nothing new. */
 void
 controller_fresh(struct controller *s, const struct object *claim,
 		 struct now now)
@@ -98,13 +90,14 @@ controller_fresh(struct controller *s, const struct object *claim,
 
 	if (id != NO_ID && unread_has(&s->unread, id)) {
 		take_unread(s, claim, now);
-		if (unread_stops(s, claim->uid, now))
+		id = machines_find_claim(&s->machines, claim->uid);
+		if (id != NO_ID && is_coming(s, id, now))
 			release_unknown(&s->release);
 		return;
 	}
 	/* If the table is full, a claim that it lacks is no news. */
 	if (claim->deleting || (id == NO_ID && v->full) ||
-	    (id != NO_ID && !is_behind(s, id, claim)))
+	    (id != NO_ID && !is_behind(s, id, claim) && !is_coming(s, id, now)))
 		return;
 	release_unknown(&s->release);
 	if (id == NO_ID && v->skipped)
