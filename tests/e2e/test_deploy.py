@@ -888,7 +888,7 @@ def test_a_trial_writes_nothing_and_then_one_line_changes(plane, clean, built,
     with installed(plane, trial):
         pool = plane.create(POOLS, node_pool("general"))
         old = karpenter.settled(3)
-        holder = Deployed(plane, mode="observe", holdDuration="4s",
+        holder = Deployed(plane, mode="observe", holdDuration="12s",
                           leaderElection={"enabled": True, "namespace": NAME})
         status, _ = plane.request(
             "PATCH", f"{NODES}/{old[0].node}?dryRun=All",

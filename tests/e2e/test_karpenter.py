@@ -8,7 +8,7 @@ import pytest
 from cluster import LATER, node_pool
 from controlplane import CLAIMS, NODES, POOLS, until
 from disruption import (ACTS, Disruption, follow, marks_left, names, of_pool,
-                        quiet_at)
+                        quiet_at, since)
 from hold import (HOLD, MARK, SOON, annotations, clear, held, true_until)
 from karpenter import SPEC, Karpenter, claim_body
 
@@ -91,6 +91,9 @@ def test_deleted_while_held(cluster, add_holder):
     begin = names(cluster)
     claims = {c["metadata"]["name"]: c["status"]["nodeName"]
               for c in cluster.get(CLAIMS)["items"]}
+    # What was never ready would be a failed boot, which holds for a minute.
+    until(lambda: all(since(c, "Initialized")
+                      for c in cluster.get(CLAIMS)["items"]), 30, "ready")
     one, two, three, four = sorted(claims)[:4]
     cluster.delete(CLAIMS, one)
     cluster.delete(NODES, claims[two])

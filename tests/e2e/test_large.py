@@ -12,7 +12,7 @@ from hold import nodes
 
 EVENTS = "/api/v1/namespaces/default/events"
 SKIPPED = "karpenter_node_holder_objects_skipped_total"
-HOLD = 5
+HOLD = 12
 
 
 def large_event(plane, machine, name):

@@ -162,8 +162,8 @@ def load_after(cluster, disruption, watched, replicas):
     loaded = time.time()
     assert loaded - decided < 60, "too slow to tell"
     [other] = names(cluster, pool="other")
-    # The holder may need a while to decide what the claim is
-    # (docs/rules.md#until-the-event-comes).
+    # The claim counts when it is five seconds old
+    # (docs/rules.md#launch-failures-hold-nobody-else).
     until(lambda: held(cluster.metadata(NODES)[other]), SOON + 10, lambda:
           "load that comes back is a scale-up: " + watched.story())
     assert len(watched.made) == before + 1, watched.story()

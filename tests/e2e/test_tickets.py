@@ -612,7 +612,7 @@ def test_held_means_one_thing(plane, flags, make_holder, karpenter, view):
     hold-until alone, and a ticket alone."""
     plane.create(POOLS, node_pool("web"))
     of = nodes(karpenter.settled(2, "web"))
-    holder = make_holder(start=False, register=False, holdDuration="5s")
+    holder = make_holder(start=False, register=False, holdDuration="12s")
     holder.flags = flags
     holder.start()
 

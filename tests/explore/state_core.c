@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/controller/controller_state.h"
@@ -148,11 +149,11 @@ entry(struct mix *m, const struct controller *s, const struct entry *e)
 	mix_server(m, e->created_ms);
 	mix_server(m, e->created_stamp_ms);
 	if (e->kind == KIND_NODECLAIM) {
-		mix(m, e->tried_before_ms | (uint64_t)e->least << 32);
+		mix(m, e->again | e->closed << 1);
 		mix_server(m, e->ready_ms);
 		mix_server(m, e->ready_stamp_ms);
 		mix_server(m, e->seen_ms);
-		mix_server(m, e->launch_seen_ms);
+		mix_server(m, e->first_ready_ms);
 	}
 	mix_text(m, machines_replaces(t, e));
 	mix_text(m, machines_said(t, e));
@@ -233,13 +234,13 @@ static void
 timer(struct mix *m, const struct timer *t)
 {
 	mix(m, t->used | t->counted << 1 | t->enough << 2 | t->live << 3 |
-		       t->undecided << 4 | t->booting << 5 | t->machine << 6 |
+		       t->coming << 4 | t->booting << 5 | t->machine << 6 |
 		       t->apart << 7 | t->own << 8 | (uint64_t)t->scope << 16);
 	if (!t->used)
 		return;
 	mix_server(m, t->deadline_ms);
 	mix_server(m, t->created_ms);
-	mix(m, t->first_before_ms | (uint64_t)t->least << 32);
+	mix(m, t->least);
 	mix(m, (uint64_t)t->hold_ms);
 }
 
@@ -256,11 +257,13 @@ scope(struct mix *m, const struct timers *h, const struct scope *s,
 		       s->cap.usable << 9 | (s->cap.debt_ms > 0) << 10 |
 		       (s->cap.window_ms > 0) << 11);
 	mix(m,
-	    s->timers | (uint64_t)s->live << 20 | (uint64_t)s->undecided << 40);
+	    s->timers | (uint64_t)s->live << 20 | (uint64_t)s->coming << 40);
 	mix(m, s->machines);
 	mix(m, (uint64_t)cap_debt_ms(&s->cap, &h->cap, m->boot));
 	mix(m, (uint64_t)cap_window_ms(&s->cap, m->boot));
 	mix_server(m, s->released_ms);
+	mix_server(m, s->again_from_ms);
+	mix_server(m, s->again_until_ms);
 	mix_within(m, w->told_boot_ms, m->boot, MOVED_EVERY_MS);
 	mix_server(m, w->told.at_ms);
 	mix(m, w->told.earliest | (uint64_t)w->told.id << 1);
@@ -285,24 +288,6 @@ holds(struct mix *m, const struct timers *h, const struct news *n)
 static void
 past(struct mix *m, const struct replacements *s)
 {
-	for (const struct retry *r = s->retries.at;
-	     r < s->retries.at + RETRIES_MAX; r++) {
-		if (!r->used)
-			continue;
-		mix(m, (uint64_t)(r - s->retries.at));
-		mix_text(m, r->nodepool);
-		mix_text(m, r->name);
-		mix_text(m, r->uid);
-		mix_server(m, r->created_ms);
-		mix_server(m, r->own_created_ms);
-		mix_server(m, r->until_ms);
-		mix_server(m, r->created_stamp_ms);
-		mix_server(m, r->deleted_stamp_ms);
-		mix(m, r->least);
-		timer(m, timers_at(s->timers,
-				   s->retries.first_id +
-					   (uint32_t)(r - s->retries.at)));
-	}
 	for (uint32_t i = 0; i < s->disruptions_n; i++) {
 		mix_server(m, s->disruptions[i].ms);
 		mix_text(m, s->disruptions[i].uid);
@@ -317,6 +302,7 @@ past(struct mix *m, const struct replacements *s)
 		mix_text(m, d->uid);
 		mix_text(m, d->nodepool);
 		mix_server(m, d->began_ms);
+		mix_server(m, d->disrupted_ms);
 		mix_server(m, d->gone_ms);
 	}
 	mix(m, s->disruption_events.next);
@@ -376,7 +362,8 @@ mix_controller(struct mix *m, const struct controller *s)
 		entry(m, s, &s->machines.at[i]);
 		mix(m, s->queue.next[i] != 0);
 		write(m, &s->writes, i);
-		mix_boot(m, s->release.due_boot_ms[i]);
+		mix_boot(m, llabs(s->release.due_boot_ms[i]));
+		mix(m, s->release.due_boot_ms[i] < 0);
 	}
 	holds(m, &s->timers, &s->news);
 	later(m, &s->writes);

@@ -171,8 +171,8 @@ NOTES = (
     "Karpenter 1.15 has a feature gate `NodeRepair`. A repair ignores "
     "`karpenter.sh/do-not-disrupt`, so a hold does not stop the repair. The "
     "annotation `karpenter.sh/do-not-repair` stops a repair. If Karpenter "
-    "repairs a machine that was never ready, the next machine counts as [the "
-    "next try of the same boot](rules.md#boots-that-are-tried-again).",
+    "repairs a machine that was never ready, the next machine is a scale-up, "
+    "as after any [failed boot](rules.md#boots-that-are-tried-again).",
     "Karpenter 1.15 has feature gates `TerminateFirstDrift` and "
     "`TerminateFirstRepair`. With these gates Karpenter deletes a node of "
     "reserved capacity before it creates another. The new node counts as the "

@@ -61,6 +61,8 @@ struct scope_truth {
 				   `unknown` */
 	struct maybe busy;	/* it is busy in the world */
 	int64_t hi_last;	/* when it was last possibly busy */
+	bool coming;		/* a claim of it may count later */
+	int64_t came_at;	/* when that was last so */
 	struct maybe seems;	/* it is busy, as replicas may see it */
 	struct maybe held;
 	int64_t released;	/* the earliest released-at; STAMP_NONE: none */
@@ -97,31 +99,10 @@ enum due_goal {
 
 /* What a claim is, whatever its annotations say. */
 enum judged {
-	JUDGED_NOT,		/* it does not count yet, or is undecided */
+	JUDGED_NOT,		/* it does not count yet */
 	JUDGED_SCALE_UP,
 	JUDGED_SUBSTITUTE,
 	JUDGED_EITHER,		/* nobody can know */
-};
-
-/* Which boot that failed does a claim try again? */
-enum tries {
-	TRIES_UNKNOWN,
-	TRIES_NONE,
-	TRIES_OWN,		/* it tries one of its own NodePool again */
-	TRIES_THIS,
-};
-
-struct retry_truth {
-	enum tries tries;
-	bool coming;		/* the claim may count, as of the last look */
-	bool asked;		/* that has been settled, in this lead */
-	int failed;		/* TRIES_THIS: the machine whose boot failed */
-	int64_t at;		/* since then, or the claim may count since
-				   then */
-	/* Its first try may be so much older than itself, in ms.  sure: the
-	 * two are the same, and it is. */
-	int64_t least, most;
-	bool sure;
 };
 
 /* How many machines it takes to hold the scope together with one of them. */
@@ -134,7 +115,6 @@ struct share {
 	bool lost;		/* the machine does not count any more … */
 	int64_t lost_at;	/* since when it does not count; -1: it
 				   counts */
-	bool first;		/* machines of an earlier try are among them */
 };
 
 struct machine_truth {
@@ -159,8 +139,12 @@ struct machine_truth {
 	/* As of the last look. */
 	struct maybe counts, enough, replaced;
 	struct maybe counted;	/* it counted when it was last alive */
-	struct maybe came;	/* it counted at any time */
-	bool undecided;		/* it may be undecided: because of it no hold
+	struct maybe kept;	/* it kept its scope busy then */
+	struct maybe failed;	/* it kept its scope busy, and its boot
+				   failed */
+	struct maybe fails;	/* the same, within the minute before */
+	struct maybe again;	/* it was made in such a minute */
+	bool coming;		/* it may count later: because of it no hold
 				   begins, and one may go on */
 	bool opted_out;		/* a person took the hold away; the mark went
 				   with an earlier configuration */
@@ -172,10 +156,7 @@ struct machine_truth {
 				   before the reboot: neither begins nor ends a
 				   hold until then */
 	int64_t created;
-	struct retry_truth retry;
 	struct share share;
-	bool failed_boot;
-	struct maybe ongoing;	/* its boot failed and has no retry yet */
 	/* The Node's hold, for the cap. */
 	bool was_held;
 	int64_t held_since, held_troubled;

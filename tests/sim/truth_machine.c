@@ -10,14 +10,10 @@
  */
 
 #define SIGN_MS 60000		/* from a disruption to a claim after it */
-#define SUSPECT_MS 10000
-#define SETTLED_MS 5000		/* undecided for so long after it was seen, and
-				   after it was launched */
-#define SETTLED_MAX_MS 30000
 #define SUBSTITUTE_MS 60000	/* from a deletion to its substitute */
 #define DRAINING_MS 900000	/* the same while the machine drains */
 #define UNHEARD_MS 70000	/* until claims that are too large are listed */
-#define FAILED_MS 60000		/* from a failed boot to its retry */
+#define FAILED_MS 60000		/* a failed boot counts for so long */
 
 bool
 truth_out(const struct world *w, const struct rules *r, const struct machine *m)
@@ -247,7 +243,7 @@ set_deadline(struct truth *t, const struct machine *m, struct machine_truth *x)
 	const struct thing *claim = m->claim >= 0 ? &w->things[m->claim] : NULL;
 	const struct thing *node = thing_alive(w, m->node);
 	const struct thing *head =
-		claim != NULL && (claim->used || node == NULL || x->failed_boot)
+		claim != NULL && (claim->used || node == NULL)
 			? claim
 			: &w->things[m->node];
 	struct limits_of l = limits_of(w, &t->rules, m);
@@ -362,6 +358,14 @@ seen_at(const struct truth *t, const struct thing *claim)
 				  : t->w->now;
 }
 
+/* Returns when the claim is launched and old enough to count. */
+static int64_t
+old_at(const struct thing *claim)
+{
+	return later_of(claim->launched ? claim->launched_at : 0,
+			claim->born + GRACE_MS);
+}
+
 /* Did the claim come for a machine that was deleted? */
 static struct maybe
 was_substitute(const struct truth *t, const struct thing *claim)
@@ -370,13 +374,12 @@ was_substitute(const struct truth *t, const struct thing *claim)
 	bool classed = truth_classed(claim) &&
 		       strncmp(claim->class, "substitute/", 11) == 0;
 
-	/* It may have been judged in the moment in which it was launched and
-	 * deleted, or by its age before the leader saw the deletion. */
-	bool late = claim->launched
-			    ? claim->launched_at >= claim->deleted_at
-			    : (!claim->launch_known || claim->large) &&
-				      seen_at(t, claim) + LAG_MS >=
-					      claim->born + GRACE_MS;
+	/* It may have been judged by its age before the leader saw the
+	 * deletion. */
+	bool late = claim->launched || !claim->launch_known || claim->large;
+
+	late = late && claim->deleted_at <= old_at(claim) + LAG_MS &&
+	       seen_at(t, claim) + LAG_MS >= old_at(claim);
 
 	return (struct maybe){classed || x->judged == JUDGED_SUBSTITUTE,
 			      classed || x->judged >= JUDGED_SUBSTITUTE ||
@@ -436,25 +439,6 @@ follows(const struct truth *t, const struct past *p, const struct thing *claim,
 	return is;
 }
 
-/* Do all leaders that see it wait for the Event?  They do not where it is unclear
- * whether any claim before it leaves a place, or where a fresh list shows it to a
- * leader whose watch has not shown the disruption. */
-static bool
-surely_waits(const struct truth *t, const struct past *p,
-	     const struct thing *claim)
-{
-	bool seen;
-
-	for (int i = 0; i < p->disrupted_n; i++) {
-		const struct thing *c = &t->w->things[p->disrupted[i]];
-
-		if (came_before(t, claim, c, SUSPECT_MS, &seen) &&
-		    (seen || t->leader == NULL) && is_replaceable(t, c).lo)
-			return true;
-	}
-	return false;
-}
-
 bool
 truth_disrupted_before(const struct truth *t, const struct thing *claim,
 		       int64_t within_ms)
@@ -474,26 +458,6 @@ said(const struct truth *t, const struct machine *m)
 		      t->leader->sights[m->said].at >= 0,
 		.hi = m->said_at >= 0,
 	};
-}
-
-/* Returns until when the claim is undecided, or -1 if it is decided. */
-static int64_t
-undecided_until(const struct truth *t, const struct past *p,
-		const struct thing *claim)
-{
-	const struct sight *s;
-	int64_t until;
-
-	if (!follows(t, p, claim, SUSPECT_MS).hi)
-		return -1;
-	if (t->leader == NULL)
-		return INT64_MAX;
-	s = &t->leader->sights[claim->index];
-	if (s->at < 0)
-		return INT64_MAX;
-	until = s->at + SETTLED_MAX_MS;
-	return s->launched_at < 0 ? until
-				  : earlier(until, s->launched_at + SETTLED_MS);
 }
 
 int64_t
@@ -574,10 +538,10 @@ was_unseen(const struct truth *t, const struct thing *claim,
 	   const struct thing *deleted)
 {
 	const struct sight *s = &t->leader->sights[deleted->index];
-	int64_t launched = t->leader->sights[claim->index].launched_at;
 
 	return s->deleted_at < 0 ||
-	       (launched >= 0 && s->deleted_at > launched - LAG_MS) ||
+	       s->deleted_at > old_at(claim) - LAG_MS -
+				       truth_clocks_apart(t, claim->born) ||
 	       (deleted->gone_at >= 0 && deleted->gone_at < claim->born &&
 		seen_gone(t, deleted) >= claim->born);
 }
@@ -617,6 +581,17 @@ unclear(const struct truth *t, const struct thing *claim,
 	       was_unseen(t, claim, deleted);
 }
 
+/* Does the leader know the machine's claim?  One that was gone before it led it
+ * does not. */
+static bool
+knows_of(const struct truth *t, int machine)
+{
+	int claim = t->w->machines[machine].claim;
+
+	return t->leader == NULL || claim < 0 || t->w->things[claim].used ||
+	       t->leader->sights[claim].at >= 0;
+}
+
 static bool
 is_spent(const struct truth *t, const struct thing *deleted)
 {
@@ -629,7 +604,7 @@ is_spent(const struct truth *t, const struct thing *deleted)
 						? NULL
 						: &w->things[w->machines[i].claim];
 
-		if (!truth_knows_of(t, i))
+		if (!knows_of(t, i))
 			continue;
 		if (t->machines[i].judged == JUDGED_SUBSTITUTE &&
 		    t->machines[i].substitute == deleted->index)
@@ -639,6 +614,45 @@ is_spent(const struct truth *t, const struct thing *deleted)
 			return true;
 	}
 	return false;
+}
+
+/* Did Karpenter choose the machine, and may a substitute come for it all the
+ * same? */
+static bool
+is_exception(const struct thing *deleted)
+{
+	return deleted->deleting && deleted->disrupted_ms != STAMP_NONE &&
+	       !is_disrupted(deleted);
+}
+
+/* Has a claim that Karpenter named closed its place?  One such claim closes one
+ * place, and nobody can tell whose if there are more places than claims. */
+static struct maybe
+is_closed(struct truth *t, const struct thing *deleted)
+{
+	int lo = 0, hi = 0, places = 0;
+
+	for (int i = 0; is_exception(deleted) && i < t->w->machines_n; i++) {
+		const struct machine *m = &t->w->machines[i];
+		const struct thing *c =
+			m->claim < 0 ? NULL : &t->w->things[m->claim];
+		bool sure;
+
+		if (c == NULL || truth_scope_of(t, m) !=
+					 truth_scope_of(t, &t->w->machines[deleted->machine]))
+			continue;
+		places += is_exception(c);
+		if (c == deleted || c->created_ms > deleted->deleted_ms + 1000 ||
+		    c->created_ms < deleted->disrupted_ms - 2000)
+			continue;
+		sure = c->used && truth_classed(c) && !c->large &&
+		       c->created_ms >= deleted->disrupted_ms &&
+		       c->created_ms <= deleted->deleted_ms &&
+		       strncmp(c->class, "substitute/", 11) != 0;
+		lo += sure;
+		hi += sure || m->said_at >= 0 || truth_classed(c);
+	}
+	return (struct maybe){lo >= places && lo > 0, hi > 0};
 }
 
 /* Of two deletions, does the claim take a before b? */
@@ -662,16 +676,11 @@ near_each_other(int64_t a, int64_t b)
 	return a >= 0 && b >= 0 && a - b <= LAG_MS && b - a <= LAG_MS;
 }
 
-/* Does the leader decide on the two at about the same moment?  It decides on
- * claims that are never launched by when it first saw them. */
+/* Does the leader decide on the two at about the same moment? */
 static bool
-decided_together(const struct truth *t, const struct thing *a,
-		 const struct thing *b)
+decided_together(const struct thing *a, const struct thing *b)
 {
-	if (a->launched || b->launched || t->leader == NULL)
-		return near_each_other(a->launched_at, b->launched_at);
-	return near_each_other(t->leader->sights[a->index].at,
-			       t->leader->sights[b->index].at);
+	return near_each_other(old_at(a), old_at(b));
 }
 
 static void
@@ -688,9 +697,12 @@ judge(struct truth *t, const struct past *p, int machine)
 	for (int i = 0; i < p->deleted_n; i++) {
 		const struct thing *d = &t->w->things[p->deleted[i]];
 
-		if (!truth_may_match(t, claim, d))
+		struct maybe closed = is_closed(t, d);
+
+		if (!truth_may_match(t, claim, d) ||
+		    (closed.lo && !unclear(t, claim, d)))
 			continue;
-		odd |= unclear(t, claim, d);
+		odd |= closed.hi || unclear(t, claim, d);
 		if (is_spent(t, d))
 			continue;
 		if (best == NULL || comes_first(claim, d, best))
@@ -707,8 +719,7 @@ judge(struct truth *t, const struct past *p, int machine)
 		odd |= t->machines[i].judged == JUDGED_EITHER &&
 		       t->machines[i].judged_at > best->deleted_at;
 		odd |= c != NULL && c != claim && truth_may_match(t, c, best) &&
-		       follows(t, p, c, SUSPECT_MS).hi &&
-		       decided_together(t, c, claim);
+		       decided_together(c, claim);
 	}
 	if (best != NULL) {
 		x->judged = JUDGED_SUBSTITUTE;
@@ -751,8 +762,7 @@ extend(struct truth *t, const struct past *p, int machine)
 	struct machine_truth *x = &t->machines[machine], *best = NULL;
 	const struct thing *claim = &t->w->things[t->w->machines[machine].claim];
 	const struct thing *first = NULL;
-	bool odd = x->replaced.hi || undecided_until(t, p, claim) >= 0 ||
-		   !claim->launch_known || claim->large;
+	bool odd = x->replaced.hi || !claim->launch_known || claim->large;
 
 	if (x->extended || claim->launched || is_disrupted(claim) ||
 	    truth_classed(claim) || t->rules.scope == SCOPE_NODE ||
@@ -803,9 +813,10 @@ extend(struct truth *t, const struct past *p, int machine)
 
 /* --- who counts ----------------------------------------------------------- */
 
-/* Does the claim count, whatever it replaces? */
+/* Does the claim count, whatever it replaces?  It does once it is launched and
+ * some seconds old. */
 static struct maybe
-is_launched(struct truth *t, const struct thing *claim)
+is_old(struct truth *t, const struct thing *claim)
 {
 	int64_t by = truth_jumped_by(t, claim);
 	int64_t first = created_ms(t, claim) + GRACE_MS - by;
@@ -822,9 +833,7 @@ is_launched(struct truth *t, const struct thing *claim)
 				t->leader->listed_at[KIND_NODECLAIM] >=
 					claim->large_at,
 			claim->launched || has_passed(t, first)};
-	if (claim->launched)
-		return (struct maybe){true, true};
-	if (claim->launch_known)
+	if (claim->launch_known && !claim->launched)
 		return (struct maybe){false, false};
 	return (struct maybe){has_passed(t, last), has_passed(t, first)};
 }
@@ -850,13 +859,13 @@ set_counts(struct truth *t, const struct past *p, int machine)
 	const struct thing *claim = &t->w->things[m->claim];
 	bool ignores = t->rules.replacements == REPLACEMENTS_IGNORE;
 	struct maybe event, follow;
-	int64_t until, by;
 
-	x->undecided = false;
 	x->replaced = (struct maybe){false, false};
-	x->counts = is_launched(t, claim);
+	x->counts = is_old(t, claim);
+	x->coming = !x->counts.lo && (claim->launched ||
+				      !claim->launch_known || claim->large);
 	if (claim->rebooted && !has_passed(t, x->unwatched_until)) {
-		x->undecided = true;
+		x->coming = true;
 		x->counts.lo = false;
 	}
 	if (t->rules.scope == SCOPE_NODE || !ignores)
@@ -864,29 +873,16 @@ set_counts(struct truth *t, const struct past *p, int machine)
 	if (truth_classed(claim)) {
 		x->replaced = (struct maybe){true, true};
 		x->counts = (struct maybe){false, false};
+		x->coming = false;
 		return;
 	}
 	event = said(t, m);
 	follow = event.hi ? follows(t, p, claim, SIGN_MS) : event;
 	x->replaced = (struct maybe){event.lo && follow.lo,
 				     event.hi && follow.hi};
-	until = undecided_until(t, p, claim);
-	/* A leader may see it a moment earlier, and with a clock that jitters
-	 * earlier or later. */
-	by = t->leader != NULL ? t->leader->jitter : 0;
-	if (until - by - 50 > t->w->now && !x->replaced.lo) {
-		turns_at(t, until - by - 50);
-		x->undecided = true;
-		x->counts.lo = false;
-		x->counts.hi &= !surely_waits(t, p, claim);
-	} else if (by > 0 && !x->replaced.lo && until + by > t->w->now) {
-		turns_at(t, until + by);
-		x->undecided = true;
-		x->counts.lo = false;
-	} else if (x->counts.lo && x->judged == JUDGED_NOT &&
-		   !x->replaced.lo && t->leader != NULL) {
+	if (x->counts.lo && x->judged == JUDGED_NOT && !x->replaced.lo &&
+	    t->leader != NULL)
 		judge(t, p, machine);
-	}
 	if (x->judged != JUDGED_NOT && event.hi &&
 	    near_each_other(m->said_at, x->judged_at))
 		unjudge(t, machine);
@@ -895,38 +891,6 @@ set_counts(struct truth *t, const struct past *p, int machine)
 	x->counts.lo &= !x->replaced.hi;
 	x->counts.hi &= !x->replaced.lo;
 	x->counts.hi |= knows_node_alone(t, machine);
-}
-
-/* The claim was undecided when it was deleted.  May a leader come to see it as
- * a scale-up before it sees the deletion? */
-static bool
-decided_late(const struct truth *t, const struct past *p,
-	     const struct thing *claim)
-{
-	int64_t until = undecided_until(t, p, claim), seen;
-
-	if (until < 0 || t->leader == NULL || !claim->launched ||
-	    truth_classed(claim))
-		return false;
-	seen = t->leader->sights[claim->index].deleted_at;
-	seen = seen >= 0 ? seen : t->w->now;
-	return until - t->leader->jitter - LAG_MS <= seen;
-}
-
-/* A leader that could not see whether the claim was ready may take its deletion
- * for a failed boot. */
-static void
-set_unread_failed(struct truth *t, const struct thing *claim,
-		  struct machine_truth *x)
-{
-	int64_t until = seen_at(t, claim) + FAILED_MS +
-			2000 + truth_clocks_apart(t, claim->deleted_at);
-
-	turns_at(t, until + 1);
-	x->failed_boot = true;
-	x->counted.hi = true;	/* by its age */
-	x->ongoing.hi = t->w->now <= until &&
-			!has_passed(t, x->deadline_hi + LAG_MS);
 }
 
 /* Was the claim ready, and did the leader, which knew it before, not hear of
@@ -939,136 +903,104 @@ ready_missed(const struct truth *t, const struct thing *claim)
 	       t->leader->sights[claim->index].ready_at < 0;
 }
 
-/* A boot failed.  The machine goes on counting until it is tried again. */
+/* May the claim have come to count before the leader saw its deletion? */
+static bool
+came_late(const struct truth *t, const struct thing *claim)
+{
+	return (claim->launched || !claim->launch_known || claim->large) &&
+	       !truth_classed(claim) &&
+	       seen_at(t, claim) + LAG_MS + truth_jumped_by(t, claim) >=
+		       old_at(claim);
+}
+
+/* Has anybody changed a NodePool of the machine's scope since then? */
+static bool
+changed_since(const struct truth *t, const struct machine *m, int64_t at)
+{
+	for (int i = 0; i < t->w->pools_n; i++)
+		if ((t->rules.scope == SCOPE_CLUSTER || i == m->pool_id) &&
+		    (t->w->nodepools[i].changed + LAG_MS >= at ||
+		     t->w->nodepools[i].respecified + LAG_MS >= at))
+			return true;
+	return false;
+}
+
+/* The machine is being deleted or is gone.  If it kept its scope busy and was
+ * never ready, its boot has failed, and keeps the scope busy for a minute, from
+ * when the leader sees the deletion. */
 static void
-set_failed(struct truth *t, const struct past *p, int machine)
+set_failed(struct truth *t, int machine)
 {
 	const struct machine *m = &t->w->machines[machine];
 	struct machine_truth *x = &t->machines[machine];
 	const struct thing *claim = &t->w->things[m->claim];
-	int64_t end = claim->deleted_ms + FAILED_MS;
+	const struct thing *node = m->node < 0 ? NULL : &t->w->things[m->node];
+	const struct sight *s =
+		t->leader == NULL ? NULL : &t->leader->sights[claim->index];
+	bool odd = claim->large || claim->was_large || ready_missed(t, claim) ||
+		   /* it saw that the Node went before it saw the readiness */
+		   (s != NULL && node != NULL &&
+		    t->leader->sights[node->index].deleted_at >= 0 &&
+		    t->leader->sights[node->index].deleted_at < s->ready_at);
+	int64_t seen = seen_at(t, claim);
 
-	/* It may have come to count before the deletion was seen. */
-	x->counted.hi |= !claim->launch_known &&
-			 (claim->deleted_ms + 2 * LAG_MS >=
-				  claim->created_ms + GRACE_MS ||
-			  seen_at(t, claim) + LAG_MS >=
-				  claim->born + GRACE_MS);
-	x->counted.hi |= decided_late(t, p, claim);
-	/* It was launched and deleted in the same moment, or a new leader finds
-	 * it launched and being deleted. */
-	x->counted.hi |= claim->launched &&
-			 (claim->launched_at >= claim->deleted_at ||
-			  (t->leader != NULL && !truth_classed(claim) &&
-			   t->leader->sights[claim->index].at >
-				   claim->deleted_at));
-	if (((claim->large || claim->was_large) && !ready_known(t, claim).lo) ||
-	    ready_missed(t, claim)) {
-		set_unread_failed(t, claim, x);
-		return;
-	}
-	x->failed_boot = t->rules.replacements == REPLACEMENTS_IGNORE &&
-			 !is_disrupted(claim) && !was_ready(claim) &&
-			 !was_substitute(t, claim).lo && x->counted.hi;
-	/* A leader that has not seen the claim knows nothing of it. */
-	if (t->leader != NULL && t->leader->sights[claim->index].at < 0)
-		x->failed_boot = false;
-	if (!x->failed_boot) {
-		int64_t until = seen_at(t, claim) + LAG_MS;
-
-		turns_at(t, until + 1);
-		x->ongoing.hi = x->counted.hi && t->w->now <= until;
-		return;
-	}
-	if (t->leader != NULL) {
-		const struct sight *s = &t->leader->sights[claim->index];
-
-		end = remembered(t, claim->deleted_ms, s->deleted_at >= 0,
-				 s->deleted_clock, s->deleted_shifted) +
-		      FAILED_MS;
-	}
-	if (t->leader != NULL &&
-	    t->leader->jumped_at >= claim->deleted_at)
-		x->counted.lo = false;
-	/* The deletion of its Node may be seen before its own. */
-	turns_at(t, claim->deleted_at + LAG_MS + 1);
-	x->ongoing.lo = x->counted.lo && !has_passed(t, end) &&
-			!has_passed(t, x->deadline) &&
-			t->w->now > claim->deleted_at + LAG_MS;
-	x->ongoing.hi = !has_passed(t, end + 1000 + LAG_MS) &&
-			!has_passed(t, x->deadline_hi + LAG_MS);
-	/* For a leader that has not seen the deletion, the minute begins when
-	 * it sees that the claim is gone. */
-	if (t->leader != NULL &&
-	    t->leader->sights[claim->index].deleted_at < 0) {
-		int64_t gone_at = t->leader->sights[claim->index].gone_at;
-
-		if (gone_at >= 0)
-			turns_at(t, gone_at + FAILED_MS + LAG_MS + 1);
-		x->ongoing.hi = !has_passed(t, x->deadline_hi + LAG_MS) &&
-				(gone_at < 0 || t->w->now <= gone_at +
-							FAILED_MS + LAG_MS);
-	}
-	/* While its NodePool was disabled or left alone, it was forgotten. */
-	if ((t->leader != NULL &&
-	     t->leader->sights[claim->index].at > claim->deleted_at) ||
-	    respecified_since(t->w, m, claim->deleted_at) ||
-	    t->w->nodepools[m->pool_id].changed >= claim->deleted_at)
-		x->ongoing.lo = false;
+	x->failed.hi = (x->kept.hi || odd || came_late(t, claim)) &&
+		       (!was_ready(claim) || odd) &&
+		       (!is_disrupted(claim) || claim->large) &&
+		       (s == NULL || (s->at >= 0 && s->at <= seen));
+	x->failed.lo = x->kept.lo && x->failed.hi && !odd && t->calm &&
+		       !is_disrupted(claim) && s != NULL &&
+		       x->busy_since >= 0 &&
+		       x->busy_since + LAG_MS <= claim->deleted_at &&
+		       t->leader->led_since + LAG_MS <= claim->deleted_at &&
+		       t->leader->jumped_at < claim->deleted_at &&
+		       !(node != NULL && node->deleted_at >= 0 &&
+			 node->deleted_at < claim->deleted_at) &&
+		       !changed_since(t, m, claim->deleted_at);
+	turns_at(t, claim->deleted_at + FAILED_MS - LAG_MS);
+	turns_at(t, seen + FAILED_MS + 2 * LAG_MS + 1);
+	x->fails.lo = x->failed.lo &&
+		      t->w->now < claim->deleted_at + FAILED_MS - LAG_MS;
+	x->fails.hi = x->failed.hi &&
+		      t->w->now <= seen + FAILED_MS + 2 * LAG_MS +
+				      truth_clocks_apart(t, claim->deleted_at);
 }
 
-/* Counts the failed boots of the scope that have surely been tried again by
- * now, and those that may have been: one for each claim made since then that
- * counts. */
-static struct maybe
-is_ongoing(struct truth *t, int machine)
+/* Was the machine made in the minute of a boot that failed in its scope? */
+static void
+set_again(struct truth *t, int machine)
 {
-	const struct world *w = t->w;
-	const struct machine_truth *x = &t->machines[machine];
-	const struct thing *claim = &w->things[w->machines[machine].claim];
-	int failed = 0, tried_lo = 0, tried_hi = 0;
-	bool saw = t->leader == NULL ||
-		   t->leader->sights[claim->index].deleted_at >= 0;
+	const struct machine *m = &t->w->machines[machine];
+	struct machine_truth *x = &t->machines[machine];
+	const struct thing *claim = &t->w->things[m->claim];
+	struct maybe now = {false, false};
 
-	for (int i = 0; i < w->machines_n; i++) {
+	if (x->counted.lo || t->leader == NULL)	/* it stands */
+		return;
+	for (int i = 0; i < t->w->machines_n; i++) {
 		const struct machine_truth *y = &t->machines[i];
-		const struct thing *c = w->machines[i].claim < 0
+		const struct thing *f = t->w->machines[i].claim < 0
 						? NULL
-						: &w->things[w->machines[i].claim];
+						: &t->w->things[t->w->machines[i]
+									.claim];
+		int64_t apart;
 
-		if (c == NULL || truth_scope_of(t, &w->machines[i]) !=
-					 truth_scope_of(t, &w->machines[machine]))
+		if (f == NULL || !y->failed.hi ||
+		    truth_scope_of(t, &t->w->machines[i]) !=
+			    truth_scope_of(t, m))
 			continue;
-		if (!truth_knows_of(t, i))
-			continue;
-		failed += y->failed_boot && c->deleted_at > claim->deleted_at -
-							    2 * FAILED_MS;
-		if (!truth_may_follow(c, claim) || !truth_may_try(t, i, machine))
-			continue;
-		if (respecified_since(w, &w->machines[i], c->born)) {
-			tried_hi++;
-			continue;
-		}
-		if (truth_uncounted(w, &t->rules, &w->machines[i])) {
-			/* It may have come to count before. */
-			tried_hi += y->came.hi &&
-				    w->nodepools[w->machines[i].pool_id]
-						    .changed > c->born;
-			continue;
-		}
-		tried_hi += y->came.hi;
-		/* The stamps of deletion and creation are compared as they are
-		 * written.  If two clocks wrote them, a claim that was made
-		 * later may look too old to be the retry.  If nobody saw when
-		 * the deletion began, it counts from when the claim was seen to
-		 * be gone. */
-		tried_lo += y->came.lo && c->born > claim->deleted_at + 1000 &&
-			    (saw ? c->created_ms + 1000 >= claim->deleted_ms
-				 : c->born > seen_at(t, claim) + 1000);
+		apart = truth_clocks_apart(t, f->deleted_at) + 2 * LAG_MS;
+		now.hi |= claim->born <= seen_at(t, f) + FAILED_MS + apart &&
+			  (claim->born + apart >= f->deleted_at || !t->calm ||
+			   t->leader->sights[claim->index].at + apart >=
+				   seen_at(t, f));
+		now.lo |= y->failed.lo && apart == 2 * LAG_MS &&
+			  claim->born >= f->deleted_at + LAG_MS &&
+			  claim->born <= f->deleted_at + FAILED_MS - apart &&
+			  t->w->now <= claim->born + FAILED_MS - apart;
 	}
-	return (struct maybe){x->ongoing.lo && tried_hi == 0,
-			      x->ongoing.hi && tried_lo < failed &&
-				      !truth_is_retried(t, machine)};
+	x->again.lo = now.lo;
+	x->again.hi |= now.hi;
 }
 
 /* Until the claims are listed anew, nobody hears of the deletion of a claim that
@@ -1098,9 +1030,11 @@ counts_at_all(struct truth *t, int i, bool hi)
 	if (released(&t->w->nodepools[m->pool_id], claim, t->clock) &&
 	    !(hi && truth_release_unheard(t, m->pool_id)))
 		return false;
+	/* Until the leader hears of the deletion, it counts. */
 	if (claim->deleting || !claim->used)
-		return hi ? x->ongoing.hi || is_unheard(t, claim, x)
-			  : x->ongoing.lo;
+		return hi && x->counted.hi &&
+		       (t->w->now <= seen_at(t, claim) + LAG_MS ||
+			is_unheard(t, claim, x));
 	return hi ? x->counts.hi : x->counts.lo;
 }
 
@@ -1113,6 +1047,22 @@ launch_heard(const struct truth *t, const struct machine *m)
 	       t->leader->sights[m->claim].launched_at >= 0;
 }
 
+/* Were the two made within that time of each other?  hi: possibly. */
+static bool
+is_near(const struct truth *t, int machine, int other, int64_t within, bool hi)
+{
+	int64_t apart = t->machines[machine].created -
+			t->machines[other].created;
+	int64_t by = 0;
+	int pair[] = {machine, other};
+
+	for (int i = 0; i < 2; i++)
+		by += truth_jumped_by(
+			t, &t->w->things[t->w->machines[pair[i]].claim]);
+	within += hi ? by : -by;
+	return machine == other || (apart <= within && -apart <= within);
+}
+
 /* Were enough machines, by minScaleUp, made within holdDuration of this one? */
 static bool
 is_enough(struct truth *t, int machine, bool hi)
@@ -1121,14 +1071,16 @@ is_enough(struct truth *t, int machine, bool hi)
 	int64_t hold = limits_of(t->w, &t->rules, m).hold;
 	uint32_t n = 0;
 
-	if (!truth_takes_several(t))
+	if (!truth_takes_several(t) ||
+	    (hi ? t->machines[machine].again.hi
+		: t->machines[machine].again.lo))
 		return true;
 	for (int i = 0; i < t->w->machines_n; i++) {
 		if (truth_scope_of(t, &t->w->machines[i]) ==
 			    truth_scope_of(t, m) &&
 		    counts_at_all(t, i, hi) &&
 		    (hi || launch_heard(t, &t->w->machines[i])))
-			n += truth_near(t, machine, i, hold, hi);
+			n += is_near(t, machine, i, hold, hi);
 	}
 	return n >= truth_takes(t, machine, hi);
 }
@@ -1149,27 +1101,29 @@ truth_machines(struct truth *t)
 			continue;
 		if (w->machines[i].claim >= 0 || w->machines[i].node >= 0)
 			set_deadline(t, &w->machines[i], x);
-		x->counts = x->ongoing = (struct maybe){false, false};
-		x->undecided = false;
+		x->counts = x->failed = x->fails = (struct maybe){false, false};
+		x->coming = false;
 		if (w->machines[i].claim < 0)
 			continue;
 		if (w->things[w->machines[i].claim].deleting) {
 			extend(t, &past, i);
-			set_failed(t, &past, i);
+			set_failed(t, i);
+			turns_at(t, seen_at(t, &w->things[w->machines[i].claim]) +
+					    LAG_MS + 1);
 			continue;
 		}
 		set_counts(t, &past, i);
 		x->seemed |= x->judged >= JUDGED_SUBSTITUTE;
-		x->counted = x->counts;
-		x->came.lo |= x->counts.lo;
-		x->came.hi |= x->counts.hi;
 	}
-	for (int i = 0; i < w->machines_n; i++)
-		if (w->machines[i].claim >= 0)
-			truth_retry(t, i);
-	for (int i = 0; i < w->machines_n; i++)
-		if (t->machines[i].failed_boot)
-			t->machines[i].ongoing = is_ongoing(t, i);
+	for (int i = 0; i < w->machines_n; i++) {
+		struct machine_truth *x = &t->machines[i];
+
+		if (w->machines[i].claim < 0 ||
+		    w->things[w->machines[i].claim].deleting)
+			continue;
+		set_again(t, i);
+		x->counted = x->counts;
+	}
 	for (int i = 0; i < w->machines_n; i++)
 		truth_share(t, i, (struct maybe){counts_at_all(t, i, false),
 						 counts_at_all(t, i, true)});
@@ -1180,5 +1134,11 @@ truth_machines(struct truth *t)
 			       is_enough(t, i, false);
 		x->enough.hi = counts_at_all(t, i, true) &&
 			       is_enough(t, i, true);
+		if (w->machines[i].claim < 0 ||
+		    w->things[w->machines[i].claim].deleting)
+			continue;
+		x->kept.lo = x->enough.lo && !has_passed(t, x->busy_deadline);
+		x->kept.hi = x->enough.hi &&
+			     !has_passed(t, x->busy_deadline_hi);
 	}
 }

@@ -46,29 +46,10 @@ void truth_machines(struct truth *t);
 bool truth_release_unheard(const struct truth *t, int nodepool);
 /* Has a released-at ended what its claim began? */
 bool truth_released(const struct truth *t, int machine);
-/* truth_retry.c: which failed boot a claim tries again.  truth_retry settles
- * that for claims that have come to count.  Call it while `ongoing` says which
- * boots go on without it. */
-void truth_retry(struct truth *t, int machine);
-/* May the claim be the next try, by its stamps?  They may be a second off. */
-bool truth_may_follow(const struct thing *claim, const struct thing *failed);
-/* May it have taken that boot, as far as anybody has settled that? */
-bool truth_may_try(const struct truth *t, int machine, int failed);
-/* Has another surely taken that boot, so that every leader has seen it? */
-bool truth_is_retried(struct truth *t, int failed);
-/* Does the leader know the machine's claim?  One that was gone before it led it
- * does not. */
-bool truth_knows_of(const struct truth *t, int machine);
-/* Were the two made within that time of each other, each by its own age or by
- * that of its first try?  hi: possibly. */
-bool truth_near(const struct truth *t, int machine, int other, int64_t within,
-		bool hi);
 /* truth_share.c: what minScaleUp means for each machine.  truth_share looks at
- * it: does it count?  truth_share_of_first: it may be another try of that one,
- * or surely is. */
+ * it: does it count? */
 bool truth_takes_several(const struct truth *t);
 void truth_share(struct truth *t, int machine, struct maybe counts);
-void truth_share_of_first(struct truth *t, int machine, int first, bool sure);
 uint32_t truth_takes(const struct truth *t, int machine, bool fewest);
 /* How far the clocks that stamps and moments come from may lie apart, now or
  * since that moment. */

@@ -254,13 +254,15 @@ keeps_busy(struct truth *t, int machine)
 {
 	struct world *w = t->w;
 	struct machine_truth *x = &t->machines[machine];
-	bool ahead = x->enough.hi && !has_passed(t, x->busy_deadline_hi);
+	bool ahead = x->fails.hi || (x->enough.hi &&
+				     !has_passed(t, x->busy_deadline_hi));
 	/* As far as the leader knows, the resource is not served. */
 	bool unknown_to_it = t->leader != NULL &&
 			     t->leader->streams[KIND_NODECLAIM].unserved;
 
-	if (!ahead || unknown_to_it || !x->enough.lo ||
-	    has_passed(t, x->busy_deadline))
+	if (!ahead || unknown_to_it ||
+	    (!x->fails.lo &&
+	     (!x->enough.lo || has_passed(t, x->busy_deadline))))
 		x->busy_since = -1;
 	else if (x->busy_since < 0)
 		x->busy_since = w->now;
@@ -277,29 +279,36 @@ set_busy(struct truth *t, int scope)
 	/* The leader may hear of what ended it a moment ago after it hears of
 	 * what goes on. */
 	bool was_busy = s->busy.hi || s->gap_held || s->hi_last + LAG_MS >= w->now;
-	bool undecided = false;
+	bool coming = false;
 
 	if (s->busy.hi)		/* it was busy until now */
 		s->hi_last = w->now;
+	if (s->coming)
+		s->came_at = w->now;
+	s->coming = false;
 	s->busy = s->seems = (struct maybe){false, false};
 	for (int i = 0; i < w->machines_n; i++) {
 		struct machine_truth *x = &t->machines[i];
 		struct maybe keeps;
+		bool comes;
 
 		if (w->machines[i].claim < 0 ||
 		    !in_scope(t, scope, w->machines[i].pool_id))
 			continue;
 		/* A machine whose own time is over counts for minScaleUp,
 		 * too. */
-		undecided |= x->undecided && (!has_passed(t, x->deadline) ||
-					      !has_passed(t, x->unwatched_until) ||
-					      truth_takes_several(t));
+		comes = x->coming && (!has_passed(t, x->deadline) ||
+				      !has_passed(t, x->unwatched_until) ||
+				      truth_takes_several(t));
+		coming |= comes;
+		s->coming |= comes &&
+			     !truth_uncounted(w, &t->rules, &w->machines[i]);
 		keeps = keeps_busy(t, i);
 		s->busy.lo |= keeps.lo;
 		s->busy.hi |= keeps.hi;
 		s->seems.lo |= keeps.lo && x->busy_since <= known_until(t);
 	}
-	s->busy.hi |= undecided && was_busy;
+	s->busy.hi |= coming && was_busy;
 	if (s->busy.hi)
 		s->hi_last = w->now;
 	else if (t->calm)
@@ -550,6 +559,10 @@ truth_leads(struct holder *h)
 	bool lost = h->w->lease.state[0] == '\0' || !h->w->lease.present ||
 		    truth_clocks_apart(t, h->w->now) >= LAG_MS;
 
+	/* Without election the Lease may be read long after a released-at was
+	 * heard of. */
+	bool led = t->leader == h && t->leads_n == h->leads_n;
+
 	if (t->leader != h)	/* the next look has to see that it is new */
 		t->leads_n = h->leads_n - 1;
 	t->leader = h;
@@ -558,9 +571,12 @@ truth_leads(struct holder *h)
 	for (int i = 0; i < POOLS; i++) {
 		struct scope_truth *s = &t->scopes[i];
 
-		*s = (struct scope_truth){.hi_last = h->w->now,
-					  .released = STAMP_NONE,
-					  .gap = true};
+		*s = (struct scope_truth){
+			.hi_last = h->w->now,
+			.released = led ? s->released : STAMP_NONE,
+			.ends = led && s->ends,
+			.ends_at = led ? s->ends_at : 0,
+			.gap = true};
 		s->high = s->early.debt =
 			(double)(h->w->now - h->led_since);
 	}

@@ -130,13 +130,12 @@ look(struct truth *t, int machine, struct maybe counts)
 		return;
 	}
 	/* The leader has seen that it did not count. */
-	if (s->lost_at >= 0 && s->lost_at < known_until(t) && !s->first)
+	if (s->lost_at >= 0 && s->lost_at < known_until(t))
 		s->fewest = s->most = 0;
 	if (s->lost_at >= 0)
 		s->sure_since = t->w->now;
 	s->lost_at = -1;
-	/* What it took goes on for a boot that has failed. */
-	if (s->taken && (sure || !alive))
+	if (s->taken && sure)
 		return;
 	s->taken = false;
 	if (!sure || !t->calm || t->leader == NULL)
@@ -153,23 +152,6 @@ truth_share(struct truth *t, int machine, struct maybe counts)
 	if (t->rules.min_scale_up_percent > 0 &&
 	    t->w->machines[machine].claim >= 0)
 		look(t, machine, counts);
-}
-
-void
-truth_share_of_first(struct truth *t, int machine, int first, bool sure)
-{
-	const struct share *of = &t->machines[first].share;
-	struct share *s = &t->machines[machine].share;
-
-	if (of->most == 0)
-		return;
-	if (sure && of->taken)
-		*s = (struct share){.fewest = of->fewest,
-				    .most = of->most,
-				    .taken = true,
-				    .lost_at = -1};
-	s->first = true;
-	widen(s, of->fewest, of->most);
 }
 
 uint32_t

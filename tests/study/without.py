@@ -25,13 +25,13 @@ RULES = {
     # A deletion has no substitute.
     "substitutes": (REPLACEMENTS, "if (d == NULL) {",
                     "if (d == NULL || claim->used) {"),
-    # A boot that failed has no next try, and counts no more.
-    "retries": ("src/core/controller/retries.c",
-                "\tif (r == NULL)\n", "\tif (r == NULL || r != NULL)\n"),
-    # A claim that may replace another counts at once.
-    "undecided": (REPLACEMENTS,
-                  "if (claim->rebooted || !after_disruption(",
-                  "if (true || !after_disruption("),
+    # A boot that failed counts no more.
+    "retries": ("src/core/table/timers.c",
+                "if (t->used && t->live)\n\t\ttimers_scope_again",
+                "if (false)\n\t\ttimers_scope_again"),
+    # A claim counts as soon as it is launched.
+    "undecided": (REPLACEMENTS, "return claim->created_ms + COUNTS_AGE_MS;",
+                  "return claim->created_ms;"),
     # A plain cap: the debt is gone as soon as the scope is not held.
     "bucket": ("src/core/rules/cap.c", "if (past >= r->window_ms)",
                "if (past > 0)"),

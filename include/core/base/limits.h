@@ -93,9 +93,6 @@
 /* Maximum number of remembered times at which a claim got the condition
  * DisruptionReason. */
 #define DISRUPTIONS_MAX 64
-/* Maximum time from the disruption of a claim to the creation of a claim that
- * may replace it. */
-#define DISRUPTION_MS 10000
 /* Karpenter's Event about a claim is believed if the claim was created at
  * most this long after a disruption. */
 #define DISRUPTION_EVENT_MS 60000
@@ -111,21 +108,11 @@
  * when the claim was created, or if failed claims have extended the deletion
  * (deletions_extend). */
 #define DRAINING_MS 900000
-/* Maximum number of remembered boots that have failed and may be tried
- * again. */
-#define RETRIES_MAX 256
-/* Maximum number of machines per scope that try a boot again and count twice
- * towards minScaleUp: with their own creation and with that of the first
- * try. */
-#define AGAIN_MAX 64
-/* How long the machine of a failed boot continues to count after its
- * deletion. */
-#define RETRY_MS 60000
-/* How long a claim that may replace another stays undecided after it was first
- * seen launched. */
-#define UNDECIDED_MS 5000
-/* Maximum time for which a claim stays undecided after it was first seen. */
-#define UNDECIDED_MAX_MS 30000
+/* How long a scope stays busy after a boot in it has failed. */
+#define FAILED_BOOT_MS 60000
+/* A claim that is launched counts from this age on, so that Karpenter's Event
+ * about it comes first. */
+#define COUNTS_AGE_MS 5000
 /* If no release has been possible for this long, the holder reports it. */
 #define BLOCKED_MS 60000
 /* Interval at which a blocked release is reported again. */
@@ -438,8 +425,6 @@
 /* Maximum number of objects that one call of a report reads.  Between two such
  * calls the caller releases the lock for a moment. */
 #define STATUS_SLICE 256
-/* A claim without a Launched condition counts from this age on. */
-#define LAUNCH_GRACE_MS 5000
 /* How many times per period (docs/rules.md#words) hold and mark are restored
  * after somebody removed both. */
 #define REHOLDS_MAX 3

@@ -39,8 +39,4 @@ void stamp_format_us(int64_t us, char out[STAMP_US_BYTES]);
  */
 int stamp_parse_http(const char *s, int64_t *ms);
 
-/* Returns the time from first_ms to then_ms in milliseconds: at most UINT32_MAX
- * (49 days), and 0 if then_ms is not later than first_ms. */
-uint32_t stamp_gap_ms(int64_t first_ms, int64_t then_ms);
-
 #endif

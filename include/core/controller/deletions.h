@@ -13,7 +13,9 @@
  * deleted for a reason other than Karpenter's choice: they expired, were
  * interrupted or were deleted by hand.  Karpenter then makes an ordinary
  * NodeClaim for their pods.  This NodeClaim is a substitute and no scale-up
- * (docs/rules.md#substitutes).  Each deletion has at most one substitute.
+ * (docs/rules.md#substitutes).  Each deletion has at most one substitute.  Some
+ * machines that Karpenter chose are remembered as well, because it may delete
+ * them before it makes what replaces them.
  *
  * Times are in milliseconds since 1970.  began_ms and created_ms are stamps as
  * written on the objects, and are not shifted when a clock is set.  gone_ms is
@@ -28,6 +30,9 @@ struct deletion {
 	char nodepool[NODEPOOL_BYTES];
 	/* The deletionTimestamp, or our server time if that is unreadable. */
 	int64_t began_ms;
+	/* When Karpenter chose the deleted claim, or STAMP_NONE if it did
+	 * not. */
+	int64_t disrupted_ms;
 	/* A claim that is created by this time may be the substitute, even if
 	 * the deleted claim is gone. */
 	int64_t until_ms;
@@ -54,7 +59,7 @@ void deletions_forget(struct deletions *d); /* drops all deletions */
  * substitute.  A second report of the same kind changes nothing.
  * deletions_gone and deletions_spend ignore an unknown uid. */
 void deletions_put(struct deletions *d, const char *uid, const char *nodepool,
-		   int64_t began_ms);
+		   int64_t began_ms, int64_t disrupted_ms);
 void deletions_gone(struct deletions *d, const char *uid, int64_t gone_ms);
 void deletions_spend(struct deletions *d, const char *uid);
 
@@ -68,6 +73,13 @@ const struct deletion *deletions_match(const struct deletions *d,
 				       enum scope_kind scope,
 				       const char *nodepool,
 				       int64_t created_ms);
+
+/* Reports that Karpenter has named a claim of this NodePool, created at
+ * created_ms, as a replacement.  Returns whether the claim replaces a machine
+ * that was disrupted before and deleted after that; this deletion then has its
+ * substitute. */
+bool deletions_close(struct deletions *d, enum scope_kind scope,
+		     const char *nodepool, int64_t created_ms);
 
 /* Reports that a claim of this NodePool was deleted before it was launched.
  * Extends the deletion whose substitute that claim would have been: the

@@ -84,9 +84,9 @@ enum status_wait {
 	 * be retried. */
 	WAIT_LIST_FAILED,
 	WAIT_PAUSED, /* the API server has asked for a pause */
-	/* Only for a scope: for some `machines` it is not decided yet whether
-	 * they are replacements or scale-ups. */
-	WAIT_UNDECIDED,
+	/* Only for a scope: some `machines` are about to count, and the hold
+	 * does not end before. */
+	WAIT_COMING,
 	WAIT_COUNT,
 };
 struct status_waits {
@@ -94,7 +94,7 @@ struct status_waits {
 	struct {
 		enum status_wait why;
 		enum kind kind;	   /* UNSEEN, LIST_FAILED: the kind */
-		uint32_t machines; /* UNDECIDED: number of machines */
+		uint32_t machines; /* COMING: number of machines */
 		/* The end of the wait, or STAMP_NONE if it is unknown. */
 		int64_t until_ms;
 	} at[WAIT_COUNT + VIEW_COUNT];

@@ -42,12 +42,18 @@ struct entry {
 	uint32_t previous_key : 4; /* slot in machines.previous_keys */
 	bool rebooted : 1;	   /* claim only: Karpenter has rebooted it */
 	bool drifted : 1;	   /* claim only */
-	/* Claim only: core/controller/replacements sets the next three members,
+	/* Claim only: core/controller/replacements sets the next five members,
 	 * and machines_put does not change them. */
 	bool classed : 1; /* its class is written on the object */
 	/* The claim has come to count.  At that time it was decided whether the
 	 * claim is a substitute. */
 	bool judged : 1;
+	/* The claim counts whatever minScaleUp says, because it was created
+	 * shortly after a boot had failed. */
+	bool again : 1;
+	/* Karpenter has named the claim as a replacement, and it has closed the
+	 * place of a deletion (core/controller/deletions). */
+	bool closed : 1;
 	bool deletion_seen : 1; /* replacements_deleted has seen its deletion */
 	/* With MODE_OBSERVE: the write that machines_assume has assumed.  The
 	 * hold and mark above are then as this write would leave them, and
@@ -74,26 +80,10 @@ struct entry {
 	union {
 		struct { /* claim */
 			int64_t ready_ms, ready_stamp_ms;
-			/* If this claim tries a failed boot again, how much
-			 * earlier the claim of the first try was created.
-			 * Otherwise 0. */
-			uint32_t tried_before_ms;
-			/* A copy of a timer's `least` (struct timer), kept
-			 * after that timer is gone.  If this claim tries a
-			 * failed boot again, it is the `least` of the first
-			 * try's timer.  Otherwise it is 0 until the claim or
-			 * its Node is being deleted, and after that the `least`
-			 * of the claim's own timer. */
-			uint32_t least;
 			int64_t seen_ms; /* when it was first seen */
-			union {
-				/* When it was first seen launched, or
-				 * STAMP_NONE. */
-				int64_t launch_seen_ms;
-				/* If rebooted: when it first became ready, or
-				 * STAMP_NONE if unknown. */
-				int64_t first_ready_ms;
-			};
+			/* If rebooted: when it first became ready, or
+			 * STAMP_NONE if unknown. */
+			int64_t first_ready_ms;
 			/* Its class, or "" if it has none.  The class may not
 			 * be written on the object yet. */
 			uint32_t replaces;
@@ -164,8 +154,7 @@ uint32_t machines_put_at(struct machines *m, uint32_t id,
  * times except those that are stamps on objects. */
 void machines_shift(struct machines *m, int64_t by_ms);
 /* Sets created_ms and ready_ms of all entries to their stamps again, but no
- * later than now_ms, and tried_before_ms to 0, as if each object were first
- * seen now. */
+ * later than now_ms, as if each object were first seen now. */
 void machines_restamp(struct machines *m, int64_t now_ms);
 /* With MODE_OBSERVE: changes the entry as ACT_HOLD, ACT_CLEAR or ACT_UNMARK
  * would change the object.  mark_ms is the time in the mark of ACT_HOLD.
@@ -243,9 +232,6 @@ void machines_set_replaces(struct machines *m, struct entry *claim,
 void machines_set_said(struct machines *m, struct entry *claim,
 		       const char *reason);
 
-/* Returns the entry's created_ms.  If the entry is a claim that tries a failed
- * boot again, returns when the claim of the first try was created. */
-int64_t machines_entry_tried_ms(const struct entry *e);
 /* Returns the owner_uid of a Node, and UID_NONE of a claim. */
 struct uid machines_entry_owner_uid(const struct entry *e);
 enum tenure machines_entry_tenure(const struct entry *e);

@@ -45,9 +45,9 @@ struct timer {
 	/* It is `enough`, and its deadline is in the future, so its scope is
 	 * busy. */
 	bool live : 1;
-	/* It may count later.  Until that is decided, a busy scope stays
+	/* Its counts_ms is in the future.  Until then a busy scope stays
 	 * busy. */
-	bool undecided : 1;
+	bool coming : 1;
 	/* It may become ready, which changes its deadline. */
 	bool booting : 1;
 	/* It is part of the total that a percentage in minScaleUp refers to. */
@@ -61,9 +61,6 @@ struct timer {
 	int64_t deadline_ms; /* until then it can keep its scope busy */
 	int64_t created_ms;
 	int64_t hold_ms; /* the length of its quiet time */
-	/* If the machine tries a failed boot again: how much earlier the
-	 * machine of the first try was created. */
-	uint32_t first_before_ms;
 	/* The smallest group of machines with which this machine is `enough`
 	 * (minScaleUp).  It is fixed when the machine begins to count.  0
 	 * before that, and if one machine is always enough. */
@@ -88,11 +85,15 @@ struct scope {
 	uint32_t timers;	   /* number of timers in this scope */
 	uint32_t first; /* place of the first of these timers, plus 1, or 0 */
 	/* Numbers of its timers with the flag `machine`, with the flag `live`,
-	 * and with the flag `undecided`. */
-	uint32_t machines, live, undecided;
-	/* A timer is live, or the scope was busy before and a timer is
-	 * undecided. */
+	 * and with the flag `coming`. */
+	uint32_t machines, live, coming;
+	/* A timer is live, or a boot has failed, or the scope was busy before
+	 * and a timer is coming. */
 	bool busy;
+	/* A boot that failed at again_from_ms or later keeps the scope busy
+	 * until again_until_ms (timers_boot_failed).  STAMP_NONE if none
+	 * did. */
+	int64_t again_from_ms, again_until_ms;
 	/* The previous leader held the scope, and we do not see everything
 	 * yet. */
 	bool was_busy;
@@ -121,8 +122,7 @@ struct timers {
 	uint32_t places_top;  /* the first place that was never used */
 	uint32_t places_free; /* the first free place + 1, or 0 */
 	uint32_t ids_max;
-	uint32_t extra;	 /* the first of the extra ids (timers_init) */
-	uint32_t top;	 /* ids from here up to `extra` were never used */
+	uint32_t top;	 /* ids from here on were never used */
 	uint32_t *order; /* scratch space for ids_max ids within one call */
 	/* Places, by the server time at which the timer has to be put again. */
 	struct heap due;
@@ -148,26 +148,20 @@ struct timers {
 };
 
 /* Makes an empty table for the ids below ids_max.  *ts must be zeroed memory,
- * because zeroing it here would touch all its pages.  The last `extra` ids are
- * in use from the start.  Scans visit them and the ids used so far, and skip
- * the unused ids between the two ranges.  Returns -1 if there is no memory;
- * *ts then owns none. */
-int timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
-		uint32_t extra);
+ * because zeroing it here would touch all its pages.  Returns -1 if there is no
+ * memory; *ts then owns none. */
+int timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max);
 void timers_done(struct timers *ts);
 
 /* The facts about a machine.  Members that are also in struct timer mean the
- * same.  first_ms: if the machine is another try of a failed boot, the
- * created_ms of the first try; otherwise the machine's own created_ms. */
+ * same. */
 struct timer_facts {
 	const char *nodepool; /* "" without one */
 	int64_t deadline_ms;
 	int64_t own_ms;	   /* the machine's own deadline */
 	int64_t counts_ms; /* when it begins to count, or STAMP_NONE */
 	int64_t created_ms, hold_ms;
-	int64_t first_ms;
 	uint32_t least; /* as in struct timer; 0 to take it from minScaleUp */
-	bool undecided; /* the machine is undecided until counts_ms */
 	bool booting;
 	bool machine;
 };
@@ -178,6 +172,16 @@ struct timer_facts {
 int timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	       int64_t now_ms);
 void timers_drop(struct timers *ts, uint32_t id);
+/* Call this before the timer of a machine whose boot has failed is dropped.  If
+ * the machine keeps its scope busy, the scope stays busy for FAILED_BOOT_MS
+ * (docs/rules.md#boots-that-are-tried-again). */
+void timers_boot_failed(struct timers *ts, uint32_t id, int64_t now_ms);
+/* Returns whether a claim of this NodePool was created while a failed boot kept
+ * its scope busy.  seen_ms is when the claim was first seen. */
+bool timers_again(const struct timers *ts, const char *nodepool,
+		  int64_t created_ms, int64_t seen_ms);
+/* Call this when the API server's clock has jumped by by_ms. */
+void timers_shift(struct timers *ts, int64_t by_ms);
 /* Returns the scope in this place, which is below scopes_top.  It belongs to
  * *ts. */
 static inline const struct scope *
@@ -259,6 +263,9 @@ void timers_seen(struct timers *ts);
 bool timers_own(const struct timers *ts, uint32_t id, int64_t now_ms);
 /* Returns whether the machine has a scope and that scope is held. */
 bool timers_scope_held(const struct timers *ts, uint32_t id);
+/* Returns whether the machine has a scope that is quiet, and that may be busy
+ * in a moment, because a machine in it is about to count. */
+bool timers_scope_may_turn(const struct timers *ts, uint32_t id);
 
 /* Returns the ids of the scope's machines in ascending order, and their number
  * in *n.  The result is ts->order, valid until the next call. */

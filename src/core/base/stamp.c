@@ -212,11 +212,3 @@ stamp_parse_http(const char *s, int64_t *ms)
 		return -1;
 	return to_ms(y, mo, d, h, mi, sec, ms);
 }
-
-uint32_t
-stamp_gap_ms(int64_t first_ms, int64_t then_ms)
-{
-	int64_t ms = then_ms - first_ms;
-
-	return ms <= 0 ? 0 : ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
-}

@@ -14,8 +14,7 @@ queue_scope(struct controller *s, uint32_t scope)
 	const uint32_t *ids = timers_of_scope(&s->timers, scope, &n);
 
 	for (uint32_t i = 0; i < n; i++)
-		if (!retries_has(&s->replacements.retries, ids[i]))
-			controller_queue(s, ids[i]);
+		controller_queue(s, ids[i]);
 }
 
 static void
@@ -32,24 +31,15 @@ controller_advance(struct controller *s, struct now now)
 
 	if (views_settle_due(&s->views, now.boot_ms))
 		controller_claims_known(s, now);
-	if (causes_take(&s->causes, CAUSE_CLOCK | CAUSE_LISTED)) {
+	if (causes_take(&s->causes, CAUSE_CLOCK | CAUSE_LISTED))
 		for (id = 0; id < s->machines.top; id++)
 			controller_refresh(s, id, now.server_ms);
-		retries_refresh(&s->replacements.retries, now.server_ms);
-	}
-	while (timers_due(&s->timers, now.server_ms, &id)) {
-		if (retries_has(&s->replacements.retries, id))
-			retries_due(&s->replacements.retries, id,
-				    now.server_ms);
-		else
-			controller_refresh(s, id, now.server_ms);
-	}
+	while (timers_due(&s->timers, now.server_ms, &id))
+		controller_refresh(s, id, now.server_ms);
 	timers_usable(&s->timers, views_complete(&s->views));
 	if (!views_all_synced(&s->views))
 		release_unseen(&s->release);
 	controller_nodepools_turn(s, now);
-	if (causes_take(&s->causes, CAUSE_NODEPOOL))
-		retries_refresh(&s->replacements.retries, now.server_ms);
 	if (causes_take(&s->causes, CAUSE_LEAD | CAUSE_DEBTS))
 		timers_unteach_all(&s->timers);
 	controller_nodepools_teach(s, now);

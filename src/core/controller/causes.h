@@ -13,12 +13,10 @@ enum cause {
 	/* Causes that may have moved every deadline. */
 	CAUSE_CLOCK = 1 << 0,  /* The API server's clock was set. */
 	CAUSE_LISTED = 1 << 1, /* All objects of a kind are known now. */
-	/* A cause that may have moved the deadlines of failed boots. */
-	CAUSE_NODEPOOL = 1 << 2, /* A NodePool's terms have changed. */
 	/* Causes for which the cap and the released-at of all scopes have to be
 	 * set again. */
-	CAUSE_LEAD = 1 << 3,  /* A lead has begun or ended. */
-	CAUSE_DEBTS = 1 << 4, /* An earlier leader's debts were restored. */
+	CAUSE_LEAD = 1 << 2,  /* A lead has begun or ended. */
+	CAUSE_DEBTS = 1 << 3, /* An earlier leader's debts were restored. */
 };
 
 struct causes {

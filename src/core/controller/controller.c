@@ -43,7 +43,7 @@ controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	if (writes_init(&s->writes, ids) || queue_init(&s->queue, ids) ||
 	    release_init(&s->release, ids) || unread_init(&s->unread, ids) ||
 	    machines_init(&s->machines, machines_max) ||
-	    timers_init(&s->timers, rules, ids + RETRIES_MAX, RETRIES_MAX) ||
+	    timers_init(&s->timers, rules, ids) ||
 	    nodepools_init(&s->nodepools, &s->rules, SCOPES_MAX) ||
 	    tickets_init(&s->tickets, rules_tickets(rules) ? TICKETS_MAX : 0) ||
 	    replacements_init(&s->replacements, seed)) {

@@ -21,7 +21,6 @@ refresh(struct controller *s, const char *nodepool, int64_t now_ms)
 	uint32_t name = strings_find(&s->machines.strings, nodepool);
 
 	timers_unteach(&s->timers, nodepool);
-	causes_add(&s->causes, CAUSE_NODEPOOL);
 	for (uint32_t id = 0; name != NO_ID && id < s->machines.top; id++)
 		if (machines_at(&s->machines, id)->used &&
 		    machines_at(&s->machines, id)->nodepool == name)

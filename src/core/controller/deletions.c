@@ -65,7 +65,7 @@ place(struct deletions *d)
 
 void
 deletions_put(struct deletions *d, const char *uid, const char *nodepool,
-	      int64_t began_ms)
+	      int64_t began_ms, int64_t disrupted_ms)
 {
 	struct deletion *new;
 
@@ -75,6 +75,7 @@ deletions_put(struct deletions *d, const char *uid, const char *nodepool,
 	*new = (struct deletion){
 		.used = true,
 		.began_ms = began_ms,
+		.disrupted_ms = disrupted_ms,
 		.until_ms = began_ms + SUBSTITUTE_MS,
 		.failed_ms = STAMP_NONE,
 		.gone_ms = STAMP_NONE,
@@ -117,6 +118,25 @@ made_room(const struct deletion *it, int64_t created_ms)
 	       it->gone_ms >= created_ms;
 }
 
+/* The same for a claim that was deleted before its launch (deletions_extend).
+ * A deletion that another failed claim has extended is left out if both claims
+ * existed at the same time. */
+static bool
+made_room_again(const struct deletion *it, int64_t created_ms)
+{
+	return it->failed_ms <= created_ms && made_room(it, created_ms);
+}
+
+/* Returns whether a claim that Karpenter has named was made for this machine,
+ * before it was deleted. */
+static bool
+was_replaced(const struct deletion *it, int64_t created_ms)
+{
+	return it->disrupted_ms != STAMP_NONE &&
+	       created_ms >= it->disrupted_ms - STAMPS_MS &&
+	       created_ms <= it->began_ms;
+}
+
 static bool
 is_better(const struct deletion *a, const struct deletion *b,
 	  const char *nodepool)
@@ -131,21 +151,19 @@ is_better(const struct deletion *a, const struct deletion *b,
 	return strcmp(a->uid, b->uid) < 0;
 }
 
-/* Returns the best match among the deletions for which the claim may be the
- * substitute, or NULL.  `failed`: the claim was deleted before its launch (see
- * deletions_extend).  Then a deletion that another failed claim has extended is
- * left out if both claims existed at the same time. */
+/* Returns the best match among the deletions that fit the claim and have no
+ * substitute, or NULL. */
 static struct deletion *
 find_best(const struct deletions *d, enum scope_kind scope,
-	  const char *nodepool, int64_t created_ms, bool failed)
+	  const char *nodepool, int64_t created_ms,
+	  bool (*fits)(const struct deletion *it, int64_t created_ms))
 {
 	struct deletion *best = NULL;
 
 	for (uint32_t i = 0; i < d->top; i++) {
 		struct deletion *it = &d->at[i];
 
-		if (!it->used || it->spent || !made_room(it, created_ms) ||
-		    (failed && it->failed_ms > created_ms) ||
+		if (!it->used || it->spent || !fits(it, created_ms) ||
 		    (scope != SCOPE_CLUSTER &&
 		     strcmp(it->nodepool, nodepool) != 0))
 			continue;
@@ -159,14 +177,27 @@ const struct deletion *
 deletions_match(const struct deletions *d, enum scope_kind scope,
 		const char *nodepool, int64_t created_ms)
 {
-	return find_best(d, scope, nodepool, created_ms, false);
+	return find_best(d, scope, nodepool, created_ms, made_room);
+}
+
+bool
+deletions_close(struct deletions *d, enum scope_kind scope,
+		const char *nodepool, int64_t created_ms)
+{
+	struct deletion *it =
+		find_best(d, scope, nodepool, created_ms, was_replaced);
+
+	if (it != NULL)
+		it->spent = true;
+	return it != NULL;
 }
 
 void
 deletions_extend(struct deletions *d, enum scope_kind scope,
 		 const char *nodepool, int64_t created_ms, int64_t deleted_ms)
 {
-	struct deletion *it = find_best(d, scope, nodepool, created_ms, true);
+	struct deletion *it =
+		find_best(d, scope, nodepool, created_ms, made_room_again);
 	int64_t until_ms = deleted_ms + SUBSTITUTE_MS;
 
 	if (it == NULL)

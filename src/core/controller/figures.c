@@ -278,27 +278,18 @@ count_nodepools(const struct controller *s, struct figures *f, int64_t now_ms)
 	return f->nodepool_at < top;
 }
 
-/* The ids of failed boots come after the ids of machines.  The ids in between
- * were never used. */
 bool
 figures_count(const struct controller *s, struct figures *f, struct now now)
 {
-	uint32_t top = s->machines.top, end;
+	uint32_t top = s->machines.top, end = f->at + STATUS_SLICE;
 
-	if (f->at >= s->timers.ids_max)
+	if (f->at >= top)
 		return count_nodepools(s, f, now.server_ms);
-	if (f->at >= top && f->at < s->timers.extra)
-		f->at = s->timers.extra;
-	end = f->at < top ? top : s->timers.ids_max;
-	if (end > f->at + STATUS_SLICE)
-		end = f->at + STATUS_SLICE;
-	for (; f->at < end; f->at++) {
-		if (f->at < top &&
-		    (!machines_at(&s->machines, f->at)->used ||
-		     machines_head(&s->machines, f->at) != f->at))
+	for (; f->at < top && f->at < end; f->at++) {
+		if (!machines_at(&s->machines, f->at)->used ||
+		    machines_head(&s->machines, f->at) != f->at)
 			continue;
-		if (f->at < top)
-			count_machine(s, f, f->at, now.server_ms);
+		count_machine(s, f, f->at, now.server_ms);
 		count_timer(s, f, f->at, now.server_ms);
 	}
 	return true;

@@ -64,28 +64,6 @@ is_behind(const struct controller *s, uint32_t id, const struct object *claim)
 	       !machines_rv_is(&s->machines, e, claim->rv);
 }
 
-/* Returns whether the claim is not known to be launched, and is still too young
- * to count in that case (LAUNCH_GRACE_MS). */
-static bool
-is_young(const struct entry *e, int64_t now_ms)
-{
-	return !e->launched && now_ms < e->created_ms + LAUNCH_GRACE_MS;
-}
-
-/* Returns whether the fresh list has shown something about this unread claim
- * that stops the release.  The claim has just been taken into the table.  While
- * it is young, the release waits, because the claim is about to count. */
-static bool
-unread_stops(struct controller *s, const char *uid, struct now now)
-{
-	uint32_t id = machines_find_claim(&s->machines, uid);
-	const struct entry *e =
-		id == NO_ID ? NULL : machines_at(&s->machines, id);
-
-	return e != NULL && !e->deleting &&
-	       is_young(e, controller_steady(s, now).server_ms);
-}
-
 /* A claim that the table does not know stops the release, and so does a change
  * of a claim that is not ready.  A claim that lists and watches leave out is
  * put into the table here, so that the next fresh list shows nothing new. */
@@ -98,8 +76,6 @@ controller_fresh(struct controller *s, const struct object *claim,
 
 	if (id != NO_ID && unread_has(&s->unread, id)) {
 		take_unread(s, claim, now);
-		if (unread_stops(s, claim->uid, now))
-			release_unknown(&s->release);
 		return;
 	}
 	/* If the table is full, a claim that it lacks is no news. */

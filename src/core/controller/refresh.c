@@ -57,8 +57,8 @@ activity_ms(const struct controller *s, const struct entry *e)
 /* Sets the times of a machine that was rebooted after it had been ready
  * (docs/rules.md#reboots).  For its scope nothing changes.  Its own quiet time
  * begins again with each readiness, whatever its age.  If the first readiness
- * was not seen, the machine is undecided for as long as its scope might be held
- * because of it. */
+ * was not seen, the machine comes to count only when its scope can no longer be
+ * held because of it. */
 static void
 after_reboot(const struct controller *s, const struct entry *e,
 	     const struct nodepool_terms *terms, int64_t now_ms,
@@ -80,24 +80,18 @@ after_reboot(const struct controller *s, const struct entry *e,
 		f->own_ms != STAMP_NONE
 			? f->own_ms
 			: e->seen_ms + s->rules.startup_ms + terms->hold_ms;
-	f->undecided = f->counts_ms != STAMP_NONE && f->deadline_ms > now_ms;
-	if (f->undecided)
+	if (f->counts_ms != STAMP_NONE && f->deadline_ms > now_ms)
 		f->counts_ms = f->deadline_ms;
 }
 
-/* Returns until when the machine is undecided.  If minScaleUp is a percentage,
- * no machine comes to count while the number of machines is unknown. */
-static int64_t
-undecided_ms(const struct controller *s, uint32_t head,
-	     const struct entry *claim)
+/* Returns whether the share of machines that minScaleUp requires cannot be
+ * computed yet, so that no further machine comes to count. */
+static bool
+share_unknown(const struct controller *s, uint32_t head)
 {
-	if (s->rules.min_scale_up_percent > 0 &&
-	    !views_machines_known(&s->views) &&
-	    !timers_at(&s->timers, head)->counted)
-		return COUNTS_LATER;
-	return claim == NULL
-		       ? STAMP_NONE
-		       : replacements_undecided_ms(&s->replacements, claim);
+	return s->rules.min_scale_up_percent > 0 &&
+	       !views_machines_known(&s->views) &&
+	       !timers_at(&s->timers, head)->counted;
 }
 
 /* Returns the machine's deadline, the moment from which it counts
@@ -115,13 +109,11 @@ facts_of(const struct controller *s, uint32_t head,
 					   activity_ms(s, e), terms),
 		.counts_ms = counts_ms(s, claim),
 		.created_ms = e->created_ms,
-		.first_ms = machines_entry_tried_ms(e),
 		.hold_ms = terms->hold_ms,
-		.least = claim != NULL ? claim->least : 0,
+		.least = claim != NULL && claim->again,
 		.booting = claim != NULL && claim->ready_ms == STAMP_NONE,
 		.machine = claim != NULL || views_claimless(&s->views),
 	};
-	int64_t until = undecided_ms(s, head, claim);
 
 	f.own_ms = f.deadline_ms;
 	if (claim != NULL && claim->rebooted)
@@ -130,11 +122,8 @@ facts_of(const struct controller *s, uint32_t head,
 	 * of other machines still spread to it. */
 	if (e->created_stamp_ms < terms->released_ms) {
 		f.deadline_ms = f.own_ms = f.counts_ms = STAMP_NONE;
-		f.undecided = false;
-	} else if (until > now_ms) {
-		f.undecided = true;
-		/* the facts are computed again at that time */
-		f.counts_ms = until;
+	} else if (f.counts_ms != STAMP_NONE && share_unknown(s, head)) {
+		f.counts_ms = COUNTS_LATER;
 	}
 	return f;
 }
@@ -153,6 +142,18 @@ controller_own_ms(const struct controller *s, uint32_t head, int64_t now_ms)
 		       : STAMP_NONE;
 }
 
+/* Call this when a machine is being deleted or is gone, before its timer is
+ * dropped.  The deletion of its Node may be seen before that of its claim. */
+static void
+boot_ends(struct controller *s, uint32_t id, int64_t now_ms)
+{
+	const struct entry *claim = machines_at(&s->machines, id);
+
+	if (claim->kind == KIND_NODECLAIM && claim->ready_ms == STAMP_NONE &&
+	    !claim->rebooted && !claim->disrupted)
+		timers_boot_failed(&s->timers, id, now_ms);
+}
+
 static void
 set_timer(struct controller *s, uint32_t head, int64_t now_ms)
 {
@@ -162,16 +163,10 @@ set_timer(struct controller *s, uint32_t head, int64_t now_ms)
 		now_ms);
 	struct entry *claim = machines_claim(m, head);
 	bool deleted = being_deleted(claim, machines_node(m, head));
-	uint32_t least = timers_at(&s->timers, head)->least;
 	struct timer_facts f;
 
-	/* Keep `least`, the size of the group that this machine needed to hold
-	 * its scope, because the machine's timer is dropped below.  If the
-	 * machine's boot has failed, the next try needs a group of the same
-	 * size.  `deleted` covers both halves, because the deletion of the Node
-	 * may be seen before that of the claim. */
-	if (deleted && claim != NULL && least > 0)
-		claim->least = least;
+	if (deleted)
+		boot_ends(s, head, now_ms);
 	if (claim != NULL && !terms.uncounted)
 		replacements_judge(&s->replacements, claim, now_ms);
 	f = facts_of(s, head, &terms, now_ms);
@@ -205,8 +200,9 @@ controller_drop(struct controller *s, uint32_t id, struct now now)
 	struct touched t = {0};
 
 	if (views_leads(&s->views))
-		replacements_deleted(&s->replacements, id, now.server_ms, true,
-				     now.server_ms);
+		replacements_deleted(&s->replacements, id, now.server_ms,
+				     STAMP_NONE, true, now.server_ms);
+	boot_ends(s, id, now.server_ms);
 	timers_drop(&s->timers, id);
 	writes_drop(&s->writes, id);
 	machines_drop(&s->machines, id, &t);

@@ -5,14 +5,14 @@
 
 #include "core/base/buf.h"
 #include "core/base/sort.h"
+#include "core/table/timers.h"
 #include "deadline.h"
 
 /*
  * This file decides which NodeClaims replace others.  Karpenter's Events name
  * some of them (disruption_events.h).  An Event is believed if another claim
  * was marked for disruption before.  Other replacements are matched with a
- * deletion (deletions.h).  This file also recognizes the next tries of boots
- * that failed (retries.h).  The result is the claim's class, which the
+ * deletion (deletions.h).  The result is the claim's class, which the
  * controller writes on the claim, so that the class outlives the lead.  All
  * else that this file remembers is forgotten when the lead ends.
  */
@@ -20,11 +20,6 @@
 int
 replacements_init(struct replacements *r, uint64_t seed)
 {
-	r->retries.rules = r->rules;
-	r->retries.nodepools = r->nodepools;
-	r->retries.machines = r->machines;
-	r->retries.timers = r->timers;
-	r->retries.first_id = r->machines->cap;
 	return deletions_init(&r->deletions, DELETIONS_MAX) ||
 			       disruption_events_init(&r->disruption_events,
 						      DISRUPTION_EVENTS_MAX,
@@ -46,7 +41,6 @@ replacements_forget(struct replacements *r)
 	r->disruptions_n = 0;
 	disruption_events_forget(&r->disruption_events);
 	deletions_forget(&r->deletions);
-	retries_forget(&r->retries);
 }
 
 static bool
@@ -70,25 +64,24 @@ replacements_is_one(const struct replacements *r, const struct entry *claim)
 int64_t
 replacements_counts_ms(const struct replacements *r, const struct entry *claim)
 {
-	if (replacements_is_one(r, claim))
+	if (replacements_is_one(r, claim) ||
+	    (!claim->launched && claim->launch_known))
 		return STAMP_NONE;
-	if (claim->launched)
-		return COUNTS_ALWAYS;
-	return claim->launch_known ? STAMP_NONE
-				   : claim->created_ms + LAUNCH_GRACE_MS;
+	if (!claim->judged && !views_settled(r->views))
+		return COUNTS_LATER;
+	return claim->created_ms + COUNTS_AGE_MS;
 }
 
-/* Returns whether another claim was marked for disruption at most within_ms
- * before this claim was created. */
+/* Returns whether another claim was marked for disruption shortly before this
+ * claim was created. */
 static bool
-after_disruption(const struct replacements *r, const struct entry *claim,
-		 int64_t within_ms)
+after_disruption(const struct replacements *r, const struct entry *claim)
 {
 	for (uint32_t i = 0; i < r->disruptions_n; i++) {
 		const struct disruption *d = &r->disruptions[i];
 		int64_t age = claim->created_stamp_ms - d->ms;
 
-		if (age >= -STAMPS_MS && age <= within_ms &&
+		if (age >= -STAMPS_MS && age <= DISRUPTION_EVENT_MS &&
 		    (d->several ||
 		     !machines_uid_is(r->machines, claim, d->uid)))
 			return true;
@@ -96,34 +89,10 @@ after_disruption(const struct replacements *r, const struct entry *claim,
 	return false;
 }
 
-/* A claim that may replace a disrupted claim is undecided until 5 s after it
- * was first seen launched, but for no longer than 30 s after it was first seen.
- * A claim that has not been judged is also undecided until all NodeClaims are
- * known. */
-int64_t
-replacements_undecided_ms(const struct replacements *r,
-			  const struct entry *claim)
-{
-	int64_t until = claim->seen_ms + UNDECIDED_MAX_MS, launched;
-
-	if (!ignores(r) || claim->replaces != 0)
-		return STAMP_NONE;
-	if (!claim->judged && !views_settled(r->views))
-		return COUNTS_LATER;
-	if (claim->rebooted || !after_disruption(r, claim, DISRUPTION_MS))
-		return STAMP_NONE;
-	launched = claim->launch_seen_ms;
-	if (launched != STAMP_NONE && launched + UNDECIDED_MS < until)
-		until = launched + UNDECIDED_MS;
-	return until;
-}
-
 /* --- disruptions ---------------------------------------------------------- */
 
-/* Remembers when a claim was disrupted.  Only the latest moments are kept,
- * because an earlier moment matters only to claims that were created soon after
- * it, and these claims are decided already.  Returns whether this moment was
- * not remembered before. */
+/* Remembers when a claim was disrupted.  Only the latest moments are kept.
+ * Returns whether this moment was not remembered before. */
 static bool
 remember(struct replacements *r, const char *uid, int64_t ms)
 {
@@ -150,18 +119,41 @@ remember(struct replacements *r, const char *uid, int64_t ms)
 	return true;
 }
 
+/* Returns the uid of the deleted claim that a class names, or NULL if the class
+ * is not that of a substitute. */
+static const char *
+substitutes(const char *class)
+{
+	size_t n = strlen(CLASS_SUBSTITUTE);
+
+	return strncmp(class, CLASS_SUBSTITUTE, n) == 0 ? class + n : NULL;
+}
+
+/* If Karpenter has named the claim as a replacement, takes one deletion that
+ * has its replacement by that. */
+static void
+close_place(struct replacements *r, struct entry *e)
+{
+	if (e->kind == KIND_NODECLAIM && e->replaces != 0 && !e->closed &&
+	    substitutes(machines_replaces(r->machines, e)) == NULL)
+		e->closed = deletions_close(&r->deletions, r->rules->scope,
+					    machines_nodepool(r->machines, e),
+					    e->created_stamp_ms);
+}
+
 /* Takes over the reason in Karpenter's Event if the Event can be believed.
  * Returns whether it can. */
 static bool
-believe(const struct replacements *r, struct entry *e)
+believe(struct replacements *r, struct entry *e)
 {
-	if (e->said == 0 || !after_disruption(r, e, DISRUPTION_EVENT_MS))
+	if (e->said == 0 || !after_disruption(r, e))
 		return false;
 	/* The first reason that is not DISRUPTION_UNKNOWN stands. */
 	if (e->replaces == 0 ||
 	    strcmp(machines_replaces(r->machines, e), DISRUPTION_UNKNOWN) == 0)
 		machines_set_replaces(r->machines, e,
 				      machines_said(r->machines, e));
+	close_place(r, e);
 	return true;
 }
 
@@ -189,16 +181,6 @@ ignored(struct replacements *r)
 	counter_add(r->counters, COUNTER_DISRUPTION_EVENTS_IGNORED);
 }
 
-/* Returns the uid of the deleted claim that a class names, or NULL if the class
- * is not that of a substitute. */
-static const char *
-substitutes(const char *class)
-{
-	size_t n = strlen(CLASS_SUBSTITUTE);
-
-	return strncmp(class, CLASS_SUBSTITUTE, n) == 0 ? class + n : NULL;
-}
-
 bool
 replacements_track(struct replacements *r, uint32_t id, const struct object *o)
 {
@@ -220,16 +202,17 @@ replacements_track(struct replacements *r, uint32_t id, const struct object *o)
 			deletions_spend(&r->deletions,
 					substitutes(o->replaces));
 	}
+	close_place(r, e);
 	/* While the claims are being listed, the list may still show the claim
 	 * that was marked for disruption, so the Event does not count as
 	 * ignored yet. */
 	if (said != NULL && !believe(r, e) && !e->classed &&
 	    views_settled(r->views))
 		ignored(r);
-	/* If this claim is repaired before it was ready, the next claim is the
-	 * next try of its boot, even if Karpenter says that the next claim
-	 * replaces it.  So the disruption is not remembered, unless this claim
-	 * was itself a replacement. */
+	/* If this claim is repaired before it was ready, the next claim is a
+	 * scale-up, even if Karpenter says that the next claim replaces it.  So
+	 * the disruption is not remembered, unless this claim was itself a
+	 * replacement. */
 	return o->disrupted_ms != STAMP_NONE &&
 	       (!o->repaired || e->replaces != 0) &&
 	       remember(r, o->uid, o->disrupted_ms);
@@ -261,39 +244,32 @@ replacements_said(struct replacements *r, const char *claim_uid,
 
 /* --- substitutes ---------------------------------------------------------- */
 
-/* Returns whether the claim has come to count.  If replacements_undecided_ms is
- * COUNTS_LATER, the claim may have come to count, because during a list it is
- * unknown which claims are undecided. */
-static bool
-counted(const struct replacements *r, const struct entry *claim, int64_t now_ms)
-{
-	int64_t counts_ms = replacements_counts_ms(r, claim);
-	int64_t undecided_ms = replacements_undecided_ms(r, claim);
-
-	return counts_ms != STAMP_NONE && counts_ms <= now_ms &&
-	       (undecided_ms <= now_ms || undecided_ms == COUNTS_LATER);
-}
-
 /* Handles the deletion of a claim that was not ready and was no substitute.  If
- * the claim had come to count, its boot has failed.  If the claim was never
- * launched, it may have been made for the pods of a deleted machine, and that
- * deletion may still get a substitute. */
+ * the claim was never launched, it may have been made for the pods of a deleted
+ * machine, and that deletion may still get a substitute. */
 static void
-deleted_early(struct replacements *r, const struct entry *e, int64_t deleted_ms,
-	      int64_t now_ms)
+launch_failed(struct replacements *r, const struct entry *e, int64_t deleted_ms)
 {
-	if (counted(r, e, now_ms))
-		retries_put(&r->retries, e, deleted_ms, now_ms);
-	else if (!e->launched && e->replaces == 0 &&
-		 replacements_undecided_ms(r, e) <= now_ms)
+	if (!e->launched && e->replaces == 0)
 		deletions_extend(&r->deletions, r->rules->scope,
 				 machines_nodepool(r->machines, e),
 				 e->created_stamp_ms, deleted_ms);
 }
 
+static void
+put_deletion(struct replacements *r, const char *uid, const char *nodepool,
+	     int64_t deleted_ms, int64_t disrupted_ms)
+{
+	deletions_put(&r->deletions, uid, nodepool, deleted_ms, disrupted_ms);
+	for (uint32_t id = 0;
+	     disrupted_ms != STAMP_NONE && id < r->machines->top; id++)
+		if (r->machines->at[id].used)
+			close_place(r, &r->machines->at[id]);
+}
+
 void
 replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
-		     bool gone, int64_t now_ms)
+		     int64_t disrupted_ms, bool gone, int64_t now_ms)
 {
 	struct entry *e = &r->machines->at[id];
 	const char *nodepool = machines_nodepool(r->machines, e);
@@ -318,11 +294,11 @@ replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 		return;
 	if (e->ready_ms == STAMP_NONE && !e->rebooted &&
 	    substitutes(machines_replaces(r->machines, e)) == NULL)
-		deleted_early(r, e, deleted_ms, now_ms);
+		launch_failed(r, e, deleted_ms);
 	/* If the claim was gone when the deletion was first seen, we cannot
 	 * know the reason for the deletion, so it is not remembered. */
 	else if (!gone)
-		deletions_put(&r->deletions, uid, nodepool, deleted_ms);
+		put_deletion(r, uid, nodepool, deleted_ms, disrupted_ms);
 }
 
 void
@@ -330,20 +306,21 @@ replacements_judge(struct replacements *r, struct entry *claim, int64_t now_ms)
 {
 	const struct deletion *d;
 	int64_t counts_ms = replacements_counts_ms(r, claim);
-	int64_t undecided_ms = replacements_undecided_ms(r, claim);
 	char class[CLASS_BYTES];
 	struct buf b;
 
-	if (!ignores(r) || claim->judged || claim->deleting ||
-	    counts_ms == STAMP_NONE || counts_ms > now_ms ||
-	    undecided_ms > now_ms)
+	if (claim->judged || claim->deleting || counts_ms == STAMP_NONE ||
+	    counts_ms > now_ms)
 		return;
 	claim->judged = true;
-	d = deletions_match(&r->deletions, r->rules->scope,
-			    machines_nodepool(r->machines, claim),
-			    claim->created_stamp_ms);
+	d = ignores(r) ? deletions_match(&r->deletions, r->rules->scope,
+					 machines_nodepool(r->machines, claim),
+					 claim->created_stamp_ms)
+		       : NULL;
 	if (d == NULL) {
-		retries_take(&r->retries, claim, now_ms);
+		claim->again = timers_again(
+			r->timers, machines_nodepool(r->machines, claim),
+			claim->created_ms, claim->seen_ms);
 		return;
 	}
 	buf_init(&b, class, sizeof(class));
@@ -361,25 +338,6 @@ created_before(const void *ctx, uint32_t a, uint32_t b)
 	if (m->at[a].created_stamp_ms != m->at[b].created_stamp_ms)
 		return m->at[a].created_stamp_ms < m->at[b].created_stamp_ms;
 	return packed_uid_compare(&m->strings, m->at[a].uid, m->at[b].uid) < 0;
-}
-
-/* A boot is remembered only for a claim that counted.  If a claim now turns out
- * to have been undecided when it was deleted, it never counted, so
- * judge_retries forgets its boot. */
-static void
-judge_retries(struct replacements *r, int64_t now_ms)
-{
-	for (struct retry *it = r->retries.at; it < r->retries.at + RETRIES_MAX;
-	     it++) {
-		uint32_t id;
-
-		if (!it->used)
-			continue;
-		id = machines_find_claim(r->machines, it->uid);
-		if (id != NO_ID &&
-		    replacements_undecided_ms(r, &r->machines->at[id]) > now_ms)
-			retries_end(&r->retries, it);
-	}
 }
 
 /* Claims are judged in the order of their creation, so every leader would come
@@ -404,7 +362,6 @@ replacements_judge_all(struct replacements *r, int64_t now_ms)
 		else if (!e->judged)
 			ids[n++] = id;
 	}
-	judge_retries(r, now_ms);
 	sort_ids(ids, n, created_before, m);
 	for (uint32_t i = 0; i < n; i++)
 		replacements_judge(r, &m->at[ids[i]], now_ms);

@@ -9,7 +9,6 @@
 #include "core/controller/deletions.h"
 #include "core/controller/disruption_events.h"
 #include "core/table/machines.h"
-#include "retries.h"
 #include "views.h"
 
 /*
@@ -20,8 +19,8 @@
  * says so.  The Event may come before or after the claim.  The reason in the
  * Event is then written on the claim.  The Event is believed only if another
  * claim was marked for disruption shortly before, because anybody who may
- * create Events could write one.  Until the Event comes, a claim may be
- * undecided.
+ * create Events could write one.  A claim begins to count only when it is some
+ * seconds old, so that the Event comes first.
  *
  * A claim for the pods of a machine that expired, was interrupted or was
  * deleted by hand looks like any other.  Such a claim is matched with the
@@ -52,7 +51,6 @@ struct replacements {
 	struct disruption disruptions[DISRUPTIONS_MAX];
 	uint32_t disruptions_n;
 	struct deletions deletions;
-	struct retries retries;
 };
 
 /* Initializes all members except the pointers.  The caller has set the
@@ -84,16 +82,18 @@ bool replacements_look_back(struct replacements *r, uint32_t id,
 uint32_t replacements_said(struct replacements *r, const char *claim_uid,
 			   const char *reason);
 /* Call this when the entry's object is being deleted, and again when the object
- * is gone.  deleted_ms is the object's deletionTimestamp, or STAMP_NONE.
- * Entries that are no claims are ignored. */
+ * is gone.  deleted_ms is the object's deletionTimestamp, and disrupted_ms when
+ * Karpenter chose it, or STAMP_NONE.  Entries that are no claims are
+ * ignored. */
 void replacements_deleted(struct replacements *r, uint32_t id,
-			  int64_t deleted_ms, bool gone, int64_t now_ms);
+			  int64_t deleted_ms, int64_t disrupted_ms, bool gone,
+			  int64_t now_ms);
 
 /* --- the class of a claim ------------------------------------------------- */
 
-/* If the claim has come to count, finds out once whether it is a substitute, or
- * another try of a boot that failed, and sets its `replaces` or
- * tried_before_ms.  Call it whenever the claim may have come to count. */
+/* If the claim has come to count, finds out once whether it is a substitute or
+ * comes after a failed boot, and sets its `replaces` or `again`.  Call it
+ * whenever the claim may have come to count. */
 void replacements_judge(struct replacements *r, struct entry *claim,
 			int64_t now_ms);
 /* Judges all claims, the oldest first.  Call it when a list of the NodeClaims
@@ -105,14 +105,9 @@ void replacements_classed(struct replacements *r, uint32_t id);
 bool replacements_is_one(const struct replacements *r,
 			 const struct entry *claim);
 /* Returns the server time from which the claim counts for its scope.  Returns
- * COUNTS_ALWAYS (deadline.h) if it counts already, and STAMP_NONE if it does
- * not count as far as is known. */
+ * COUNTS_LATER (deadline.h) until all NodeClaims are known, and STAMP_NONE if
+ * the claim does not count as far as is known. */
 int64_t replacements_counts_ms(const struct replacements *r,
 			       const struct entry *claim);
-/* Returns the server time until which the claim is undecided.  Returns
- * STAMP_NONE if it is not, and COUNTS_LATER (deadline.h) if it is undecided
- * until all NodeClaims are known. */
-int64_t replacements_undecided_ms(const struct replacements *r,
-				  const struct entry *claim);
 
 #endif

@@ -42,9 +42,10 @@ controller_listing(struct controller *s, enum kind kind)
 		      views_leads(&s->views) || kind == KIND_NODEPOOL);
 }
 
-/* Call this when all NodeClaims are known.  It judges those that were undecided
- * until now.  It also requests that all timers are computed again, because a
- * Node without a claim may count as a machine now, or no longer count. */
+/* Call this when all NodeClaims are known.  It judges those that could not be
+ * judged until now.  It also requests that all timers are computed again,
+ * because a Node without a claim may count as a machine now, or no longer
+ * count. */
 void
 controller_claims_known(struct controller *s, struct now now)
 {
@@ -226,8 +227,8 @@ controller_track(struct controller *s, const struct object *o, struct now now)
 	if (replacements_track(&s->replacements, id, o))
 		look_back(s, o->disrupted_ms, now.server_ms);
 	if (o->deleting)
-		replacements_deleted(&s->replacements, id, o->deleted_ms, false,
-				     now.server_ms);
+		replacements_deleted(&s->replacements, id, o->deleted_ms,
+				     o->disrupted_ms, false, now.server_ms);
 	writes_observe(&s->writes, id, machines_at(&s->machines, id), o->rv);
 	for (uint32_t i = 0; i < t.n; i++)
 		controller_refresh(s, t.id[i], now.server_ms);

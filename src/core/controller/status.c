@@ -134,6 +134,9 @@ scope_until(const struct controller *s, uint32_t scope, const struct quiet *q,
 	if (q->at_ms > now.server_ms) {
 		out->until_ms = q->at_ms;
 		out->earliest = q->earliest;
+	} else if (sc->again_until_ms > now.server_ms) {
+		out->until_ms = sc->again_until_ms;
+		out->earliest = true;
 	}
 	if (cap_ms == INT64_MAX || (out->until_ms != STAMP_NONE &&
 				    now.server_ms + cap_ms >= out->until_ms))
@@ -189,8 +192,8 @@ fill_scope(const struct controller *s, const struct figures *f, uint32_t scope,
 	if (figures_scope_hand(s, f, scope, now.server_ms, &out->by_hand))
 		add_hand(s, now, out);
 	restarted_by(s, &q, out);
-	if (sc->held && sc->live == 0 && sc->undecided > 0)
-		add_wait(&out->waits, WAIT_UNDECIDED, VIEW_COUNT, sc->undecided,
+	if (sc->held && sc->live == 0 && sc->coming > 0)
+		add_wait(&out->waits, WAIT_COMING, VIEW_COUNT, sc->coming,
 			 STAMP_NONE);
 }
 

@@ -15,7 +15,7 @@ static void
 shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 {
 	machines_shift(&s->machines, by_ms);
-	retries_shift(&s->replacements.retries, by_ms);
+	timers_shift(&s->timers, by_ms);
 	news_shift(&s->news, &s->timers, by_ms);
 	journal_shift(&s->journal, by_ms);
 	tickets_shift(&s->tickets, by_ms);

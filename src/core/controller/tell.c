@@ -32,7 +32,7 @@ tell_quiet(struct controller *s, uint32_t scope, const struct quiet *q,
 	w->moved = w->untold = false;
 }
 
-/* Reports that the scope is held.  If it is held only because of an undecided
+/* Reports that the scope is held.  If it is held only because of a coming
  * machine, the end of the hold is unknown, and the report waits until it is
  * known. */
 static void

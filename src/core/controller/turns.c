@@ -31,8 +31,6 @@ controller_machine_name(const struct controller *s, uint32_t id)
 {
 	if (id == NO_ID)
 		return "";
-	if (retries_has(&s->replacements.retries, id))
-		return retries_at(&s->replacements.retries, id)->name;
 	return machines_name(&s->machines, machines_at(&s->machines, id));
 }
 

@@ -45,13 +45,6 @@ machines_done(struct machines *m)
 	*m = (struct machines){0};
 }
 
-int64_t
-machines_entry_tried_ms(const struct entry *e)
-{
-	return e->kind == KIND_NODE ? e->created_ms
-				    : e->created_ms - e->tried_before_ms;
-}
-
 enum tenure
 machines_entry_tenure(const struct entry *e)
 {
@@ -302,8 +295,6 @@ ready_before_reboot(const struct entry *e, const struct object *o)
 static void
 take_claim(struct entry *e, const struct object *o, int64_t seen_ms)
 {
-	if (o->launched && !e->launched && !e->rebooted)
-		e->launch_seen_ms = seen_ms;
 	if (!e->rebooted && ready_before_reboot(e, o)) {
 		e->rebooted = true;
 		e->first_ready_ms = e->ready_ms;
@@ -518,7 +509,7 @@ entry_make(struct machines *m, const struct object *o, int64_t seen_ms,
 	if (o->kind == KIND_NODECLAIM) {
 		e->ready_ms = e->ready_stamp_ms = STAMP_NONE;
 		e->seen_ms = seen_ms;
-		e->launch_seen_ms = STAMP_NONE;
+		e->first_ready_ms = STAMP_NONE;
 		e->rebooted = o->rebooted;
 	}
 	return id;
@@ -579,7 +570,7 @@ machines_shift(struct machines *m, int64_t by_ms)
 			continue;
 		shift(&e->ready_ms, by_ms);
 		shift(&e->seen_ms, by_ms);
-		shift(&e->launch_seen_ms, by_ms);
+		shift(&e->first_ready_ms, by_ms);
 	}
 }
 
@@ -590,7 +581,6 @@ machines_restamp(struct machines *m, int64_t now_ms)
 		e->created_ms = no_later(e->created_stamp_ms, now_ms);
 		if (e->kind != KIND_NODECLAIM)
 			continue;
-		e->tried_before_ms = 0;
 		if (e->ready_stamp_ms != STAMP_NONE)
 			e->ready_ms = no_later(e->ready_stamp_ms, now_ms);
 	}

@@ -10,7 +10,7 @@
 /*
  * This file keeps the timers of the machines; timers_scopes.c keeps the scopes,
  * and timers_places.c the places of the timers.  timers_put takes the facts of
- * a machine, updates the numbers of live and undecided machines of its scope,
+ * a machine, updates the numbers of live and coming machines of its scope,
  * and enters the next moment at which time alone changes the timer into the
  * heap `due`.  A put therefore costs no more than the heap does, however many
  * machines there are.
@@ -25,8 +25,7 @@
 _Static_assert(SCOPES_MAX < NO_SCOPE, "struct timer: scope");
 
 int
-timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
-	    uint32_t extra)
+timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max)
 {
 	/* The owner gives us zeroed memory.  Clearing the memory here would
 	 * touch all its pages. */
@@ -35,7 +34,6 @@ timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max,
 	ts->min_scale_up = rules->min_scale_up;
 	ts->min_scale_up_percent = rules->min_scale_up_percent;
 	ts->ids_max = ids_max;
-	ts->extra = ids_max - extra;
 	ts->place = calloc(ids_max, sizeof(*ts->place));
 	ts->at = calloc(ids_max, sizeof(*ts->at));
 	ts->order = calloc(ids_max, sizeof(*ts->order));
@@ -59,20 +57,6 @@ timers_done(struct timers *ts)
 	heap_done(&ts->due);
 	index_done(&ts->scope_by_name);
 	heap_done(&ts->caps);
-}
-
-/* --- a scan of all ids that were ever used -------------------------------- */
-
-static uint32_t
-first_id(const struct timers *ts)
-{
-	return ts->top > 0 ? 0 : ts->extra;
-}
-
-static uint32_t
-next_id(const struct timers *ts, uint32_t id)
-{
-	return id + 1 == ts->top ? ts->extra : id + 1;
 }
 
 /* --- the timers of one scope ---------------------------------------------- */
@@ -134,8 +118,7 @@ timers_of_scope(struct timers *ts, uint32_t scope, uint32_t *n)
 	     t = scope_next(ts, t))
 		ts->order[(*n)++] = t->id;
 	sort_ids(ts->order, *n, timers_id_before, NULL);
-	for (uint32_t id = first_id(ts); !small && id < ts->ids_max;
-	     id = next_id(ts, id)) {
+	for (uint32_t id = 0; !small && id < ts->top; id++) {
 		const struct timer *t = timers_at(ts, id);
 
 		if (t->used && t->scope == scope)
@@ -209,57 +192,6 @@ neighbours(const struct timers *ts, const struct timer *t, uint32_t n,
 	return *end - *first;
 }
 
-/* The machines of the scope that try a failed boot again. */
-struct again {
-	const struct timer *at[AGAIN_MAX];
-	uint32_t n;
-};
-
-static bool
-is_again(const struct timer *t)
-{
-	return t->first_before_ms > 0;
-}
-
-static bool
-is_near(int64_t a_ms, int64_t b_ms, int64_t within_ms)
-{
-	return a_ms - b_ms <= within_ms && b_ms - a_ms <= within_ms;
-}
-
-/* Returns whether the two machines are near each other only by the creation of
- * a first try, and not by their own creations. */
-static bool
-is_near_first(const struct timer *t, const struct timer *other)
-{
-	int64_t first = t->created_ms - t->first_before_ms;
-	int64_t other_first = other->created_ms - other->first_before_ms;
-
-	return !is_near(t->created_ms, other->created_ms, t->hold_ms) &&
-	       (is_near(first, other_first, t->hold_ms) ||
-		is_near(first, other->created_ms, t->hold_ms) ||
-		is_near(t->created_ms, other_first, t->hold_ms));
-}
-
-/* Counts the machines that were not created near t in time, but are near t if
- * the first try of a failed boot counts as the creation (is_near_first).  A
- * machine that tries a failed boot again belongs to two scale-ups: to that of
- * the failed boot, and to that of its own creation. */
-static uint32_t
-neighbours_first(const struct timers *ts, const struct timer *t, uint32_t n,
-		 const struct again *again)
-{
-	uint32_t near = 0;
-
-	if (!is_again(t))
-		for (uint32_t i = 0; i < again->n; i++)
-			near += is_near_first(t, again->at[i]);
-	else
-		for (uint32_t i = 0; i < n; i++)
-			near += is_near_first(t, &ts->at[ts->order[i]]);
-	return near;
-}
-
 /* Computes again which machines of the scope are `enough`.  Call it only if
  * takes_several is true.  The size of the group that a machine needs (`least`)
  * is fixed when the machine begins to count, so that the size does not change
@@ -268,7 +200,6 @@ static void
 recount(struct timers *ts, uint32_t scope, int64_t now_ms)
 {
 	uint32_t n = 0, first = 0, end = 0;
-	struct again again = {.n = 0};
 
 	ts->scopes[scope].recount = false;
 	for (const struct timer *t = scope_first(ts, scope); t != NULL;
@@ -276,17 +207,12 @@ recount(struct timers *ts, uint32_t scope, int64_t now_ms)
 		if (t->counted)
 			ts->order[n++] = (uint32_t)(t - ts->at);
 	sort_ids(ts->order, n, created_before, ts->at);
-	for (uint32_t i = 0; i < n && again.n < AGAIN_MAX; i++)
-		if (is_again(&ts->at[ts->order[i]]))
-			again.at[again.n++] = &ts->at[ts->order[i]];
 	for (uint32_t i = 0; i < n; i++) {
 		struct timer *t = &ts->at[ts->order[i]];
 		uint32_t near = neighbours(ts, t, n, &first, &end);
 
 		if (t->least == 0)
 			t->least = timers_min_scale_up(ts, scope);
-		if (near < t->least)
-			near += neighbours_first(ts, t, n, &again);
 		t->enough = near >= t->least;
 		set_live(ts, t, now_ms);
 	}
@@ -311,8 +237,8 @@ leave(struct timers *ts, struct timer *t)
 		return;
 	if (t->live)
 		timers_scope_count(ts, t->scope, -1);
-	if (t->undecided)
-		timers_scope_undecided(ts, t->scope, -1);
+	if (t->coming)
+		timers_scope_coming(ts, t->scope, -1);
 	if (t->scope != NO_SCOPE) {
 		ts->scopes[t->scope].machines -= t->machine;
 		scope_remove(ts, t);
@@ -329,6 +255,15 @@ timers_drop(struct timers *ts, uint32_t id)
 		return;
 	leave(ts, &ts->at[ts->place[id] - 1]);
 	timers_place_drop(ts, id);
+}
+
+void
+timers_boot_failed(struct timers *ts, uint32_t id, int64_t now_ms)
+{
+	const struct timer *t = timers_at(ts, id);
+
+	if (t->used && t->live)
+		timers_scope_again(ts, t->scope, now_ms);
 }
 
 static bool
@@ -382,9 +317,7 @@ same_facts(const struct timer *a, const struct timer *b)
 {
 	return a->counted == b->counted && a->booting == b->booting &&
 	       a->deadline_ms == b->deadline_ms &&
-	       a->created_ms == b->created_ms &&
-	       a->first_before_ms == b->first_before_ms &&
-	       a->hold_ms == b->hold_ms;
+	       a->created_ms == b->created_ms && a->hold_ms == b->hold_ms;
 }
 
 static void
@@ -398,7 +331,6 @@ set_facts(struct timers *ts, struct timer *t, const struct timer_facts *f,
 	t->apart = f->own_ms != f->deadline_ms;
 	t->own = f->own_ms > now_ms;
 	t->created_ms = f->created_ms;
-	t->first_before_ms = stamp_gap_ms(f->first_ms, f->created_ms);
 	t->hold_ms = f->hold_ms;
 	t->booting = f->booting;
 	t->counted = f->counts_ms != STAMP_NONE && f->counts_ms <= now_ms;
@@ -413,7 +345,7 @@ timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	   int64_t now_ms)
 {
 	struct timer *t = timers_place_make(ts, id), was;
-	bool undecided;
+	bool coming;
 
 	if (moved(ts, t, f->nodepool))
 		leave(ts, t);
@@ -423,12 +355,12 @@ timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	}
 
 	was = *t;
-	if (id < ts->extra && id >= ts->top)
+	if (id >= ts->top)
 		ts->top = id + 1;
 
 	set_facts(ts, t, f, now_ms);
-	undecided = t->scope != NO_SCOPE && f->undecided && !t->counted &&
-		    (f->deadline_ms > now_ms || takes_several(ts));
+	coming = t->scope != NO_SCOPE && f->counts_ms > now_ms &&
+		 (f->deadline_ms > now_ms || takes_several(ts));
 
 	if (t->scope != NO_SCOPE && (t->counted || was.counted) &&
 	    !same_facts(t, &was))
@@ -439,9 +371,9 @@ timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	if (!t->counted || !takes_several(ts))
 		t->enough = t->counted;
 	set_live(ts, t, now_ms);
-	if (undecided != t->undecided)
-		timers_scope_undecided(ts, t->scope, undecided ? 1 : -1);
-	t->undecided = undecided;
+	if (coming != t->coming)
+		timers_scope_coming(ts, t->scope, coming ? 1 : -1);
+	t->coming = coming;
 
 	schedule(ts, t, f, now_ms);
 	return 0;
@@ -499,6 +431,18 @@ timers_scope_held(const struct timers *ts, uint32_t id)
 	const struct timer *t = timers_at(ts, id);
 
 	return t->used && t->scope != NO_SCOPE && ts->scopes[t->scope].held;
+}
+
+bool
+timers_scope_may_turn(const struct timers *ts, uint32_t id)
+{
+	const struct timer *t = timers_at(ts, id);
+	const struct scope *s;
+
+	if (!t->used || t->scope == NO_SCOPE)
+		return false;
+	s = &ts->scopes[t->scope];
+	return !s->busy && s->coming > 0;
 }
 
 /* Returns whether this timer keeps its scope busy for longer than the timer in

@@ -20,9 +20,11 @@ int timers_scopes_init(struct timers *ts);
  * NO_ID if there are too many scopes. */
 uint32_t timers_scope_of(struct timers *ts, const char *nodepool);
 /* timers_scope_count adds delta to the number of the scope's live machines, and
- * timers_scope_undecided to that of its undecided machines. */
+ * timers_scope_coming to that of its coming machines. */
 void timers_scope_count(struct timers *ts, uint32_t scope, int delta);
-void timers_scope_undecided(struct timers *ts, uint32_t scope, int delta);
+void timers_scope_coming(struct timers *ts, uint32_t scope, int delta);
+/* Records that a machine that kept the scope busy has failed to boot. */
+void timers_scope_again(struct timers *ts, uint32_t scope, int64_t now_ms);
 /* Records that the scope's quiet time may have moved, so that timers_moved
  * returns the scope. */
 void timers_scope_moved(struct timers *ts, uint32_t scope);

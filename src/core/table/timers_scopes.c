@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "core/base/limits.h"
 #include "core/base/sort.h"
 #include "core/base/str.h"
 #include "timers_parts.h"
 
 /*
  * This file keeps the scopes: which of them are held, their caps, and the state
- * that a later leader takes over.  timers.c reports how many live and undecided
+ * that a later leader takes over.  timers.c reports how many live and coming
  * machines a scope has.  A scope that may turn because of a changed number is
  * marked `dirty`.  timers_scopes_turned updates each dirty scope and its cap,
  * and returns the scopes that have become held or are no longer held.  The heap
@@ -128,6 +129,8 @@ scope_make(struct timers *ts, uint32_t scope, const char *nodepool)
 	ts->scopes[scope] = (struct scope){
 		.untaught = ts->scopes[scope].untaught,
 		.moved = ts->scopes[scope].moved,
+		.again_from_ms = STAMP_NONE,
+		.again_until_ms = STAMP_NONE,
 		.released_ms = STAMP_NONE,
 		.made = ++ts->made,
 	};
@@ -224,26 +227,69 @@ timers_scope_count(struct timers *ts, uint32_t scope, int delta)
 		mark_dirty(ts, scope);
 }
 
-/* Marks the scope when no machine in it is undecided any more, because a hold
+/* Marks the scope when no machine in it is coming any more, because a hold
  * may then end.  Also marks a scope that the previous leader held, because an
- * undecided machine makes it busy. */
+ * coming machine makes it busy. */
 void
-timers_scope_undecided(struct timers *ts, uint32_t scope, int delta)
+timers_scope_coming(struct timers *ts, uint32_t scope, int delta)
 {
 	struct scope *s = &ts->scopes[scope];
 
-	s->undecided += (uint32_t)delta;
-	if (s->undecided == 0 || s->was_busy)
+	s->coming += (uint32_t)delta;
+	if (s->coming == 0 || s->was_busy)
 		mark_dirty(ts, scope);
 }
 
-/* Call this whenever a cap has changed.  If the scope is marked, no call is
- * needed, because timers_scopes_turned makes the call for every marked
- * scope. */
-static void
-cap_changed(struct timers *ts, uint32_t scope)
+void
+timers_scope_again(struct timers *ts, uint32_t scope, int64_t now_ms)
 {
+	struct scope *s = &ts->scopes[scope];
+
+	if (s->again_until_ms < now_ms)
+		s->again_from_ms = now_ms;
+	s->again_until_ms = now_ms + FAILED_BOOT_MS;
+	mark_dirty(ts, scope);
+}
+
+/* A list may show a claim just before it shows that the claim before it is
+ * gone. */
+bool
+timers_again(const struct timers *ts, const char *nodepool, int64_t created_ms,
+	     int64_t seen_ms)
+{
+	uint32_t i = find(ts, ts->kind == SCOPE_CLUSTER ? "" : nodepool);
+
+	return i != NO_ID && ts->scopes[i].again_until_ms != STAMP_NONE &&
+	       created_ms <= ts->scopes[i].again_until_ms &&
+	       seen_ms >= ts->scopes[i].again_from_ms - STAMPS_MS;
+}
+
+void
+timers_shift(struct timers *ts, int64_t by_ms)
+{
+	for (uint32_t i = 0; i < ts->scopes_top; i++) {
+		struct scope *s = &ts->scopes[i];
+
+		if (s->again_until_ms == STAMP_NONE)
+			continue;
+		s->again_from_ms += by_ms;
+		s->again_until_ms += by_ms;
+		mark_dirty(ts, i);
+	}
+}
+
+/* Call this whenever the cap or again_until_ms has changed.  If the scope is
+ * marked, no call is needed, because timers_scopes_turned makes the call for
+ * every marked scope. */
+static void
+cap_changed(struct timers *ts, uint32_t scope, struct now now)
+{
+	int64_t until_ms = ts->scopes[scope].again_until_ms;
 	int64_t at = cap_next_ms(&ts->scopes[scope].cap, &ts->cap);
+
+	if (until_ms > now.server_ms &&
+	    (at == STAMP_NONE || at - now.boot_ms > until_ms - now.server_ms))
+		at = now.boot_ms + until_ms - now.server_ms;
 
 	if (at == STAMP_NONE)
 		heap_remove(&ts->caps, scope);
@@ -326,6 +372,7 @@ timers_released(struct timers *ts, uint32_t scope, int64_t released_ms,
 	s->released_ms = released_ms;
 	cap_settle(&s->cap, &ts->cap, now.boot_ms);
 	s->cap.debt_ms = s->cap.window_ms = 0;
+	s->again_until_ms = STAMP_NONE;
 	ts->changed = true;
 	mark_dirty(ts, scope);
 }
@@ -371,7 +418,8 @@ scope_step(struct timers *ts, struct scope *s, struct now now)
 	struct cap before = s->cap;
 	bool held, window;
 
-	s->busy = s->live > 0 || ((s->busy || s->was_busy) && s->undecided > 0);
+	s->busy = s->live > 0 || s->again_until_ms > now.server_ms ||
+		  ((s->busy || s->was_busy) && s->coming > 0);
 	held = cap_step(&s->cap, &ts->cap, s->busy, s->was_busy && !ts->seen,
 			ts->usable, now.boot_ms);
 	ts->changed = ts->changed || !same_cap(&before, &s->cap);
@@ -394,7 +442,7 @@ timers_scopes_turned(struct timers *ts, struct now now)
 
 		ts->scopes[i].dirty = false;
 		turns = scope_step(ts, &ts->scopes[i], now);
-		cap_changed(ts, i);
+		cap_changed(ts, i, now);
 		if (turns)
 			return i;
 	}

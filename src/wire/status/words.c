@@ -80,7 +80,7 @@ words_wait(enum status_wait w)
 		[WAIT_LIST] = "freshList",
 		[WAIT_LIST_FAILED] = "freshListFailed",
 		[WAIT_PAUSED] = "paused",
-		[WAIT_UNDECIDED] = "undecided",
+		[WAIT_COMING] = "newMachines",
 	};
 
 	return names[w];
@@ -132,9 +132,7 @@ words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
 			 "the API server has asked for a pause");
 		break;
 	default:
-		snprintf(out, WAIT_BYTES,
-			 "it is not known yet whether %u new "
-			 "machines replace others",
+		snprintf(out, WAIT_BYTES, "%u new machines are about to count",
 			 w->at[i].machines);
 	}
 }

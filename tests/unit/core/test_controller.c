@@ -112,7 +112,7 @@ START_TEST(grace_of_five_seconds)
 	open_old(5);
 	created = server_ms(w);
 	claim_add(5, "web");
-	world_run_until(w, created + LAUNCH_GRACE_MS - 1);
+	world_run_until(w, created + COUNTS_AGE_MS - 1);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 0);
 	ck_assert_uint_eq(count_held(w, KIND_NODECLAIM), 1);	/* itself */
 	world_run(w, 1000);
@@ -155,7 +155,7 @@ START_TEST(deleted_machine_is_gone)
 	}
 	/* It never got ready, so the scope stays held for a minute: Karpenter
 	 * may try again. */
-	world_run(w, RETRY_MS - 2000);
+	world_run(w, FAILED_BOOT_MS - 2000);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
 	world_run(w, 2000 + SLACK);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 0);
@@ -209,7 +209,7 @@ START_TEST(node_before_claim)
 	ck_assert(thing_held(node_at(w, 7)));	/* its own deadline */
 	ck_assert(!thing_held(node_at(w, 0)));	/* moves no scope */
 	w->frozen[KIND_NODECLAIM] = false;
-	world_run(w, 2000);
+	world_run(w, COUNTS_AGE_MS);
 	ck_assert(thing_held(node_at(w, 0)));
 	quiet = become_ready(c);
 	world_run_until(w, quiet + SLACK);

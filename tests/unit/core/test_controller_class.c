@@ -212,7 +212,7 @@ START_TEST(before_the_claims_are_listed)
 {
 	struct thing *c = replace(7);
 
-	world_run(w, 1000);
+	world_run(w, COUNTS_AGE_MS);
 	ck_assert_uint_eq(count_spread(3), 3);
 	world_restart(w, 9);
 	for (struct thing *t = w->at; t < w->at + THINGS; t++)
@@ -239,9 +239,9 @@ START_TEST(the_event_late)
 
 	disrupt();
 	c = replace(7);
-	world_run(w, 4500);
+	world_run(w, COUNTS_AGE_MS - 3500);
 	ck_assert_uint_eq(count_spread(3), 0);
-	world_run(w, 3500);
+	world_run(w, 3000);
 	ck_assert_uint_eq(count_spread(3), 3);	/* taken for a scale-up */
 	event("c7");
 	world_run(w, SLACK);
@@ -269,32 +269,6 @@ START_TEST(the_event_lost)
 }
 END_TEST
 
-/* A claim is undecided only where another one was disrupted in the 10 s
- * before. */
-static const struct {
-	int64_t before_ms;
-	bool undecided;
-} befores[] = {
-	{-3000, false}, {0, true}, {9000, true}, {12000, false},
-};
-
-START_TEST(who_is_undecided)
-{
-	struct thing *c = claim_at(w, 0);
-	int64_t at = stamp_now() + 1000;
-
-	/* -3000: the old claim is marked when the new one is already there. */
-	c->o.disrupted_ms = at - befores[_i].before_ms;
-	if (befores[_i].before_ms >= 0)
-		thing_changed(w, c);
-	(void)replace(7);
-	if (befores[_i].before_ms < 0)
-		thing_changed(w, c);
-	world_run(w, 500);
-	ck_assert_uint_eq(count_spread(3), befores[_i].undecided ? 0 : 3);
-}
-END_TEST
-
 /* The list shows the two in the other order, so the replaced claim is looked
  * for again. */
 START_TEST(the_replaced_is_seen_later)
@@ -302,7 +276,7 @@ START_TEST(the_replaced_is_seen_later)
 	disrupted = stamp_now();
 	claim_at(w, 0)->o.disrupted_ms = disrupted;
 	(void)replace(7);
-	world_run(w, 500);
+	world_run(w, COUNTS_AGE_MS);
 	ck_assert_uint_eq(count_spread(3), 3);
 	thing_changed(w, claim_at(w, 0));
 	world_run(w, 1000);
@@ -315,7 +289,7 @@ START_TEST(the_replaced_is_seen_later)
 }
 END_TEST
 
-START_TEST(a_hold_does_not_end_while_undecided)
+START_TEST(a_hold_does_not_end_before_it_counts)
 {
 	struct thing *old, *c;
 	int64_t quiet;
@@ -339,23 +313,6 @@ START_TEST(a_hold_does_not_end_while_undecided)
 }
 END_TEST
 
-START_TEST(never_launched_is_undecided_for_30_s)
-{
-	struct object o;
-
-	disrupt();
-	world_run(w, 1000);
-	o = claim_new("c7", stamp_now());
-	strcpy(o.nodepool, "web");
-	o.launch_known = false;	/* it would count after 5 s */
-	thing_add(w, &o);
-	world_run(w, 29000);
-	ck_assert_uint_eq(count_spread(3), 0);
-	world_run(w, 2000);
-	ck_assert_uint_eq(count_spread(3), 3);
-}
-END_TEST
-
 START_TEST(count_takes_no_notice)
 {
 	struct thing *c;
@@ -365,9 +322,8 @@ START_TEST(count_takes_no_notice)
 	event("c7");
 	disrupt();
 	c = replace(7);
-	world_run(w, 500);
-	ck_assert_uint_eq(count_spread(3), 3);
 	world_run(w, MINUTE);
+	ck_assert_uint_eq(count_spread(3), 3);
 	ck_assert_uint_eq(c->o.replaces[0], '\0');
 }
 END_TEST
@@ -483,7 +439,7 @@ START_TEST(karpenters_clock_ahead)
 END_TEST
 
 /* A moment that was seen by a clock an hour ahead has passed by now. */
-START_TEST(clock_back_while_undecided)
+START_TEST(clock_back_before_it_counts)
 {
 	w->offset_ms += 60 * MINUTE;
 	world_run(w, 1000);
@@ -501,29 +457,16 @@ START_TEST(clock_back_while_undecided)
 }
 END_TEST
 
-/* A claim is undecided for 5 s after its launch (which `replace` made 100 ms
- * ago), or for 30 s after it was first seen, whatever the API server's clock
- * does meanwhile. */
-START_TEST(clock_is_set_while_undecided)
+/* A claim counts 5 s after its creation, whatever the API server's clock does
+ * meanwhile. */
+START_TEST(clock_is_set_before_it_counts)
 {
 	static const int64_t shifts[] = {60 * MINUTE, -60 * MINUTE};
-	struct object o;
-	int64_t left;
 
-	disrupt();
-	if (_i < 2) {
-		(void)replace(7);
-		left = UNDECIDED_MS - 100;
-	} else {
-		world_run(w, 1000);
-		o = claim_new("c7", stamp_now());
-		strcpy(o.nodepool, "web");
-		thing_add(w, &o);
-		left = UNDECIDED_MAX_MS;
-	}
+	(void)replace(7);
 	world_run(w, 1000);
 	w->offset_ms += shifts[_i % 2];
-	world_run(w, left - 2000);
+	world_run(w, COUNTS_AGE_MS - 3500);
 	ck_assert_uint_eq(count_spread(3), 0);
 	world_run(w, 2500);
 	ck_assert_uint_eq(count_spread(3), 3);
@@ -572,7 +515,7 @@ END_TEST
 
 /* A scope that was held stays held while a new leader has yet to decide about
  * a claim. */
-START_TEST(another_leader_while_undecided)
+START_TEST(another_leader_before_it_counts)
 {
 	char text[4096] = "";
 	struct buf b;
@@ -666,10 +609,8 @@ main(void)
 	tcase_add_test(c, before_the_claims_are_listed);
 	tcase_add_test(c, the_event_late);
 	tcase_add_test(c, the_event_lost);
-	tcase_add_loop_test(c, who_is_undecided, 0, 4);
 	tcase_add_test(c, the_replaced_is_seen_later);
-	tcase_add_loop_test(c, a_hold_does_not_end_while_undecided, 0, 2);
-	tcase_add_test(c, never_launched_is_undecided_for_30_s);
+	tcase_add_loop_test(c, a_hold_does_not_end_before_it_counts, 0, 2);
 	tcase_add_test(c, count_takes_no_notice);
 	tcase_add_test(c, the_class_outlives_the_leader);
 	tcase_add_test(c, the_class_cannot_be_written);
@@ -677,10 +618,10 @@ main(void)
 	tcase_add_loop_test(c, the_class_is_written_and_not_shown, 0, 2);
 	tcase_add_test(c, no_class_in_an_excluded_pool);
 	tcase_add_test(c, karpenters_clock_ahead);
-	tcase_add_test(c, clock_back_while_undecided);
-	tcase_add_loop_test(c, clock_is_set_while_undecided, 0, 4);
+	tcase_add_test(c, clock_back_before_it_counts);
+	tcase_add_loop_test(c, clock_is_set_before_it_counts, 0, 2);
 	tcase_add_test(c, a_reason_stands_above_none);
-	tcase_add_test(c, another_leader_while_undecided);
+	tcase_add_test(c, another_leader_before_it_counts);
 	tcase_add_test(c, disrupted_in_an_earlier_lead);
 	tcase_add_loop_test(c, events_are_waited_for, 0, 2);
 	tcase_add_test(c, more_signs_than_there_is_room);

@@ -111,7 +111,7 @@ scale_up(void)
 {
 	struct object o = claim_at(n);
 
-	o.created_ms = now.server_ms - 1000;
+	o.created_ms = now.server_ms - COUNTS_AGE_MS;
 	o.ready_ms = STAMP_NONE;
 	o.registered = false;
 	o.node_name[0] = '\0';

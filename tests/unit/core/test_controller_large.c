@@ -163,7 +163,7 @@ START_TEST(a_young_claim_stops_the_release)
 	w->watch_ms = 1;
 	world_run(w, 2);
 	began = c->o.created_ms;
-	world_run_until(w, began + LAUNCH_GRACE_MS - 1);
+	world_run_until(w, began + COUNTS_AGE_MS - 1);
 	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
 	world_run_until(w, quiet + MINUTE);
 	ck_assert_uint_eq(w->acts[ACT_CLEAR], 0);
@@ -252,7 +252,7 @@ START_TEST(a_claim_stays_exposed)
 	world_run(w, 5000);
 	ck_assert_uint_eq(claims_known(), 4 * FLIGHTS);
 	(void)claim_boot(4 * FLIGHTS);
-	world_run(w, 5000);
+	world_run(w, COUNTS_AGE_MS + 5000);
 	ck_assert_uint_eq(count_spread(4 * FLIGHTS), 4 * FLIGHTS);
 	for (int i = 0; i < 4 * FLIGHTS; i++)
 		if (node_at(w, i)->held_ms < first)

@@ -244,7 +244,7 @@ START_TEST(opts_out_on_the_claim)
 
 	world_open(w);
 	c = new_claim();
-	world_run(w, SLACK);
+	world_run(w, COUNTS_AGE_MS + SLACK);
 	ck_assert_uint_eq(count_held(w, KIND_NODE), 5);
 	if (_i % 3 > 0)
 		n = join_node(_i % 3 == 2);

@@ -182,8 +182,8 @@ START_TEST(no_other_pool_in_scope_nodepool)
 }
 END_TEST
 
-/* One deletion has one substitute, which is the first that is launched. */
-START_TEST(the_first_launched_takes_it)
+/* One deletion has one substitute, which is the first that counts. */
+START_TEST(the_first_that_counts_takes_it)
 {
 	struct thing *a, *b;
 
@@ -194,7 +194,7 @@ START_TEST(the_first_launched_takes_it)
 	b = claim_make(11, "web");
 	world_run(w, 2000);
 	claim_launch(b);
-	world_run(w, 2000);
+	world_run(w, COUNTS_AGE_MS);
 	ck_assert_uint_eq(count_spread(OLD), 0);
 	is_substitute(b, "c0");
 	claim_launch(a);
@@ -768,24 +768,9 @@ START_TEST(never_tried_again)
 		world_run(w, 30000);
 	}
 	thing_delete(w, c);
-	world_run_until(w, deleted / 1000 * 1000 + RETRY_MS - 1000);
+	world_run_until(w, deleted / 1000 * 1000 + FAILED_BOOT_MS - 1000);
 	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, 1000 + SLACK);
-	ck_assert_uint_eq(count_marked(w), 0);
-}
-END_TEST
-
-/* The hold does not outlast the deadline that the machine would have had. */
-START_TEST(its_own_deadline_is_nearer)
-{
-	struct thing *c = launched(10, "web");
-	int64_t own = c->o.created_ms + rules.startup_ms + rules.hold_ms;
-
-	world_run_until(w, own - 20000);
-	thing_delete(w, c);
-	world_run_until(w, own - 1);
-	ck_assert_uint_eq(count_spread(OLD), OLD);
-	world_run(w, SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
 END_TEST
@@ -800,7 +785,7 @@ START_TEST(no_boot_that_failed)
 		world_run(w, 20000);	/* its launch fails */
 	} else {
 		claim_launch(c);
-		world_run(w, SLACK);
+		world_run(w, COUNTS_AGE_MS + SLACK);
 		ck_assert_uint_eq(count_spread(OLD), OLD);
 		c->o.disrupted = true;
 		thing_changed(w, c);
@@ -814,7 +799,7 @@ END_TEST
 
 /* Karpenter 1.15 repairs a machine that was never ready: it marks and deletes it,
  * and another comes 20 s later (0), or it names the other one and waits for it
- * (1).  Either is the next try. */
+ * (1).  Neither is a replacement. */
 START_TEST(repaired_before_it_was_ready)
 {
 	struct thing *c = launched(10, "web"), *next;
@@ -899,9 +884,9 @@ START_TEST(rebooted_before_it_was_ready)
 }
 END_TEST
 
-/* Two boots fail, and one is tried again and fails as well.  One try stands
- * for one failure, and each failure counts for a minute. */
-START_TEST(one_ends_one)
+/* Two boots fail, and a third one later.  The hold lasts for a minute after the
+ * last. */
+START_TEST(each_counts_for_a_minute)
 {
 	struct thing *a = launched(10, "web"), *b = launched(11, "web"), *c;
 
@@ -909,18 +894,19 @@ START_TEST(one_ends_one)
 	thing_delete(w, a);
 	thing_delete(w, b);
 	world_run(w, 10000);
-	c = launched(12, "web");	/* ends one of them */
-	thing_delete(w, c);		/* … and fails: two again */
-	world_run(w, RETRY_MS - 2000);
+	c = launched(12, "web");
+	world_run(w, COUNTS_AGE_MS);
+	thing_delete(w, c);
+	world_run(w, FAILED_BOOT_MS - 2000);
 	ck_assert_uint_eq(count_spread(OLD), OLD);
 	world_run(w, 2000 + SLACK);
 	ck_assert_uint_eq(count_marked(w), 0);
 }
 END_TEST
 
-/* A machine that was created before the failure is no second try.  When it is
- * gone, too, the minute of the first goes on. */
-START_TEST(made_before_it_failed)
+/* Another machine goes by choice, and the minute of the boot that failed goes
+ * on. */
+START_TEST(the_minute_goes_on)
 {
 	struct thing *a = launched(10, "web"), *b;
 
@@ -942,30 +928,8 @@ START_TEST(made_before_it_failed)
 }
 END_TEST
 
-/* The next try becomes ready and quiet within the minute.  The hold ends with
- * it. */
-START_TEST(nothing_lingers)
-{
-	struct thing *c;
-	int64_t quiet;
-
-	rules.hold_ms = 20000;
-	again();
-	c = launched(10, "web");
-	world_run(w, 2 * MINUTE);
-	thing_delete(w, c);
-	world_run(w, 1000);
-	c = launched(11, "web");
-	quiet = become_ready(c);
-	world_run_until(w, quiet - 1);
-	ck_assert_uint_eq(count_spread(OLD), OLD);
-	world_run(w, SLACK);
-	ck_assert_uint_eq(count_marked(w), 0);
-}
-END_TEST
-
-/* In a NodePool that is disabled (0), released by hand (1) or inert, though
- * held by hand (2) failed boots do not count. */
+/* Its NodePool is disabled (0), released by hand (1) or inert, though held by
+ * hand (2): the rest of the scope is released after the minute. */
 START_TEST(of_a_pool_released_meanwhile)
 {
 	struct thing *c = launched(10, "web");
@@ -984,7 +948,7 @@ START_TEST(of_a_pool_released_meanwhile)
 	if (_i == 2)
 		p.hold_until_ms = server_ms(w) + 60 * MINUTE;
 	world_pool(w, &p);
-	world_run(w, SLACK);
+	world_run(w, MINUTE + SLACK);
 	/* Held by hand are the four old ones of web. */
 	ck_assert_uint_eq(count_marked(w), _i == 2 ? 4 : 0);
 }
@@ -1033,7 +997,7 @@ main(void)
 {
 	Suite *s = suite_create("controller: substitutes");
 	TCase *c = run_case(s, "substitutes"), *l = run_case(s, "leaders");
-	TCase *r = run_case(s, "retries");
+	TCase *r = run_case(s, "failed boots");
 
 	tcase_add_checked_fixture(c, setup, scene_teardown);
 	tcase_add_test(c, a_substitute_holds_itself);
@@ -1041,7 +1005,7 @@ main(void)
 	tcase_add_test(c, launched_later);
 	tcase_add_test(c, own_pool_first);
 	tcase_add_test(c, no_other_pool_in_scope_nodepool);
-	tcase_add_test(c, the_first_launched_takes_it);
+	tcase_add_test(c, the_first_that_counts_takes_it);
 	tcase_add_test(c, a_launch_that_fails_takes_nothing);
 	tcase_add_loop_test(c, launches_that_fail_extend, 0,
 			    (int)(sizeof(extended) / sizeof(extended[0])));
@@ -1072,14 +1036,12 @@ main(void)
 	tcase_add_checked_fixture(r, setup, scene_teardown);
 	tcase_add_test(r, tried_again);
 	tcase_add_loop_test(r, never_tried_again, 0, 2);
-	tcase_add_test(r, its_own_deadline_is_nearer);
 	tcase_add_loop_test(r, no_boot_that_failed, 0, 2);
 	tcase_add_loop_test(r, repaired_before_it_was_ready, 0, 2);
 	tcase_add_test(r, a_replacement_is_repaired);
 	tcase_add_loop_test(r, rebooted_before_it_was_ready, 0, 2);
-	tcase_add_test(r, one_ends_one);
-	tcase_add_test(r, made_before_it_failed);
-	tcase_add_test(r, nothing_lingers);
+	tcase_add_test(r, each_counts_for_a_minute);
+	tcase_add_test(r, the_minute_goes_on);
 	tcase_add_loop_test(r, of_a_pool_released_meanwhile, 0, 3);
 	tcase_add_loop_test(r, the_clock_is_set, 0, 4);
 	tcase_add_test(r, a_loop_of_failed_boots);

@@ -63,7 +63,7 @@ static const struct {
 
 START_TEST(age)
 {
-	deletions_put(&d, "a", "web", T);
+	deletions_put(&d, "a", "web", T, STAMP_NONE);
 	if (ages[_i].gone >= 0)
 		deletions_gone(&d, "a", T + ages[_i].gone);
 	ck_assert_msg((match("web", T + ages[_i].created)[0] != '\0') ==
@@ -74,10 +74,10 @@ END_TEST
 
 START_TEST(own_pool_first_then_the_earliest_then_the_uid)
 {
-	deletions_put(&d, "a", "batch", T - 20 * S);
-	deletions_put(&d, "d", "web", T - 5 * S);
-	deletions_put(&d, "c", "web", T - 5 * S);
-	deletions_put(&d, "b", "web", T - 9 * S);
+	deletions_put(&d, "a", "batch", T - 20 * S, STAMP_NONE);
+	deletions_put(&d, "d", "web", T - 5 * S, STAMP_NONE);
+	deletions_put(&d, "c", "web", T - 5 * S, STAMP_NONE);
+	deletions_put(&d, "b", "web", T - 9 * S, STAMP_NONE);
 	ck_assert_str_eq(match("web", T), "b");
 	deletions_spend(&d, "b");
 	ck_assert_str_eq(match("web", T), "c");
@@ -93,16 +93,16 @@ END_TEST
 /* One that is too old does not stand in the way of another. */
 START_TEST(the_earliest_that_may)
 {
-	deletions_put(&d, "a", "web", T - 61 * S);
+	deletions_put(&d, "a", "web", T - 61 * S, STAMP_NONE);
 	deletions_gone(&d, "a", T - 50 * S);
-	deletions_put(&d, "b", "web", T - 30 * S);
+	deletions_put(&d, "b", "web", T - 30 * S, STAMP_NONE);
 	ck_assert_str_eq(match("web", T), "b");
 }
 END_TEST
 
 START_TEST(scopes)
 {
-	deletions_put(&d, "a", "batch", T);
+	deletions_put(&d, "a", "batch", T, STAMP_NONE);
 	ck_assert_str_eq(match_in(SCOPE_CLUSTER, "web", T), "a");
 	ck_assert_str_eq(match_in(SCOPE_NODEPOOL, "web", T), "");
 	ck_assert_str_eq(match_in(SCOPE_NODEPOOL, "batch", T), "a");
@@ -114,13 +114,13 @@ END_TEST
 /* Seen once more it begins not anew, nor does its end move. */
 START_TEST(put_once)
 {
-	deletions_put(&d, "a", "web", T);
+	deletions_put(&d, "a", "web", T, STAMP_NONE);
 	deletions_gone(&d, "a", T + 5 * S);
 	deletions_gone(&d, "a", T + 500 * S);
-	deletions_put(&d, "a", "web", T + 100 * S);
+	deletions_put(&d, "a", "web", T + 100 * S, STAMP_NONE);
 	ck_assert_str_eq(match("web", T + 100 * S), "");
 	deletions_spend(&d, "a");
-	deletions_put(&d, "a", "web", T);
+	deletions_put(&d, "a", "web", T, STAMP_NONE);
 	ck_assert_str_eq(match("web", T), "");
 	deletions_gone(&d, "nobody", T);
 	deletions_spend(&d, "nobody");
@@ -134,12 +134,12 @@ START_TEST(no_room)
 
 	for (int i = 0; i < 8; i++) {
 		snprintf(uid, sizeof(uid), "u%d", i);
-		deletions_put(&d, uid, "web", T + i * S);
+		deletions_put(&d, uid, "web", T + i * S, STAMP_NONE);
 	}
 	deletions_spend(&d, "u5");
-	deletions_put(&d, "new", "web", T + 20 * S);
+	deletions_put(&d, "new", "web", T + 20 * S, STAMP_NONE);
 	ck_assert_str_eq(match("web", T + 20 * S), "u0");
-	deletions_put(&d, "newer", "web", T + 21 * S);
+	deletions_put(&d, "newer", "web", T + 21 * S, STAMP_NONE);
 	ck_assert_str_eq(match("web", T + 21 * S), "u1");
 	for (int i = 1; i < 8; i++) {
 		snprintf(uid, sizeof(uid), "u%d", i);
@@ -203,7 +203,8 @@ START_TEST(at_random)
 		snprintf(uid, sizeof(uid), "u%u", i);
 		switch (roll(&dice, 8)) {
 		case 0:
-			deletions_put(&d, uid, nodepools[nodepool], at);
+			deletions_put(&d, uid, nodepools[nodepool], at,
+				      STAMP_NONE);
 			if (!facts[i].put)
 				facts[i] =
 					(struct fact){.put = true,

@@ -12,17 +12,16 @@
  */
 
 #define IDS 40
-#define EXTRA 8		/* of them, the last */
 #define POOLS 5
 #define START 1000000
 
 struct fact {
 	bool used;
 	int nodepool;
-	int64_t deadline_ms, counts_ms, created_ms, first_ms, hold_ms;
-	bool undecided, booting, machine;
-	uint32_t given;		/* what its first try took; 0: it is the first
-				   try */
+	int64_t deadline_ms, counts_ms, created_ms, hold_ms;
+	bool booting, machine;
+	uint32_t given;		/* counts with so many; 0: as many as
+				   minScaleUp says */
 	uint32_t takes;		/* fixed since it counts; 0: not yet */
 };
 
@@ -106,7 +105,7 @@ model_take(struct model *m)
 	}
 }
 
-/* As many as minScaleUp were created, or tried first, within its hold period,
+/* As many as minScaleUp were created within its hold period,
  * before or after, itself included. */
 static bool
 enough(const struct model *m, const struct fact *f)
@@ -117,10 +116,7 @@ enough(const struct model *m, const struct fact *f)
 		const struct fact *g = &m->at[i];
 
 		n += counts(m, g) && scope_of(m, g) == scope_of(m, f) &&
-		     (llabs(g->created_ms - f->created_ms) <= f->hold_ms ||
-		      llabs(g->first_ms - f->first_ms) <= f->hold_ms ||
-		      llabs(g->first_ms - f->created_ms) <= f->hold_ms ||
-		      llabs(g->created_ms - f->first_ms) <= f->hold_ms);
+		     llabs(g->created_ms - f->created_ms) <= f->hold_ms;
 	}
 	return n >= takes(m, f);
 }
@@ -140,22 +136,22 @@ model_live(const struct model *m, int scope)
 	return false;
 }
 
-/* Held, or it was and one is undecided. */
+/* Held, or it was and one is about to count. */
 static void
 model_look(struct model *m)
 {
 	for (int p = 0; p < POOLS; p++) {
-		bool undecided = false;
+		bool coming = false;
 
 		for (int i = 0; i < IDS; i++) {
 			const struct fact *f = &m->at[i];
 
-			undecided |= f->used && f->undecided && !counts(m, f) &&
-				     scope_of(m, f) == p &&
-				     (f->deadline_ms > m->now_ms ||
-				      m->least > 1 || m->percent > 0);
+			coming |= f->used && f->counts_ms > m->now_ms &&
+				  scope_of(m, f) == p &&
+				  (f->deadline_ms > m->now_ms ||
+				   m->least > 1 || m->percent > 0);
 		}
-		m->busy[p] = model_live(m, p) || (m->busy[p] && undecided);
+		m->busy[p] = model_live(m, p) || (m->busy[p] && coming);
 	}
 }
 
@@ -187,9 +183,7 @@ put(struct timers *h, const struct model *m, uint32_t id)
 		.own_ms = f->deadline_ms,
 		.counts_ms = f->counts_ms,
 		.created_ms = f->created_ms,
-		.first_ms = f->first_ms,
 		.hold_ms = f->hold_ms,
-		.undecided = f->undecided,
 		.least = f->given,
 		.booting = f->booting,
 		.machine = f->machine,
@@ -213,11 +207,7 @@ random_fact(struct model *m, struct dice *d, struct fact *f)
 		f->given = 1 + roll(d, 6);
 	f->deadline_ms = m->now_ms + (int64_t)roll(d, 400) - 100;
 	f->created_ms = m->now_ms - (int64_t)roll(d, 800);
-	f->first_ms = f->created_ms;
-	if (roll(d, 5) == 0)
-		f->first_ms -= (int64_t)roll(d, 400);
 	f->hold_ms = 20 + (int64_t)roll(d, 8) * 30;
-	f->undecided = roll(d, 4) == 0;
 	f->booting = roll(d, 3) == 0;
 	switch (roll(d, 4)) {
 	case 0:
@@ -365,7 +355,7 @@ walk(enum scope_kind kind, uint32_t least, uint32_t percent, uint64_t seed)
 	struct dice d = dice_new(seed);
 
 	ck_assert_ptr_nonnull(h);
-	ck_assert_int_eq(timers_init(h, &r, IDS, EXTRA), 0);
+	ck_assert_int_eq(timers_init(h, &r, IDS), 0);
 	for (m.step = 0; m.step < 6000; m.step++) {
 		random_step(h, &m, &d);
 		if (roll(&d, 4) == 0)
@@ -418,7 +408,7 @@ START_TEST(a_share_is_rounded_up)
 				.machine = true};
 	uint32_t n = shares[_i].machines;
 
-	ck_assert_int_eq(timers_init(h, &r, 200, 0), 0);
+	ck_assert_int_eq(timers_init(h, &r, 200), 0);
 	for (uint32_t id = 0; id < 150; id++) {
 		f.machine = id < n;
 		ck_assert_int_eq(timers_put(h, id, &f, 10), 0);
@@ -441,7 +431,7 @@ holds_new(enum scope_kind kind, uint32_t ids)
 	struct timers *h = calloc(1, sizeof(*h));
 
 	ck_assert_ptr_nonnull(h);
-	ck_assert_int_eq(timers_init(h, &r, ids, 0), 0);
+	ck_assert_int_eq(timers_init(h, &r, ids), 0);
 	return h;
 }
 
@@ -527,33 +517,40 @@ START_TEST(deadline_is_exact)
 }
 END_TEST
 
-/* Only the id's own range is looked at, and the extra one behind it. */
-START_TEST(the_extra_ids)
+/* A boot that failed keeps its scope busy for a minute, if the machine did.  What
+ * is created meanwhile is told from what was there before. */
+START_TEST(a_boot_that_failed)
 {
-	struct rules r = {.scope = SCOPE_CLUSTER, .min_scale_up = 2};
-	struct timer_facts f = {.nodepool = "",
-				.deadline_ms = 100,
-				.counts_ms = 1,
-				.created_ms = 5,
-				.first_ms = 5,
-				.hold_ms = 50};
+	struct rules r = {.scope = SCOPE_CLUSTER, .min_scale_up = 1};
 	struct timers *h = calloc(1, sizeof(*h));
-	struct now now = {10, 10};
+	int64_t until = 20 + FAILED_BOOT_MS;
 
-	ck_assert_int_eq(timers_init(h, &r, 1000, 2), 0);
-	ck_assert_int_eq(timers_put(h, 999, &f, 10), 0);
-	ck_assert_uint_eq(timers_turned(h, now), NO_ID);
-	ck_assert_int_eq(timers_put(h, 998, &f, 10), 0);
-	ck_assert_uint_eq(timers_turned(h, now), 0);
-	ck_assert_uint_eq(timers_turned(h, now), NO_ID);
-	ck_assert_int_eq(timers_expects(h, 0, 10).at_ms, 100);
-	timers_drop(h, 999);
-	ck_assert_uint_eq(timers_turned(h, now), 0);
-	ck_assert_uint_eq(timers_turned(h, now), NO_ID);
-	ck_assert(!h->scopes[0].held);
-	ck_assert_int_eq(timers_put(h, 7, &f, 10), 0);
-	ck_assert_uint_eq(timers_turned(h, now), 0);
-	ck_assert(h->scopes[0].held);
+	ck_assert_int_eq(timers_init(h, &r, 10), 0);
+	put_timer(h, 1, "web", _i == 0 ? 100000 : 15, 1, 10);
+	put_timer(h, 2, "web", _i == 0 ? 0 : 100000, 1, 10);
+	ck_assert_uint_eq(timers_turned(h, (struct now){10, 110}), 0);
+	ck_assert_uint_eq(timers_turned(h, (struct now){10, 110}), NO_ID);
+	put_timer(h, 1, "web", _i == 0 ? 100000 : 15, 1, 20);
+	timers_boot_failed(h, 1, 20);
+	timers_drop(h, 1);
+	timers_drop(h, 2);
+	ck_assert_uint_eq(timers_turned(h, (struct now){20, 120}),
+			  _i == 0 ? NO_ID : 0);
+	ck_assert(h->scopes[0].held == (_i == 0));
+	ck_assert(timers_again(h, "web", 25, 25) == (_i == 0));
+	ck_assert(!timers_again(h, "web", until + 1, until + 1));
+	ck_assert(!timers_again(h, "web", 5, 20 - STAMPS_MS - 1));
+	if (_i == 0) {
+		ck_assert_int_eq(timers_cap_next_ms(h), 120 + FAILED_BOOT_MS);
+		ck_assert_uint_eq(timers_turned(h, (struct now){until - 1,
+								119 + FAILED_BOOT_MS}),
+				  NO_ID);
+		ck_assert_uint_eq(timers_turned(h, (struct now){until,
+								120 + FAILED_BOOT_MS}),
+				  0);
+		ck_assert(!h->scopes[0].held);
+		ck_assert_int_eq(timers_cap_next_ms(h), STAMP_NONE);
+	}
 	timers_done(h);
 	free(h);
 }
@@ -574,7 +571,7 @@ busy_holds(enum scope_kind kind, int64_t at)
 	struct timers *h = calloc(1, sizeof(*h));
 
 	ck_assert_ptr_nonnull(h);
-	ck_assert_int_eq(timers_init(h, &r, 4, 0), 0);
+	ck_assert_int_eq(timers_init(h, &r, 4), 0);
 	timers_usable(h, true);
 	timers_seen(h);
 	put_timer(h, 0, "web", at + 24 * HOUR, 1, at);
@@ -685,7 +682,7 @@ main(void)
 	tcase_add_loop_test(model, share, 0, 20);
 	tcase_add_loop_test(c, a_share_is_rounded_up, 0,
 			    sizeof(shares) / sizeof(shares[0]));
-	tcase_add_test(c, the_extra_ids);
+	tcase_add_loop_test(c, a_boot_that_failed, 0, 2);
 	tcase_add_test(cap, shifted_clock);
 	tcase_add_test(cap, released_by_hand);
 	tcase_add_test(cap, a_debt_keeps_its_scope);

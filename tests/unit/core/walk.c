@@ -71,9 +71,8 @@ counts_at(const struct thing *t, int64_t at)
 	    (node != NULL && node->o.deleting) ||
 	    !rules_nodepool_included(&rules, t->o.nodepool))
 		return false;
-	if (t->o.launched)
-		return true;
-	return !t->o.launch_known && t->o.created_ms + LAUNCH_GRACE_MS <= at;
+	return (t->o.launched || !t->o.launch_known) &&
+	       t->o.created_ms + COUNTS_AGE_MS <= at;
 }
 
 static bool

@@ -545,10 +545,10 @@ unseen(void)
 }
 
 static void
-undecided(void)
+coming(void)
 {
 	scope.waits.n = 1;
-	scope.waits.at[0].why = WAIT_UNDECIDED;
+	scope.waits.at[0].why = WAIT_COMING;
 	scope.waits.at[0].kind = VIEW_COUNT;
 	scope.waits.at[0].machines = 3;
 	scope.waits.at[0].until_ms = T;
@@ -746,9 +746,9 @@ static const struct {
 	 "{\"reason\":\"notSeen\",\"resource\":\"nodepools\",\"until\":null,"},
 	{unseen, "nodeclaims 12, nodepools (NOT NOW), events\n",
 	 "\"resource\":\"nodepools\",\"listed\":false,\"watching\":true"},
-	{undecided, "waits: it is not known yet whether 3 new machines replace "
-		    "others (until 2026-01-02T03:04:05Z)\n",
-	 "{\"reason\":\"undecided\",\"resource\":null,\"until\":"
+	{coming, "waits: 3 new machines are about to count "
+		 "(until 2026-01-02T03:04:05Z)\n",
+	 "{\"reason\":\"newMachines\",\"resource\":null,\"until\":"
 	 "\"2026-01-02T03:04:05Z\""},
 	{observing,
 	 "Z, mode observe: nothing is written, and this is what would be\n",
@@ -938,7 +938,7 @@ static const struct {
 	{two_scopes, "2 of 2 scopes are held."},
 	{just_now, "03:14:05</time> (0s ago) until <time"},
 	{unseen, "Waits: nodepools cannot be listed or watched at the moment"},
-	{undecided, "whether 3 new machines replace others, until <time"},
+	{coming, "3 new machines are about to count, until <time"},
 	{observing, "cluster</bdi> would be held until "},
 	{observing, "With mode enforce, 0 of 12 Nodes would carry "},
 	{no_certificate, "no valid certificate: the webhook cannot be called"},
@@ -1420,10 +1420,10 @@ START_TEST(test_machine_alone)
 	struct buf b;
 
 	m.node.deleting = true;
-	undecided();
+	coming();
 	write_machine(STATUS_TEXT, &m);
 	ck_assert_ptr_nonnull(strstr(text, ", being deleted; last write"));
-	ck_assert_ptr_nonnull(strstr(text, "waits: it is not known yet "));
+	ck_assert_ptr_nonnull(strstr(text, "waits: 3 new machines are about "));
 	for (int f = STATUS_TEXT; f <= STATUS_HTML; f++) {
 		buf_init(&b, text, sizeof(text));
 		status_write_machine(&b, (enum status_format)f, &head, "x", &m,

@@ -358,7 +358,7 @@ START_TEST(test_waits)
 	gone(20 * MIN + SECOND, 1);
 	r = sums(60 * MIN);
 	ck_assert_uint_eq(r.holds, 1);
-	about(r.turns[0].from_ms, 2 * SECOND);
+	about(r.turns[0].from_ms, 5 * SECOND);
 	about(r.turns[0].to_ms, 11 * MIN);
 	ck_assert_str_eq(r.turns[0].scope, "");
 	ck_assert_uint_eq(r.waits.decisions, 1);
@@ -595,8 +595,8 @@ START_TEST(test_no_substitute)
 }
 END_TEST
 
-/* An empty machine has no replacement, so what is created next is a scale-up
- * and holds at once. */
+/* An empty machine has no replacement, so what is created next is a
+ * scale-up. */
 START_TEST(test_empty)
 {
 	struct fact_node node = {"n1", "c1"};
@@ -611,7 +611,7 @@ START_TEST(test_empty)
 	scales_up(3 * SECOND, 2);
 	r = sums(60 * MIN);
 	ck_assert_uint_eq(r.holds, 1);
-	about(r.turns[0].from_ms, 5 * SECOND);
+	about(r.turns[0].from_ms, 8 * SECOND);
 }
 END_TEST
 
@@ -670,8 +670,8 @@ START_TEST(test_union)
 	boots(30 * MIN, 3, "batch");
 	r = sums(60 * MIN);
 	ck_assert_uint_eq(r.holds, 3);
-	about(began + r.held_ms, (19 + 11) * MIN - 4 * SECOND);
-	about(began + r.longest_ms, 11 * MIN - 2 * SECOND);
+	about(began + r.held_ms, (19 + 11) * MIN - 10 * SECOND);
+	about(began + r.longest_ms, 11 * MIN - 5 * SECOND);
 }
 END_TEST
 
@@ -706,7 +706,7 @@ START_TEST(test_cap)
 	r = sums(70 * MIN);
 	ck_assert_uint_ge(r.caps, 1);
 	ck_assert(r.turns[0].capped);
-	about(r.turns[0].to_ms, 25 * MIN + 2 * SECOND);
+	about(r.turns[0].to_ms, 25 * MIN + 5 * SECOND);
 	ck_assert_uint_eq(r.waits.decisions, 1);
 	ck_assert_double_eq_tol(r.waits.hours_low, 13 / 60., 0.01);
 	ck_assert_int_le(r.longest_ms, 20 * MIN + SLACK_MS);
@@ -724,7 +724,7 @@ START_TEST(test_open_end)
 	ck_assert_uint_eq(r.waits.open, 1);
 	ck_assert_double_eq_tol(r.waits.hours_low, 3 / 60., 0.01);
 	ck_assert_int_eq(r.held_ms, r.longest_ms);
-	about(began + r.held_ms, 8 * MIN - 2 * SECOND);
+	about(began + r.held_ms, 8 * MIN - 5 * SECOND);
 }
 END_TEST
 
@@ -744,7 +744,7 @@ START_TEST(test_gaps)
 	r = sums(60 * MIN);
 	ck_assert_uint_eq(r.holds, 2);
 	ck_assert_uint_eq(tally.unknown, 1);
-	about(r.turns[1].from_ms, 40 * MIN + 2 * SECOND);
+	about(r.turns[1].from_ms, 40 * MIN + 5 * SECOND);
 	about(r.turns[1].to_ms, 51 * MIN);
 	ck_assert_uint_eq(h.roster.top, 1);
 }
