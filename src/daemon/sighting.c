@@ -8,9 +8,9 @@
 #include "wire/api/ticket.h"
 
 /* Takes an object that the decoder has refused because of *e.  The metadata of
- * a NodeClaim or NodePool, and the name of a ticket, are read all the same.  If
- * they cannot be read either, the object is left out, and -1 returned.  If there
- * was no memory, nothing is logged, because the caller lists or watches
+ * a NodeClaim or NodePool, and the name of a ticket, are read all the same.
+ * Returns -1 if they cannot be read either, so that the object is left out.  If
+ * there was no memory, nothing is logged, because the caller lists or watches
  * again. */
 static int
 refused(const char *bytes, size_t n, const struct hold_key *hold,

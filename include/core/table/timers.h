@@ -177,8 +177,8 @@ int timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	       int64_t now_ms);
 void timers_drop(struct timers *ts, uint32_t id);
 /* Call this when a machine is seen of which nothing can be read.  If none was
- * known yet, all scopes are busy until until_ms, unless a released-at of a scope
- * is later than now.  timers_no_unknown forgets it. */
+ * known yet, all scopes are busy until until_ms.  A later released-at ends this
+ * for its scope, and timers_no_unknown for all. */
 void timers_unknown(struct timers *ts, int64_t until_ms, int64_t now_ms);
 void timers_no_unknown(struct timers *ts);
 /* Call this before the timer of a machine whose boot has failed is dropped.  If

@@ -7,10 +7,13 @@
 #include "deadline.h"
 #include "controller_parts.h"
 
-/* This file computes what the timer table has to know of a machine: its
+/*
+ * This file computes what the timer table has to know of a machine: its
  * deadline, and the time from which it counts
  * (docs/rules.md#each-machine-has-its-own-quiet-time).  Code that changes a
- * fact on which these depend calls controller_refresh. */
+ * fact on which these depend calls controller_refresh.  This file also drops
+ * what is gone, and remembers which objects cannot be read.
+ */
 
 void
 controller_queue(struct controller *s, uint32_t id)

@@ -17,9 +17,9 @@
  *
  * An item that arrives in one piece is handed on without a copy.  Otherwise its
  * beginning waits in `item`.  Of an item that is too large only the beginning
- * is kept.  The array of items is the value of a key with a certain name (`name`)
- * at a certain depth (`level`).  An array of that name at another depth belongs
- * to the envelope.
+ * is kept.  The array of items is the value of a key with a certain name
+ * (`name`) at a certain depth (`level`).  An array of that name at another
+ * depth belongs to the envelope.
  */
 
 /* A buffer that is larger than this is not kept for the next item. */
