@@ -158,20 +158,6 @@ look_at_leader(struct truth *t)
 	t->clock = h != NULL ? holder_now(h).server_ms : world_server_ms(t->w);
 }
 
-/* Does every release wait, because a fresh list shows a claim that is too young to
- * count? */
-static bool
-releases_wait(struct truth *t)
-{
-	const struct world *w = t->w;
-
-	for (int i = 0; i < w->machines_n; i++)
-		if (t->machines[i].young &&
-		    !truth_uncounted(w, &t->rules, &w->machines[i]))
-			return true;
-	return false;
-}
-
 /* Is the leader's view out of date, whatever the reason? */
 static bool
 is_behind(const struct holder *h)
@@ -501,14 +487,22 @@ is_guarded(const struct truth *t, enum due_goal goal, const struct thing *claim,
 				       ACT_HOLD));
 }
 
-/* Since when does the leader know what is to be, and may it do it? */
+/* Since when does the leader know what is to be, and may it do it?  A release
+ * waits once for the claims of its scope that are about to count, unless the
+ * scope is busy already.  No stream of them stops it. */
 static int64_t
 known_since(const struct truth *t, const struct machine *m,
 	    const struct machine_truth *x)
 {
 	int64_t at = later_of(x->goal_since, touched(t, m));
+	int scope = truth_scope_of(t, m);
 
-	return x->goal == DUE_CLEAR ? later_of(at, t->waited_at) : at;
+	if (x->goal != DUE_CLEAR)
+		return at;
+	if (scope < 0 || truth_uncounted(t->w, &t->rules, m) ||
+	    t->scopes[scope].busy.lo)
+		return at;
+	return t->scopes[scope].young_at < at ? at : at + GRACE_MS + LAG_MS;
 }
 
 static void
@@ -709,17 +703,14 @@ truth_look(struct truth *t)
 
 	meter_run(t);
 	truth_pass_time(t);
-	if (!t->calm || t->waits)
+	if (!t->calm)
 		t->troubled_ms += w->now - t->looked_at;
-	if (t->waits)
-		t->waited_at = w->now;
 	t->looked_at = w->now;
 	t->seen_changes = w->changes + w->sighted;
 	t->next = INT64_MAX;
 	look_at_leader(t);
 	look_at_trouble(t);
 	check_room(t);
-	t->waits = releases_wait(t);
 	truth_tickets(t);
 	truth_machines(t);
 	truth_scopes(t);

@@ -61,6 +61,8 @@ struct scope_truth {
 				   `unknown` */
 	struct maybe busy;	/* it is busy in the world */
 	int64_t hi_last;	/* when it was last possibly busy */
+	bool young;		/* a claim of it is about to count */
+	int64_t young_at;	/* when that was last so */
 	struct maybe seems;	/* it is busy, as replicas may see it */
 	struct maybe held;
 	int64_t released;	/* the earliest released-at; STAMP_NONE: none */
@@ -203,9 +205,6 @@ struct truth {
 	bool blind;	/* at the last look the leader saw less than there was */
 	int64_t trouble_began;		/* when the present trouble began, or
 					   the last */
-	bool waits;			/* every release waits for a claim that
-					   is about to count */
-	int64_t waited_at;		/* when that was last so */
 	int64_t troubled_ms;		/* how long there was either */
 	struct scope_truth scopes[POOLS];
 	struct machine_truth machines[MACHINES];

@@ -388,7 +388,6 @@ look_for_window(struct truth *t, const struct action *a, const struct thing *o)
 	else
 		truth_seen_open(t, scope,
 				t->clock - over > SLACK_MS && o->denied == 0 &&
-					!t->waits &&
 					!is_ready_now(t->w, m));
 }
 

@@ -111,12 +111,15 @@ claim_half(const struct controller *s, const struct entry *claim,
 
 /* Returns whether holds and marks may be removed from the machine now.  Nothing
  * is removed while part of the cluster is not seen.  A release also needs fresh
- * lists that were made after it became due. */
+ * lists that were made after it became due.  A claim that is about to count may
+ * hold the machine's scope in a moment, so the release waits for that. */
 static bool
-may_remove(struct controller *s, uint32_t head, bool release)
+may_remove(struct controller *s, uint32_t head, bool release, struct now now)
 {
 	return views_all_synced(&s->views) &&
-	       (!release || release_may(&s->release, head));
+	       (!release || release_may(&s->release, head,
+					timers_scope_may_turn(&s->timers, head),
+					now.boot_ms));
 }
 
 /* Returns whether the Node's ownerReference names a claim that is not in the
@@ -272,7 +275,7 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 	if (d.act == ACT_HOLD && e->kind == KIND_NODE &&
 	    !s->views.at[KIND_NODECLAIM].listed)
 		return false;
-	if (d.act != ACT_HOLD && !may_remove(s, head, d.release))
+	if (d.act != ACT_HOLD && !may_remove(s, head, d.release, now))
 		return false;
 	if (writes_must_read(&s->writes, machines_id(&s->machines, e))) {
 		describe(s, e, ACT_READ, "changed", now, out);

@@ -5,7 +5,6 @@
 
 #include "core/base/limits.h"
 #include "controller_parts.h"
-#include "deadline.h"
 
 /*
  * This file handles the items of the fresh lists before a release, and the
@@ -24,24 +23,11 @@ is_behind(const struct controller *s, uint32_t id, const struct object *claim)
 	       !machines_rv_is(&s->machines, e, claim->rv);
 }
 
-/* Returns whether the claim counts in a moment, when it is old enough. */
-static bool
-is_coming(struct controller *s, uint32_t id, struct now now)
-{
-	int64_t counts_ms = replacements_counts_ms(
-		&s->replacements, machines_at(&s->machines, id));
-
-	return timers_at(&s->timers, machines_head(&s->machines, id))->coming &&
-	       counts_ms > controller_steady(s, now).server_ms &&
-	       counts_ms != COUNTS_LATER;
-}
-
-/* A claim that the table does not know stops the release, and so do a claim
- * that is about to count and a change of a claim that is not ready.  If the
- * list or the watch has left out a claim of which not even the metadata could
- * be read, a claim that the table does not know may be this one.  It is put
- * into the table by its metadata, so that the next fresh list shows nothing
- * new. */
+/* A claim that the table does not know stops the release, and so does a change
+ * of a claim that is not ready.  If the list or the watch has left out a claim
+ * of which not even the metadata could be read, a claim that the table does not
+ * know may be this one.  It is put into the table by its metadata, so that the
+ * next fresh list shows nothing new. */
 void
 controller_fresh(struct controller *s, const struct object *claim,
 		 struct now now)
@@ -52,7 +38,7 @@ controller_fresh(struct controller *s, const struct object *claim,
 
 	/* If the table is full, a claim that it lacks is no news. */
 	if (claim->deleting || (id == NO_ID && v->full) ||
-	    (id != NO_ID && !is_behind(s, id, claim) && !is_coming(s, id, now)))
+	    (id != NO_ID && !is_behind(s, id, claim)))
 		return;
 	release_unknown(&s->release);
 	unread.unread = true;
