@@ -502,7 +502,7 @@ known_since(const struct truth *t, const struct machine *m,
 	if (scope < 0 || truth_uncounted(t->w, &t->rules, m) ||
 	    t->scopes[scope].busy.lo)
 		return at;
-	return t->scopes[scope].young_at < at ? at : at + GRACE_MS + LAG_MS;
+	return t->scopes[scope].came_at < at ? at : at + GRACE_MS + LAG_MS;
 }
 
 static void

@@ -61,8 +61,8 @@ struct scope_truth {
 				   `unknown` */
 	struct maybe busy;	/* it is busy in the world */
 	int64_t hi_last;	/* when it was last possibly busy */
-	bool young;		/* a claim of it is about to count */
-	int64_t young_at;	/* when that was last so */
+	bool coming;		/* a claim of it may count later */
+	int64_t came_at;	/* when that was last so */
 	struct maybe seems;	/* it is busy, as replicas may see it */
 	struct maybe held;
 	int64_t released;	/* the earliest released-at; STAMP_NONE: none */
@@ -144,7 +144,6 @@ struct machine_truth {
 	struct maybe again;	/* it was made in such a minute */
 	bool coming;		/* it may count later: because of it no hold
 				   begins, and one may go on */
-	bool young;		/* it may count in a moment */
 	bool opted_out;		/* a person took the hold away; the mark went
 				   with an earlier configuration */
 	int64_t deadline;	/* its own deadline, on the leader's clock */

@@ -283,24 +283,26 @@ set_busy(struct truth *t, int scope)
 
 	if (s->busy.hi)		/* it was busy until now */
 		s->hi_last = w->now;
-	if (s->young)
-		s->young_at = w->now;
-	s->young = false;
+	if (s->coming)
+		s->came_at = w->now;
+	s->coming = false;
 	s->busy = s->seems = (struct maybe){false, false};
 	for (int i = 0; i < w->machines_n; i++) {
 		struct machine_truth *x = &t->machines[i];
 		struct maybe keeps;
+		bool comes;
 
 		if (w->machines[i].claim < 0 ||
 		    !in_scope(t, scope, w->machines[i].pool_id))
 			continue;
 		/* A machine whose own time is over counts for minScaleUp,
 		 * too. */
-		coming |= x->coming && (!has_passed(t, x->deadline) ||
-					!has_passed(t, x->unwatched_until) ||
-					truth_takes_several(t));
-		if (x->young && !truth_uncounted(w, &t->rules, &w->machines[i]))
-			s->young = true;
+		comes = x->coming && (!has_passed(t, x->deadline) ||
+				      !has_passed(t, x->unwatched_until) ||
+				      truth_takes_several(t));
+		coming |= comes;
+		s->coming |= comes &&
+			     !truth_uncounted(w, &t->rules, &w->machines[i]);
 		keeps = keeps_busy(t, i);
 		s->busy.lo |= keeps.lo;
 		s->busy.hi |= keeps.hi;
