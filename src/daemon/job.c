@@ -43,6 +43,16 @@ wants_metadata(struct job *j)
 	return true;
 }
 
+/* Returns the outcome of a read if not even the metadata can be read.  The
+ * claim of a Node then counts as gone, so that it does not keep the Node
+ * held. */
+static enum controller_code
+unread_code(const struct job *j)
+{
+	return j->action.act == ACT_READ_CLAIM ? CONTROLLER_GONE
+					       : CONTROLLER_FAILED;
+}
+
 /* --- the items of a fresh list -------------------------------------------- */
 
 static int
@@ -52,7 +62,7 @@ fresh_decode(const struct job *j, const char *bytes, size_t n, struct err *e)
 	struct nodepool p;
 	struct ticket t;
 
-	if (bytes == NULL)
+	if (n > ITEM_BYTES_MAX)
 		return err_set(e, ERR_LIMIT, "%zu bytes, more than %u", n,
 			       ITEM_BYTES_MAX);
 	if (j->action.act == ACT_LIST_CLAIMS) {
@@ -88,7 +98,6 @@ fresh_item(void *ctx, const char *bytes, size_t n, struct err *e)
 		*e = why;
 		return -1;
 	}
-	state_fresh_skipped(j->env->shared, j->action.kind);
 	if (log_ratelimit("object left out", 10))
 		LOG(LOG_WARN, "object left out",
 		    LS("resource", resources[j->action.kind].name),
@@ -354,7 +363,7 @@ was_read(const struct job_env *v, struct job *j, const struct kube_reply *r,
 	if (object_decode(r->body, r->body_bytes, j->action.kind,
 			  &v->rules->hold, &o, &e)) {
 		log_failure(j, r, &e);
-		out->code = CONTROLLER_FAILED;
+		out->code = unread_code(j);
 		return !wants_metadata(j);
 	}
 	/* Another NodeClaim has this name by now, so the NodeClaim of the
@@ -364,7 +373,8 @@ was_read(const struct job_env *v, struct job *j, const struct kube_reply *r,
 		out->code = CONTROLLER_GONE;
 		return true;
 	}
-	state_found(v->shared, &j->action, &o, !j->metadata);
+	o.unread = j->metadata;
+	state_found(v->shared, &j->action, &o);
 	return true;
 }
 
@@ -398,6 +408,8 @@ job_answered(const struct job_env *v, struct job *j, const struct kube_reply *r,
 					   .retry_after_ms = r->retry_after_ms};
 	if (e->code == ERR_NONE || was_written(j, r, e))
 		out->code = action_code_of(r);
+	if (e->code == ERR_LIMIT && r->status == 200 && j->metadata)
+		out->code = unread_code(j);
 	if (is_refusal(out->code) && act_writes(j->action.act)) {
 		out->why = j->why; /* the controller reports it once */
 		refusal_text(j, r);

@@ -7,34 +7,44 @@
 #include "wire/api/resource.h"
 #include "wire/api/ticket.h"
 
-/* Logs why the object is left out.  It logs nothing if there was no memory,
- * because the caller then lists or watches again.  Returns -1. */
+/* Takes an object that the decoder has refused because of *e.  The metadata of
+ * a NodeClaim or NodePool, and the name of a ticket, are read all the same.
+ * Returns -1 if they cannot be read either, so that the object is left out.  If
+ * there was no memory, nothing is logged, because the caller lists or watches
+ * again. */
 static int
-left_out(enum kind kind, const struct err *e)
+refused(const char *bytes, size_t n, const struct hold_key *hold,
+	enum watch_type *type, struct sighting *out, const struct err *e)
 {
-	if (e->code != ERR_SYSTEM && log_ratelimit("object left out", 10))
+	const char *name = out->as.object.name;
+	int rc = -1;
+
+	if (e->code == ERR_SYSTEM)
+		return -1;
+	if (out->kind == KIND_TICKET &&
+	    ticket_unread_decode(bytes, n, type, &out->as.ticket, e) == 0)
+		return 0; /* the controller reports it */
+	if (out->kind == KIND_NODECLAIM)
+		rc = object_unread_decode(bytes, n, hold, type,
+					  &out->as.object);
+	if (out->kind == KIND_NODEPOOL) {
+		rc = nodepool_unread_decode(bytes, n, type, &out->as.nodepool);
+		name = out->as.nodepool.name;
+	}
+	if (log_ratelimit("object left out", 10))
 		LOG(LOG_WARN, "object left out",
-		    LS("resource", resources[kind].name), LS("err", e->text));
-	return -1;
-}
-
-/* Returns whether the object that was refused because of *e is a ticket whose
- * name can be read.  Such a ticket is not left out, because it ends the hold of
- * its earlier version. */
-static bool
-ticket_anyway(const char *bytes, size_t n, enum watch_type *type,
-	      struct sighting *out, const struct err *e)
-{
-	return out->kind == KIND_TICKET && e->code != ERR_SYSTEM &&
-	       ticket_unread_decode(bytes, n, type, &out->as.ticket, e) == 0;
+		    LS("resource", resources[out->kind].name),
+		    LS("name", rc == 0 ? name : ""), LS("err", e->text));
+	return rc;
 }
 
 static int
-too_large(const char *bytes, size_t n, struct err *e)
+too_large(size_t n, struct err *e)
 {
-	return bytes != NULL ? 0
-			     : err_set(e, ERR_LIMIT, "%zu bytes, more than %u",
-				       n, ITEM_BYTES_MAX);
+	return n <= ITEM_BYTES_MAX
+		       ? 0
+		       : err_set(e, ERR_LIMIT, "%zu bytes, more than %u", n,
+				 ITEM_BYTES_MAX);
 }
 
 static int
@@ -54,12 +64,9 @@ int
 sighting_item(const char *bytes, size_t n, const struct hold_key *hold,
 	      struct sighting *out, struct err *e)
 {
-	if (too_large(bytes, n, e))
-		return left_out(out->kind, e);
-	if (item_decode(bytes, n, hold, out, e) == 0 ||
-	    ticket_anyway(bytes, n, NULL, out, e))
-		return 0;
-	return left_out(out->kind, e);
+	if (too_large(n, e) || item_decode(bytes, n, hold, out, e))
+		return refused(bytes, n, hold, NULL, out, e);
+	return 0;
 }
 
 static int
@@ -85,12 +92,10 @@ sighting_line(const char *bytes, size_t n, const struct hold_key *hold,
 	      enum watch_type *type, struct sighting *out, int *status_code,
 	      struct err *e)
 {
-	if (too_large(bytes, n, e))
-		return left_out(out->kind, e);
-	if (any_line_decode(bytes, n, hold, type, out, status_code, e) == 0 ||
-	    ticket_anyway(bytes, n, type, out, e))
-		return 0;
-	return left_out(out->kind, e);
+	if (too_large(n, e) ||
+	    any_line_decode(bytes, n, hold, type, out, status_code, e))
+		return refused(bytes, n, hold, type, out, e);
+	return 0;
 }
 
 const char *

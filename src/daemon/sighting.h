@@ -23,10 +23,11 @@ struct sighting {
 
 /* sighting_item decodes one item of a list.  sighting_line decodes one line of
  * a watch, as object_watch_decode does.  The caller sets out->kind first.
- * bytes is NULL if the item or line was too large (wire/api/split).  Both
- * return -1 if they could not decode the object.  If the error is ERR_SYSTEM,
- * there was no memory, and the caller has to list or watch again.  After any
- * other error they have logged why the object is left out. */
+ * The bytes may be cut (wire/api/split).  Of an object that is too large the
+ * metadata is decoded.  Both return -1 if they could not decode even that.  If
+ * the error is ERR_SYSTEM, there was no memory, and the caller has to list or
+ * watch again.  After any other error they have logged why the object is left
+ * out. */
 int sighting_item(const char *bytes, size_t n, const struct hold_key *hold,
 		  struct sighting *out, struct err *e);
 int sighting_line(const char *bytes, size_t n, const struct hold_key *hold,

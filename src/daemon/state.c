@@ -155,9 +155,13 @@ state_nodepool(struct state *s, const struct nodepool *p)
 {
 	struct now now = clock_now(s->clock);
 
-	disabled_nodepools_set(s->disabled_nodepools, p->name,
-			       nodepool_alone_ms(p));
+	/* If the spec could not be read, the webhook's set keeps what it has of
+	 * the NodePool. */
+	if (!p->unread || p->disabled)
+		disabled_nodepools_set(s->disabled_nodepools, p->name,
+				       nodepool_alone_ms(p));
 	controller_nodepool(lock(s), p, now);
+	s->table->nodepools_skipped |= p->unread;
 	unlock_and_wake(s);
 }
 
@@ -240,12 +244,11 @@ state_done(struct state *s, const struct controller_outcome *o)
 }
 
 void
-state_found(struct state *s, const struct action *a, const struct object *o,
-	    bool whole)
+state_found(struct state *s, const struct action *a, const struct object *o)
 {
 	struct now now = clock_now(s->clock);
 
-	controller_found(lock(s), a, o, whole, now);
+	controller_found(lock(s), a, o, now);
 	unlock(s);
 }
 
@@ -261,9 +264,7 @@ state_fresh(struct state *s, const struct object *claim)
 void
 state_fresh_nodepool(struct state *s, const struct nodepool *p)
 {
-	struct now now = clock_now(s->clock);
-
-	controller_fresh_nodepool(lock(s), p, now);
+	controller_fresh_nodepool(lock(s), p);
 	unlock(s);
 }
 
@@ -273,13 +274,6 @@ state_fresh_ticket(struct state *s, const struct ticket *t)
 	struct now now = clock_now(s->clock);
 
 	controller_fresh_ticket(lock(s), t, now);
-	unlock(s);
-}
-
-void
-state_fresh_skipped(struct state *s, enum kind kind)
-{
-	controller_fresh_skipped(lock(s), kind);
 	unlock(s);
 }
 

@@ -92,11 +92,10 @@ void state_disruption_event(struct state *s, const char *claim_uid,
 struct controller_todo state_next(struct state *s);
 void state_done(struct state *s, const struct controller_outcome *o);
 void state_found(struct state *s, const struct action *a,
-		 const struct object *o, bool whole);
+		 const struct object *o);
 void state_fresh(struct state *s, const struct object *claim);
 void state_fresh_nodepool(struct state *s, const struct nodepool *p);
 void state_fresh_ticket(struct state *s, const struct ticket *t);
-void state_fresh_skipped(struct state *s, enum kind kind);
 bool state_wants_list(struct state *s, enum kind kind);
 bool state_note(struct state *s, struct note *out);
 

@@ -15,7 +15,7 @@ object(struct mix *m, const struct object *o)
 		       o->mark << 7 | o->has_previous << 9 | o->launched << 10 |
 		       o->launch_known << 11 | o->disrupted << 12 |
 		       o->registered << 13 | o->has_class << 14 |
-		       o->exposed << 15 | o->drifted << 16);
+		       o->exposed << 15 | o->drifted << 16 | o->unread << 17);
 	mix_text(m, o->uid);
 	mix_label(m, o->rv);
 	mix_server(m, o->mark_ms);
@@ -144,7 +144,7 @@ entry(struct mix *m, const struct controller *s, const struct entry *e)
 		    e->classed << 18 | e->judged << 19 |
 		    e->deletion_seen << 20 | e->rebooted << 21 |
 		    (e->generation == s->views.at[e->kind].generation) << 22 |
-		    e->exposed << 23 | e->drifted << 24);
+		    e->exposed << 23 | e->drifted << 24 | e->unread << 25);
 	mix_server(m, e->mark_ms);
 	mix_server(m, e->created_ms);
 	mix_server(m, e->created_stamp_ms);
@@ -273,6 +273,8 @@ static void
 holds(struct mix *m, const struct timers *h, const struct news *n)
 {
 	mix(m, h->changed | h->turning << 1 | h->usable << 2 | h->seen << 3);
+	mix_server(m, h->unknown_ms);
+	mix_server(m, h->unknown_until_ms);
 	mix(m, h->top | (uint64_t)h->scopes_top << 32);
 	for (uint32_t i = 0; i < h->top; i++)
 		timer(m, timers_at(h, i));

@@ -33,9 +33,8 @@ note_item(void *ctx, const char *bytes, size_t n, struct err *e)
 
 	(void)e;
 	PROMISE(n > 0);
-	PROMISE((bytes == NULL) == (n > o->item_max));
-	if (bytes == NULL) {
-		o->sum = sum_add(o->sum, "", 0) ^ n;
+	if (n > o->item_max) {
+		o->sum = sum_add(o->sum, bytes, o->item_max) ^ n;
 		o->discarded++;
 		return 0;
 	}

@@ -142,7 +142,7 @@ FAULTS = [
     ("warnings that are no array say nothing", f"{TEST}only_a_whole", ANSWER,
      "\t\tout->warnings = 1;", "\t\t;"),
     ("anything is an element of a vector", f"{TEST}only_a_whole", ASKING,
-     "if (bytes == NULL || !matrix_is_sample(bytes, n))", "if (0)"),
+     "if (n > ITEM_BYTES_MAX || !matrix_is_sample(bytes, n))", "if (0)"),
     ("SIGUSR2 ends holderctl alone", f"{TEST}a_signal_that", SIGNALS,
      ", {SIGUSR2, \"SIGUSR2\"}", ""),
     ("a signal that is ignored ends the command", f"{TEST}ignored", SIGNALS,

@@ -155,7 +155,7 @@ void
 api_metadata_only(struct object *o)
 {
 	o->launched = o->launch_known = o->registered = o->disrupted = false;
-	o->exposed = o->drifted = false;
+	o->exposed = o->drifted = o->rebooted = o->repaired = false;
 	o->ready_ms = o->disrupted_ms = STAMP_NONE;
 	o->node_name[0] = '\0';
 }

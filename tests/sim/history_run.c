@@ -229,9 +229,7 @@ on_machines(struct run *r, const struct op *o)
 static void
 quarrel(struct run *r, int64_t for_ms)
 {
-	/* Only one of them may have seen that a claim is ready which is too
-	 * large now. */
-	bool is_one = r->w.larges || r->w.now < r->w.turns_until;
+	bool is_one = r->w.now < r->w.turns_until;
 
 	/* Nor do they agree if their rules or their clocks differ. */
 	for (int i = 1; i < r->truth.holders_n; i++)

@@ -14,7 +14,6 @@
 #include "stream.h"
 
 #define SLOW_MS 1000	/* for a call */
-#define REST_MS 10000
 
 /* --- birth and death ------------------------------------------------------ */
 
@@ -61,19 +60,6 @@ holder_begins(const struct holder *h)
 	return waits && h->w->now - h->led_since <= 10000;
 }
 
-int64_t
-holder_rest_ends(const struct holder *h)
-{
-	const struct stream *s = &h->streams[KIND_NODECLAIM];
-	int64_t first = h->led_since + 2 * REST_MS, at = s->listed + REST_MS;
-
-	/* A list of what is not served leaves out nothing. */
-	if (!h->w->larges || s->unserved ||
-	    h->listed_at[KIND_NODECLAIM] > s->listed)
-		return -1;
-	return at > first ? at : first;
-}
-
 static bool
 has_listed_all(const struct holder *h)
 {
@@ -85,12 +71,6 @@ has_listed_all(const struct holder *h)
 			return false;
 	}
 	return h->leads && !holder_begins(h);
-}
-
-static bool
-saw_all(const struct holder *h)
-{
-	return has_listed_all(h) && h->w->now > holder_rest_ends(h);
 }
 
 /* Before all was seen nothing has begun: what was seen by a clock that was wrong
@@ -116,10 +96,8 @@ look_at_clock(struct holder *h)
 		return;
 	if (by >= 5000 || by <= -5000) {
 		h->shifted += by;
-		if (!h->saw_all && !has_listed_all(h))
+		if (!h->saw_all)
 			restamp(h);
-		else if (!h->saw_all)
-			h->rest_jumped += by < 0 ? -by : by;
 	} else {
 		h->small += by;
 		if (h->small > h->small_max)
@@ -151,7 +129,6 @@ holder_leads(struct holder *h)
 		h->listed_at[k] = -1;
 	h->led_since = h->w->now;
 	h->saw_all = h->odd_jump = false;
-	h->rest_jumped = 0;
 	h->leads_n += h->leads;
 	h->restored = false;
 	h->poked = true;
@@ -168,7 +145,7 @@ holder_start(struct holder *h)
 	h->up = true;
 	h->jumped_at = -1000000;
 	h->offset = offset(h);
-	h->shifted = h->jitter = h->rest_jumped = 0;
+	h->shifted = h->jitter = 0;
 	h->small = h->small_min = h->small_max = 0;
 	h->paused_until = h->asked_to_wait = 0;
 	for (int i = 0; i < POOLS; i++)
@@ -363,9 +340,6 @@ read_now(struct holder *h, struct flight *f)
 	if (f->out.code != CONTROLLER_OK)
 		return;
 	thing_object(t, &h->rules.hold, &f->read);
-	f->read_metadata = t->large && t->kind == KIND_NODECLAIM;
-	if (f->read_metadata)
-		api_metadata_only(&f->read);
 	f->read_index = t->index;
 	f->has_read = true;
 }
@@ -449,19 +423,6 @@ apply(struct holder *h, struct flight *f)
  * same. */
 #define BUSY_MS 400
 
-/* A fresh list has shown this claim.  Where watches leave something out, the
- * holder knows from there what they have not shown. */
-static void
-claim_listed(struct holder *h, const struct object *claim)
-{
-	const struct thing *t = thing_named(h->w, KIND_NODECLAIM, claim->name);
-
-	if (t != NULL && strcmp(t->uid, claim->uid) == 0 && h->w->larges &&
-	    (t->large || h->sights[t->index].at < 0))
-		holder_knows_metadata(h, t);
-	controller_fresh(h->controller, claim, holder_now(h));
-}
-
 static void
 ticket_listed(struct holder *h, const struct thing *t)
 {
@@ -475,38 +436,21 @@ ticket_listed(struct holder *h, const struct thing *t)
 	controller_fresh_ticket(h->controller, &ticket, holder_now(h));
 }
 
-/* The list does not show claims that were gone by then.  Of those that are too
- * large, nothing else says so. */
-static void
-claims_gone(struct holder *h, int64_t then)
-{
-	for (int i = 0; i < h->w->things_n; i++) {
-		const struct thing *t = &h->w->things[i];
-		struct sight *s = &h->sights[i];
-
-		if (t->kind == KIND_NODECLAIM && t->large && t->gone_at >= 0 &&
-		    t->gone_at <= then && s->at >= 0 && s->gone_at < 0)
-			s->gone_at = h->w->now;
-	}
-}
-
 static void
 listed(struct holder *h, struct flight *f)
 {
 	bool claims = f->a.act == ACT_LIST_CLAIMS;
 	bool tickets = f->a.act == ACT_LIST_TICKETS;
 
-	if (f->out.code == CONTROLLER_OK && claims)
-		claims_gone(h, f->apply_at);
 	for (int i = 0; f->out.code == CONTROLLER_OK && i < f->fresh_n; i++) {
 		if (claims)
-			claim_listed(h, &f->fresh[i]);
+			controller_fresh(h->controller, &f->fresh[i],
+					 holder_now(h));
 		else if (tickets)
 			ticket_listed(h, &f->fresh_tickets[i]);
 		else
-			controller_fresh_nodepool(
-				h->controller, &f->fresh_nodepools[i],
-				holder_now(h));
+			controller_fresh_nodepool(h->controller,
+						  &f->fresh_nodepools[i]);
 	}
 	tell(h->w, "holder %d   fresh list: %d %s, outcome %d", h->number,
 	     f->fresh_n,
@@ -531,10 +475,8 @@ answer(struct holder *h, struct flight *f)
 	    h->w->now > h->w->failed)
 		h->w->failed = h->w->now;
 	if (f->out.code == CONTROLLER_OK && f->has_read) {
-		(f->read_metadata ? holder_knows_metadata : holder_knows)(
-			h, &h->w->things[f->read_index]);
-		controller_found(h->controller, &f->a, &f->read,
-				 !f->read_metadata, now);
+		holder_knows(h, &h->w->things[f->read_index]);
+		controller_found(h->controller, &f->a, &f->read, now);
 	}
 	if (act_lists(f->a.act))
 		listed(h, f);
@@ -821,7 +763,6 @@ holder_step(struct holder *h)
 	}
 	if (h->w->now < h->skew_until)
 		next = h->skew_until;
-	h->saw_all |= saw_all(h);	/* a rest may have ended since */
 	look_at_clock(h);
 	recorder_step(h);
 	renewer_step(h);
@@ -833,7 +774,7 @@ holder_step(struct holder *h)
 		if (holder_watches(h, (enum kind)k) &&
 		    (h->leads || k == KIND_NODEPOOL))
 			next = sooner(next, stream_step(h, (enum kind)k));
-	h->saw_all |= saw_all(h);
+	h->saw_all |= has_listed_all(h);
 	controller_step(h);
 	for (int k = 0; k < KIND_COUNT; k++)
 		h->poked |= stream_asked(h, (enum kind)k);

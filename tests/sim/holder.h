@@ -25,8 +25,6 @@ struct flight {
 	int64_t apply_at, answer_at;
 	struct object read;
 	int read_index;
-	bool read_metadata;		/* only the metadata was read, because
-					   the object is large */
 	struct object *fresh;		/* ACT_LIST_CLAIMS */
 	struct nodepool *fresh_nodepools;	/* ACT_LIST_POOLS */
 	struct thing *fresh_tickets;	/* ACT_LIST_TICKETS */
@@ -142,8 +140,6 @@ struct holder {
 	 * its most */
 	int64_t small, small_min, small_max;
 	int64_t jitter;		/* small_max less small_min */
-	int64_t rest_jumped;	/* by how much it has jumped in the rest of its
-				   lead, which the product may not need */
 	bool odd_jump;		/* it has jumped by about 5 s, which may count
 				   as either */
 	bool saw_all;		/* it has seen everything at once, in this
@@ -173,9 +169,6 @@ int64_t holder_step(struct holder *h);
 bool holder_watches(const struct holder *h, enum kind kind);
 /* A lead waits for the first list of Events, for so long at most. */
 bool holder_begins(const struct holder *h);
-/* After a list that left out what is too large, it waits for a fresh one until
- * then at most; -1: it does not. */
-int64_t holder_rest_ends(const struct holder *h);
 struct now holder_now(const struct holder *h);
 /* Its clocks at that moment of the world, which may be over. */
 struct now holder_now_at(const struct holder *h, int64_t at);
@@ -192,8 +185,6 @@ void holder_knows(struct holder *h, const struct thing *t);
 /* Until when the ticket holds by what was seen of it last; STAMP_NONE: nothing
  * was seen. */
 int64_t ticket_seen_until(const struct holder *h, const struct sight *s);
-/* The same for a claim of which it has seen only the metadata. */
-void holder_knows_metadata(struct holder *h, const struct thing *t);
 /* Its webhook. */
 void holder_admit(struct holder *h, struct thing *t);
 

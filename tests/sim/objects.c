@@ -129,6 +129,9 @@ thing_object(const struct thing *t, const struct hold_key *hold,
 		snprintf(o->owner_name, sizeof(o->owner_name), "%s",
 			 t->other + 2);
 	}
+	o->unread = t->large && t->kind == KIND_NODECLAIM;
+	if (o->unread)
+		api_metadata_only(o);
 }
 
 void

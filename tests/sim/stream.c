@@ -38,13 +38,20 @@ ticket_seen_until(const struct holder *h, const struct sight *s)
 		       : from + s->lasts_ms + h->shifted - s->renewed_shifted;
 }
 
+/* Of a claim that is too large it sees only the metadata. */
 void
-holder_knows(struct holder *h, const struct thing *t)
+holder_knows(struct holder *h, const struct thing *shown)
 {
+	struct thing seen = *shown;
+	const struct thing *t = &seen;
 	struct sight *s = &h->sights[t->index];
 	int64_t now = h->w->now, clock = holder_now(h).server_ms;
 	int64_t renewed_ms = ticket_is_whole(t) ? t->renewed_ms : -1;
 
+	if (seen.large && seen.kind == KIND_NODECLAIM) {
+		seen.launched = seen.rebooted = false;
+		seen.disrupted_ms = seen.ready_ms = STAMP_NONE;
+	}
 	if (s->at < 0 || (s->launched_at < 0 && t->launched))
 		h->w->sighted++;
 	if (s->at < 0) {
@@ -101,16 +108,6 @@ show_pool(struct holder *h, const struct thing *t, bool deleted)
 		controller_nodepool(h->controller, &p, holder_now(h));
 }
 
-void
-holder_knows_metadata(struct holder *h, const struct thing *t)
-{
-	struct thing seen = *t;
-
-	seen.launched = seen.rebooted = false;
-	seen.disrupted_ms = seen.ready_ms = STAMP_NONE;
-	holder_knows(h, &seen);
-}
-
 static void
 show_ticket(struct holder *h, const struct thing *t, bool deleted)
 {
@@ -130,7 +127,7 @@ show(struct holder *h, const struct thing *t, bool deleted)
 	struct object o;
 
 	h->poked = true;
-	if (t->large) {
+	if (t->large && t->kind != KIND_NODECLAIM) {
 		controller_skipped(h->controller, t->kind, holder_now(h));
 		return;
 	}
@@ -229,7 +226,8 @@ see_gone(struct holder *h, const struct stream *s, enum kind kind)
 	}
 	for (int i = 0; i < h->w->things_n; i++)
 		if (h->w->things[i].kind == kind && !shown[i] &&
-		    !(left_out && h->w->things[i].large) &&
+		    !(left_out && h->w->things[i].kind == KIND_NODE &&
+		      h->w->things[i].large) &&
 		    h->sights[i].at >= 0 && h->sights[i].gone_at < 0)
 			h->sights[i].gone_at = h->w->now;
 }

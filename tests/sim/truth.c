@@ -6,8 +6,6 @@
 /* If a Lease is deleted under a leader, a replica that never saw it may make a
  * new one.  Both lead for as long as the old one would have lasted. */
 #define DELETED_MS 20000
-#define LEFT_OUT_MS 60000	/* from one list to the next, for the sake of
-				   what watches leave out */
 
 void
 truth_init(struct truth *t, struct world *w, struct holder *holders,
@@ -112,8 +110,7 @@ sees_all(const struct holder *h, bool hung)
 static bool
 is_usable(const struct holder *h)
 {
-	return sees_all(h, false) && !holder_begins(h) &&
-	       h->w->now > holder_rest_ends(h);
+	return sees_all(h, false) && !holder_begins(h);
 }
 
 /* May the leader take this time for usable?  While it is stopped it does not
@@ -158,53 +155,7 @@ look_at_leader(struct truth *t)
 		      !h->streams[KIND_NODEPOOL].unserved &&
 		      t->w->now - h->led_since <= 10000));
 	t->usable = is_usable(h);
-	if (h != NULL)
-		turns_at(t, holder_rest_ends(h) + 1);
 	t->clock = h != NULL ? holder_now(h).server_ms : world_server_ms(t->w);
-}
-
-static bool
-is_large_claim(const struct thing *o)
-{
-	return o->kind == KIND_NODECLAIM && o->large && o->used;
-}
-
-/* Has a list left claims out, while the fresh list that shows them is yet to
- * come? */
-static bool
-waits_for_claims(const struct holder *h)
-{
-	const struct stream *s = &h->streams[KIND_NODECLAIM];
-	const struct world *w = h->w;
-
-	if (!w->larges || w->now > s->opened + LEFT_OUT_MS ||
-	    h->listed_at[KIND_NODECLAIM] > s->opened)
-		return false;
-	for (int i = 0; i < w->things_n; i++)
-		if (is_large_claim(&w->things[i]))
-			return true;
-	return false;
-}
-
-/* Does every release wait, because a fresh list shows a claim that is not ready
- * and that the leader does not know? */
-static bool
-releases_wait(struct truth *t)
-{
-	const struct world *w = t->w;
-
-	for (int i = 0; w->larges && i < w->things_n; i++) {
-		const struct thing *o = &w->things[i];
-
-		if (!is_large_claim(o) || o->deleting)
-			continue;
-		turns_at(t, o->born + GRACE_MS + LAG_MS + 1);
-		if ((w->now <= o->born + GRACE_MS + LAG_MS ||
-		     (t->leader != NULL && truth_is_unread(t, o) &&
-		      t->leader->sights[i].ready_at < 0)))
-			return true;
-	}
-	return false;
 }
 
 /* Is the leader's view out of date, whatever the reason? */
@@ -212,7 +163,6 @@ static bool
 is_behind(const struct holder *h)
 {
 	const struct world *w = h->w;
-	int64_t large = w->large_line;
 
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		const struct stream *s = &h->streams[k];
@@ -224,14 +174,8 @@ is_behind(const struct holder *h)
 		     w->now < s->lag_until + s->lag_ms))
 			return true;
 	}
-	/* What watches leave out a fresh list shows, after the next list, which
-	 * may be a minute later. */
-	return w->now <= large + GRACE_MS + LAG_MS ||
-	       (w->now <= large + LEFT_OUT_MS &&
-		(h->streams[KIND_NODECLAIM].opened <= large ||
-		 h->listed_at[KIND_NODECLAIM] <=
-			 h->streams[KIND_NODECLAIM].opened)) ||
-	       waits_for_claims(h);
+	/* After what a watch leaves out the Nodes are listed again. */
+	return w->now <= w->large_line + GRACE_MS + LAG_MS;
 }
 
 /* When all that a fault has left behind is done: at once, unless a call has
@@ -314,8 +258,8 @@ goal_of(struct truth *t, int machine)
 			       : DUE_UNSURE;
 	/* Nobody can see whether a claim that is too large has drifted. */
 	if (!by_hand.lo && t->rules.drift == DRIFT_ALLOW && claim != NULL &&
-	    claim->drifted)
-		return claim->large ? DUE_UNSURE : DUE_CLEAR;
+	    claim->drifted && !claim->large)
+		return DUE_CLEAR;
 	if (!by_hand.lo && (scope < 0 || !t->scopes[scope].held.hi))
 		return DUE_CLEAR;
 	if (!by_hand.lo && !t->scopes[scope].held.lo)
@@ -478,7 +422,7 @@ static bool
 check_opted_out(struct truth *t, const struct thing *claim,
 		const struct thing *node)
 {
-	if (claim == NULL || node == NULL || claim->large || !node->registered ||
+	if (claim == NULL || node == NULL || !node->registered ||
 	    !truth_opted_out(claim) || truth_person(node, &t->rules) ||
 	    is_denied(t->w, node) ||
 	    truth_period_of(t, node) <= t->w->quarrel)
@@ -550,13 +494,11 @@ static int64_t
 known_since(const struct truth *t, const struct machine *m,
 	    const struct machine_truth *x)
 {
-	int64_t at = later_of(later_of(x->goal_since, touched(t, m)),
-			      x->unread_at);
+	int64_t at = later_of(x->goal_since, touched(t, m));
 	int scope = truth_scope_of(t, m);
 
 	if (x->goal != DUE_CLEAR)
 		return at;
-	at = later_of(at, t->waited_at);
 	if (scope < 0 || truth_uncounted(t->w, &t->rules, m) ||
 	    t->scopes[scope].busy.lo)
 		return at;
@@ -608,8 +550,6 @@ check_machine(struct truth *t, int machine)
 	if (x->due_since >= 0 && t->w->now - x->due_since > 300 &&
 	    (truth_marked(claim) || truth_marked(node)))
 		t->due_at = t->w->now;
-	if (truth_is_unread(t, claim))
-		x->unread_at = t->w->now;
 	due = known_since(t, m, x) +
 	      (t->w->larges ? LARGE_SLACK_MS : SLACK_MS);
 	if (goal == DUE_CLEAR || goal == DUE_HELD) {
@@ -763,17 +703,14 @@ truth_look(struct truth *t)
 
 	meter_run(t);
 	truth_pass_time(t);
-	if (!t->calm || t->waits)
+	if (!t->calm)
 		t->troubled_ms += w->now - t->looked_at;
-	if (t->waits)
-		t->waited_at = w->now;
 	t->looked_at = w->now;
 	t->seen_changes = w->changes + w->sighted;
 	t->next = INT64_MAX;
 	look_at_leader(t);
 	look_at_trouble(t);
 	check_room(t);
-	t->waits = releases_wait(t);
 	truth_tickets(t);
 	truth_machines(t);
 	truth_scopes(t);

@@ -17,7 +17,7 @@
  */
 
 #define SLACK_MS 3000		/* what fresh lists and patches may take */
-#define LARGE_SLACK_MS 13000	/* the same where a list for a claim that is too
+#define LARGE_SLACK_MS 13000	/* the same where a list for a Node that is too
 				   large may swallow the line of our own write,
 				   which is awaited for 10 s */
 #define TROUBLE_SLACK_MS 40000	/* what they may take after a call that failed:
@@ -121,8 +121,6 @@ struct machine_truth {
 	enum due_goal goal;
 	int64_t goal_since;
 	int64_t period_since;	/* when its goal last turned away from clear */
-	int64_t unread_at;	/* when the leader last did not know all of its
-				   claim, because a watch left out a line */
 	int64_t due_since;	/* since when its hold may have to go; -1: it
 				   does not */
 	/* In this lead. */
@@ -206,9 +204,6 @@ struct truth {
 	bool blind;	/* at the last look the leader saw less than there was */
 	int64_t trouble_began;		/* when the present trouble began, or
 					   the last */
-	bool waits;			/* every release waits for a claim that
-					   is too large */
-	int64_t waited_at;		/* when that was last so */
 	int64_t troubled_ms;		/* how long there was either */
 	struct scope_truth scopes[POOLS];
 	struct machine_truth machines[MACHINES];

@@ -6,7 +6,6 @@
 /* Checks what a replica does, at the moment when it does it. */
 
 #define DELETED_MS 20000
-#define LATE_MS 70000 /* until a claim that is too large is listed anew */
 
 /* --- views ---------------------------------------------------------------- */
 
@@ -162,7 +161,7 @@ check_class(const struct truth *t, const struct thing *claim)
 				thing_alive(w, w->machines[k].claim);
 
 			if (c != NULL && c != claim && truth_classed(c) &&
-			    !c->large && !w->full &&
+			    !w->full &&
 			    strcmp(c->class, claim->class) == 0 &&
 			    w->now - w->lease_deleted > DELETED_MS)
 				broken(t->w,
@@ -366,14 +365,13 @@ look_for_window(struct truth *t, const struct action *a, const struct thing *o)
 				truth_hand_until(t, m->pool_id));
 	int scope = truth_scope_of(t, m);
 	const struct scope_truth *s;
-	/* A Node whose claim is too large has a time of its own. */
-	bool alone = m->claim >= 0 && t->w->things[m->claim].large;
+	/* A Node whose claim is too large, and that does not name it, has a
+	 * time of its own. */
+	bool alone = m->claim >= 0 && t->w->things[m->claim].large &&
+		     o->kind == KIND_NODE && o->other[0] == '\0';
 
 	if (scope < 0 || truth_uncounted(t->w, &t->rules, m) || !t->calm ||
-	    over > t->clock)
-		return;
-	/* If it does not name that claim either, nobody knows its scope. */
-	if (alone && o->kind == KIND_NODE && o->other[0] == '\0')
+	    over > t->clock || alone)
 		return;
 	/* If it was released by hand, its own time has been over since then. */
 	if (p->released <= t->clock)
@@ -390,13 +388,11 @@ look_for_window(struct truth *t, const struct action *a, const struct thing *o)
 	else
 		truth_seen_open(t, scope,
 				t->clock - over > SLACK_MS && o->denied == 0 &&
-					!alone && !t->waits &&
 					!is_ready_now(t->w, m));
 }
 
-/* Is one of its objects being deleted, so that a leader can see it?  Of a claim
- * that is too large it cannot, nor whose Node that is, unless the Node names
- * it. */
+/* Is one of its objects being deleted, so that a leader can see it?  Whose Node
+ * that is it cannot see if the claim is too large, unless the Node names it. */
 static bool
 is_seen_deleting(const struct world *w, const struct machine *m)
 {
@@ -404,7 +400,7 @@ is_seen_deleting(const struct world *w, const struct machine *m)
 	const struct thing *node = thing_alive(w, m->node);
 	bool large = claim != NULL && claim->large;
 
-	return (is_deleting(claim) && !large) ||
+	return is_deleting(claim) ||
 	       (is_deleting(node) && (!large || node->other[0] != '\0'));
 }
 
@@ -460,13 +456,11 @@ truth_action(struct holder *h, const struct action *a)
 		broken(w, "I2: %s is held, though it is to be clear", a->name);
 	if (w->now - x->goal_since <= late)
 		return;
-	/* What people say on a claim that is too large may be heard a minute
-	 * later.  Until then a write on the claim itself fails (thing_patch).
-	 * Nobody knows that a Node is that claim's which does not name it. */
+	/* Nobody knows that a Node is the claim's which is too large, if the Node
+	 * does not name it. */
 	if (a->act == ACT_HOLD && says_no(t, m, o) &&
 	    (m->claim < 0 || !w->things[m->claim].large ||
-	     (o->index != m->claim && o->other[0] != '\0' &&
-	      w->now - w->things[m->claim].touched > LATE_MS)))
+	     o->index == m->claim || o->other[0] != '\0'))
 		broken(w, "I1: %s is held, though a person has a say", a->name);
 }
 

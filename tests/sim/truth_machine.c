@@ -12,7 +12,6 @@
 #define SIGN_MS 60000		/* from a disruption to a claim after it */
 #define SUBSTITUTE_MS 60000	/* from a deletion to its substitute */
 #define DRAINING_MS 900000	/* the same while the machine drains */
-#define UNHEARD_MS 70000	/* until claims that are too large are listed */
 #define FAILED_MS 60000		/* a failed boot counts for so long */
 
 bool
@@ -93,8 +92,8 @@ ready_unheard(const struct truth *t, const struct thing *claim)
 			claim->ready_at);
 }
 
-/* Has a leader of today seen when the claim became ready?  Of a claim that is
- * too large, the next leader will not. */
+/* Has a leader of today seen when the claim became ready?  A claim that is too
+ * large counts as not ready, as soon as the leader hears of that. */
 static struct maybe
 ready_known(const struct truth *t, const struct thing *claim)
 {
@@ -103,12 +102,16 @@ ready_known(const struct truth *t, const struct thing *claim)
 
 	if (claim->ready_ms == STAMP_NONE)
 		return (struct maybe){false, false};
+	if (claim->large)
+		return (struct maybe){
+			false, t->leader != NULL &&
+				       holder_behind_since(t->leader,
+							   KIND_NODECLAIM) <=
+					       claim->large_at};
 	/* It may have been seen as ready only after the deletion was. */
 	if (claim->was_large)
 		return (struct maybe){false, true};
-	return (struct maybe){seen || (!claim->large &&
-				       !ready_unheard(t, claim)),
-			      seen || !claim->large || t->leader == NULL};
+	return (struct maybe){seen || !ready_unheard(t, claim), true};
 }
 
 struct limits_of {
@@ -168,8 +171,7 @@ truth_jumped_by(const struct truth *t, const struct thing *o)
 	if (seen < 0)
 		return 0;
 	if (seen <= h->jumped_at)
-		by = LAG_MS + h->jitter + h->rest_jumped +
-		     (h->odd_jump ? 8000 : 0);
+		by = LAG_MS + h->jitter + (h->odd_jump ? 8000 : 0);
 	if (t->w->crowded > 0 && seen <= t->w->crowded + 60000)
 		by += truth_clocks_apart(t, seen);
 	return by;
@@ -218,14 +220,14 @@ set_rebooted(struct truth *t, const struct thing *claim, struct limits_of l,
 					    : known;
 	x->busy_deadline = saw ? first : x->created;
 	x->busy_deadline_hi = first;
-	x->deadline = claim->large ? known : own;
+	x->deadline = own;
 	x->deadline_hi = later_of(own, known);
 	if (s != NULL && s->at >= 0 && !saw)
 		x->unwatched_until =
 			any ? known
 			    : s->clock + t->leader->shifted - s->shifted +
 				      t->rules.startup_ms + l.hold;
-	if (!claim->large && !claim->was_large)
+	if (!claim->was_large)
 		return;
 	/* Nobody may know of the reboot. */
 	x->deadline = earlier(x->deadline, before.deadline);
@@ -272,7 +274,7 @@ set_deadline(struct truth *t, const struct machine *m, struct machine_truth *x)
 	x->busy_deadline = x->deadline;
 	x->busy_deadline_hi = x->deadline_hi;
 	x->unwatched_until = STAMP_NONE;
-	if (head == claim && claim->rebooted)
+	if (head == claim && claim->rebooted && !claim->large)
 		set_rebooted(t, claim, l, x);
 	widen(t, head, x);
 	if (p->released != STAMP_NONE)
@@ -821,19 +823,9 @@ is_old(struct truth *t, const struct thing *claim)
 	int64_t by = truth_jumped_by(t, claim);
 	int64_t first = created_ms(t, claim) + GRACE_MS - by;
 	int64_t last = first + 2 * by + LAG_MS;
-	bool seen = t->leader != NULL &&
-		    t->leader->sights[claim->index].launched_at >= 0;
 
-	/* Nobody can see the launch of a claim that is too large.  A fresh list
-	 * shows that it has become so. */
-	if (claim->large && !seen)
-		return (struct maybe){
-			has_passed(t, last) && t->leader != NULL &&
-				t->leader->sights[claim->index].at >= 0 &&
-				t->leader->listed_at[KIND_NODECLAIM] >=
-					claim->large_at,
-			claim->launched || has_passed(t, first)};
-	if (claim->launch_known && !claim->launched)
+	/* Nobody can see the launch of a claim that is too large. */
+	if (claim->launch_known && !claim->launched && !claim->large)
 		return (struct maybe){false, false};
 	return (struct maybe){has_passed(t, last), has_passed(t, first)};
 }
@@ -1003,20 +995,6 @@ set_again(struct truth *t, int machine)
 	x->again.hi |= now.hi;
 }
 
-/* Until the claims are listed anew, nobody hears of the deletion of a claim that
- * is too large. */
-static bool
-is_unheard(struct truth *t, const struct thing *claim,
-	   const struct machine_truth *x)
-{
-	int64_t until = claim->deleted_at + UNHEARD_MS;
-
-	if (!claim->large || !x->counted.hi || t->w->now > until)
-		return false;
-	turns_at(t, until + 1);
-	return true;
-}
-
 static bool
 counts_at_all(struct truth *t, int i, bool hi)
 {
@@ -1033,8 +1011,7 @@ counts_at_all(struct truth *t, int i, bool hi)
 	/* Until the leader hears of the deletion, it counts. */
 	if (claim->deleting || !claim->used)
 		return hi && x->counted.hi &&
-		       (t->w->now <= seen_at(t, claim) + LAG_MS ||
-			is_unheard(t, claim, x));
+		       t->w->now <= seen_at(t, claim) + LAG_MS;
 	return hi ? x->counts.hi : x->counts.lo;
 }
 

@@ -100,15 +100,3 @@ truth_classed(const struct thing *claim)
 	return claim->class[0] != '\0' &&
 	       strcmp(claim->class_uid, claim->uid) == 0;
 }
-
-bool
-truth_is_unread(const struct truth *t, const struct thing *claim)
-{
-	const struct holder *h = t->leader;
-	int64_t opened = h == NULL ? 0 : h->streams[KIND_NODECLAIM].opened;
-
-	return claim != NULL && claim->large && h != NULL &&
-	       (h->sights[claim->index].at < 0 || opened <= claim->touched ||
-		opened <= claim->unanswered ||
-		h->listed_at[KIND_NODECLAIM] <= opened);
-}

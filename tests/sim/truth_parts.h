@@ -27,10 +27,6 @@ bool truth_opted_out(const struct thing *t);
 /* Has the claim a class that replicas believe? */
 bool truth_classed(const struct thing *claim);
 
-/* Is there something about the claim that the leader cannot know before its next
- * fresh list? */
-bool truth_is_unread(const struct truth *t, const struct thing *claim);
-
 /* truth_machine.c: each machine as of now.  A scope of -1 is none. */
 int truth_scope_of(const struct truth *t, const struct machine *m);
 /* Is its NodePool excluded or disabled, so that it is never held? */

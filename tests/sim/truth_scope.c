@@ -778,8 +778,6 @@ truth_soft(struct truth *t)
 
 	if (!t->calm || t->leader == NULL || !t->leader->restored ||
 	    t->w->full || rewritten || unwritten || t->rules.scope == SCOPE_NODE ||
-	    /* A new leader knows such claims, and what they hold, later. */
-	    t->w->larges ||
 	    soft_fits(t)) {
 		t->soft_odd = false;
 		return;

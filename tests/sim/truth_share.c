@@ -57,10 +57,10 @@ is_machine(const struct truth *t, const struct machine *m, int64_t since)
 		return (struct maybe){false, false};
 	there = claim->used && !claim->deleting;
 	return (struct maybe){
-		.lo = there && !out && !turned && !claim->large &&
+		.lo = there && !out && !turned &&
 		      claim->born < since && !loses_node(w, m, since),
 		.hi = (!out || turned) &&
-		      (there || claim->large || claim->deleted_at >= since ||
+		      (there || claim->deleted_at >= since ||
 		       claim->gone_at >= since),
 	};
 }

@@ -106,7 +106,7 @@ apart(const struct truth *t, int64_t since)
 
 	return truth_clocks_apart(t, since) +
 	       (h != NULL && h->jumped_at + LAG_MS >= since
-			? LAG_MS + h->jitter + h->rest_jumped + 8000
+			? LAG_MS + h->jitter + 8000
 			: 0);
 }
 

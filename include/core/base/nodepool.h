@@ -48,17 +48,16 @@ enum nodepool_key {
 #define NODEPOOL_KEY_TYPOS 4
 #define NODEPOOL_KEY_SURE 2
 
-/* The value of `generation` if the spec that we know is older than the
- * metadata. */
-#define NODEPOOL_BEHIND (-1)
-
 struct nodepool {
 	char name[NODEPOOL_BYTES];
 	char uid[UID_BYTES];
 	char rv[RV_BYTES]; /* metadata.resourceVersion, opaque */
 	/* metadata.generation, which grows with each change of the spec, or 0
-	 * if it is missing, or NODEPOOL_BEHIND. */
+	 * if it is missing. */
 	long long generation;
+	/* The NodePool is too large or cannot be decoded, and *p has only its
+	 * metadata (docs/rules.md#objects-that-are-too-large). */
+	bool unread;
 	/* Whether the spec is known.  If only the metadata was read, `inert`
 	 * has no meaning. */
 	bool spec_known;

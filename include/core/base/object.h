@@ -69,6 +69,9 @@ struct object {
 	char rv[RV_BYTES];	       /* metadata.resourceVersion, opaque */
 	char nodepool[NODEPOOL_BYTES]; /* "" without the label */
 	int64_t created_ms;
+	/* NodeClaim only: it is too large or cannot be decoded, and *o has only
+	 * its metadata (docs/rules.md#objects-that-are-too-large). */
+	bool unread;
 	bool deleting;	    /* it has a deletionTimestamp */
 	int64_t deleted_ms; /* the deletionTimestamp, or STAMP_NONE */
 	/* Whether it belongs to Karpenter, as far as the object shows

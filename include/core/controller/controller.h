@@ -96,8 +96,8 @@ void controller_listed(struct controller *s, enum kind kind, bool served,
 /* Sets whether the watch that follows the list is open. */
 void controller_watch(struct controller *s, enum kind kind, bool up);
 
-/* Counts an object that was skipped, because it is too large or cannot be
- * decoded.  A skipped watch line may be about an object in the table, so the
+/* Counts an object that was skipped, because not even its metadata could be
+ * read.  A skipped watch line may be about an object in the table, so the
  * controller requests a new list of that kind, at most once in
  * RELIST_LEFT_OUT_MS.  It requests no list of Events. */
 void controller_skipped(struct controller *s, enum kind kind, struct now now);
@@ -206,22 +206,17 @@ void controller_done(struct controller *s, const struct controller_outcome *o,
 /* The next functions take what an action has read.  Call them before
  * controller_done for that action. */
 
-/* Takes the object read by ACT_READ or ACT_READ_CLAIM.  `whole` is false if
- * only the metadata of a NodeClaim could be read. */
+/* Takes the object read by ACT_READ or ACT_READ_CLAIM. */
 void controller_found(struct controller *s, const struct action *a,
-		      const struct object *o, bool whole, struct now now);
+		      const struct object *o, struct now now);
 /* Takes an item of ACT_LIST_CLAIMS. */
 void controller_fresh(struct controller *s, const struct object *claim,
 		      struct now now);
 /* Takes an item of ACT_LIST_NODEPOOLS. */
-void controller_fresh_nodepool(struct controller *s, const struct nodepool *p,
-			       struct now now);
+void controller_fresh_nodepool(struct controller *s, const struct nodepool *p);
 /* Takes an item of ACT_LIST_TICKETS. */
 void controller_fresh_ticket(struct controller *s, const struct ticket *t,
 			     struct now now);
-/* Counts an item of one of these lists that was skipped, because it is too
- * large or cannot be decoded. */
-void controller_fresh_skipped(struct controller *s, enum kind kind);
 
 /* --- reports -------------------------------------------------------------- */
 

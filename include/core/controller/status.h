@@ -77,9 +77,9 @@ bool figures_count(const struct controller *s, struct figures *f,
 
 /* Reasons why holds whose release is due are not released yet. */
 enum status_wait {
-	WAIT_UNSEEN,	/* `kind` is not listed, or its watch is not open */
-	WAIT_UNSETTLED, /* the list of NodeClaims is incomplete */
-	WAIT_LIST,	/* the fresh lists before a release are in progress */
+	WAIT_UNSEEN, /* `kind` is not listed, or its watch is not open */
+	WAIT_UNREAD, /* an object of `kind` is too large to be read */
+	WAIT_LIST,   /* the fresh lists before a release are in progress */
 	/* The fresh list of `kind` failed, or was ahead of the watch, and will
 	 * be retried. */
 	WAIT_LIST_FAILED,
@@ -93,7 +93,9 @@ struct status_waits {
 	unsigned n;
 	struct {
 		enum status_wait why;
-		enum kind kind;	   /* UNSEEN, LIST_FAILED: the kind */
+		enum kind kind; /* UNSEEN, UNREAD, LIST_FAILED: the kind */
+		/* UNREAD: the object's name, or "" if unknown. */
+		char name[JOURNAL_NAME_BYTES];
 		uint32_t machines; /* COMING: number of machines */
 		/* The end of the wait, or STAMP_NONE if it is unknown. */
 		int64_t until_ms;
@@ -270,8 +272,8 @@ bool controller_machine(const struct controller *s, const char *name,
 /* The order in which machines are listed.  Those that a person may want to
  * examine come first. */
 enum machine_rank {
-	/* A person has a say (docs/rules.md#words), or a failed write waits to
-	 * be tried again. */
+	/* A person has decided (docs/rules.md#words), or a failed write waits
+	 * to be tried again. */
 	MACHINE_LOOK,
 	MACHINE_HELD, /* we hold it */
 	MACHINE_REST,

@@ -333,6 +333,8 @@ struct leader_facts {
 	uint64_t waiting;     /* number of machines with a failed write */
 	char waits[NODEPOOL_BYTES];  /* the first NodePool of such machines */
 	char unseen[NODEPOOL_BYTES]; /* a resource that it cannot watch */
+	/* What it says of an object that is too large to be read, or "". */
+	char unread[NAME_BYTES];
 	/* The first NodePool that is held, although none of its `bare` machines
 	 * has a hold.  "" if there is none. */
 	char unheld[NODEPOOL_BYTES];

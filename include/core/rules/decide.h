@@ -92,8 +92,8 @@ struct decision {
 struct decision decide(const struct half *claim, const struct half *node,
 		       enum goal goal);
 
-/* Returns whether a person has a say in this machine, as docs/rules.md#words
- * defines it. */
+/* Returns whether a person has decided about the machine
+ * (docs/rules.md#words). */
 bool decide_person(const struct half *claim, const struct half *node);
 
 #endif

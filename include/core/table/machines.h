@@ -42,6 +42,7 @@ struct entry {
 	uint32_t previous_key : 4; /* slot in machines.previous_keys */
 	bool rebooted : 1;	   /* claim only: Karpenter has rebooted it */
 	bool drifted : 1;	   /* claim only */
+	bool unread : 1;	   /* claim only */
 	/* Claim only: core/controller/replacements sets the next five members,
 	 * and machines_put does not change them. */
 	bool classed : 1; /* its class is written on the object */
@@ -231,6 +232,15 @@ void machines_set_replaces(struct machines *m, struct entry *claim,
 			   const char *class);
 void machines_set_said(struct machines *m, struct entry *claim,
 		       const char *reason);
+
+/* Returns whether the claim's machine was ready at some time.  An unread claim
+ * counts as never ready. */
+static inline bool
+machines_entry_was_ready(const struct entry *claim)
+{
+	return !claim->unread &&
+	       (claim->ready_ms != STAMP_NONE || claim->rebooted);
+}
 
 /* Returns the owner_uid of a Node, and UID_NONE of a claim. */
 struct uid machines_entry_owner_uid(const struct entry *e);

@@ -115,6 +115,10 @@ struct timers {
 	bool changed; /* what timers_changed returns */
 	bool usable;  /* we lead, and all lists and watches are current */
 	bool seen;    /* all lists were current once in this lead */
+	/* A machine of unknown scope makes all scopes busy until this server
+	 * time (timers_unknown), and was first seen unknown_ms.  STAMP_NONE if
+	 * there is none. */
+	int64_t unknown_ms, unknown_until_ms;
 	/* A machine has two ids and one timer, so timers are numbered by
 	 * places of their own. */
 	uint32_t *place;      /* indexed by id: the timer's place + 1, or 0 */
@@ -172,6 +176,11 @@ struct timer_facts {
 int timers_put(struct timers *ts, uint32_t id, const struct timer_facts *f,
 	       int64_t now_ms);
 void timers_drop(struct timers *ts, uint32_t id);
+/* Call this when a machine is seen of which nothing can be read.  If none was
+ * known yet, all scopes are busy until until_ms.  A later released-at ends this
+ * for its scope, and timers_no_unknown for all. */
+void timers_unknown(struct timers *ts, int64_t until_ms, int64_t now_ms);
+void timers_no_unknown(struct timers *ts);
 /* Call this before the timer of a machine whose boot has failed is dropped.  If
  * the machine keeps its scope busy, the scope stays busy for FAILED_BOOT_MS
  * (docs/rules.md#boots-that-are-tried-again). */

@@ -44,9 +44,9 @@ enum follow_end {
 struct follow_calls {
 	/* A list begins.  After a failure it begins again from the start. */
 	void (*listing)(void *ctx);
-	/* Takes an item of the list.  `bytes` is NULL if the item is too large
-	 * (split_new).  Returns 0 if it has used the item or left it out.  If
-	 * it returns -1 with *e set, the list fails. */
+	/* Takes an item of the list, which may be cut (split_new).  Returns 0
+	 * if it has used the item or left it out.  If it returns -1 with *e
+	 * set, the list fails. */
 	split_item_fn *item;
 	/* The list is complete.  served is false if the API server does not
 	 * serve the resource. */
@@ -55,10 +55,10 @@ struct follow_calls {
 	 * and without a line.  The function is then called again, with true,
 	 * when the first line comes. */
 	void (*watching)(void *ctx, bool sure);
-	/* Takes a line of the watch.  `bytes` is NULL if the line is too large.
-	 * Returns 0 if it has filled in *out (and *e with the message of a
-	 * WATCH_ERROR), or 1 if it has left the line out.  If it returns -1
-	 * with *e set, the watch fails. */
+	/* Takes a line of the watch, which may be cut (split_new).  Returns 0
+	 * if it has filled in *out (and *e with the message of a WATCH_ERROR),
+	 * or 1 if it has left the line out.  If it returns -1 with *e set, the
+	 * watch fails. */
 	int (*line)(void *ctx, const char *bytes, size_t n,
 		    struct follow_line *out, struct err *e);
 	/* The call of the watch has ended.  The watch may never have been

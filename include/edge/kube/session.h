@@ -82,8 +82,7 @@ struct session_list {
 	const char *path, *accept;
 	void (*begin)(void *ctx); /* may be NULL */
 	int (*item)(void *ctx, const char *bytes, size_t n,
-		    struct err *e); /* a split_item_fn: bytes is NULL for
-					   an item that is too large */
+		    struct err *e); /* a split_item_fn */
 	void *ctx;
 };
 /* Passes each item of a list to `item`, page by page.  `begin` is called first,

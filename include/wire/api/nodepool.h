@@ -29,4 +29,9 @@ int nodepool_watch_decode(const char *bytes, size_t n, enum watch_type *type,
 			  struct nodepool *out, int *status_code,
 			  struct err *e);
 
+/* Decodes only the metadata of a NodePool that these functions have refused, as
+ * object_unread_decode does.  Sets out->unread. */
+int nodepool_unread_decode(const char *bytes, size_t n, enum watch_type *type,
+			   struct nodepool *out);
+
 #endif

@@ -42,6 +42,14 @@ int object_watch_decode(const char *bytes, size_t n, enum kind kind,
 			const struct hold_key *hold, enum watch_type *type,
 			struct object *out, int *status_code, struct err *e);
 
+/* Decodes only the metadata of a NodeClaim that object_decode or, if `type` is
+ * not NULL, object_watch_decode has refused.  The n bytes may be the beginning
+ * of a longer text.  Sets out->unread.  Returns -1 if the metadata cannot be
+ * decoded either. */
+int object_unread_decode(const char *bytes, size_t n,
+			 const struct hold_key *hold, enum watch_type *type,
+			 struct object *out);
+
 /* Reads metadata.resourceVersion and metadata.continue of a list's envelope
  * (metav1.ListMeta).  If metadata.continue is missing, cont becomes "".
  * ERR_INPUT: there is no resourceVersion, or "items" is neither a list nor

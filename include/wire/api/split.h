@@ -31,9 +31,8 @@ enum split_mode {
 
 /* The caller's function for each item.  The bytes are valid during the call
  * only.  If it returns -1 with *e set, split_feed returns that error.  An item
- * of more than item_max bytes is discarded while it streams.  When such an item
- * has ended, the function is called with bytes = NULL and n = the size of the
- * item. */
+ * of more than item_max bytes is cut: n is the size of the whole item, but only
+ * its first item_max bytes are there. */
 typedef int split_item_fn(void *ctx, const char *bytes, size_t n,
 			  struct err *e);
 

@@ -59,6 +59,14 @@ int watch_item_decode(const char *bytes, size_t n, const struct json_keep *keep,
 		      const struct json_bounds *bounds, watch_object_fn *decode,
 		      void *ctx, struct err *e);
 
+/* Decodes the beginning of a list item or, if `type` is not NULL, of a watch
+ * line that may be too large for the functions above.  Members of the object
+ * that did not come whole are missing.  Returns -1 with nothing set if what
+ * `decode` needs is missing, or if the line has no object. */
+int watch_unread_decode(const char *bytes, size_t n,
+			const struct json_keep *keep, enum watch_type *type,
+			watch_object_fn *decode, void *ctx);
+
 /* A metav1.Status. */
 struct status {
 	int code;

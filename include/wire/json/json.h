@@ -28,6 +28,10 @@ struct json_bounds {
 	unsigned depth_max;  /* maximum nesting of arrays and objects */
 	unsigned values_max; /* maximum number of values; keys do not count */
 	bool nul_ok;	     /* whether \u0000 is allowed; it ends its string */
+	/* If the text ends too early, json_pick takes what came of the objects
+	 * that are nested no deeper than this: their members that came whole.
+	 * 0: such a text is refused. */
+	unsigned cut_depth;
 	/* Maximum number of values that json_pick keeps. */
 	unsigned kept_values_max;
 	/* Maximum number of bytes of text that json_pick keeps. */

@@ -111,16 +111,13 @@ claim_half(const struct controller *s, const struct entry *claim,
 
 /* Returns whether holds and marks may be removed from the machine now.  Nothing
  * is removed while part of the cluster is not seen.  A release also needs fresh
- * lists.  They must have been made after the release became due, and after the
- * last list that left out a NodeClaim.  A claim that is about to count may hold
- * the machine's scope in a moment, so the release waits for that. */
+ * lists that were made after it became due.  A claim that is about to count may
+ * hold the machine's scope in a moment, so the release waits for that. */
 static bool
 may_remove(struct controller *s, uint32_t head, bool release, struct now now)
 {
-	if (!views_all_synced(&s->views))
-		return false;
-	return !release || (views_complete(&s->views) &&
-			    release_may(&s->release, head,
+	return views_all_synced(&s->views) &&
+	       (!release || release_may(&s->release, head,
 					timers_scope_may_turn(&s->timers, head),
 					now.boot_ms));
 }
@@ -274,11 +271,9 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 	}
 	e = d.on == KIND_NODE ? node : claim;
 	/* A Node is not held before the claims are listed, because a person's
-	 * hold may be on its claim.  The Node also waits if the list has left
-	 * out a claim, because that may be the claim of this Node. */
+	 * hold may be on its claim. */
 	if (d.act == ACT_HOLD && e->kind == KIND_NODE &&
-	    (!s->views.at[KIND_NODECLAIM].listed ||
-	     (claim == NULL && s->views.settle_boot_ms != 0)))
+	    !s->views.at[KIND_NODECLAIM].listed)
 		return false;
 	if (d.act != ACT_HOLD && !may_remove(s, head, d.release, now))
 		return false;
@@ -306,12 +301,9 @@ controller_start_fresh(struct controller *s, struct now now, struct action *out)
 {
 	enum kind kind;
 
-	if (!views_may_list(&s->views) ||
+	if (!views_all_synced(&s->views) ||
 	    !release_start(&s->release, now.boot_ms, &kind))
 		return false;
-	if (kind == KIND_NODECLAIM)
-		unread_list(&s->unread);
-	controller_fresh_nodepools(s);
 	controller_fresh_tickets(s);
 	*out = (struct action){.act = kind == KIND_NODECLAIM ? ACT_LIST_CLAIMS
 				      : kind == KIND_NODEPOOL

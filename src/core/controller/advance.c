@@ -29,14 +29,12 @@ controller_advance(struct controller *s, struct now now)
 {
 	uint32_t id, scope;
 
-	if (views_settle_due(&s->views, now.boot_ms))
-		controller_claims_known(s, now);
 	if (causes_take(&s->causes, CAUSE_CLOCK | CAUSE_LISTED))
 		for (id = 0; id < s->machines.top; id++)
 			controller_refresh(s, id, now.server_ms);
 	while (timers_due(&s->timers, now.server_ms, &id))
 		controller_refresh(s, id, now.server_ms);
-	timers_usable(&s->timers, views_complete(&s->views));
+	timers_usable(&s->timers, views_all_synced(&s->views));
 	if (!views_all_synced(&s->views))
 		release_unseen(&s->release);
 	controller_nodepools_turn(s, now);

@@ -41,7 +41,7 @@ controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	s->writes.pace = &s->pace;
 	s->writes.notes = &s->notes;
 	if (writes_init(&s->writes, ids) || queue_init(&s->queue, ids) ||
-	    release_init(&s->release, ids) || unread_init(&s->unread, ids) ||
+	    release_init(&s->release, ids) ||
 	    machines_init(&s->machines, machines_max) ||
 	    timers_init(&s->timers, rules, ids) ||
 	    nodepools_init(&s->nodepools, &s->rules, SCOPES_MAX) ||
@@ -62,7 +62,6 @@ controller_free(struct controller *s)
 	writes_free(&s->writes);
 	queue_done(&s->queue);
 	release_free(&s->release);
-	unread_free(&s->unread);
 	machines_done(&s->machines);
 	timers_done(&s->timers);
 	nodepools_done(&s->nodepools);
@@ -112,7 +111,7 @@ tell_left(struct controller *s)
 static void
 catch_up(struct controller *s, struct now now)
 {
-	bool whole = views_complete(&s->views);
+	bool whole = views_all_synced(&s->views);
 	bool first = whole && views_whole(&s->views);
 
 	controller_advance(s, now);
@@ -253,16 +252,6 @@ assume(struct controller *s, const struct action *a)
 	return CONTROLLER_OK;
 }
 
-/* Call this after a write to an unread claim (unread.h).  The claim is then
- * read, because no watch line will show the write. */
-static void
-written_unread(struct controller *s, uint32_t id, enum act act)
-{
-	if (act == ACT_CLASSIFY)
-		replacements_classed(&s->replacements, id);
-	writes_reread(&s->writes, id);
-}
-
 void
 controller_done(struct controller *s, const struct controller_outcome *o,
 		struct now now)
@@ -300,7 +289,4 @@ controller_done(struct controller *s, const struct controller_outcome *o,
 		/* The object is gone.  It is harmless if a late watch line
 		 * still shows it. */
 		controller_drop(s, a->id, now);
-	else if (act_writes(a->act) && !a->observed &&
-		 o->code == CONTROLLER_OK && unread_has(&s->unread, a->id))
-		written_unread(s, a->id, a->act);
 }

@@ -258,8 +258,8 @@ controller_nodepool(struct controller *s, const struct nodepool *shown,
 	uint32_t place;
 
 	now = controller_steady(s, now);
-	s->nodepool_lines++;
 	nodepool_keep_spec(&p, known);
+	controller_unread(s, KIND_NODEPOOL, p.name, p.unread);
 	if (!added) {
 		p.ticket_ms = known->ticket_ms;
 		p.ticket_least_ms = known->ticket_least_ms;
@@ -299,6 +299,7 @@ drop_nodepool(struct controller *s, const char *name, struct now now)
 	if (nodepools_find(&s->nodepools, name) == NULL ||
 	    str_copy(gone, sizeof(gone), name))
 		return;
+	controller_unread(s, KIND_NODEPOOL, gone, false);
 	nodepools_drop(&s->nodepools, gone);
 	refresh(s, gone, now.server_ms);
 }
@@ -306,7 +307,6 @@ drop_nodepool(struct controller *s, const char *name, struct now now)
 void
 controller_nodepool_gone(struct controller *s, const char *name, struct now now)
 {
-	s->nodepool_lines++;
 	if (nodepools_find(&s->nodepools, name) != NULL)
 		drop_nodepool(s, name, controller_steady(s, now));
 }
@@ -387,50 +387,22 @@ spec_changed(const struct nodepool *known, const struct nodepool *p)
 	       strcmp(known->uid, p->uid) != 0;
 }
 
-/* Returns whether the last list, or the watch after it, has shown the NodePool.
- */
-static bool
-was_shown(const struct controller *s, const struct nodepool *known)
-{
-	return s->nodepools.generation[known - s->nodepools.at] ==
-	       s->views.at[KIND_NODEPOOL].generation;
-}
-
 void
-controller_fresh_nodepools(struct controller *s)
-{
-	s->nodepool_lines_then = s->nodepool_lines;
-}
-
-void
-controller_fresh_nodepool(struct controller *s, const struct nodepool *metadata,
-			  struct now now)
+controller_fresh_nodepool(struct controller *s, const struct nodepool *metadata)
 {
 	const struct nodepool *known =
 		nodepools_find(&s->nodepools, metadata->name);
 	struct nodepool none, p = *metadata;
-	bool respecified = known != NULL && spec_changed(known, &p);
 
+	/* The list or the watch may have left out this NodePool.  What was seen
+	 * of it last counts, and no release waits for it. */
+	if (s->views.at[KIND_NODEPOOL].skipped)
+		return;
 	nodepool_init(&none);
 	nodepool_keep_spec(&p, known);
-	if (!respecified && same(known != NULL ? known : &none, &p))
-		return;
-	release_unknown(&s->release);
-	/* Take the metadata only if the list or the watch has left something
-	 * out.  Otherwise the watch will show the change.  If the watch has
-	 * shown a NodePool since the list began, the watch may be newer than
-	 * the list, so the next fresh list decides. */
-	if (!s->views.at[KIND_NODEPOOL].skipped ||
-	    s->nodepool_lines != s->nodepool_lines_then)
-		return;
-	/* The table still has the old spec.  So releases wait until the watch
-	 * shows the new spec, or until the next list leaves out the
-	 * NodePool. */
-	if (respecified && was_shown(s, known))
-		p.generation = NODEPOOL_BEHIND;
-	controller_nodepool(s, &p, now);
-	/* Do not count this NodePool as shown by the watch. */
-	controller_fresh_nodepools(s);
+	if (!same(known != NULL ? known : &none, &p) ||
+	    (known != NULL && spec_changed(known, &p)))
+		release_unknown(&s->release);
 }
 
 bool

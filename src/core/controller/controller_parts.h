@@ -31,6 +31,12 @@ int64_t controller_own_ms(const struct controller *s, uint32_t head,
 /* Call this when the facts of the entry have changed.  It sets the timer of the
  * entry's machine and queues the machine. */
 void controller_refresh(struct controller *s, uint32_t id, int64_t now_ms);
+/* controller_unread records whether the object, which was just seen or is gone,
+ * is unread (struct object), and counts it if it is.  controller_count_skipped
+ * counts an object that cannot be read. */
+void controller_unread(struct controller *s, enum kind kind, const char *name,
+		       bool unread);
+void controller_count_skipped(struct controller *s, enum kind kind);
 /* Removes an object that is gone, and everything that is known about it. */
 void controller_drop(struct controller *s, uint32_t id, struct now now);
 
@@ -85,11 +91,6 @@ void controller_latency(struct controller *s, struct now now);
 void controller_nodepools_listed(struct controller *s, struct now now);
 void controller_nodepools_turn(struct controller *s, struct now now);
 void controller_nodepools_teach(struct controller *s, struct now now);
-/* Call this when a fresh list of NodePools begins.  It remembers what the watch
- * has shown so far.  If the watch shows a NodePool after this call, the watch
- * may be newer than the list, so the metadata in the list is not taken. */
-void controller_fresh_nodepools(struct controller *s);
-
 /* Computes again until when tickets hold the NodePool in this place.  Call it
  * when one of these tickets has begun, was changed or has ended. */
 void controller_nodepool_tickets(struct controller *s, uint32_t place,
@@ -123,11 +124,8 @@ void controller_tickets_forget(struct controller *s);
 void controller_tickets_known(struct controller *s, struct now now);
 void controller_fresh_tickets(struct controller *s);
 
-/* seen.c.  Call controller_claims_known when all NodeClaims are known.
- * controller_count_skipped counts an object that a list or a watch has left
- * out. */
+/* seen.c.  Call controller_claims_known when all NodeClaims are known. */
 void controller_claims_known(struct controller *s, struct now now);
-void controller_count_skipped(struct controller *s, enum kind kind);
 
 /* fresh.c.  Call this when a fresh list has ended. */
 void controller_fresh_done(struct controller *s, enum kind kind,

@@ -14,7 +14,6 @@
 #include "release.h"
 #include "replacements.h"
 #include "news.h"
-#include "unread.h"
 #include "views.h"
 #include "writes.h"
 
@@ -36,11 +35,9 @@ struct controller {
 	 * A NodePool that no later list has shown was not reported in this
 	 * lead. */
 	uint32_t nodepools_before;
-	/* nodepool_lines is how often the list and the watch have shown a
-	 * NodePool or its deletion so far.  nodepool_lines_then is what that
-	 * number was when the latest fresh list of NodePools began. */
-	uint64_t nodepool_lines, nodepool_lines_then;
-	/* like the two members above, for tickets */
+	/* ticket_lines is how often the list and the watch have shown a ticket
+	 * or its deletion so far.  ticket_lines_then is what that number was
+	 * when the latest fresh list of tickets began. */
 	uint64_t ticket_lines, ticket_lines_then;
 	/* The ends of the tickets were computed again, and the NodePools do not
 	 * have the new ends yet. */
@@ -51,8 +48,10 @@ struct controller {
 	 * first. */
 	struct queue queue;
 	struct views views;
+	/* For /status: of each kind, the name of the object that was last seen
+	 * to be unread, or "". */
+	char unread[VIEW_COUNT][NAME_BYTES];
 	struct release release;
-	struct unread unread;
 	struct replacements replacements;
 	struct writes writes;
 	struct notes notes;

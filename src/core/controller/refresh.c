@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/controller/controller.h"
 
+#include <string.h>
+
+#include "core/base/str.h"
 #include "deadline.h"
 #include "controller_parts.h"
 
-/* This file computes what the timer table has to know of a machine: its
+/*
+ * This file computes what the timer table has to know of a machine: its
  * deadline, and the time from which it counts
  * (docs/rules.md#each-machine-has-its-own-quiet-time).  Code that changes a
- * fact on which these depend calls controller_refresh. */
+ * fact on which these depend calls controller_refresh.  This file also drops
+ * what is gone, and remembers which objects cannot be read.
+ */
 
 void
 controller_queue(struct controller *s, uint32_t id)
@@ -42,6 +48,13 @@ being_deleted(const struct entry *claim, const struct entry *node)
 	       (node != NULL && node->deleting);
 }
 
+/* An unread claim counts as not ready. */
+static bool
+is_ready(const struct entry *claim)
+{
+	return claim->ready_ms != STAMP_NONE && !claim->unread;
+}
+
 /* Returns when the machine was last active.  A claim that is not ready is taken
  * as ready at the end of its startupTimeout.  A Node without a claim was active
  * when it was created. */
@@ -50,8 +63,7 @@ activity_ms(const struct controller *s, const struct entry *e)
 {
 	if (e->kind == KIND_NODE)
 		return e->created_ms;
-	return e->ready_ms != STAMP_NONE ? e->ready_ms
-					 : e->created_ms + s->rules.startup_ms;
+	return is_ready(e) ? e->ready_ms : e->created_ms + s->rules.startup_ms;
 }
 
 /* Sets the times of a machine that was rebooted after it had been ready
@@ -111,12 +123,12 @@ facts_of(const struct controller *s, uint32_t head,
 		.created_ms = e->created_ms,
 		.hold_ms = terms->hold_ms,
 		.least = claim != NULL && claim->again,
-		.booting = claim != NULL && claim->ready_ms == STAMP_NONE,
+		.booting = claim != NULL && !is_ready(claim),
 		.machine = claim != NULL || views_claimless(&s->views),
 	};
 
 	f.own_ms = f.deadline_ms;
-	if (claim != NULL && claim->rebooted)
+	if (claim != NULL && claim->rebooted && !claim->unread)
 		after_reboot(s, claim, terms, now_ms, &f);
 	/* A machine that was released by hand stays in its scope, so the holds
 	 * of other machines still spread to it. */
@@ -149,8 +161,8 @@ boot_ends(struct controller *s, uint32_t id, int64_t now_ms)
 {
 	const struct entry *claim = machines_at(&s->machines, id);
 
-	if (claim->kind == KIND_NODECLAIM && claim->ready_ms == STAMP_NONE &&
-	    !claim->rebooted && !claim->disrupted)
+	if (claim->kind == KIND_NODECLAIM && !machines_entry_was_ready(claim) &&
+	    !claim->disrupted)
 		timers_boot_failed(&s->timers, id, now_ms);
 }
 
@@ -195,6 +207,34 @@ controller_refresh(struct controller *s, uint32_t id, int64_t now_ms)
 }
 
 void
+controller_count_skipped(struct controller *s, enum kind kind)
+{
+	static const enum counter counters[VIEW_COUNT] = {
+		[KIND_NODE] = COUNTER_SKIPPED_NODES,
+		[KIND_NODECLAIM] = COUNTER_SKIPPED_CLAIMS,
+		[KIND_NODEPOOL] = COUNTER_SKIPPED_NODEPOOLS,
+		[KIND_EVENT] = COUNTER_SKIPPED_EVENTS,
+		[KIND_TICKET] = COUNTER_SKIPPED_TICKETS,
+	};
+
+	counter_add(s->counters, counters[kind]);
+}
+
+void
+controller_unread(struct controller *s, enum kind kind, const char *name,
+		  bool unread)
+{
+	char *last = s->unread[kind];
+
+	if (unread) {
+		controller_count_skipped(s, kind);
+		(void)str_copy(last, NAME_BYTES, name);
+	} else if (strcmp(last, name) == 0) {
+		last[0] = '\0';
+	}
+}
+
+void
 controller_drop(struct controller *s, uint32_t id, struct now now)
 {
 	struct touched t = {0};
@@ -203,10 +243,13 @@ controller_drop(struct controller *s, uint32_t id, struct now now)
 		replacements_deleted(&s->replacements, id, now.server_ms,
 				     STAMP_NONE, true, now.server_ms);
 	boot_ends(s, id, now.server_ms);
+	controller_unread(
+		s, machines_at(&s->machines, id)->kind,
+		machines_name(&s->machines, machines_at(&s->machines, id)),
+		false);
 	timers_drop(&s->timers, id);
 	writes_drop(&s->writes, id);
 	machines_drop(&s->machines, id, &t);
-	unread_end(&s->unread, id);
 	/* If the id is queued, it stays in the queue, where take_action skips
 	 * it. */
 	release_not_due(&s->release, id);

@@ -78,12 +78,6 @@ release_take(struct release *r)
 }
 
 void
-release_want(struct release *r)
-{
-	r->wanted = true;
-}
-
-void
 release_unseen(struct release *r)
 {
 	r->good = 0;

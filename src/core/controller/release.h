@@ -21,7 +21,7 @@
  * machines that are due share it.  All moments are boot time.  Not
  * thread-safe.
  *
- *     idle ── release_may, release_want ──────▶ wanted
+ *     idle ── release_may ────────────────────▶ wanted
  *     wanted ── release_start ────────────────▶ in flight
  *
  *     in flight ── release_done:
@@ -80,9 +80,6 @@ bool release_may(struct release *r, uint32_t id, bool may_turn,
  * Returns NO_ID if there is none.  Call it after RELEASE_GOOD until it returns
  * NO_ID. */
 uint32_t release_take(struct release *r);
-
-/* Requests the lists although no machine has to be released. */
-void release_want(struct release *r);
 
 /* Call this when something is not seen.  The fresh lists of this round that are
  * already complete then no longer count. */

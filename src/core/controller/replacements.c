@@ -292,7 +292,7 @@ replacements_deleted(struct replacements *r, uint32_t id, int64_t deleted_ms,
 	if (e->disrupted ||
 	    nodepools_terms(r->nodepools, nodepool, now_ms).uncounted)
 		return;
-	if (e->ready_ms == STAMP_NONE && !e->rebooted &&
+	if (!machines_entry_was_ready(e) &&
 	    substitutes(machines_replaces(r->machines, e)) == NULL)
 		launch_failed(r, e, deleted_ms);
 	/* If the claim was gone when the deletion was first seen, we cannot

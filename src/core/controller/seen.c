@@ -53,29 +53,6 @@ controller_claims_known(struct controller *s, struct now now)
 	causes_add(&s->causes, CAUSE_LISTED);
 }
 
-/* Call this when the list has left something out.  Objects that it did not show
- * may still exist, so they stay in the table.  A Node that is gone is dropped
- * at the first write to it, and a claim by the next fresh list.  That list is
- * requested at once, because it also shows claims that were never seen. */
-static void
-keep_stale(struct controller *s, enum kind kind, struct now now)
-{
-	const struct view *v = &s->views.at[kind];
-
-	for (uint32_t id = 0; kind == KIND_NODECLAIM && id < s->machines.top;
-	     id++) {
-		const struct entry *e = machines_at(&s->machines, id);
-
-		if (!e->used || e->kind != kind ||
-		    e->generation == v->generation)
-			continue;
-		unread_put(&s->unread, id);
-	}
-	if (kind == KIND_NODECLAIM)
-		views_unsettle(&s->views, now.boot_ms);
-	release_want(&s->release);
-}
-
 /* Drops the objects that the list did not show. */
 static void
 drop_stale(struct controller *s, enum kind kind, struct now now)
@@ -116,13 +93,14 @@ controller_listed(struct controller *s, enum kind kind, bool served,
 	if (!v->listed)
 		controller_queue_all(s); /* Nodes wait for the list of claims */
 	views_list_end(&s->views, kind);
-	/* A ticket that cannot be read holds nothing. */
-	if (served && v->skipped && kind != KIND_TICKET)
-		keep_stale(s, kind, now);
-	else if (served)
+	/* An object that the list did not show may be one that it has left out,
+	 * so it stays.  A ticket that cannot be read holds nothing. */
+	if (served && (!v->skipped || kind == KIND_TICKET))
 		drop_stale(s, kind, now);
 	else if (!v->listed)
 		causes_add(&s->causes, CAUSE_LISTED);
+	if (kind == KIND_NODECLAIM && !v->skipped)
+		timers_no_unknown(&s->timers);
 	views_listed(&s->views, kind, served, has_room(s, kind));
 	if (kind == KIND_TICKET)
 		controller_tickets_known(s, now);
@@ -141,23 +119,14 @@ controller_watch(struct controller *s, enum kind kind, bool up)
 }
 
 void
-controller_count_skipped(struct controller *s, enum kind kind)
-{
-	static const enum counter counters[VIEW_COUNT] = {
-		[KIND_NODE] = COUNTER_SKIPPED_NODES,
-		[KIND_NODECLAIM] = COUNTER_SKIPPED_CLAIMS,
-		[KIND_NODEPOOL] = COUNTER_SKIPPED_NODEPOOLS,
-		[KIND_EVENT] = COUNTER_SKIPPED_EVENTS,
-		[KIND_TICKET] = COUNTER_SKIPPED_TICKETS,
-	};
-
-	counter_add(s->counters, counters[kind]);
-}
-
-void
 controller_skipped(struct controller *s, enum kind kind, struct now now)
 {
+	int64_t ms = controller_steady(s, now).server_ms;
+
 	controller_count_skipped(s, kind);
+	if (kind == KIND_NODECLAIM && views_leads(&s->views))
+		timers_unknown(&s->timers,
+			       ms + s->rules.startup_ms + s->rules.hold_ms, ms);
 	views_skipped(&s->views, kind);
 	views_ask_for_rest(&s->views, now.boot_ms);
 }
@@ -211,6 +180,7 @@ controller_track(struct controller *s, const struct object *o, struct now now)
 	}
 	if (!o->karpenter)
 		return;
+	controller_unread(s, o->kind, o->name, o->unread);
 	id = machines_put_at(&s->machines, old, o, now.server_ms, &t);
 	if (t.owner_changed)
 		writes_owner_changed(&s->writes, old);
@@ -223,7 +193,6 @@ controller_track(struct controller *s, const struct object *o, struct now now)
 		return;
 	}
 	machines_shown(&s->machines, id, v->generation);
-	unread_end(&s->unread, id);
 	if (replacements_track(&s->replacements, id, o))
 		look_back(s, o->disrupted_ms, now.server_ms);
 	if (o->deleting)

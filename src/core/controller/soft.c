@@ -11,7 +11,7 @@
 
 /*
  * This file writes and reads the state that the next leader needs and that no
- * object shows (docs/rules.md#what-outlives-a-leader).  The text is "none", or
+ * object shows (docs/status.md#the-debts-in-the-lease).  The text is "none", or
  * has one scope after the other:
  *
  *     general debt=12m30s held at=2026-01-02T03:04:05Z; batch debt=1h

@@ -32,6 +32,7 @@ add_wait(struct status_waits *w, enum status_wait why, enum kind kind,
 {
 	w->at[w->n].why = why;
 	w->at[w->n].kind = kind;
+	w->at[w->n].name[0] = '\0';
 	w->at[w->n].machines = machines;
 	w->at[w->n++].until_ms = until_ms;
 }
@@ -62,10 +63,12 @@ whole_waits(const struct controller *s, struct now now, struct status_waits *w)
 
 		if (k < KIND_EVENT && (!v->listed || !v->up))
 			add_wait(w, WAIT_UNSEEN, (enum kind)k, 0, STAMP_NONE);
+		if (k >= KIND_EVENT || (!v->skipped && s->unread[k][0] == '\0'))
+			continue;
+		add_wait(w, WAIT_UNREAD, (enum kind)k, 0, STAMP_NONE);
+		str_cut(w->at[w->n - 1].name, sizeof(w->at[0].name),
+			s->unread[k]);
 	}
-	if (s->views.settle_boot_ms != 0)
-		add_wait(w, WAIT_UNSETTLED, KIND_NODECLAIM, 0,
-			 ahead_ms(s->views.settle_boot_ms, now));
 	add_list(&s->release, now, w);
 	if (writes_paused(&s->writes, now.boot_ms))
 		add_wait(w, WAIT_PAUSED, VIEW_COUNT, 0,

@@ -19,7 +19,7 @@ views_lead(struct views *v, bool leads)
 {
 	v->lead = leads ? LEAD_BEGINS : LEAD_NONE;
 	v->blocked = false;
-	v->begin_boot_ms = v->blocked_boot_ms = v->settle_boot_ms = 0;
+	v->begin_boot_ms = v->blocked_boot_ms = 0;
 	for (int k = 0; k < VIEW_COUNT; k++) {
 		struct view *w = &v->at[k];
 
@@ -39,8 +39,6 @@ views_listing(struct views *v, enum kind kind, bool counts)
 	w->generation++;
 	w->forgotten++; /* The list may show that objects are gone. */
 	w->full = w->skipped = w->behind = false;
-	if (kind == KIND_NODECLAIM)
-		v->settle_boot_ms = 0;
 	/* A resource that is not served keeps counting as an empty list while
 	 * it is listed again.  If the resource is served by then, the fresh
 	 * list before a release shows its objects. */
@@ -164,31 +162,6 @@ views_whole(struct views *v)
 	return !before;
 }
 
-void
-views_unsettle(struct views *v, int64_t boot_ms)
-{
-	/* A lead may wait for BEGIN_WAIT_MS before its first fresh list. */
-	if (v->lead < LEAD_ACTS)
-		boot_ms += BEGIN_WAIT_MS;
-	v->settle_boot_ms = boot_ms + BEGIN_WAIT_MS;
-}
-
-bool
-views_settle(struct views *v)
-{
-	bool before = v->settle_boot_ms == 0;
-
-	v->settle_boot_ms = 0;
-	return !before;
-}
-
-bool
-views_settle_due(struct views *v, int64_t boot_ms)
-{
-	return v->settle_boot_ms != 0 && boot_ms >= v->settle_boot_ms &&
-	       views_settle(v);
-}
-
 static bool
 needs(const struct views *v, enum kind kind, bool events, bool tickets)
 {
@@ -256,8 +229,6 @@ views_next_boot_ms(const struct views *v)
 
 	if (v->lead < LEAD_ACTS && v->begin_boot_ms != 0)
 		earlier(&next, v->begin_boot_ms);
-	if (v->lead >= LEAD_ACTS && v->settle_boot_ms != 0)
-		earlier(&next, v->settle_boot_ms);
 	if (v->blocked_boot_ms != 0)
 		earlier(&next, v->blocked_boot_ms);
 	for (int k = 0; k < VIEW_COUNT; k++)

@@ -53,10 +53,6 @@ struct views {
 	struct view at[VIEW_COUNT];
 	enum lead lead;
 	bool blocked; /* A note has reported that holds cannot be released. */
-	/* If the list of NodeClaims has left out an object: the time from which
-	 * on all NodeClaims count as known.  A complete fresh list ends the
-	 * wait earlier.  0 if there is nothing to wait for. */
-	int64_t settle_boot_ms;
 	/* When the wait for the first lists ends; 0 if it has not begun. */
 	int64_t begin_boot_ms;
 	/* When the next note about `blocked` is due, or 0. */
@@ -118,37 +114,11 @@ bool views_all_synced(const struct views *v);
 bool views_whole(struct views *v);
 
 /* Returns whether all NodeClaims are known.  They are not known while a list is
- * under way, nor after a list that has left out an object (views_unsettle).
- * The second state ends with views_settle.  Because holding must not depend on
- * that call, the state also ends after BEGIN_WAIT_MS, or after twice that time
- * if the lead did not act yet; views_settle_due then ends it.  Both functions
- * return true if all NodeClaims are known from now on. */
+ * under way. */
 static inline bool
 views_settled(const struct views *v)
 {
-	return v->at[KIND_NODECLAIM].listed && !v->at[KIND_NODECLAIM].listing &&
-	       v->settle_boot_ms == 0;
-}
-void views_unsettle(struct views *v, int64_t boot_ms);
-bool views_settle(struct views *v);
-bool views_settle_due(struct views *v, int64_t boot_ms);
-
-/* Returns whether everything is seen, including the NodeClaims that lists leave
- * out. */
-static inline bool
-views_complete(const struct views *v)
-{
-	return views_all_synced(v) && v->settle_boot_ms == 0;
-}
-
-/* Returns whether fresh lists may be made.  They may be made when everything is
- * seen.  They may also be made when the list of NodeClaims has left out an
- * object, because a fresh list shows which NodeClaims are missing. */
-static inline bool
-views_may_list(const struct views *v)
-{
-	return views_all_synced(v) ||
-	       (v->settle_boot_ms != 0 && v->at[KIND_NODECLAIM].up);
+	return v->at[KIND_NODECLAIM].listed && !v->at[KIND_NODECLAIM].listing;
 }
 
 /* Returns whether a Node without a claim counts as a machine.  It does so only

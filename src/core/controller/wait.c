@@ -55,7 +55,7 @@ controller_wait(const struct controller *s, struct now now)
 	if (heap_top(&s->writes.later, &id, &key))
 		sooner(&wait, key, now.boot_ms);
 	next = release_next_boot_ms(&s->release);
-	if (next != STAMP_NONE && views_may_list(&s->views))
+	if (next != STAMP_NONE && views_all_synced(&s->views))
 		sooner(&wait, next, now.boot_ms);
 	next = views_next_boot_ms(&s->views);
 	if (next != STAMP_NONE)

@@ -548,16 +548,6 @@ writes_done(struct writes *ws, const struct action *a,
 }
 
 void
-writes_reread(struct writes *ws, uint32_t id)
-{
-	struct pending *w = pending_make(ws, id);
-
-	w->reread = true;
-	if (w->state == WRITE_EXPECTED)
-		come_to_rest(ws, id);
-}
-
-void
 writes_owner_done(struct writes *ws, const struct action *a,
 		  const struct controller_outcome *o, bool full, bool has_peer,
 		  int64_t boot_ms)

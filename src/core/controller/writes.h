@@ -198,9 +198,6 @@ bool writes_awaits(const struct writes *ws, const struct action *a);
 bool writes_done(struct writes *ws, const struct action *a,
 		 const struct controller_outcome *o, const char *rv,
 		 int64_t boot_ms);
-/* Call this after writes_done if no watch line will show what was written: the
- * object is read before anything else is decided about it. */
-void writes_reread(struct writes *ws, uint32_t id);
 /* Call this instead of writes_done for ACT_READ_CLAIM.  `full` says whether the
  * table has no room for the claim, and has_peer whether the Node is matched
  * with its claim now. */

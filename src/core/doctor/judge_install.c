@@ -203,7 +203,11 @@ static const struct finding_kind
 		 "notice when the pod is replaced."},
 	blind = {DOCTOR_HOLDER, FINDING_WARNING, "leader-blind",
 		 "While it cannot list or watch this, it releases nothing. "
-		 "Without tickets it does, and new tickets hold nothing."};
+		 "Without tickets it does, and new tickets hold nothing."},
+	unread = {
+		DOCTOR_HOLDER, FINDING_WARNING, "object-unread",
+		"It is too large, or damaged. A NodeClaim counts as not ready "
+		"until startupTimeout and holdDuration are over."};
 /* A certificate that nobody renews is reported this long before it expires. */
 #define ENDS_MS (14 * INT64_C(86400000))
 
@@ -316,6 +320,12 @@ judge_leader(const struct leader_facts *l, const struct webhook_facts *w,
 					 "since replica %s read it",
 					 l->replica),
 			    p);
+	if (l->unread[0] != '\0')
+		finding_fix(findings_add(f, &unread, "%s", l->unread),
+			    "kubectl -n %s logs %.*s | grep 'object left out'",
+			    finding_name(p->namespace_),
+			    (int)strcspn(finding_name(l->replica), "_"),
+			    finding_name(l->replica));
 	if (l->unseen[0] != '\0')
 		finding_fix(findings_add(f, &blind,
 					 "the leader cannot list or watch %s",

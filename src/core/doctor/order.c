@@ -81,6 +81,7 @@ static const struct row {
 	{"leader-missing", NO_PODS " right-missing"},
 	{"leader-unanswered", NO_PODS " pods-some-not-ready"},
 	{"leader-blind", "karpenter-crds right-missing"},
+	{"object-unread", ""},
 	{"writes-refused", "right-missing write-policy-key admission-foreign"},
 	{"holds-missing", "leader-blind right-missing write-policy-key "
 			  "admission-foreign writes-refused"},

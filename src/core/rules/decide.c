@@ -3,8 +3,8 @@
 
 static const struct decision nothing = {.act = ACT_NONE};
 
-/* Returns whether a person has a say in this half.  If its mark stands for a
- * previous hold, today's hold beside the mark is a person's. */
+/* Returns whether a person has decided about this half.  If its mark stands for
+ * a previous hold, today's hold beside the mark is a person's. */
 static bool
 person(const struct half *h)
 {

@@ -291,10 +291,14 @@ ready_before_reboot(const struct entry *e, const struct object *o)
 				e->ready_stamp_ms != o->ready_ms));
 }
 
-/* Copies the facts that only claims have. */
+/* Copies the facts that only claims have.  What was known of an unread claim
+ * stays for the time when it can be read again. */
 static void
 take_claim(struct entry *e, const struct object *o, int64_t seen_ms)
 {
+	e->unread = o->unread;
+	if (o->unread)
+		return;
 	if (!e->rebooted && ready_before_reboot(e, o)) {
 		e->rebooted = true;
 		e->first_ready_ms = e->ready_ms;

@@ -48,6 +48,7 @@ name_same(const void *ctx, uint32_t scope, const void *key)
 int
 timers_scopes_init(struct timers *ts)
 {
+	ts->unknown_ms = ts->unknown_until_ms = STAMP_NONE;
 	return index_init(&ts->scope_by_name, SCOPES_MAX, SCOPES_MAX, name_hash,
 			  name_same, ts) ||
 			       heap_init(&ts->caps, SCOPES_MAX)
@@ -137,6 +138,8 @@ scope_make(struct timers *ts, uint32_t scope, const char *nodepool)
 	(void)str_copy(ts->scopes[scope].name, NODEPOOL_BYTES, nodepool);
 	index_add(&ts->scope_by_name, scope);
 	unteach(ts, scope);
+	if (ts->unknown_ms != STAMP_NONE)
+		mark_dirty(ts, scope);
 }
 
 /* Returns a place for another scope: a spare place, or else one that was never
@@ -251,6 +254,42 @@ timers_scope_again(struct timers *ts, uint32_t scope, int64_t now_ms)
 	mark_dirty(ts, scope);
 }
 
+static void
+mark_all(struct timers *ts)
+{
+	for (uint32_t i = 0; i < ts->scopes_top; i++)
+		mark_dirty(ts, i);
+}
+
+void
+timers_unknown(struct timers *ts, int64_t until_ms, int64_t now_ms)
+{
+	if (ts->unknown_ms != STAMP_NONE)
+		return;
+	ts->unknown_ms = now_ms;
+	ts->unknown_until_ms = until_ms;
+	mark_all(ts);
+}
+
+void
+timers_no_unknown(struct timers *ts)
+{
+	if (ts->unknown_ms == STAMP_NONE)
+		return;
+	ts->unknown_ms = ts->unknown_until_ms = STAMP_NONE;
+	mark_all(ts);
+}
+
+/* Returns until when the scope is busy whatever its timers say. */
+static int64_t
+busy_until_ms(const struct timers *ts, const struct scope *s)
+{
+	return ts->unknown_until_ms > s->again_until_ms &&
+			       ts->unknown_ms > s->released_ms
+		       ? ts->unknown_until_ms
+		       : s->again_until_ms;
+}
+
 /* A list may show a claim just before it shows that the claim before it is
  * gone. */
 bool
@@ -267,6 +306,11 @@ timers_again(const struct timers *ts, const char *nodepool, int64_t created_ms,
 void
 timers_shift(struct timers *ts, int64_t by_ms)
 {
+	if (ts->unknown_ms != STAMP_NONE) {
+		ts->unknown_ms += by_ms;
+		ts->unknown_until_ms += by_ms;
+		mark_all(ts);
+	}
 	for (uint32_t i = 0; i < ts->scopes_top; i++) {
 		struct scope *s = &ts->scopes[i];
 
@@ -278,13 +322,13 @@ timers_shift(struct timers *ts, int64_t by_ms)
 	}
 }
 
-/* Call this whenever the cap or again_until_ms has changed.  If the scope is
+/* Call this whenever the cap or busy_until_ms has changed.  If the scope is
  * marked, no call is needed, because timers_scopes_turned makes the call for
  * every marked scope. */
 static void
 cap_changed(struct timers *ts, uint32_t scope, struct now now)
 {
-	int64_t until_ms = ts->scopes[scope].again_until_ms;
+	int64_t until_ms = busy_until_ms(ts, &ts->scopes[scope]);
 	int64_t at = cap_next_ms(&ts->scopes[scope].cap, &ts->cap);
 
 	if (until_ms > now.server_ms &&
@@ -387,6 +431,7 @@ timers_forget(struct timers *ts)
 	}
 	ts->scopes_top = ts->dirty_n = ts->untaught_n = ts->moved_n = 0;
 	ts->spare_from = 0;
+	ts->unknown_ms = ts->unknown_until_ms = STAMP_NONE;
 	ts->changed = ts->usable = ts->seen = false;
 }
 
@@ -396,8 +441,7 @@ timers_usable(struct timers *ts, bool usable)
 	if (ts->usable == usable)
 		return;
 	ts->usable = usable;
-	for (uint32_t i = 0; i < ts->scopes_top; i++)
-		mark_dirty(ts, i);
+	mark_all(ts);
 }
 
 /* --- turns ---------------------------------------------------------------- */
@@ -418,7 +462,7 @@ scope_step(struct timers *ts, struct scope *s, struct now now)
 	struct cap before = s->cap;
 	bool held, window;
 
-	s->busy = s->live > 0 || s->again_until_ms > now.server_ms ||
+	s->busy = s->live > 0 || busy_until_ms(ts, s) > now.server_ms ||
 		  ((s->busy || s->was_busy) && s->coming > 0);
 	held = cap_step(&s->cap, &ts->cap, s->busy, s->was_busy && !ts->seen,
 			ts->usable, now.boot_ms);

@@ -56,7 +56,7 @@ line_came(void *ctx, const char *bytes, size_t n, struct err *e)
 		 * no readable resourceVersion.  If the watch ends before
 		 * another line comes, the next watch delivers the same line
 		 * again, which is harmless. */
-		f->brought = f->brought || bytes == NULL;
+		f->brought = f->brought || n > ITEM_BYTES_MAX;
 		return rc < 0 ? -1 : 0;
 	}
 	if (line.type == WATCH_ERROR) {

@@ -92,7 +92,7 @@ list_item(void *ctx, const char *bytes, size_t n, struct err *e)
 	struct err bad = {0};
 
 	(void)e;
-	if (bytes == NULL)
+	if (n > ITEM_BYTES_MAX)
 		(void)err_set(&bad, ERR_LIMIT, "one of %zu bytes, too large",
 			      n);
 	else if (l->list->item(l->d, bytes, n, &bad) == 0)

@@ -75,7 +75,7 @@ take_series(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	struct page *p = ctx;
 
-	p->stopped = p->fn(p->to, bytes, n, e) != 0;
+	p->stopped = p->fn(p->to, n > ITEM_BYTES_MAX ? NULL : bytes, n, e) != 0;
 	return p->stopped ? -1 : 0;
 }
 

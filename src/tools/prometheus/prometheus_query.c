@@ -65,7 +65,7 @@ count_series(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	struct prometheus_query *p = ctx;
 
-	if (bytes == NULL || !matrix_is_sample(bytes, n))
+	if (n > ITEM_BYTES_MAX || !matrix_is_sample(bytes, n))
 		return err_set(e, ERR_INPUT,
 			       "no vector: an element is not a series with a "
 			       "value");

@@ -141,11 +141,12 @@ take_item(void *ctx, const char *bytes, size_t n, struct err *e)
 	struct side *s = ctx;
 	enum snapshot_what what = SNAPSHOT_BROKEN;
 
-	if (bytes != NULL)
+	if (n <= ITEM_BYTES_MAX)
 		what = snapshot_item(bytes, n, s->items, take_fact, s->recorder,
 				     e);
 	if (what == SNAPSHOT_BROKEN) {
-		leave_out(s, bytes == NULL ? "too large" : "cannot be read");
+		leave_out(s,
+			  n > ITEM_BYTES_MAX ? "too large" : "cannot be read");
 		s->partial = true;
 	}
 	return what == SNAPSHOT_FAILED ? -1 : 0;
@@ -283,7 +284,7 @@ line_seen(void *ctx, const char *bytes, size_t n, struct follow_line *line,
 	struct side *s = ctx;
 	struct seen o = {.side = s, .rv = ""};
 
-	if (bytes == NULL)
+	if (n > ITEM_BYTES_MAX)
 		return line_left_out(s, "too large");
 	if (watch_line_decode(bytes, n, line_keep, &json_bounds_stored,
 			      &line->type, &line->code, line->rv, take_object,

@@ -287,7 +287,7 @@ replay_serve(struct replay *r, const struct action *a)
 		version_text(r->rv, out.rv);
 	} else {
 		copy_show(r, id, a->kind, &o);
-		controller_found(r->controller, a, &o, true, replay_now(r));
+		controller_found(r->controller, a, &o, replay_now(r));
 	}
 	controller_done(r->controller, &out, replay_now(r));
 	if (id == NO_ID || !act_writes(a->act))

@@ -36,7 +36,7 @@ item(void *ctx, const char *bytes, size_t n, struct err *e)
 	struct err bad;
 
 	(void)e; /* no item makes the list fail */
-	if (bytes == NULL) {
+	if (n > ITEM_BYTES_MAX) {
 		(void)err_set(&bad, ERR_LIMIT, "one of %zu bytes, too large",
 			      n);
 		cleanup_unread(c->cleanup, bad.text);

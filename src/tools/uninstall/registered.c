@@ -31,7 +31,7 @@ take_webhook(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	struct registration g;
 
-	if (bytes == NULL)
+	if (n > ITEM_BYTES_MAX)
 		return err_set(e, ERR_LIMIT, "one of %zu bytes is too large",
 			       n);
 	if (registration_decode(bytes, n, &g, e))

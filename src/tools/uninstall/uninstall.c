@@ -113,7 +113,7 @@ lease_item(void *ctx, const char *bytes, size_t n, struct err *e)
 	static struct lease_record r; /* too large for a stack */
 	char name[LEASE_NAMESPACE_BYTES];
 
-	if (bytes == NULL) /* too large to be a holder's Lease */
+	if (n > ITEM_BYTES_MAX) /* too large to be a holder's Lease */
 		return 0;
 	if (lease_item_decode(bytes, n, name, &r, e))
 		return -1;

@@ -121,3 +121,20 @@ nodepool_watch_decode(const char *bytes, size_t n, enum watch_type *type,
 	}
 	return 0;
 }
+
+static const struct json_keep unread_keep[] = {{"metadata", metadata_keep},
+					       {NULL, NULL}};
+static const struct json_keep unread_line_keep[] = {
+	WATCH_LINE_KEEP(unread_keep), {NULL, NULL}};
+
+int
+nodepool_unread_decode(const char *bytes, size_t n, enum watch_type *type,
+		       struct nodepool *out)
+{
+	if (watch_unread_decode(bytes, n,
+				type == NULL ? unread_keep : unread_line_keep,
+				type, nodepool_read, out))
+		return -1;
+	out->unread = true;
+	return 0;
+}

@@ -456,6 +456,24 @@ object_watch_decode(const char *bytes, size_t n, enum kind kind,
 }
 
 int
+object_unread_decode(const char *bytes, size_t n, const struct hold_key *hold,
+		     enum watch_type *type, struct object *out)
+{
+	struct object o;
+	struct reading ctx = {KIND_NODECLAIM, hold, &o};
+	struct keeps k;
+
+	keeps_init(&k, hold, NULL);
+	k.object[1] = k.line_object[1] = (struct json_keep){NULL, NULL};
+	if (watch_unread_decode(bytes, n, type == NULL ? k.object : k.line,
+				type, object_read, &ctx))
+		return -1;
+	o.unread = true;
+	*out = o;
+	return 0;
+}
+
+int
 object_list_meta_decode(const char *bytes, size_t n, char rv[RV_BYTES],
 			char cont[CONTINUE_BYTES], struct err *e)
 {

@@ -16,10 +16,10 @@
  * checks the rest.
  *
  * An item that arrives in one piece is handed on without a copy.  Otherwise its
- * beginning waits in `item`.  An item that is too large is counted but not
- * kept.  The array of items is the value of a key with a certain name (`name`)
- * at a certain depth (`level`).  An array of that name at another depth belongs
- * to the envelope.
+ * beginning waits in `item`.  Of an item that is too large only the beginning
+ * is kept.  The array of items is the value of a key with a certain name
+ * (`name`) at a certain depth (`level`).  An array of that name at another
+ * depth belongs to the envelope.
  */
 
 /* A buffer that is larger than this is not kept for the next item. */
@@ -45,7 +45,7 @@ struct split {
 	split_item_fn *fn;
 	void *ctx;
 	struct bytes item; /* the part of an item from earlier calls */
-	/* Bytes that have come of an item that is too large, or 0. */
+	/* Bytes of the item that were not kept, because it is too large. */
 	size_t discarded;
 	struct bytes envelope;
 	enum place place;
@@ -135,16 +135,14 @@ bytes_add(struct bytes *b, const char *p, size_t n, size_t max,
 	return 0;
 }
 
-/* Keeps a part of an item that is not complete yet.  Once the item is too
- * large, nothing of it is kept. */
+/* Keeps a part of an item that is not complete yet, up to item_max. */
 static int
 item_keep(struct split *s, const char *p, size_t n, struct err *e)
 {
-	if (s->discarded == 0 && n <= s->item_max - s->item.len)
-		return bytes_add(&s->item, p, n, s->item_max, "an item", e);
-	s->discarded += s->item.len + n;
-	bytes_free(&s->item);
-	return 0;
+	size_t room = s->item_max - s->item.len, kept = n < room ? n : room;
+
+	s->discarded += n - kept;
+	return bytes_add(&s->item, p, kept, s->item_max, "an item", e);
 }
 
 /* Hands on an item that is complete.  Most items arrive in one piece and are
@@ -152,19 +150,16 @@ item_keep(struct split *s, const char *p, size_t n, struct err *e)
 static int
 item_done(struct split *s, const char *p, size_t n, struct err *e)
 {
-	size_t total = s->discarded + s->item.len + n;
+	size_t total;
 	int failed;
 
-	s->discarded = 0;
-	if (total > s->item_max) {
-		bytes_free(&s->item);
-		return s->fn(s->ctx, NULL, total, e);
-	}
 	if (s->item.len == 0)
 		return s->fn(s->ctx, p, n, e);
 	if (item_keep(s, p, n, e))
 		return -1;
-	failed = s->fn(s->ctx, s->item.data, s->item.len, e);
+	total = s->item.len + s->discarded;
+	s->discarded = 0;
+	failed = s->fn(s->ctx, s->item.data, total, e);
 	s->item.len = 0;
 	if (s->item.cap > ITEM_ROOM)
 		bytes_free(&s->item);
@@ -179,7 +174,7 @@ feed_lines(struct split *s, const char *p, const char *end, struct err *e)
 
 		if (nl == NULL)
 			return item_keep(s, p, (size_t)(end - p), e);
-		if ((nl > p || s->item.len > 0 || s->discarded > 0) &&
+		if ((nl > p || s->item.len > 0) &&
 		    item_done(s, p, (size_t)(nl - p), e))
 			return -1;
 		p = nl + 1;
@@ -406,10 +401,9 @@ int
 split_end(struct split *s, struct err *e)
 {
 	if (s->mode == SPLIT_LINES)
-		return s->item.len == 0 && s->discarded == 0
-			       ? 0
-			       : err_set(e, ERR_CUT,
-					 "the stream ended in a line");
+		return s->item.len == 0 ? 0
+					: err_set(e, ERR_CUT,
+						  "the stream ended in a line");
 	if (s->place != IN_ENVELOPE || s->depth > 0 || s->in_string ||
 	    s->envelope.len == 0)
 		return err_set(e, ERR_CUT, "the stream ended in a list");

@@ -183,25 +183,16 @@ ticket_unread_decode(const char *bytes, size_t n, enum watch_type *type,
 		     struct ticket *out, const struct err *why)
 {
 	const char *text = strstr(why->text, ": ");
-	char fault[sizeof(out->fault) + sizeof(why->text)], rv[RV_BYTES];
-	enum watch_type t = WATCH_ADDED;
-	struct err e;
-	int code;
+	char fault[sizeof(out->fault) + sizeof(why->text)];
 
-	if (type == NULL
-		    ? watch_item_decode(bytes, n, item_name_keep,
-					&json_bounds_small, name_read, out, &e)
-		    : watch_line_decode(bytes, n, line_name_keep,
-					&json_bounds_small, &t, &code, rv,
-					name_read, out, &e) ||
-			      t == WATCH_BOOKMARK || t == WATCH_ERROR)
+	if (watch_unread_decode(bytes, n,
+				type == NULL ? item_name_keep : line_name_keep,
+				type, name_read, out))
 		return -1;
 	(void)snprintf(fault, sizeof(fault), "it cannot be read: %s",
 		       text != NULL ? text + 2 : why->text);
 	str_cut(out->fault, sizeof(out->fault), fault);
 	utf8_make_shown(out->fault);
-	if (type != NULL)
-		*type = t;
 	return 0;
 }
 

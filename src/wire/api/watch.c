@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/api/watch.h"
 
+#include <limits.h>
+
 #include "core/base/str.h"
 #include "wire/api/meta.h"
 
@@ -86,6 +88,32 @@ watch_line_decode(const char *bytes, size_t n, const struct json_keep *keep,
 	} else if (decode(ctx, object, e)) {
 		return -1;
 	}
+	*type = t;
+	return 0;
+}
+
+int
+watch_unread_decode(const char *bytes, size_t n, const struct json_keep *keep,
+		    enum watch_type *type, watch_object_fn *decode, void *ctx)
+{
+	struct json_bounds bounds = json_bounds_stored;
+	enum watch_type t = WATCH_ADDED;
+	char rv[RV_BYTES];
+	struct err e;
+	int code;
+
+	if (n > ITEM_BYTES_MAX)
+		n = ITEM_BYTES_MAX;
+	bounds.values_max = UINT_MAX;
+	/* The metadata has to be whole: a person's hold may be at its end. */
+	bounds.cut_depth = type == NULL ? 1 : 2;
+	if (type == NULL)
+		return watch_item_decode(bytes, n, keep, &bounds, decode, ctx,
+					 &e);
+	if (watch_line_decode(bytes, n, keep, &bounds, &t, &code, rv, decode,
+			      ctx, &e) ||
+	    t == WATCH_BOOKMARK || t == WATCH_ERROR)
+		return -1;
 	*type = t;
 	return 0;
 }

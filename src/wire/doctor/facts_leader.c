@@ -32,8 +32,10 @@ static const struct json_keep nodepool_keep[] = {
 	{"name", NULL},	   {"waiting", NULL},	  {"unheld", NULL},
 	{"held", NULL},	   {"ticketUntil", NULL}, {"annotations", NULL},
 	{"leftOut", NULL}, {NULL, NULL}};
+static const struct json_keep wait_keep[] = {
+	{"reason", NULL}, {"message", NULL}, {NULL, NULL}};
 static const struct json_keep scope_keep[] = {
-	{"name", NULL}, {"state", NULL}, {NULL, NULL}};
+	{"name", NULL}, {"state", NULL}, {"waitsFor", wait_keep}, {NULL, NULL}};
 static const struct json_keep status_keep[] = {
 	{"kind", NULL},	       {"replica", NULL},
 	{"mode", NULL},	       {"leader", NULL},
@@ -164,6 +166,18 @@ views_read(const struct json *views, struct leader_facts *l)
 	}
 }
 
+/* Each scope has the waits that apply to all. */
+static void
+unread_read(const struct json *scopes, struct leader_facts *l)
+{
+	const struct json *waits = json_member(json_first(scopes), "waitsFor");
+
+	for (const struct json *v = json_first(waits); v; v = json_next(v))
+		if (json_says(v, "reason", "unread"))
+			str_cut(l->unread, sizeof(l->unread),
+				json_string(json_member(v, "message")));
+}
+
 static uint64_t
 authority_read(const struct json *v)
 {
@@ -210,6 +224,7 @@ facts_leader_decode(const char *bytes, size_t n, struct leader_facts *out,
 	waits_read(json_member(root, "nodePools"), out);
 	unheld_read(root, out);
 	views_read(json_member(root, "views"), out);
+	unread_read(json_member(root, "scopes"), out);
 	return 0;
 }
 

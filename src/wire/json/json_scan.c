@@ -18,6 +18,10 @@
  * skips these many at a time.
  */
 
+/* The longest token of which a part is not valid: an escape of two
+ * surrogates. */
+#define TOKEN_BYTES 12
+
 struct scan {
 	const char *start, *p, *end;
 	const struct json_bounds *bounds;
@@ -434,6 +438,34 @@ pick_member(struct scan *s, const struct json_keep *keep, bool first)
 	return pick_value(s, of->members);
 }
 
+/* Returns whether the scan has failed because the text ends too early. */
+static bool
+scan_is_cut(const struct scan *s)
+{
+	return !s->large && (s->unfinished || s->end - s->p < TOKEN_BYTES);
+}
+
+/* Scans a member and what follows it.  Returns as scan_between does.  If the
+ * text ends too early and that is allowed, the object ends there, without the
+ * member if it is not whole. */
+static int
+pick_next(struct scan *s, const struct json_keep *keep, bool first)
+{
+	size_t bytes = s->out_bytes, values = s->kept.values;
+	bool may_end = s->depth <= s->bounds->cut_depth;
+	bool failed = pick_member(s, keep, first) != 0;
+	int more = failed ? -1 : scan_between(s, '}');
+
+	if (more >= 0 || !may_end || !scan_is_cut(s))
+		return more;
+	s->p = s->end;
+	if (!failed)
+		return 0;
+	s->out_bytes = bytes;
+	s->kept.values = values;
+	return 0;
+}
+
 static int
 pick_object(struct scan *s, const struct json_keep *keep)
 {
@@ -447,11 +479,8 @@ pick_object(struct scan *s, const struct json_keep *keep)
 		more = 0;
 	}
 	begun = s->out_bytes;
-	while (more > 0) {
-		if (pick_member(s, keep, s->out_bytes == begun))
-			return -1;
-		more = scan_between(s, '}');
-	}
+	while (more > 0)
+		more = pick_next(s, keep, s->out_bytes == begun);
 	return more < 0 ? -1 : put_bytes(s, "}", 1);
 }
 
@@ -492,10 +521,6 @@ pick_value(struct scan *s, const struct json_keep *keep)
 
 /* --- the document --------------------------------------------------------- */
 
-/* The longest token of which a part is not valid: an escape of two
- * surrogates. */
-#define TOKEN_BYTES 12
-
 static int
 scan_document(struct scan *s, const struct json_keep *keep,
 	      struct json_tally *kept)
@@ -507,10 +532,10 @@ scan_document(struct scan *s, const struct json_keep *keep,
 	*kept = s->kept;
 	kept->bytes = s->out_bytes;
 	kept->used = (size_t)(s->p - s->start);
-	kept->end = !failed					   ? JSON_WHOLE
-		    : s->large					   ? JSON_LARGE
-		    : s->unfinished || s->end - s->p < TOKEN_BYTES ? JSON_CUT
-								   : JSON_BAD;
+	kept->end = !failed	     ? JSON_WHOLE
+		    : s->large	     ? JSON_LARGE
+		    : scan_is_cut(s) ? JSON_CUT
+				     : JSON_BAD;
 	return failed;
 }
 

@@ -78,7 +78,7 @@ const char *words_outcome(enum written_how h);
 const char *words_wait(enum status_wait w);
 const char *words_resource(enum kind k); /* NULL if none */
 /* Writes what wait i means, as a sentence without a full stop. */
-#define WAIT_BYTES 160
+#define WAIT_BYTES 200
 void words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
 			 unsigned i);
 /* Writes how many objects carry our hold although the mode is observe.  Returns

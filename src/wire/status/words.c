@@ -76,7 +76,7 @@ words_wait(enum status_wait w)
 {
 	static const char *const names[WAIT_COUNT] = {
 		[WAIT_UNSEEN] = "notSeen",
-		[WAIT_UNSETTLED] = "listIncomplete",
+		[WAIT_UNREAD] = "unread",
 		[WAIT_LIST] = "freshList",
 		[WAIT_LIST_FAILED] = "freshListFailed",
 		[WAIT_PAUSED] = "paused",
@@ -111,10 +111,11 @@ words_wait_sentence(char out[WAIT_BYTES], const struct status_waits *w,
 			 "the moment, so nothing is released",
 			 of);
 		break;
-	case WAIT_UNSETTLED:
-		snprintf(out, WAIT_BYTES,
-			 "the list of nodeclaims has left "
-			 "something out, which is looked for");
+	case WAIT_UNREAD:
+		snprintf(out, WAIT_BYTES, "%s %s cannot be read whole",
+			 object_kind_name(w->at[i].kind),
+			 w->at[i].name[0] != '\0' ? w->at[i].name
+						  : "of unknown name");
 		break;
 	case WAIT_LIST:
 		snprintf(out, WAIT_BYTES,

@@ -450,9 +450,12 @@ START_TEST(smaller_pages_after_a_failure)
 	ck_assert_uint_eq(act_done(ACT_LIST_NODEPOOLS, CONTROLLER_OK).page,
 			  LIST_METADATA_PAGE);
 	(void)act_done(ACT_CLEAR, CONTROLLER_GONE);
-	claim_at(w, 0)->large = true;	/* this asks for another one */
-	world_list(w, KIND_NODECLAIM);
+	node_at(w, 0)->used = false;
 	w->boot_ms += FRESH_RETRY_MS;
+	machine_add(w, 1, "web", server_ms(w) - DAY);	/* another is due */
+	object_hold(&node_at(w, 1)->o, server_ms(w) - DAY);
+	world_list(w, KIND_NODECLAIM);
+	world_list(w, KIND_NODE);
 	ck_assert_uint_eq(act_next(ACT_LIST_CLAIMS).page, LIST_FRESH_PAGE);
 }
 END_TEST

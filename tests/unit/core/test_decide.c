@@ -260,7 +260,7 @@ hold_is_live(const struct state *s, struct decision d)
 		HOLDS_THAT(d.act != ACT_NONE, s);
 }
 
-/* A person has a say: docs/rules.md#words. */
+/* A person has decided: docs/rules.md#words. */
 static void
 person_is_told(const struct state *s, struct decision d)
 {

@@ -442,6 +442,7 @@ leave_the_renewer(void)
 	    c.policy = c.binding = true, "")                                   \
 	ROW(c.leader.waiting = 1, "writes-refused")                            \
 	ROW(strcpy(c.leader.unseen, "nodes"), "leader-blind")                  \
+	ROW(strcpy(c.leader.unread, "NodeClaim x"), "object-unread")           \
 	/* the Service */                                                      \
 	ROW(c.service.there = false, "service-missing")                        \
 	ROW(c.service.port = false, "service-port")                            \

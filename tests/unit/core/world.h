@@ -36,8 +36,8 @@ struct thing {
 	bool used;
 	struct object o;
 	struct api_object kept;
-	bool large;		/* lists and watches leave it out, and a GET
-				   brings its metadata only */
+	bool large;		/* it cannot be read: of a claim the metadata
+				   is shown, and of a Node nothing */
 	unsigned writes;	/* by the controller */
 	int64_t held_ms, cleared_ms;	/* server time of its last of each */
 };
@@ -51,7 +51,7 @@ struct event {
 
 /* A call of the controller that is under way. */
 struct flight {
-	bool used, applied, has_read, has_whole;
+	bool used, applied, has_read;
 	enum reply_fault fault;
 	struct action a;
 	struct controller_outcome out;

@@ -100,9 +100,10 @@ apply(struct world *w, struct flight *f)
 		(void)thing_keep(w, t);
 		f->has_read = true;
 		f->read = t->o;
-		f->has_whole = !t->large;
-		if (t->large)
+		if (t->large) {
 			api_metadata_only(&f->read);
+			f->read.unread = true;
+		}
 		return;
 	}
 	f->out.code = apply_write(w, t, a);
@@ -157,15 +158,13 @@ static void
 land(struct world *w, struct flight *f)
 {
 	if (f->out.code == CONTROLLER_OK && f->has_read)
-		controller_found(w->s, &f->a, &f->read, f->has_whole,
-				 world_now(w));
+		controller_found(w->s, &f->a, &f->read, world_now(w));
 	for (uint32_t i = 0; f->out.code == CONTROLLER_OK && i < f->fresh_n;
 	     i++)
 		controller_fresh(w->s, &f->fresh[i], world_now(w));
 	for (uint32_t i = 0; f->out.code == CONTROLLER_OK && i < f->pools_n;
 	     i++)
-		controller_fresh_nodepool(w->s, &f->nodepools[i],
-					  world_now(w));
+		controller_fresh_nodepool(w->s, &f->nodepools[i]);
 	for (uint32_t i = 0; f->out.code == CONTROLLER_OK && i < f->tickets_n;
 	     i++)
 		controller_fresh_ticket(w->s, &f->tickets[i], world_now(w));
@@ -219,6 +218,24 @@ is_large(const struct world *w, const struct object *o)
 	return false;
 }
 
+static void
+show(struct world *w, struct object o, bool deleted)
+{
+	bool large = is_large(w, &o);
+
+	if (large && o.kind == KIND_NODE) {
+		controller_skipped(w->s, o.kind, world_now(w));
+		return;
+	}
+	if (large)
+		api_metadata_only(&o);
+	o.unread = large;
+	if (deleted)
+		controller_forget(w->s, &o, world_now(w));
+	else
+		controller_track(w->s, &o, world_now(w));
+}
+
 static int64_t
 run_watches(struct world *w)
 {
@@ -234,13 +251,7 @@ run_watches(struct world *w)
 				break;
 			}
 			w->first[k]++;
-			if (is_large(w, &e->o))
-				controller_skipped(w->s, (enum kind)k,
-						   world_now(w));
-			else if (e->deleted)
-				controller_forget(w->s, &e->o, world_now(w));
-			else
-				controller_track(w->s, &e->o, world_now(w));
+			show(w, e->o, e->deleted);
 		}
 	}
 	return next;
@@ -289,10 +300,7 @@ world_list(struct world *w, enum kind kind)
 		if (!t->used || t->o.kind != kind)
 			continue;
 		(void)thing_keep(w, t);
-		if (t->large)
-			controller_skipped(w->s, kind, world_now(w));
-		else
-			controller_track(w->s, &t->o, world_now(w));
+		show(w, t->o, false);
 	}
 	controller_listed(w->s, kind, served, world_now(w));
 	w->up[kind] = served;

@@ -355,6 +355,67 @@ START_TEST(test_picked)
 END_TEST
 
 /* What is left out has to be JSON all the same. */
+/* What is kept of the beginning of a text: what came whole, and the objects
+ * around it that may be cut. */
+static const struct {
+	const char *text, *kept, *flat;
+} cuts[] = {
+	{"{", "{}", "{}"},
+	{"{\"a\"", "{}", "{}"},
+	{"{\"a\":", "{}", "{}"},
+	{"{\"a\":{\"x\":1", "{}", "{}"},
+	{"{\"a\":{\"x\":1}", "{a:{x:1;};}", "{a:{x:1;};}"},
+	{"{\"a\":\"xyz", "{}", "{}"},
+	{"{\"a\":[1,2", "{}", "{}"},
+	{"{\"a\":1,\"in\":{\"x\":2", "{a:1;in:{x:2;};}", "{a:1;}"},
+	{"{\"a\":1,\"in\":{\"x\":2,\"y\":[\"very long, and never closed",
+	 "{a:1;in:{x:2;};}", "{a:1;}"},
+	{"{\"a\":1,\"in\":[{\"x\":2},{\"x\"", "{a:1;}", "{a:1;}"},
+	{"{\"b\":[1,2,{\"a\":3", "{}", "{}"},
+	{"{\"a\":1,\"b\":2}", "{a:1;}", "{a:1;}"},
+};
+
+START_TEST(test_pick_cut)
+{
+	const char *text = cuts[_i].text;
+	char *exact = malloc(strlen(text));
+	struct json_bounds bounds = json_bounds_stored;
+	struct err e = {0};
+
+	memcpy(exact, text, strlen(text));
+	for (bounds.cut_depth = 1; bounds.cut_depth < 4; bounds.cut_depth++) {
+		char out[200] = "";
+		AUTO_JSON root = json_pick(exact, strlen(text), wanted, &bounds,
+					   &e);
+
+		ck_assert_msg(root != NULL, "%s: %s", text, e.text);
+		show(root, out, sizeof(out));
+		ck_assert_msg(strcmp(out, bounds.cut_depth == 1
+						  ? cuts[_i].flat
+						  : cuts[_i].kept) == 0,
+			      "%s: %s", text, out);
+	}
+	free(exact);
+}
+END_TEST
+
+/* It is no cut if the text goes on, or if nothing of an object came. */
+START_TEST(test_pick_not_cut)
+{
+	static const char *const not_cut[] = {
+		"{\"a\" 1,\"b\":\"some text that follows\"}", "", "[1,2", "\"x",
+		"{\"a\":x, and some text that follows it"};
+	struct json_bounds bounds = json_bounds_stored;
+	struct err e;
+
+	bounds.cut_depth = 2;
+	for (size_t i = 0; i < sizeof(not_cut) / sizeof(not_cut[0]); i++)
+		ck_assert_msg(json_pick(not_cut[i], strlen(not_cut[i]), wanted, &bounds,
+					&e) == NULL,
+			      "%s", not_cut[i]);
+}
+END_TEST
+
 START_TEST(test_pick_checks_all)
 {
 	char text[200];
@@ -498,6 +559,9 @@ main(void)
 	tcase_add_test(tc, test_integers);
 	tcase_add_loop_test(tc, test_picked, 0,
 			    sizeof(picked) / sizeof(picked[0]));
+	tcase_add_loop_test(tc, test_pick_cut, 0,
+			    sizeof(cuts) / sizeof(cuts[0]));
+	tcase_add_test(tc, test_pick_not_cut);
 	tcase_add_test(tc, test_pick_checks_all);
 	tcase_add_test(tc, test_pick_bounds);
 	tcase_add_test(tc, test_printf_values);

@@ -252,6 +252,44 @@ START_TEST(test_many_annotations)
 }
 END_TEST
 
+/* Of a NodeClaim that cannot be read only the metadata counts, also where
+ * annotations come first and many more members follow. */
+START_TEST(test_unread)
+{
+	static const char text[] =
+		"{\"type\":\"DELETED\",\"object\":{\"metadata\":{"
+		"\"annotations\":{\"karpenter.sh/do-not-disrupt\":\"true\"},"
+		"\"creationTimestamp\":\"2026-01-02T03:04:05Z\","
+		"\"labels\":{\"karpenter.sh/nodepool\":\"web\"},"
+		"\"name\":\"c\",\"resourceVersion\":\"7\",\"uid\":\"u\"},"
+		"\"status\":{\"nodeName\":\"n\",\"conditions\":[{\"type\":"
+		"\"Initialized\",\"status\":\"True\"},{";
+	struct object o = {.name = "before"};
+	enum watch_type type = WATCH_ADDED;
+
+	ck_assert_int_eq(object_unread_decode(text, strlen(text), &today, &type,
+					      &o),
+			 0);
+	ck_assert_int_eq(type, WATCH_DELETED);
+	ck_assert(o.unread && o.karpenter && !o.launch_known);
+	ck_assert_str_eq(o.name, "c");
+	ck_assert_str_eq(o.nodepool, "web");
+	ck_assert_str_eq(o.node_name, "");
+	ck_assert_int_eq(o.hold, HOLD_SAME);
+	ck_assert_int_eq(o.ready_ms, STAMP_NONE);
+	o = (struct object){.name = "before"};
+	type = WATCH_ADDED;
+	ck_assert_int_eq(object_unread_decode(text, 200, &today, &type, &o),
+			 -1);
+	ck_assert_str_eq(o.name, "before");
+	ck_assert_int_eq(type, WATCH_ADDED);
+	ck_assert_int_eq(object_unread_decode(text + 27, strlen(text) - 27,
+					      &today, NULL, &o),
+			 0);
+	ck_assert_str_eq(o.name, "c");
+}
+END_TEST
+
 START_TEST(test_untouched)
 {
 	char rv[RV_BYTES] = "before", cont[CONTINUE_BYTES] = "before";
@@ -310,6 +348,7 @@ main(void)
 	tcase_add_loop_test(tc, test_formers, 0,
 			    sizeof(previous_keys) / sizeof(previous_keys[0]));
 	tcase_add_test(tc, test_many_annotations);
+	tcase_add_test(tc, test_unread);
 	tcase_add_test(tc, test_untouched);
 	tcase_add_test(tc, test_list_meta);
 	suite_add_tcase(s, tc);

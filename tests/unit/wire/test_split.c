@@ -12,17 +12,21 @@
 
 #define OUT_BYTES 16384
 
+/* the bound of the splitter that calls note_item */
+static size_t item_most;
+
 static int
 note_item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	struct buf *b = ctx;
 
 	(void)e;
-	if (bytes == NULL) {
-		buf_printf(b, "discarded %zu\n", n);
-		return 0;
+	if (n > item_most) {
+		buf_printf(b, "cut %zu ", n);
+		n = item_most;
+	} else {
+		buf_puts(b, "item ");
 	}
-	buf_puts(b, "item ");
 	buf_add(b, bytes, n);
 	buf_puts(b, "\n");
 	return 0;
@@ -53,6 +57,7 @@ run_bounded(enum split_mode mode, size_t item_max, const char *bytes, size_t n,
 	size_t len, at = 0, piece = first;
 	int failed = 0;
 
+	item_most = item_max;
 	while (at < n && !failed) {
 		if (piece > n - at)
 			piece = n - at;
@@ -142,41 +147,41 @@ START_TEST(test_lines)
 }
 END_TEST
 
-/* What is larger than 8 bytes is discarded, and only that. */
+/* What is larger than 8 bytes is cut, and only that. */
 static const struct {
 	const char *name;
 	enum split_mode mode;
 	const char *in, *want;
 } large[] = {
 	{"a line", SPLIT_LINES, "{}\n{\"a\":\"12\"}\n{\"b\":2}\n",
-	 "item {}\ndiscarded 10\nitem {\"b\":2}\nenvelope \n"},
+	 "item {}\ncut 10 {\"a\":\"12\nitem {\"b\":2}\nenvelope \n"},
 	{"at the bound", SPLIT_LINES, "12345678\n123456789\n\n1\n",
-	 "item 12345678\ndiscarded 9\nitem 1\nenvelope \n"},
+	 "item 12345678\ncut 9 12345678\nitem 1\nenvelope \n"},
 	{"two in a row", SPLIT_LINES, "123456789\n1234567890\n",
-	 "discarded 9\ndiscarded 10\nenvelope \n"},
+	 "cut 9 12345678\ncut 10 12345678\nenvelope \n"},
 	{"the last line is cut", SPLIT_LINES, "{}\n123456789",
 	 "item {}\nerror 6 the stream ended in a line\n"},
 	{"an item", SPLIT_LIST,
 	 "{\"items\":[{},{\"a\":\"],}\\\"\"},{\"b\":2}],\"z\":1}",
-	 "item {}\ndiscarded 13\nitem {\"b\":2}\n"
+	 "item {}\ncut 13 {\"a\":\"],\nitem {\"b\":2}\n"
 	 "envelope {\"items\":[],\"z\":1}\n"},
 	{"the only item", SPLIT_LIST, "{\"items\":[[1,[2,3],4]]}",
-	 "discarded 11\nenvelope {\"items\":[]}\n"},
+	 "cut 11 [1,[2,3]\nenvelope {\"items\":[]}\n"},
 	{"an item is missing after it", SPLIT_LIST, "{\"items\":[123456789,]}",
-	 "discarded 9\nerror 1 a list lacks an item\n"},
+	 "cut 9 12345678\nerror 1 a list lacks an item\n"},
 	{"the list is cut in it", SPLIT_LIST, "{\"items\":[123456789",
 	 "error 6 the stream ended in a list\n"},
 	{"a matrix", SPLIT_MATRIX,
 	 "{\"result\":[1],\"data\":{\"x\":{\"result\":[2]},\"results\":[3],"
 	 "\"result\":[{\"a\":[4]},{\"result\":[5]},[6]]},\"result\":[7]}",
-	 "discarded 9\ndiscarded 14\nitem [6]\n"
+	 "cut 9 {\"a\":[4]\ncut 14 {\"result\nitem [6]\n"
 	 "envelope {\"result\":[1],\"data\":{\"x\":{\"result\":[2]},"
 	 "\"results\":[3],\"result\":[]},\"result\":[7]}\n"},
 	{"no matrix", SPLIT_MATRIX, "{\"items\":[1],\"data\":[{\"result\":1}]}",
 	 "envelope {\"items\":[1],\"data\":[{\"result\":1}]}\n"},
 };
 
-START_TEST(test_discarded)
+START_TEST(test_cut)
 {
 	char out[OUT_BYTES];
 	struct buf b;
@@ -220,7 +225,7 @@ END_TEST
 
 /* What a stream showed of its only item. */
 struct seen {
-	size_t kept, discarded;
+	size_t kept, cut;
 };
 
 static int
@@ -229,10 +234,11 @@ count_item(void *ctx, const char *bytes, size_t n, struct err *e)
 	struct seen *seen = ctx;
 
 	(void)e;
-	if (bytes != NULL)
+	(void)bytes;
+	if (n <= ITEM_BYTES_MAX)
 		seen->kept += n;
 	else
-		seen->discarded += n;
+		seen->cut += n;
 	return 0;
 }
 
@@ -266,11 +272,11 @@ START_TEST(test_item_bound)
 
 	ck_assert_int_eq(long_item(mode, ITEM_BYTES_MAX, piece, &at, &e), 0);
 	ck_assert_uint_eq(at.kept, ITEM_BYTES_MAX);
-	ck_assert_uint_eq(at.discarded, 0);
+	ck_assert_uint_eq(at.cut, 0);
 	ck_assert_int_eq(long_item(mode, ITEM_BYTES_MAX + 1, piece, &past, &e),
 			 0);
 	ck_assert_uint_eq(past.kept, 0);
-	ck_assert_uint_eq(past.discarded, ITEM_BYTES_MAX + 1);
+	ck_assert_uint_eq(past.cut, ITEM_BYTES_MAX + 1);
 }
 END_TEST
 
@@ -300,7 +306,7 @@ main(void)
 	tcase_add_test(tc, test_lists);
 	tcase_add_loop_test(tc, test_lines, 0,
 			    sizeof(lines) / sizeof(lines[0]));
-	tcase_add_loop_test(tc, test_discarded, 0,
+	tcase_add_loop_test(tc, test_cut, 0,
 			    sizeof(large) / sizeof(large[0]));
 	tcase_add_test(tc, test_refused);
 	tcase_add_loop_test(tc, test_item_bound, 0, 4);

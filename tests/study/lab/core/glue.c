@@ -258,7 +258,7 @@ holder_read(struct holder *h, unsigned call, const char *object, size_t n,
 	if (a->act == ACT_LIST_NODEPOOLS) {
 		if (nodepool_decode(object, n, &p, &e))
 			return said(&e, why);
-		controller_fresh_nodepool(h->controller, &p, now_of(now));
+		controller_fresh_nodepool(h->controller, &p);
 		return 0;
 	}
 	if (object_decode(object, n, a->kind, &h->config.rules.hold, &o, &e))
@@ -266,7 +266,7 @@ holder_read(struct holder *h, unsigned call, const char *object, size_t n,
 	if (a->act == ACT_LIST_CLAIMS)
 		controller_fresh(h->controller, &o, now_of(now));
 	else
-		controller_found(h->controller, a, &o, true, now_of(now));
+		controller_found(h->controller, a, &o, now_of(now));
 	return 0;
 }
 
