@@ -14,14 +14,14 @@ elect_init(struct holder *h, uint64_t seed)
 	struct lease_config c = {.enabled = h->elects,
 				 .duration_ms = 15000,
 				 .renew_deadline_ms = 10000,
-				 .retry_ms = 2000};
+				 .retry_ms = 2000,
+				 .hold = h->configured};
 
 	snprintf(c.identity, sizeof(c.identity), "holder-%d-%llu", h->number,
 		 (unsigned long long)h->births);
 	lease_init(&h->lease, &c, seed);
-	h->leads = !h->elects;
-	if (h->elects)
-		controller_lead(h->controller, false, holder_now(h));
+	h->leads = false;
+	controller_lead(h->controller, false, holder_now(h));
 	for (int i = 0; i < LEASE_CALLS; i++)
 		h->lease_calls[i].used = false;
 }
@@ -46,7 +46,11 @@ serve(struct world *w, const struct lease_call *c, bool leads)
 	/* A merge patch leaves alone what is not in it. */
 	if (c->step == LEASE_CREATE)
 		lease_record_copy(r, &c->record);
-	else if (c->with_spec)
+	if (c->step == LEASE_UPDATE && c->record.hold_differs)
+		r->hold = c->record.hold;
+	if (r->hold.key[0] != '\0')
+		world_hold(w, &r->hold);
+	if (c->step == LEASE_UPDATE && c->with_spec)
 		memcpy(r, &c->record, offsetof(struct lease_record, state));
 	if (c->step == LEASE_UPDATE && c->with_state) {
 		w->sighted += strcmp(r->state, c->record.state) != 0;
@@ -171,21 +175,30 @@ static void
 follow(struct holder *h)
 {
 	bool leads = lease_leads(&h->lease, holder_now(h).boot_ms);
+	const struct hold_key *k = lease_hold(&h->lease);
+	bool anew = strcmp(k->key, h->rules.hold.key) != 0;
 	struct lease_note n;
 
 	while (lease_note(&h->lease, &n))
 		if (n.type != LEASE_NOTE_LEADER)
 			tell(h->w, "holder %d   %s", h->number,
 			     n.type == LEASE_NOTE_LEADS ? "leads"
-							: "leads no more");
-	if (leads == h->leads)
+			     : n.type == LEASE_NOTE_HOLD
+				     ? "is not ready: another hold counts"
+				     : "leads no more");
+	if (anew) {
+		controller_lead(h->controller, false, holder_now(h));
+		controller_hold(h->controller, k);
+		h->rules.hold = *k;
+	}
+	if (leads == h->leads && !(anew && leads))
 		return;
 	h->leads = leads;
 	controller_lead(h->controller, leads, holder_now(h));
 	holder_leads(h);
-	for (int k = 0; k < VIEW_COUNT; k++)
-		if (!leads || k == KIND_NODEPOOL)
-			holder_restart(h, (enum kind)k);
+	for (int i = 0; i < VIEW_COUNT; i++)
+		if (!leads || anew || i == KIND_NODEPOOL)
+			holder_restart(h, (enum kind)i);
 }
 
 int64_t

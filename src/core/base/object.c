@@ -2,13 +2,10 @@
 #include "core/base/object.h"
 
 enum tenure
-object_tenure(enum hold hold, enum mark mark, bool has_previous,
-	      enum hold previous_hold)
+object_tenure(enum hold hold, enum mark mark)
 {
 	if (mark == MARK_ABSENT)
 		return hold == HOLD_ABSENT ? TENURE_FREE : TENURE_PERSON;
-	if (has_previous)
-		hold = previous_hold;
 	return hold == HOLD_SAME ? TENURE_OURS : TENURE_YIELDED;
 }
 

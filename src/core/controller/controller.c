@@ -246,8 +246,7 @@ assume(struct controller *s, const struct action *a)
 {
 	if (a->act == ACT_CLASSIFY)
 		replacements_classed(&s->replacements, a->id);
-	else if (!machines_assume(&s->machines, a->id, a->act, a->mark_ms,
-				  &s->rules.hold))
+	else if (!machines_assume(&s->machines, a->id, a->act, a->mark_ms))
 		/* The object has changed since the decision. */
 		return CONTROLLER_CONFLICT;
 	return CONTROLLER_OK;
