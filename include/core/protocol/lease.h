@@ -31,7 +31,7 @@
  * that creates it without having seen the leader renew the deleted Lease leads
  * beside that leader until the leader's next renewal, which then fails.
  *
- * Without election, a replica leads when its first request has ended.
+ * Without election, a replica leads when its first request has a reply.
  *
  * Not thread-safe.  A struct lease owns no memory, but takes 170 KiB: do not
  * put it on the stack.
@@ -137,6 +137,7 @@ enum lease_code {
 
 struct lease_outcome {
 	enum lease_code code;
+	bool refused; /* FAILED: there was a reply, such as 403 */
 	const struct lease_record *record; /* OK: the object in the reply */
 	int64_t retry_after_ms;		   /* BUSY: the Retry-After, or -1 */
 };
@@ -198,7 +199,7 @@ struct lease {
 	bool renewed;	 /* that change was a renewal by the same holder */
 	/* The Lease was deleted since.  Then seen_ms is when we noticed. */
 	bool gone;
-	bool heard; /* an attempt has ended, with whatever outcome */
+	bool heard; /* there was a reply, other than BUSY */
 	bool told;  /* LEASE_NOTE_WAITS was put for the holder in `reported` */
 	/* When patience_ms began, or 0 if it has not begun or if another
 	 * process has taken the Lease since. */

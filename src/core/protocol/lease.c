@@ -317,7 +317,7 @@ retry(struct lease *l, int64_t retry_after_ms, int64_t boot_ms)
 	    is_held(l, boot_ms))
 		ms = LOOK_MS;
 	l->plan = LEASE_WAIT;
-	if (!l->config.enabled)
+	if (!l->config.enabled && l->heard)
 		l->not_before_ms =
 			boot_ms + pace_backoff(&l->pace, ++l->failures, ms,
 					       BACKOFF_TIMES * ms);
@@ -603,7 +603,8 @@ lease_done(struct lease *l, const struct lease_outcome *o, struct now now)
 
 	assert(was != LEASE_WAIT);
 	l->busy = LEASE_WAIT;
-	l->heard = true;
+	l->heard |= o->refused || (o->code != LEASE_FAILED &&
+				   o->code != LEASE_BUSY);
 	if (l->role == LEASE_LEADS && now.boot_ms >= end_ms(l))
 		lose(l, LEASE_NOTE_LATE);
 	if (o->code == LEASE_OK)
