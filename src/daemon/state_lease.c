@@ -32,45 +32,38 @@ state_hold(struct state *s, struct hold_key *out)
 	(void)pthread_mutex_unlock(&s->hold_lock);
 }
 
-/* Takes the hold from the Lease's step machine.  Returns whether it has
- * changed.  Objects that were decoded with another hold are forgotten. */
-static bool
-take_hold(struct state *s, struct now now)
+/* Takes the hold from the Lease's step machine, which changes it only while this
+ * replica does not lead. */
+static void
+take_hold(struct state *s, const struct lease *l)
 {
-	struct state_table *t = s->table;
-	const struct hold_key *k =
-		t->lease == NULL ? &s->hold : lease_hold(t->lease);
+	const struct hold_key *k = lease_hold(l);
 
-	if (strcmp(k->key, s->hold.key) == 0 &&
-	    strcmp(k->value, s->hold.value) == 0)
-		return false;
+	if (hold_compare(k, &s->hold) == 0)
+		return;
 	(void)pthread_mutex_lock(&s->hold_lock);
 	s->hold = *k;
 	(void)pthread_mutex_unlock(&s->hold_lock);
-	atomic_store(&s->hold_is_other,
-		     strcmp(k->key, t->lease->config.hold.key) != 0 ||
-			     strcmp(k->value, t->lease->config.hold.value) !=
-				     0);
-	controller_lead(t->controller, false, now);
-	controller_hold(t->controller, k);
-	return true;
+	atomic_store(&s->hold_is_other, hold_compare(k, &l->config.hold) != 0);
+	controller_hold(s->table->controller, k);
 }
 
 void
 state_follow(struct state *s, struct now now)
 {
 	struct state_table *t = s->table;
-	bool anew = take_hold(s, now) && t->leads;
 	bool leads = t->lease == NULL || lease_leads(t->lease, now.boot_ms);
 
-	if (leads == t->leads && !anew)
+	if (t->lease != NULL && !t->leads)
+		take_hold(s, t->lease);
+	if (leads == t->leads)
 		return;
 	t->restored = t->recalled = false;
 	t->leads = leads;
 	/* A replica that does not lead watches NodePools only, so when a lead
 	 * begins, only the watcher of NodePools has to restart. */
 	for (int k = 0; k < VIEW_COUNT; k++)
-		t->turned[k] |= !leads || anew || k == KIND_NODEPOOL;
+		t->turned[k] |= !leads || k == KIND_NODEPOOL;
 	controller_lead(t->controller, leads, now);
 	recall(t, now);
 	(void)pthread_cond_broadcast(&t->turn);

@@ -175,8 +175,6 @@ static void
 follow(struct holder *h)
 {
 	bool leads = lease_leads(&h->lease, holder_now(h).boot_ms);
-	const struct hold_key *k = lease_hold(&h->lease);
-	bool anew = strcmp(k->key, h->rules.hold.key) != 0;
 	struct lease_note n;
 
 	while (lease_note(&h->lease, &n))
@@ -186,19 +184,18 @@ follow(struct holder *h)
 			     : n.type == LEASE_NOTE_HOLD
 				     ? "is not ready: another hold counts"
 				     : "leads no more");
-	if (anew) {
-		controller_lead(h->controller, false, holder_now(h));
-		controller_hold(h->controller, k);
-		h->rules.hold = *k;
+	if (!h->leads) {
+		h->rules.hold = *lease_hold(&h->lease);
+		controller_hold(h->controller, &h->rules.hold);
 	}
-	if (leads == h->leads && !(anew && leads))
+	if (leads == h->leads)
 		return;
 	h->leads = leads;
 	controller_lead(h->controller, leads, holder_now(h));
 	holder_leads(h);
-	for (int i = 0; i < VIEW_COUNT; i++)
-		if (!leads || anew || i == KIND_NODEPOOL)
-			holder_restart(h, (enum kind)i);
+	for (int k = 0; k < VIEW_COUNT; k++)
+		if (!leads || k == KIND_NODEPOOL)
+			holder_restart(h, (enum kind)k);
 }
 
 int64_t

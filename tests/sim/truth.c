@@ -126,6 +126,15 @@ maybe_usable(const struct truth *t, const struct holder *h)
 		t->maybe_usable);
 }
 
+/* A hold that goes on in another scope begins there without a debt. */
+void
+truth_take_rules(struct truth *t, const struct holder *h)
+{
+	for (int i = 0; i < MACHINES && t->rules.scope != h->rules.scope; i++)
+		t->machines[i].was_held = false;
+	t->rules = h->rules;
+}
+
 static void
 look_at_leader(struct truth *t)
 {
@@ -146,7 +155,7 @@ look_at_leader(struct truth *t)
 		for (int i = 0; i < POOLS; i++)
 			t->hands[i] = (struct hand_truth){.out = true};
 		t->leads_n = h->leads_n;
-		t->rules = h->rules;
+		truth_take_rules(t, h);
 		if (!h->restored)
 			truth_lost_count(t);
 	}

@@ -17,6 +17,8 @@ bool has_passed(struct truth *t, int64_t clock_ms);
 /* NULL if there is no such thing, or it is gone. */
 struct thing *thing_alive(const struct world *w, int thing);
 
+/* truth.c: the rules of the leader count from now on */
+void truth_take_rules(struct truth *t, const struct holder *h);
 /* truth_object.c: what an object's annotations say, read as text */
 bool truth_marked(const struct thing *t, const struct rules *r);
 bool truth_held(const struct thing *t, const struct rules *r);

@@ -62,6 +62,9 @@ struct hold_key {
 	char value[VALUE_BYTES];
 };
 
+/* Compares key and value as strcmp does. */
+int hold_compare(const struct hold_key *a, const struct hold_key *b);
+
 struct object {
 	enum kind kind;
 	char name[NAME_BYTES];

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/object.h"
 
+#include <string.h>
+
+int
+hold_compare(const struct hold_key *a, const struct hold_key *b)
+{
+	int by_key = strcmp(a->key, b->key);
+
+	return by_key != 0 ? by_key : strcmp(a->value, b->value);
+}
+
 enum tenure
 object_tenure(enum hold hold, enum mark mark)
 {

@@ -179,23 +179,15 @@ cleanup_hold(const struct cleanup *x)
 	return &x->hold;
 }
 
-static int
-compare(const struct hold_key *a, const struct hold_key *b)
-{
-	int by_key = strcmp(a->key, b->key);
-
-	return by_key != 0 ? by_key : strcmp(a->value, b->value);
-}
-
 /* Takes a hold for which the list shows a mark.  The configured hold comes
  * first, and then all others in their order. */
 static void
 another(struct cleanup *x, const struct hold_key *k)
 {
-	if (compare(k, &x->config.hold) != 0 &&
-	    (compare(&x->hold, &x->config.hold) == 0 ||
-	     compare(k, &x->hold) > 0) &&
-	    (x->next.key[0] == '\0' || compare(k, &x->next) < 0))
+	if (hold_compare(k, &x->config.hold) != 0 &&
+	    (hold_compare(&x->hold, &x->config.hold) == 0 ||
+	     hold_compare(k, &x->hold) > 0) &&
+	    (x->next.key[0] == '\0' || hold_compare(k, &x->next) < 0))
 		x->next = *k;
 }
 
@@ -465,7 +457,7 @@ round_done(struct cleanup *x, struct now now)
 		end(x, CLEANUP_DENIED);
 	} else if (l->unread[KIND_NODE] + l->unread[KIND_NODECLAIM] > 0 &&
 		   x->changed + x->refused + x->unanswered == 0 &&
-		   compare(&x->hold, &x->config.hold) == 0) {
+		   hold_compare(&x->hold, &x->config.hold) == 0) {
 		end(x, CLEANUP_UNREADABLE);
 	} else {
 		x->hold = x->config.hold;

@@ -87,17 +87,11 @@ lease_hold_end(struct lease *l)
 }
 
 static bool
-same_hold(const struct hold_key *a, const struct hold_key *b)
-{
-	return strcmp(a->key, b->key) == 0 && strcmp(a->value, b->value) == 0;
-}
-
-static bool
 hold_differs(const struct lease *l)
 {
 	if (l->hold_ends)
 		return l->seen.hold.key[0] != '\0';
-	return !same_hold(&l->seen.hold, lease_hold(l));
+	return hold_compare(&l->seen.hold, lease_hold(l)) != 0;
 }
 
 static bool
@@ -258,18 +252,18 @@ lose(struct lease *l, enum lease_note_type why)
 	note_put(l, why, why == LEASE_NOTE_TAKEN ? l->seen.holder : "");
 }
 
-/* Takes the hold in the server's record. */
+/* Takes the hold in the server's record, unless this process leads. */
 static void
 hold_adopt(struct lease *l, const struct hold_key *k)
 {
-	bool keeps = l->role == LEASE_LEADS && l->hold.key[0] != '\0';
-	bool news = !same_hold(k, lease_hold(l));
+	bool leads = l->role == LEASE_LEADS && (l->config.enabled || l->heard);
+	bool news = hold_compare(k, lease_hold(l)) != 0;
 
-	if (k->key[0] == '\0' || keeps)
+	if (k->key[0] == '\0' || leads)
 		return;
 	l->hold = *k;
 	if (news && l->config.hold.key[0] != '\0' &&
-	    !same_hold(k, &l->config.hold))
+	    hold_compare(k, &l->config.hold) != 0)
 		note_put(l, LEASE_NOTE_HOLD, "");
 }
 
@@ -603,14 +597,14 @@ lease_done(struct lease *l, const struct lease_outcome *o, struct now now)
 
 	assert(was != LEASE_WAIT);
 	l->busy = LEASE_WAIT;
-	l->heard |= o->refused || (o->code != LEASE_FAILED &&
-				   o->code != LEASE_BUSY);
 	if (l->role == LEASE_LEADS && now.boot_ms >= end_ms(l))
 		lose(l, LEASE_NOTE_LATE);
 	if (o->code == LEASE_OK)
 		observe(l, o->record, now.boot_ms);
 	else if (o->code != LEASE_BUSY) /* `seen` may be out of date. */
 		l->fresh = false;
+	l->heard |= o->refused ||
+		    (o->code != LEASE_FAILED && o->code != LEASE_BUSY);
 	if (l->role == LEASE_STOPS)
 		stopped(l, was, o);
 	else if (!l->config.enabled)
