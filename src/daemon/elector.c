@@ -75,8 +75,7 @@ log_notes(struct elector *el)
 				      "waiting, the Lease is not renewed"},
 		[LEASE_NOTE_BAD_STATE] = {LOG_WARN, "state cannot be read"},
 		[LEASE_NOTE_HOLD] = {LOG_ERROR,
-				     "not ready, the Lease's holdAnnotation is "
-				     "another"},
+				     "not ready, the Lease has another hold"},
 	};
 	char hold[HELD_KEY_BYTES];
 	struct hold_key k;

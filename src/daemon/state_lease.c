@@ -32,19 +32,20 @@ state_hold(struct state *s, struct hold_key *out)
 	(void)pthread_mutex_unlock(&s->hold_lock);
 }
 
-/* Takes the hold from the Lease's step machine, which changes it only while this
- * replica does not lead. */
+/* Takes the hold from the Lease's step machine, which changes it only while
+ * this replica does not lead. */
 static void
 take_hold(struct state *s, const struct lease *l)
 {
 	const struct hold_key *k = lease_hold(l);
 
-	if (hold_compare(k, &s->hold) == 0)
+	if (object_hold_compare(k, &s->hold) == 0)
 		return;
 	(void)pthread_mutex_lock(&s->hold_lock);
 	s->hold = *k;
 	(void)pthread_mutex_unlock(&s->hold_lock);
-	atomic_store(&s->hold_is_other, hold_compare(k, &l->config.hold) != 0);
+	atomic_store(&s->hold_is_other,
+		     object_hold_compare(k, &l->config.hold) != 0);
 	controller_hold(s->table->controller, k);
 }
 

@@ -351,7 +351,7 @@ def test_a_changed_configuration_rolls_in(plane, service):
 
 
 CHOSEN = "karpenter-node-holder.io/hold"
-ANOTHER = "not ready, the Lease's holdAnnotation is another"
+ANOTHER = "not ready, the Lease has another hold"
 
 
 def test_another_hold_annotation_does_not_roll_in(plane, service):

@@ -63,7 +63,7 @@ struct hold_key {
 };
 
 /* Compares key and value as strcmp does. */
-int hold_compare(const struct hold_key *a, const struct hold_key *b);
+int object_hold_compare(const struct hold_key *a, const struct hold_key *b);
 
 struct object {
 	enum kind kind;

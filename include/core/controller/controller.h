@@ -137,8 +137,8 @@ bool controller_wants_list(struct controller *s, enum kind kind);
 
 /* A call to the API server about one object, or a fresh list of a whole kind.
  * A fresh list is about no object: it sets only act, kind, seq, hold, reason,
- * page and fence_ms, and its id is NO_ID.  The members `id`, `seq` and `forgotten`
- * are private to the controller. */
+ * page and fence_ms, and its id is NO_ID.  The members `id`, `seq` and
+ * `forgotten` are private to the controller. */
 struct action {
 	enum act act;
 	enum kind kind;

@@ -41,7 +41,8 @@
  * again.  core/rules/decide chooses the write for each object.
  *
  * A dry run checks what is registered, lists once for each hold and returns the
- * writes of one round.  The caller reports each write as CLEANUP_OK and writes nothing.
+ * writes of one round.  The caller reports each write as CLEANUP_OK and writes
+ * nothing.
  *
  * cleanup_new allocates all memory.  until_ms is in boot_ms, the times of
  * marks are in server_ms.  Not thread-safe.

@@ -256,7 +256,8 @@ bool lease_is_orphan(const struct lease *l);
 
 /* Returns the hold that counts for this replica: the Lease's, as far as the
  * replica has seen one, and otherwise the configured one.  A leader keeps its
- * hold, and restores it in the Lease.  It belongs to *l and is valid until the next call. */
+ * hold, and restores it in the Lease.  It belongs to *l and is valid until the
+ * next call. */
 const struct hold_key *lease_hold(const struct lease *l);
 /* Makes the next write remove the hold from the Lease. */
 void lease_hold_end(struct lease *l);

@@ -65,8 +65,8 @@ void lease_create(struct buf *b, const char *namespace_name, const char *name,
 		  const struct lease_record *r);
 
 /* Appends a merge patch (RFC 7396) at resourceVersion r->rv.  The patch sets or
- * removes the hold if r->hold_differs is set.  with_spec: the patch contains the
- * spec.  with_state: the patch sets the annotations of
+ * removes the hold if r->hold_differs is set.  with_spec: the patch contains
+ * the spec.  with_state: the patch sets the annotations of
  * r->state and r->history, and a text that is "" removes its annotation.  If
  * r->state_other is set, a patch with with_state also removes the state
  * annotation of the other mode. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 int
-hold_compare(const struct hold_key *a, const struct hold_key *b)
+object_hold_compare(const struct hold_key *a, const struct hold_key *b)
 {
 	int by_key = strcmp(a->key, b->key);
 

@@ -55,6 +55,12 @@ controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 }
 
 void
+controller_hold(struct controller *s, const struct hold_key *hold)
+{
+	s->rules.hold = *hold;
+}
+
+void
 controller_free(struct controller *s)
 {
 	if (s == NULL)

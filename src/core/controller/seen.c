@@ -36,12 +36,6 @@ controller_lead(struct controller *s, bool leads, struct now now)
 }
 
 void
-controller_hold(struct controller *s, const struct hold_key *hold)
-{
-	s->rules.hold = *hold;
-}
-
-void
 controller_listing(struct controller *s, enum kind kind)
 {
 	views_listing(&s->views, kind,

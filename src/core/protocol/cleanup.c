@@ -184,10 +184,10 @@ cleanup_hold(const struct cleanup *x)
 static void
 another(struct cleanup *x, const struct hold_key *k)
 {
-	if (hold_compare(k, &x->config.hold) != 0 &&
-	    (hold_compare(&x->hold, &x->config.hold) == 0 ||
-	     hold_compare(k, &x->hold) > 0) &&
-	    (x->next.key[0] == '\0' || hold_compare(k, &x->next) < 0))
+	if (object_hold_compare(k, &x->config.hold) != 0 &&
+	    (object_hold_compare(&x->hold, &x->config.hold) == 0 ||
+	     object_hold_compare(k, &x->hold) > 0) &&
+	    (x->next.key[0] == '\0' || object_hold_compare(k, &x->next) < 0))
 		x->next = *k;
 }
 
@@ -439,25 +439,23 @@ static void
 round_done(struct cleanup *x, struct now now)
 {
 	const struct cleanup_list *l = &x->report.last;
+	bool failed = x->changed + x->refused + x->unanswered > 0;
+	bool dry_run = x->config.dry_run;
 
-	if (x->config.dry_run && x->next.key[0] == '\0') {
-		end(x, CLEANUP_CLEAN);
-	} else if (x->config.dry_run) {
+	if (x->next.key[0] != '\0' && !failed && (dry_run || x->done == 0)) {
 		x->hold = x->next;
 		x->listing = KIND_NODE;
-		go(x, CLEANUP_LIST);
+		go(x, dry_run ? CLEANUP_LIST : CLEANUP_LEAD);
+	} else if (dry_run) {
+		end(x, CLEANUP_CLEAN);
 	} else if (x->done > 0) {
 		x->in_a_row = 0;
-		go(x, CLEANUP_LEAD);
-	} else if (x->changed + x->refused + x->unanswered == 0 &&
-		   x->next.key[0] != '\0') {
-		x->hold = x->next;
 		go(x, CLEANUP_LEAD);
 	} else if (x->refused > 0 && x->changed + x->unanswered == 0) {
 		end(x, CLEANUP_DENIED);
 	} else if (l->unread[KIND_NODE] + l->unread[KIND_NODECLAIM] > 0 &&
-		   x->changed + x->refused + x->unanswered == 0 &&
-		   hold_compare(&x->hold, &x->config.hold) == 0) {
+		   !failed &&
+		   object_hold_compare(&x->hold, &x->config.hold) == 0) {
 		end(x, CLEANUP_UNREADABLE);
 	} else {
 		x->hold = x->config.hold;

@@ -91,7 +91,7 @@ hold_differs(const struct lease *l)
 {
 	if (l->hold_ends)
 		return l->seen.hold.key[0] != '\0';
-	return hold_compare(&l->seen.hold, lease_hold(l)) != 0;
+	return object_hold_compare(&l->seen.hold, lease_hold(l)) != 0;
 }
 
 static bool
@@ -257,13 +257,13 @@ static void
 hold_adopt(struct lease *l, const struct hold_key *k)
 {
 	bool leads = l->role == LEASE_LEADS && (l->config.enabled || l->heard);
-	bool news = hold_compare(k, lease_hold(l)) != 0;
+	bool news = object_hold_compare(k, lease_hold(l)) != 0;
 
 	if (k->key[0] == '\0' || leads)
 		return;
 	l->hold = *k;
 	if (news && l->config.hold.key[0] != '\0' &&
-	    hold_compare(k, &l->config.hold) != 0)
+	    object_hold_compare(k, &l->config.hold) != 0)
 		note_put(l, LEASE_NOTE_HOLD, "");
 }
 

@@ -62,7 +62,7 @@ is_our_mark(const char *held, const struct hold_key *hold, struct object *o)
 
 	if (held != NULL && patch_hold_parse(held, &k))
 		k = (struct hold_key){.key = ""};
-	if (hold_compare(&k, hold) == 0)
+	if (object_hold_compare(&k, hold) == 0)
 		return true;
 	o->is_other = true;
 	o->other_hold = k;
