@@ -32,6 +32,7 @@ static enum lease_code
 serve(struct world *w, const struct lease_call *c, bool leads)
 {
 	struct lease_record *r = &w->lease;
+	struct hold_key hold = {.key = ""};
 
 	if (c->step == LEASE_GET)
 		return r->present ? LEASE_OK : LEASE_NOT_FOUND;
@@ -41,17 +42,18 @@ serve(struct world *w, const struct lease_call *c, bool leads)
 		return LEASE_NOT_FOUND;
 	if (c->step == LEASE_UPDATE && strcmp(r->rv, c->record.rv) != 0)
 		return LEASE_CONFLICT;
+	if (c->step == LEASE_UPDATE)
+		hold = r->hold;
 	if (strcmp(r->holder, c->record.holder) != 0)
 		w->lease_left_us = r->renew_us;
 	/* A merge patch leaves alone what is not in it. */
 	if (c->step == LEASE_CREATE)
 		lease_record_copy(r, &c->record);
-	if (c->step == LEASE_UPDATE && c->record.hold_differs)
-		r->hold = c->record.hold;
+	else if (c->with_spec)
+		memcpy(r, &c->record, offsetof(struct lease_record, state));
+	r->hold = c->record.hold_differs ? c->record.hold : hold;
 	if (r->hold.key[0] != '\0')
 		world_hold(w, &r->hold);
-	if (c->step == LEASE_UPDATE && c->with_spec)
-		memcpy(r, &c->record, offsetof(struct lease_record, state));
 	if (c->step == LEASE_UPDATE && c->with_state) {
 		w->sighted += strcmp(r->state, c->record.state) != 0;
 		memcpy(r->state, c->record.state, sizeof(r->state));
