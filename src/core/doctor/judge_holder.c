@@ -18,6 +18,10 @@ static const struct finding_kind
 	orphans = {DOCTOR_HOLDER, FINDING_ERROR, "marks-without-holder",
 		   "Karpenter leaves marked machines alone for ever: only a "
 		   "holder that leads, or uninstall, releases them."},
+	others = {DOCTOR_HOLDER, FINDING_WARNING, "marks-for-another-hold",
+		  "Such a mark is not the holder's: it neither holds nor "
+		  "releases the object. Stop the holder, and let uninstall "
+		  "remove what the mark stands for."},
 	kept = {DOCTOR_HOLDER, FINDING_WARNING, "marks-while-observing",
 		"A holder with mode: observe releases nothing, so Karpenter "
 		"leaves these machines alone until it enforces."},
@@ -66,6 +70,24 @@ judge_absent(const struct holder_facts *h, const struct doctor_place *p,
 			memcpy(x->fix, f->at[i].fix, sizeof(x->fix));
 }
 
+static void
+judge_others(const struct holder_facts *h, const struct doctor_place *p,
+	     struct findings *f)
+{
+	const struct hold_key *k = &h->other_hold;
+
+	if (h->others[KIND_NODE] + h->others[KIND_NODECLAIM] == 0)
+		return;
+	finding_fix(findings_add(f, &others,
+				 "marks for another holdAnnotation are on "
+				 "Nodes: %u, NodeClaims: %u, such as %s (%s)",
+				 h->others[KIND_NODE],
+				 h->others[KIND_NODECLAIM], h->other,
+				 k->key[0] == '\0' ? "unreadable" : k->key),
+		    "holderctl uninstall --namespace %s",
+		    finding_name(p->namespace_));
+}
+
 void
 judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 	     int64_t now_ms, struct findings *f)
@@ -79,6 +101,7 @@ judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 	else
 		findings_looked(f, DOCTOR_HOLDER, "%lld pods are available",
 				h->available);
+	judge_others(h, p, f);
 	if (runs && h->observes &&
 	    h->marks[KIND_NODE] + h->marks[KIND_NODECLAIM] > 0)
 		fix_clear(findings_add(f, &kept,

@@ -47,6 +47,11 @@ take_machine(struct doctor *d, const char *bytes, size_t n, struct err *e)
 		(void)snprintf(d->holder.marked, sizeof(d->holder.marked), "%s",
 			       c.name);
 	d->holder.marks[d->listing] += c.marked;
+	if (c.other && d->holder.other[0] == '\0') {
+		memcpy(d->holder.other, c.name, sizeof(c.name));
+		d->holder.other_hold = c.other_hold;
+	}
+	d->holder.others[d->listing] += c.other;
 	if (d->listing != KIND_NODE)
 		return 0;
 	place_pods(d, &c);
@@ -60,7 +65,7 @@ take_machine(struct doctor *d, const char *bytes, size_t n, struct err *e)
 static void
 begin_machines(struct doctor *d)
 {
-	d->holder.marks[d->listing] = 0;
+	d->holder.marks[d->listing] = d->holder.others[d->listing] = 0;
 	if (d->listing == KIND_NODE)
 		memset(d->left.nodes, 0, sizeof(d->left.nodes));
 }

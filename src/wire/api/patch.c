@@ -71,7 +71,7 @@ held_key_format(const struct hold_key *hold, char out[HELD_KEY_BYTES])
 }
 
 int
-patch_held_key_parse(const char *text, struct hold_key *out)
+patch_hold_parse(const char *text, struct hold_key *out)
 {
 	const char *eq = strchr(text, '=');
 	size_t n;

@@ -148,6 +148,59 @@ START_TEST(test_update)
 }
 END_TEST
 
+#define HOLD "\"annotations\":{\"karpenter-node-holder.io/hold\":"
+
+/* The hold goes with any write, and with the state. */
+START_TEST(test_hold)
+{
+	static const struct {
+		const char *value;
+		bool with_state;
+		const char *want;
+	} rows[] = {
+		{"y=s", false, AT "," HOLD "\"a/k=y=s\"}}}"},
+		{"", true,
+		 AT "," HOLD "null,\"karpenter-node-holder.io/state\":null,"
+		 HISTORY "null}}}"},
+	};
+
+	r.hold_differs = true;
+	if (rows[_i].value[0] != '\0')
+		r.hold = (struct hold_key){"a/k", "y=s"};
+	lease_update(&b, &r, false, rows[_i].with_state);
+	ck_assert_str_eq(body, rows[_i].want);
+	buf_init(&b, body, sizeof(body));
+	lease_create(&b, "ns", "l", &r);
+	if (_i == 0)
+		ck_assert_ptr_nonnull(
+			strstr(body, "\"l\"," HOLD "\"a/k=y=s\"}}"));
+}
+END_TEST
+
+static const struct {
+	const char *text, *key, *value;
+} holds[] = {
+	{"a/k=y=s", "a/k", "y=s"},
+	{"a/k", "", ""},
+	{"", "", ""},
+	{"karpenter-node-holder.io/held-since=x", "", ""},
+};
+
+START_TEST(test_hold_is_read)
+{
+	struct err e = {0};
+	char object[500];
+	int n = snprintf(object, sizeof(object),
+			 "{\"kind\":\"Lease\",\"metadata\":{"
+			 "\"resourceVersion\":\"1\"," HOLD "\"%s\"}}}",
+			 holds[_i].text);
+
+	ck_assert_int_eq(lease_decode(object, (size_t)n, false, &back, &e), 0);
+	ck_assert_str_eq(back.hold.key, holds[_i].key);
+	ck_assert_str_eq(back.hold.value, holds[_i].value);
+}
+END_TEST
+
 /* A leader that observes keeps its state apart, and each mode removes the
  * other's. */
 START_TEST(test_observed)
@@ -380,6 +433,9 @@ main(void)
 	tcase_add_loop_test(tc, test_round_trip, 0, ROWS(trips));
 	tcase_add_test(tc, test_bounds);
 	tcase_add_test(tc, test_too_small);
+	tcase_add_loop_test(tc, test_hold, 0, 2);
+	tcase_add_loop_test(tc, test_hold_is_read, 0,
+			    sizeof(holds) / sizeof(holds[0]));
 	tcase_add_test(tc, test_state_bound);
 	tcase_add_test(tc, test_paths);
 	suite_add_tcase(s, tc);

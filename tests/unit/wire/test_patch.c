@@ -213,7 +213,7 @@ START_TEST(test_held_key)
 {
 	struct hold_key k = {"was", "was"};
 
-	ck_assert_int_eq(patch_held_key_parse(held_keys[_i].text, &k),
+	ck_assert_int_eq(patch_hold_parse(held_keys[_i].text, &k),
 			 held_keys[_i].rc);
 	ck_assert_str_eq(k.key, held_keys[_i].key);
 	ck_assert_str_eq(k.value, held_keys[_i].value);
@@ -233,7 +233,7 @@ START_TEST(test_held_key_bounds)
 		memset(text, 'x', sizeof(text));
 		text[key] = '=';
 		text[key + 1 + value] = '\0';
-		ck_assert_int_eq(patch_held_key_parse(text, &k), extra == 0 ? 0 : -1);
+		ck_assert_int_eq(patch_hold_parse(text, &k), extra == 0 ? 0 : -1);
 		ck_assert_uint_eq(strlen(k.key), KEY_BYTES - 1);
 	}
 }
