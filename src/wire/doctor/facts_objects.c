@@ -42,8 +42,6 @@ facts_carried_decode(const char *bytes, size_t n, const struct hold_key *hold,
 	    object_marks_read(map, hold, &o, e))
 		return -1;
 	c.other = o.is_other;
-	if (c.other)
-		c.other_hold = o.other_hold;
 	c.marked = json_member(map, MARK_KEY) != NULL;
 	c.left[LEFT_CONSOLIDATE] = json_member(map, CONSOLIDATE_KEY) != NULL;
 	c.left[LEFT_EVICT] = json_member(map, EVICT_KEY) != NULL;
