@@ -691,10 +691,8 @@ end(struct cleaner *x, enum cleanup_verdict verdict)
 	x->doing = LEAVING;
 	if (x->alone || !x->leased)
 		return;
-	if (clean) {
-		(void)lease_state_set(&x->lease, "");
-		lease_hold_end(&x->lease);
-	}
+	if (clean)
+		lease_clear(&x->lease);
 	lease_stop(&x->lease);
 }
 

@@ -32,7 +32,6 @@ static enum lease_code
 serve(struct world *w, const struct lease_call *c, bool leads)
 {
 	struct lease_record *r = &w->lease;
-	struct hold_key hold = {.key = ""};
 
 	if (c->step == LEASE_GET)
 		return r->present ? LEASE_OK : LEASE_NOT_FOUND;
@@ -42,8 +41,6 @@ serve(struct world *w, const struct lease_call *c, bool leads)
 		return LEASE_NOT_FOUND;
 	if (c->step == LEASE_UPDATE && strcmp(r->rv, c->record.rv) != 0)
 		return LEASE_CONFLICT;
-	if (c->step == LEASE_UPDATE)
-		hold = r->hold;
 	if (strcmp(r->holder, c->record.holder) != 0)
 		w->lease_left_us = r->renew_us;
 	/* A merge patch leaves alone what is not in it. */
@@ -51,7 +48,7 @@ serve(struct world *w, const struct lease_call *c, bool leads)
 		lease_record_copy(r, &c->record);
 	else if (c->with_spec)
 		memcpy(r, &c->record, offsetof(struct lease_record, state));
-	r->hold = c->record.hold_differs ? c->record.hold : hold;
+	r->hold = c->record.hold;
 	if (r->hold.key[0] != '\0')
 		world_hold(w, &r->hold);
 	if (c->step == LEASE_UPDATE && c->with_state) {

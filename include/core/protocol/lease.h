@@ -83,10 +83,8 @@ struct lease_record {
 	int64_t acquire_us, renew_us;
 	char rv[RV_BYTES]; /* metadata.resourceVersion */
 	/* The hold of all replicas.  Its key is "" if there is none, or if it
-	 * is unreadable.  hold_differs: the write has to set it, or to remove
-	 * it if its key is "". */
+	 * is unreadable. */
 	struct hold_key hold;
-	bool hold_differs;
 	bool observes;	/* the state was written with MODE_OBSERVE */
 	bool state_bad; /* the state is too long, or no string */
 	/* The Lease also has the state annotation of the other mode.  The next
@@ -206,7 +204,6 @@ struct lease {
 	int64_t free_ms;
 	int64_t state_us;	  /* lease_state_ms, in microseconds */
 	struct hold_key hold;	  /* the Lease's, or a key of "" */
-	bool hold_ends;		  /* lease_hold_end was called */
 	struct lease_record seen; /* the server's record, as last seen */
 	struct lease_record want; /* the record to write */
 	char reported[LEASE_HOLDER_BYTES]; /* the last holder reported */
@@ -259,9 +256,6 @@ bool lease_is_orphan(const struct lease *l);
  * hold, and restores it in the Lease.  It belongs to *l and is valid until the
  * next call. */
 const struct hold_key *lease_hold(const struct lease *l);
-/* Makes the next write remove the hold from the Lease. */
-void lease_hold_end(struct lease *l);
-
 /* Returns the state that was read when we became the leader, or that was set
  * since: "" if there is none, NULL if it is unknown.  It belongs to *l and is
  * valid until the next call. */
@@ -273,6 +267,9 @@ int lease_state_set(struct lease *l, const char *text);
 /* lease_history and lease_history_set do the same for the history. */
 const char *lease_history(const struct lease *l);
 int lease_history_set(struct lease *l, const char *text);
+/* Makes a command's next write remove state, history and hold: nothing is held
+ * any more. */
+void lease_clear(struct lease *l);
 /* Returns the leaseTransitions that this lead has set. */
 int32_t lease_term(const struct lease *l);
 /* Returns the renewTime of the record that the state was read from, or

@@ -64,8 +64,8 @@ int lease_item_decode(const char *bytes, size_t n, char namespace_name[64],
 void lease_create(struct buf *b, const char *namespace_name, const char *name,
 		  const struct lease_record *r);
 
-/* Appends a merge patch (RFC 7396) at resourceVersion r->rv.  The patch sets or
- * removes the hold if r->hold_differs is set.  with_spec: the patch contains
+/* Appends a merge patch (RFC 7396) at resourceVersion r->rv.  The patch sets
+ * r->hold, or removes it if its key is "".  with_spec: the patch contains
  * the spec.  with_state: the patch sets the annotations of
  * r->state and r->history, and a text that is "" removes its annotation.  If
  * r->state_other is set, a patch with with_state also removes the state

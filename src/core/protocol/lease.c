@@ -80,17 +80,9 @@ lease_hold(const struct lease *l)
 	return l->hold.key[0] != '\0' ? &l->hold : &l->config.hold;
 }
 
-void
-lease_hold_end(struct lease *l)
-{
-	l->hold_ends = true;
-}
-
 static bool
 hold_differs(const struct lease *l)
 {
-	if (l->hold_ends)
-		return l->seen.hold.key[0] != '\0';
 	return object_hold_compare(&l->seen.hold, lease_hold(l)) != 0;
 }
 
@@ -252,14 +244,14 @@ lose(struct lease *l, enum lease_note_type why)
 	note_put(l, why, why == LEASE_NOTE_TAKEN ? l->seen.holder : "");
 }
 
-/* Takes the hold in the server's record, unless this process leads. */
+/* Takes the hold in the server's record, unless this process leads or led. */
 static void
 hold_adopt(struct lease *l, const struct hold_key *k)
 {
-	bool leads = l->role == LEASE_LEADS && (l->config.enabled || l->heard);
 	bool news = object_hold_compare(k, lease_hold(l)) != 0;
 
-	if (k->key[0] == '\0' || leads)
+	if (k->key[0] == '\0' ||
+	    (l->role != LEASE_FOLLOWS && (l->config.enabled || l->heard)))
 		return;
 	l->hold = *k;
 	if (news && l->config.hold.key[0] != '\0' &&
@@ -380,8 +372,7 @@ fill(struct lease *l, struct now now)
 	memcpy(w->rv, s->rv, sizeof(w->rv));
 	w->observes = l->config.observes;
 	w->state_other = s->state_other;
-	w->hold = l->hold_ends ? (struct hold_key){0} : *lease_hold(l);
-	w->hold_differs = hold_differs(l);
+	w->hold = *lease_hold(l);
 	w->acquire_us = w->renew_us = now.server_ms * 1000;
 	w->transitions = s->transitions;
 
@@ -666,6 +657,14 @@ lease_history_set(struct lease *l, const char *text)
 	if (!l->read || l->role == LEASE_STOPS)
 		return -1;
 	return str_copy(l->want.history, sizeof(l->want.history), text);
+}
+
+void
+lease_clear(struct lease *l)
+{
+	(void)lease_state_set(l, "");
+	(void)lease_history_set(l, "");
+	l->hold.key[0] = '\0';
 }
 
 int32_t

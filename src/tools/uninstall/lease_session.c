@@ -233,11 +233,8 @@ lease_session_give_up(struct lease_session *l, bool clean)
 	/* If nothing is held any more, the state in the Lease is out of date,
 	 * and the next leader must not restore it.  It may also choose another
 	 * hold. */
-	if (clean) {
-		(void)lease_state_set(&l->lease, "");
-		(void)lease_history_set(&l->lease, "");
-		lease_hold_end(&l->lease);
-	}
+	if (clean)
+		lease_clear(&l->lease);
 	lease_stop(&l->lease);
 	while (!l->ended && clock_boot_ms() < until)
 		(void)session_turn(&l->calls, SESSION_LOOK_MS, &tag, &r,

@@ -193,14 +193,11 @@ put_annotations(struct buf *b, const struct lease_record *r, bool patch,
 {
 	char hold[HELD_KEY_BYTES] = "";
 
-	if (!r->hold_differs && !with_state)
-		return;
 	if (r->hold.key[0] != '\0')
 		(void)snprintf(hold, sizeof(hold), "%s=%s", r->hold.key,
 			       r->hold.value);
 	json_printf(b, ",'annotations':{");
-	if (r->hold_differs)
-		put_text(b, LEASE_HOLD_KEY, hold, patch);
+	put_text(b, LEASE_HOLD_KEY, hold, patch);
 	if (with_state) {
 		put_text(b, state_key(r->observes), r->state, patch);
 		put_text(b, LEASE_HISTORY_KEY, r->history, patch);
@@ -220,8 +217,7 @@ lease_create(struct buf *b, const char *namespace_name, const char *name,
 		    "{'apiVersion':'coordination.k8s.io/v1','kind':'Lease',"
 		    "'metadata':{'namespace':%s,'name':%s",
 		    namespace_name, name);
-	put_annotations(b, r, false,
-			r->state[0] != '\0' || r->history[0] != '\0');
+	put_annotations(b, r, false, true);
 	buf_puts(b, "}");
 	if (empty)
 		json_printf(b, ",'spec':{}");
