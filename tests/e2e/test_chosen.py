@@ -107,7 +107,8 @@ class Kubelet:
         def checked():
             self.step()
             return check()
-        return until(checked, 2 * SOON, lambda: f"{what}: " + str(
+        return until(checked, 2 * SOON, lambda: str(
+            what() if callable(what) else what) + str(
             {n: (p.ready, p.logs()[-2:]) for n, p in self.pods.items()}),
             every=0.3)
 
@@ -202,10 +203,17 @@ def test_a_change_and_a_migration(cluster, kubelet, tool):
     kubelet.until(lambda: said(kubelet.pods[new], ANOTHER), "it says why")
     leads = leader(kubelet.pods.values(), SOON)
     evicted = leads.environment["POD_NAME"]
-    kubelet.until(lambda: cluster.request("POST", f"{PODS}/{evicted}/eviction", {
-        "apiVersion": "policy/v1", "kind": "Eviction",
-        "metadata": {"name": evicted, "namespace": NAME}})[0] == 201, "evicted")
-    kubelet.until(lambda: evicted not in kubelet.pods, "gone")
+    answers = []
+
+    def evict():
+        answers.append(cluster.request("POST", f"{PODS}/{evicted}/eviction", {
+            "apiVersion": "policy/v1", "kind": "Eviction",
+            "metadata": {"name": evicted, "namespace": NAME}}))
+        return answers[-1][0] == 201
+    kubelet.until(evict, lambda: answers[-1])
+    kubelet.until(lambda: evicted not in kubelet.pods and all(
+        p.probe(p.path + "&exclude=hold-annotation")[0] == 200
+        for p in kubelet.pods.values()), "they would be ready otherwise")
     kubelet.wait(*tool.evicted)
     assert not kubelet.pods[new].ready
     assert {tuple(p.key()) for p in kubelet.pods.values()} == {(HOLD,)}

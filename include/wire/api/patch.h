@@ -67,8 +67,8 @@ void patch_admit(struct buf *b, const struct hold_key *hold, int64_t mark_ms,
 
 /* Parses a hold as KEY=VALUE, with KEY up to the first '='.  Such a text is in
  * the held-key annotation and in the Lease.  Returns -1, with *out untouched,
- * if the text is not in that form or too long, or if KEY is one of our own
- * keys, which cannot be a hold. */
+ * if the text is not in that form or too long, if KEY or VALUE is none that a
+ * configuration may have, or if KEY is one of our own keys. */
 int patch_hold_parse(const char *text, struct hold_key *out);
 
 #endif

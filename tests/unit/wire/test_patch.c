@@ -206,7 +206,9 @@ static const struct {
 	{"a=b", 0, "a", "b"},	  {"a=", 0, "a", ""},
 	{"a=b=c", 0, "a", "b=c"}, {"x/y==", 0, "x/y", "="},
 	{"=b", -1, "was", "was"}, {"", -1, "was", "was"},
-	{"ab", -1, "was", "was"},
+	{"ab", -1, "was", "was"}, {"a b=c", -1, "was", "was"},
+	{"x/=c", -1, "was", "was"}, {"X/y=c", -1, "was", "was"},
+	{"a=b\n", -1, "was", "was"}, {"a=\xff", -1, "was", "was"},
 };
 
 START_TEST(test_held_key)
@@ -231,6 +233,8 @@ START_TEST(test_held_key_bounds)
 		size_t value = VALUE_BYTES - 1 + (extra == 2);
 
 		memset(text, 'x', sizeof(text));
+		text[63] = text[127] = text[191] = '.';
+		text[253] = '/';
 		text[key] = '=';
 		text[key + 1 + value] = '\0';
 		ck_assert_int_eq(patch_hold_parse(text, &k), extra == 0 ? 0 : -1);
