@@ -80,6 +80,7 @@ def test_replicas_of_two_versions(plane, make_holder, karpenter, view, older,
     now = replica(programs[0])
     leader([now], SHORT.taken)
     old = karpenter.settled(5)
+    view.wait_clear(nodes(old))     # of the webhook's holds
     gone, came = draining(plane, karpenter, view, old)
     m = karpenter.machine()
     everyone = nodes(old + [came, m]) + claims([came, m])
