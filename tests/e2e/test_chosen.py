@@ -211,10 +211,11 @@ def test_a_change_and_a_migration(cluster, kubelet, tool):
             "metadata": {"name": evicted, "namespace": NAME}}))
         return answers[-1][0] == 201
     kubelet.until(evict, lambda: answers[-1])
-    kubelet.until(lambda: evicted not in kubelet.pods and all(
+    kubelet.until(lambda: evicted not in kubelet.pods, "gone")
+    kubelet.wait(*tool.evicted)
+    kubelet.until(lambda: all(
         p.probe(p.path + "&exclude=hold-annotation")[0] == 200
         for p in kubelet.pods.values()), "they would be ready otherwise")
-    kubelet.wait(*tool.evicted)
     assert not kubelet.pods[new].ready
     assert {tuple(p.key()) for p in kubelet.pods.values()} == {(HOLD,)}
     assert chosen(cluster) == HOLD + "=true"

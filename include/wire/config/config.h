@@ -100,9 +100,10 @@ int config_flag(struct config *c, const char *name, const char *value,
 bool config_flag_help(size_t i, const char **name, const char **help,
 		      char def[64]);
 
-/* Return whether s is an RFC 1123 label, such as the name of a namespace; an RFC
- * 1123 subdomain, such as the name of a Lease; UTF-8 without control characters;
- * or a qualified name of Kubernetes, such as an annotation's key. */
+/* Return whether s is an RFC 1123 label, such as the name of a namespace; an
+ * RFC 1123 subdomain, such as the name of a Lease; UTF-8 without control
+ * characters; or a qualified name of Kubernetes, such as an annotation's key.
+ */
 bool syntax_label(const char *s);
 bool syntax_subdomain(const char *s);
 bool syntax_text(const char *s);
