@@ -166,6 +166,7 @@ class Helm:
 
     def __init__(self, cluster, folder, run):
         del folder
+        self.kubectl = cluster.kubectl
         self.run = lambda command, *args, **values: run(
             command, "mine", *args, "--namespace", NAME,
             kubeconfig=cluster.kubeconfig, **values)
@@ -176,6 +177,8 @@ class Helm:
 
     def rollback(self):
         self.run("rollback")
+        # What the Pod read goes with the Pod.
+        self.kubectl("-n", NAME, "rollout", "restart", "deployment", NAME)
 
 
 @pytest.fixture(params=(Kustomize, Helm), ids=lambda tool: tool.__name__)
