@@ -22,7 +22,7 @@ static const struct rules usual = {
 	.exclude = {1, {"batch-*"}},
 };
 static const struct rules custom = {
-	.hold = {"example.com/keep~it", "yes=1"},
+	.hold = {"example.com/keep.it", "yes=1"},
 	.include = {1, {"*"}},
 };
 
@@ -192,7 +192,7 @@ struct combination {
 	int annotations, hold, former, mark, held, rules, kind;
 };
 
-static const char FORMER_KEY[] = "former.example/k~/";
+static const char FORMER_KEY[] = "former.example/k";
 
 static void
 combine(const struct combination *c, const struct rules *r, struct map *m)

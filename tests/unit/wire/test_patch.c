@@ -18,7 +18,7 @@
 	"{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"u-1\"}"
 
 static const struct hold_key usual = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE};
-static const struct hold_key other = {"example.com/keep~it", "a=\"b\"\n"};
+static const struct hold_key other = {"example.com/keep.it", "a=\"b\"\n"};
 
 START_TEST(test_hold)
 {
@@ -36,12 +36,12 @@ START_TEST(test_hold)
 	buf_init(&b, out, sizeof(out));
 	patch_hold(&b, &other, "4711", NOW);
 	ck_assert_str_eq(out, "{\"metadata\":{\"resourceVersion\":\"4711\","
-			      "\"annotations\":{\"example.com/keep~it\":"
+			      "\"annotations\":{\"example.com/keep.it\":"
 			      "\"a=\\\"b\\\"\\n\","
 			      "\"karpenter-node-holder.io/held-since\":"
 			      "\"" NOW_TEXT "\","
 			      "\"karpenter-node-holder.io/held-key\":"
-			      "\"example.com/keep~it=a=\\\"b\\\"\\n\"}}}");
+			      "\"example.com/keep.it=a=\\\"b\\\"\\n\"}}}");
 }
 END_TEST
 
@@ -85,9 +85,9 @@ static const struct {
 	  .hold = &other,
 	  .has_held_key = true},
 	 "[" TEST_UID ",{\"op\":\"test\"," MARK_PATH ",\"value\":\"" NOW_TEXT
-	 "\"},{\"op\":\"test\"," PATH "example.com~1keep~0it\","
+	 "\"},{\"op\":\"test\"," PATH "example.com~1keep.it\","
 	 "\"value\":\"a=\\\"b\\\"\\n\"},"
-	 "{\"op\":\"remove\"," PATH "example.com~1keep~0it\"},"
+	 "{\"op\":\"remove\"," PATH "example.com~1keep.it\"},"
 	 "{\"op\":\"remove\"," MARK_PATH "},"
 	 "{\"op\":\"remove\"," HELD_PATH "}]"},
 };
