@@ -43,7 +43,7 @@ pkg = $(shell pkg-config --libs $(1) 2>/dev/null)
 
 # Each room of src is an archive; in the order in which they are linked.
 rooms_core := core/doctor core/controller core/protocol core/table core/rules core/base
-rooms_wire := wire/doctor wire/metrics wire/status wire/admission wire/config wire/kubeconfig wire/api \
+rooms_wire := wire/doctor wire/metrics wire/status wire/admission wire/kubeconfig wire/api wire/config \
 	wire/karpenter wire/yaml wire/json wire
 rooms_edge := edge/server edge/certs edge/kube edge
 rooms_daemon := cli/daemon cli daemon
@@ -550,7 +550,7 @@ study: deps  ## loads under policies on real Karpenter: LOADS= POLICIES= REPEAT=
 	@$(PYTHON) tests/study/study.py
 
 # Karpenter in virtual time.  The holder in it is these rooms.
-LAB_ROOMS := wire/admission wire/config wire/api wire/yaml wire/json wire \
+LAB_ROOMS := wire/admission wire/api wire/config wire/yaml wire/json wire \
 	core/controller core/protocol core/table core/rules core/base
 lab-program: $(call archives,$(LAB_ROOMS))
 	@LAB_ARCHIVES='$(abspath $^)' LAB_LIBS='$(ext_wire)' \

@@ -74,7 +74,11 @@ log_notes(struct elector *el)
 		[LEASE_NOTE_WAITS] = {LOG_WARN,
 				      "waiting, the Lease is not renewed"},
 		[LEASE_NOTE_BAD_STATE] = {LOG_WARN, "state cannot be read"},
+		[LEASE_NOTE_HOLD] = {LOG_ERROR,
+				     "not ready, the Lease has another hold"},
 	};
+	char hold[HELD_KEY_BYTES];
+	struct hold_key k;
 	static struct lease_note n; /* there is only one elector */
 	struct state_lead lead;
 
@@ -91,6 +95,12 @@ log_notes(struct elector *el)
 			f[2] = LI("seconds", (lead.wait_ms + 999) / 1000);
 			if (lead.wait_ends[0] != '\0')
 				f[3] = LS("fix", lead.wait_ends);
+		}
+		if (n.type == LEASE_NOTE_HOLD) {
+			state_hold(el->shared, &k);
+			(void)snprintf(hold, sizeof(hold), "%s=%s", k.key,
+				       k.value);
+			f[2] = LS("hold", hold);
 		}
 		log_fields(says[n.type].level, says[n.type].phrase, f);
 	}
@@ -155,6 +165,7 @@ elector_new(const struct elector_setup *o, struct worker *worker, struct err *e)
 	char deletes[LEASE_COMMAND_BYTES];
 	struct lease_config lc = {.enabled = c->leader.enabled,
 				  .observes = c->rules.mode == MODE_OBSERVE,
+				  .hold = c->rules.hold,
 				  .duration_ms = c->leader.lease_ms,
 				  .renew_deadline_ms = c->leader.renew_ms,
 				  .retry_ms = c->leader.retry_ms};

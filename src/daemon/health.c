@@ -37,6 +37,13 @@ check_webhook(struct health *h, const char *name)
 }
 
 static bool
+check_hold(struct health *h, const char *name)
+{
+	(void)name;
+	return !atomic_load(&h->shared->hold_is_other);
+}
+
+static bool
 check_shutdown(struct health *h, const char *name)
 {
 	(void)name;
@@ -84,6 +91,7 @@ struct check {
 static const struct check ready_checks[] = {
 	{"certificate", check_certificate},
 	{"webhook", check_webhook},
+	{"hold-annotation", check_hold},
 	{"shutdown", check_shutdown},
 	{NULL, NULL},
 };

@@ -62,19 +62,20 @@ static int
 answer(struct hook *h, const struct server_request *q, struct buf *reply,
        struct err *e)
 {
-	const struct hold_key *hold = &h->rules->hold;
+	struct hold_key hold;
 	int64_t now_ms = clock_now(h->shared->clock).server_ms;
 	struct admission_request r;
 	struct verdict v;
 
-	if (admission_decode(q->body, q->body_bytes, hold, &r, e))
+	state_hold(h->shared, &hold);
+	if (admission_decode(q->body, q->body_bytes, &hold, &r, e))
 		return -1;
 
 	r.review.disabled = disabled_nodepools_has(
 		h->shared->disabled_nodepools, r.review.nodepool, now_ms);
 	v = admit_decide(h->rules, &r.review);
 
-	if (admission_encode(reply, &r, &v, hold, now_ms, e))
+	if (admission_encode(reply, &r, &v, &hold, now_ms, e))
 		return -1;
 
 	count(h->shared, &r.review, &v);

@@ -66,8 +66,8 @@ fresh_decode(const struct job *j, const char *bytes, size_t n, struct err *e)
 		return err_set(e, ERR_LIMIT, "%zu bytes, more than %u", n,
 			       ITEM_BYTES_MAX);
 	if (j->action.act == ACT_LIST_CLAIMS) {
-		if (object_decode(bytes, n, KIND_NODECLAIM,
-				  &j->env->rules->hold, &o, e))
+		if (object_decode(bytes, n, KIND_NODECLAIM, &j->action.hold, &o,
+				  e))
 			return -1;
 		state_fresh(j->env->shared, &o);
 	} else if (j->action.act == ACT_LIST_TICKETS) {
@@ -108,8 +108,7 @@ fresh_item(void *ctx, const char *bytes, size_t n, struct err *e)
 /* --- the call ------------------------------------------------------------- */
 
 static void
-patch_of(const struct job_env *v, const struct action *a, struct buf *b,
-	 struct kube_request *q)
+patch_of(const struct action *a, struct buf *b, struct kube_request *q)
 {
 	struct patch_clear c = {
 		.uid = a->uid,
@@ -126,7 +125,7 @@ patch_of(const struct job_env *v, const struct action *a, struct buf *b,
 		patch_classify(b, a->replaces, a->uid, a->rv);
 	} else if (a->act == ACT_HOLD) {
 		q->content_type = PATCH_MERGE_TYPE;
-		patch_hold(b, &v->rules->hold, a->rv, a->mark_ms);
+		patch_hold(b, &a->hold, a->rv, a->mark_ms);
 	} else {
 		q->content_type = PATCH_JSON_TYPE;
 		patch_clear(b, &c);
@@ -217,7 +216,7 @@ job_start(const struct job_env *v, struct job *j, uint64_t tag,
 		return err_set(e, ERR_TIMEOUT, "the lead is over");
 	if (act_writes(j->action.act)) {
 		q.answer_max = WRITE_ANSWER_MAX;
-		patch_of(v, &j->action, &body, &q);
+		patch_of(&j->action, &body, &q);
 	}
 	if (path.full || body.full)
 		return err_set(e, ERR_LIMIT, "request for %s is too long",
@@ -333,7 +332,7 @@ patched(const struct job_env *v, struct job *j, const struct kube_reply *r,
 	struct object o;
 	struct err e;
 	int rc = object_decode(r->body, r->body_bytes, j->action.kind,
-			       &v->rules->hold, &o, &e);
+			       &j->action.hold, &o, &e);
 
 	if (rc == 0 && j->action.act == ACT_HOLD && o.hold != HOLD_SAME) {
 		out->code = CONTROLLER_REFUSED;
@@ -361,7 +360,7 @@ was_read(const struct job_env *v, struct job *j, const struct kube_reply *r,
 	struct err e;
 
 	if (object_decode(r->body, r->body_bytes, j->action.kind,
-			  &v->rules->hold, &o, &e)) {
+			  &j->action.hold, &o, &e)) {
 		log_failure(j, r, &e);
 		out->code = unread_code(j);
 		return !wants_metadata(j);

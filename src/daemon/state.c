@@ -42,6 +42,7 @@ parts_new(struct state *s, const struct rules *rules, uint32_t machines_max)
 	if (s->table == NULL)
 		return -1;
 	locks_init(s->table);
+	s->hold = rules->hold;
 	s->table->leads = true;
 	s->table->controller =
 		controller_new(rules, machines_max, seed, &s->counters);
@@ -56,6 +57,8 @@ state_new(const struct rules *rules, uint32_t machines_max, struct err *e)
 {
 	struct state *s = calloc(1, sizeof(*s));
 
+	if (s != NULL)
+		(void)pthread_mutex_init(&s->hold_lock, NULL);
 	if (s == NULL || parts_new(s, rules, machines_max)) {
 		state_free(s);
 		err_set(e, ERR_SYSTEM, "no memory for the table");
@@ -77,6 +80,7 @@ state_free(struct state *s)
 		(void)pthread_cond_destroy(&s->table->turn);
 		free(s->table);
 	}
+	(void)pthread_mutex_destroy(&s->hold_lock);
 	disabled_nodepools_free(s->disabled_nodepools);
 	clock_free(s->clock);
 	free(s);

@@ -2,6 +2,7 @@
 #ifndef DAEMON_STATE_H
 #define DAEMON_STATE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,6 +37,11 @@ struct state {
 	_Atomic bool stopping;	  /* whether state_stop was called */
 	struct disabled_nodepools *disabled_nodepools; /* has its own lock */
 	struct state_table *table; /* protected by the mutex: state_parts.h */
+	/* The hold that the Lease or the configuration names, which hold_lock
+	 * protects, and whether it is another than the configuration's. */
+	pthread_mutex_t hold_lock;
+	struct hold_key hold;
+	_Atomic bool hold_is_other;
 };
 
 /* --- main: start and stop ------------------------------------------------- */
@@ -115,6 +121,9 @@ void state_lease_wait(struct state *s, int64_t ms);
 bool state_lead_turned(struct state *s, enum kind kind);
 
 /* --- any: the lead, reports, sleep ---------------------------------------- */
+
+/* Copies the hold that this replica sets.  It takes only a lock of its own. */
+void state_hold(struct state *s, struct hold_key *out);
 
 /* Returns whether this replica leads now. */
 bool state_leads(struct state *s);

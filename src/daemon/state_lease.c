@@ -25,11 +25,38 @@ recall(struct state_table *t, struct now now)
 }
 
 void
+state_hold(struct state *s, struct hold_key *out)
+{
+	(void)pthread_mutex_lock(&s->hold_lock);
+	*out = s->hold;
+	(void)pthread_mutex_unlock(&s->hold_lock);
+}
+
+/* Takes the hold from the Lease's step machine, which changes it only while
+ * this replica does not lead. */
+static void
+take_hold(struct state *s, const struct lease *l)
+{
+	const struct hold_key *k = lease_hold(l);
+
+	if (object_hold_compare(k, &s->hold) == 0)
+		return;
+	(void)pthread_mutex_lock(&s->hold_lock);
+	s->hold = *k;
+	(void)pthread_mutex_unlock(&s->hold_lock);
+	atomic_store(&s->hold_is_other,
+		     object_hold_compare(k, &l->config.hold) != 0);
+	controller_hold(s->table->controller, k);
+}
+
+void
 state_follow(struct state *s, struct now now)
 {
 	struct state_table *t = s->table;
 	bool leads = t->lease == NULL || lease_leads(t->lease, now.boot_ms);
 
+	if (t->lease != NULL && !t->leads)
+		take_hold(s, t->lease);
 	if (leads == t->leads)
 		return;
 	t->restored = t->recalled = false;

@@ -238,8 +238,10 @@ fill_head(struct status *t, struct status_head *h)
 		.cert_valid = serving_cert_valid(t->pair),
 		.cert_authority = atomic_load(&t->pair->authority),
 		.rules = &t->config->rules,
+		.hold_is_other = atomic_load(&t->shared->hold_is_other),
 		.config_stale = config_is_stale(t->config),
 	};
+	state_hold(t->shared, &h->hold);
 	if (lead.identity[0] == '\0')
 		(void)str_copy(lead.identity, sizeof(lead.identity), t->host);
 	(void)str_copy(h->replica, sizeof(h->replica), lead.identity);

@@ -20,7 +20,7 @@ struct watcher {
 	struct state *shared;
 	struct follow *follow;
 	enum kind kind;
-	const struct hold_key *hold;
+	struct hold_key hold; /* as of the present list */
 	/* The level of routine log lines: debug for the watch of Events, which
 	 * expires often because it has no bookmarks. */
 	enum log_level usual;
@@ -47,6 +47,7 @@ listing(void *ctx)
 	struct watcher *w = ctx;
 
 	w->items = 0;
+	state_hold(w->shared, &w->hold);
 	state_listing(w->shared, w->kind);
 }
 
@@ -57,7 +58,7 @@ take_item(void *ctx, const char *bytes, size_t n, struct err *e)
 	struct sighting o = {.kind = w->kind};
 	struct err bad = {0};
 
-	if (sighting_item(bytes, n, w->hold, &o, &bad))
+	if (sighting_item(bytes, n, &w->hold, &o, &bad))
 		return leave_out(w, &bad, e);
 	w->items++;
 	sighting_track(w->shared, &o);
@@ -95,7 +96,7 @@ take_line(void *ctx, const char *bytes, size_t n, struct follow_line *line,
 	struct sighting o = {.kind = w->kind};
 	struct err bad = {0};
 
-	if (sighting_line(bytes, n, w->hold, &line->type, &o, &line->code,
+	if (sighting_line(bytes, n, &w->hold, &line->type, &o, &line->code,
 			  &bad))
 		return leave_out(w, &bad, e) ? -1 : 1;
 	if (line->type == WATCH_ERROR) {
@@ -202,7 +203,6 @@ watcher_new(const struct watcher_setup *o, struct worker *worker, struct err *e)
 	w->worker = worker;
 	w->shared = o->shared;
 	w->kind = o->kind;
-	w->hold = &o->rules->hold;
 	w->usual = o->kind == KIND_EVENT ? LOG_DEBUG : LOG_INFO;
 	w->follow = follow_new(&setup, e);
 	if (w->follow == NULL) {

@@ -182,7 +182,7 @@ def test_the_pattern_is_that_of_the_webhook(gathered):
 OTHERS = {"example.com/a": "b", "empty": "",
           "example.com/unicode": "Gr\u00fc\u00dfe ~1 \" \\ \U0001f680"}
 OLD = stamp(time.time() - 3600)
-FORMER = "example.com/keep"
+KEEP = "example.com/keep"
 # What still has room and what has not, to the byte: 256 KiB less 2 KiB.
 ROOM = 256 * 1024 - 2048
 VALUES = {                  # annotations: are they held?
@@ -199,17 +199,19 @@ VALUES = {                  # annotations: are they held?
     "mark alone": ({MARK: OLD, **OTHERS}, True),
     "the word alone": ({MARK: WORD}, True),
     "mark that is nothing": ({MARK: ""}, True),
-    "held-key alone": ({HELD_KEY: FORMER + "=1"}, True),
-    "former hold": ({FORMER: "1", MARK: OLD, HELD_KEY: FORMER + "=1"}, False),
-    "former hold, other value": (
-        {FORMER: "2", MARK: OLD, HELD_KEY: FORMER + "=1"}, False),
-    "former hold, and today's": (
-        {FORMER: "1", HOLD: "true", MARK: OLD, HELD_KEY: FORMER + "=1"},
+    "held-key alone": ({HELD_KEY: KEEP + "=1"}, True),
+    "another hold": ({KEEP: "1", MARK: OLD, HELD_KEY: KEEP + "=1"}, False),
+    "another hold, other value": (
+        {KEEP: "2", MARK: OLD, HELD_KEY: KEEP + "=1"}, False),
+    "another hold, and ours": (
+        {KEEP: "1", HOLD: "true", MARK: OLD, HELD_KEY: KEEP + "=1"},
         False),
-    "former hold gone": ({MARK: OLD, HELD_KEY: FORMER + "=1"}, True),
-    "held-key that is none": ({MARK: OLD, HELD_KEY: "nonsense"}, True),
-    "former hold without mark": (
-        {FORMER: "1", HELD_KEY: FORMER + "=1"}, True),
+    "mark for another hold": ({MARK: OLD, HELD_KEY: KEEP + "=1"}, False),
+    "mark for another value": ({MARK: OLD, HELD_KEY: HOLD + "=no"}, False),
+    "mark that names the hold": ({MARK: OLD, HELD_KEY: HOLD + "=true"}, True),
+    "held-key that is none": ({MARK: OLD, HELD_KEY: "nonsense"}, False),
+    "another hold without mark": (
+        {KEEP: "1", HELD_KEY: KEEP + "=1"}, True),
     "full to the last": ({"f": "x" * (ROOM - 1)}, True),
     "too full": ({"f": "x" * ROOM}, False),
     "too full in bytes": ({"f": "\u00fc" * (ROOM // 2)}, False),
@@ -397,25 +399,29 @@ def test_a_pool_left_out_and_another_hold(plane, policy):
             CLAIMS + "?dryRun=All", {**claim_body(), "metadata": {
                 "name": "a", "labels": None}}))
     key, = (c for c in spec["matchConditions"] if c["name"] == "unheld")
-    key["expression"] = key["expression"].replace(
-        f"!('{HOLD}' in", f"!('{FORMER}' in")
+    expression = key["expression"].replace(
+        f"!('{HOLD}' in", f"!('{KEEP}' in")
+    assert expression.endswith(f"!= '{HOLD}=true'))")
+    key["expression"] = expression.removesuffix(
+        f"'{HOLD}=true'))") + f"'{KEEP}=1'))"
     for variable in spec["variables"]:
         if variable["name"] == "key":
-            variable["expression"] = f"'{FORMER}'"
+            variable["expression"] = f"'{KEEP}'"
         if variable["name"] == "value":
             variable["expression"] = "'1'"
     with restored(policy, objects):
-        until(lambda: FORMER in probed(plane), 20, "another key")
+        until(lambda: KEEP in probed(plane), 20, "another key")
         for path, body in BODIES.items():
             for given, expected in (
-                    ({}, True), ({HOLD: "true"}, True), ({FORMER: "2"}, False),
-                    ({MARK: OLD, HELD_KEY: "a=b"}, True),
-                    ({MARK: OLD, HOLD: "true"}, False)):
+                    ({}, True), ({HOLD: "true"}, True), ({KEEP: "2"}, False),
+                    ({MARK: OLD, HELD_KEY: "a=b"}, False),
+                    ({MARK: OLD, HELD_KEY: KEEP + "=1"}, True),
+                    ({MARK: OLD}, False), ({MARK: OLD, HOLD: "true"}, False)):
                 body = copy.deepcopy(body)
                 body["metadata"]["annotations"] = given
                 a = annotations(plane.create(path + "?dryRun=All", body))
-                assert a == ({**given, FORMER: "1", MARK: WORD,
-                              HELD_KEY: FORMER + "=1"}
+                assert a == ({**given, KEEP: "1", MARK: WORD,
+                              HELD_KEY: KEEP + "=1"}
                              if expected else given)
 
 

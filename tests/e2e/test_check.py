@@ -16,13 +16,13 @@ from concurrent import futures
 import pytest
 import yaml
 
-from breaks import (BUDGET, EDIT, ELSEWHERE, HOLDER, INSTALLATIONS, LOG, NEWER,
-                    RENEWER, Telltale, breaks, broken, placed)
+from breaks import (BUDGET, EDIT, ELSEWHERE, HOLDER, INSTALLATIONS, KEPT, LOG,
+                    NEWER, RENEWER, Telltale, breaks, broken, placed)
 from cluster import node_pool
 from controlplane import (BUILD, CLAIMS, MERGE, NAMESPACES, NODES, PLANE, POOLS,
                           REPO, WEBHOOKS, ControlPlane, spawn, tail, until)
 from egress import Egress
-from hold import HOLD, MARK, SOON
+from hold import HELD_KEY, HOLD, MARK, SOON
 from holder import BINARY, HOLDERCTL, Holder, certs, deployed
 from installation import (DEPLOYMENTS, PODS, add_pod, add_slice, complete,
                           set_available)
@@ -837,6 +837,27 @@ def test_marks_in_a_trial(plane, installed, tmp_path):
         installed.term()
         installed.flags = flags
         installed.start()
+
+
+def test_marks_for_another_hold(plane, installed, tmp_path):
+    """The Lease says which hold it is, also while no replica can be asked."""
+    node, *_ = plane.metadata(NODES)
+    plane.kubectl("annotate", "--overwrite", "node", node, f"{HOLD}-",
+                  f"{KEPT}=yes", f"{HELD_KEY}={KEPT}=yes", f"{MARK}=created")
+    with settled(plane, installed), broken(
+            plane, [(f"{PODS}/{name}", None) for name in ADDRESSES]):
+        assert "marks-for-another-hold" in check(
+            plane, "--hold-annotation-key", KEPT,
+            "--hold-annotation-value", "yes").ids
+    report = found(plane, ["marks-for-another-hold"])
+    first, = report.findings
+    assert first["id"] == "marks-for-another-hold", report.text
+    assert f"{HOLD}=true" in first["what"] and node in first["what"], first
+    pasted_beside_a_kubelet(plane, installed, tmp_path, first["fix"])
+    until(lambda: KEPT not in plane.annotations(NODES, node), 20, "cleared")
+    settle(plane, installed)
+    until(lambda: check(plane).ids == [], 20, lambda: check(plane).text,
+          every=0.5)
 
 
 # --- the table: the other installations come last -------------------------------

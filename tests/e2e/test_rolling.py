@@ -17,7 +17,7 @@ import yaml
 
 from balancer import Balancer
 from controlplane import CLAIMS, NODES, ApiError, until
-from hold import clear, held
+from hold import HOLD, annotations, clear, held
 from holder import DEPLOY, PATIENT_S, certs
 from karpenter import HASHES, claim_body, node_body
 from lead import LEASES, NAME, leader, leads, said
@@ -348,6 +348,47 @@ def test_a_changed_configuration_rolls_in(plane, service):
     two.report(load)
     load.check()
     two.check()
+
+
+CHOSEN = "karpenter-node-holder.io/hold"
+ANOTHER = "not ready, the Lease has another hold"
+
+
+def test_another_hold_annotation_does_not_roll_in(plane, service):
+    """The new replica does not become ready, and the old ones go on.  When they
+    are evicted, the new one leads with the annotation of the Lease, which may
+    have lost it meanwhile.  A rollback is ready at once."""
+    two = service()
+    leader(two.replicas, 40)
+
+    def chosen():
+        return annotations(plane.get(LEASES, NAME)).get(CHOSEN)
+    assert chosen() == HOLD + "=true"
+    two.settings["holdAnnotation"] = {"key": "example.com/keep",
+                                      "value": "yes"}
+    with Load(plane) as load:
+        new = two.start()
+        until(lambda: new.alive() and said(new, ANOTHER), 30, "it says why")
+        assert said(new, ANOTHER)[0]["hold"] == HOLD + "=true"
+        status, text = new.probe(probe() + "&verbose")
+        assert status == 500 and "[-]hold-annotation failed" in text, text
+        assert '"configured":false' in new.fetch("/status?format=json")[1]
+        load.wait_more(RATE)
+    load.check()
+    for old in two.replicas:
+        two.leave(old, lag=1)
+    plane.patch(LEASES, NAME,
+                {"metadata": {"annotations": {CHOSEN: None}}})
+    until(lambda: leads(new), 60, "it leads")
+    until(lambda: chosen() == HOLD + "=true", 20, "the annotation is back")
+    name = plane.create(NODES, node_body("unready"))["metadata"]["name"]
+    until(lambda: held(plane.metadata(NODES)[name]), 20, "held by the leader")
+    assert new.probe(probe())[0] == 500
+    del two.settings["holdAnnotation"]
+    back = two.start()
+    two.join(back)
+    assert held(plane.create(NODES, node_body("back")))
+    assert chosen() == HOLD + "=true"
 
 
 def shed(two):

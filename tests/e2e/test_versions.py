@@ -11,18 +11,19 @@ import subprocess
 import pytest
 
 from controlplane import CLAIMS, NODES, REPO, until
-from hold import (EARLY, MARK, SOON, annotations, claims, clear, nodes,
+from hold import (EARLY, HOLD, MARK, SOON, annotations, claims, clear, nodes,
                   seconds)
 from holder import BINARY
 from lead import LEASES, NAME, SHORT, STATE, leader
 from test_failover import duration
 from test_replacements import CLASS
+from test_rolling import CHOSEN
 
 pytestmark = pytest.mark.long
 
-# Before the rules of docs/rules.md became what they are in their third edition.
-OLDER = "1829e757dacbfc614e5496ba4ac05c5f77f4417b"
-HOLD = 120      # longer than four replicas take to start and to end
+# Before the rules of docs/rules.md became what they are in their fourth edition.
+OLDER = "f059a7351aaf38cab0be8e6508ba2b50dd34b491"
+HOLD_S = 120    # longer than four replicas take to start and to end
 FINALIZER = "example.com/drains"
 
 
@@ -72,13 +73,14 @@ def test_replicas_of_two_versions(plane, make_holder, karpenter, view, older,
 
     def replica(program):
         holder = make_holder(start=False, register=False,
-                             holdDuration=f"{HOLD}s",
+                             holdDuration=f"{HOLD_S}s",
                              leaderElection=SHORT.config())
         holder.program = program
         return holder.start().register()
     now = replica(programs[0])
     leader([now], SHORT.taken)
     old = karpenter.settled(5)
+    view.wait_clear(nodes(old))     # of the webhook's holds
     gone, came = draining(plane, karpenter, view, old)
     m = karpenter.machine()
     everyone = nodes(old + [came, m]) + claims([came, m])
@@ -94,6 +96,9 @@ def test_replicas_of_two_versions(plane, make_holder, karpenter, view, older,
         until(lambda: now.metric("karpenter_node_holder_scope_held") == 1,
               SOON, "the scope is held")
         assert abs(held_since(plane) - since) <= EARLY * 4
+        # The first of the newer ones chooses the annotation, and the older ones
+        # leave that alone.
+        assert annotations(plane.get(LEASES, NAME))[CHOSEN] == f"{HOLD}=true"
         assert before == {name: annotations(meta).get(MARK)
                           for name, meta in plane.metadata(NODES).items()}
         assert plane.annotations(CLAIMS, came.name).get(CLASS) \
@@ -104,7 +109,7 @@ def test_replicas_of_two_versions(plane, make_holder, karpenter, view, older,
         before[m.node] = until(
             lambda: plane.annotations(NODES, m.node).get(MARK), SOON, "held")
         assert CLASS not in plane.annotations(CLAIMS, m.name)
-    view.check_released(nodes(old), m.ready + HOLD)
+    view.check_released(nodes(old), m.ready + HOLD_S)
     view.wait_all(everyone, clear, "clear")
     plane.request("PATCH", f"{CLAIMS}/{gone.name}",
                   {"metadata": {"finalizers": None}})

@@ -174,47 +174,62 @@ def other_flags():
     return {"hold_annotation_key": OTHER, "hold_annotation_value": "yes"}
 
 
-def is_other(w, names):
-    return all(w.annotations(n) == {
-        OTHER: "yes", HELD_KEY: OTHER + "=yes",
-        MARK: w.annotations(n).get(MARK)} for n in names)
+CHOSEN = "karpenter-node-holder.io/hold"
+ANOTHER = "not ready, the Lease has another hold"
 
 
-def test_another_hold_key(w):
-    """The marks of earlier configurations are cleared, whatever the present
-    one says, and machines are held by the present one."""
+def chosen(w):
+    lease = w.api.get("leases", "karpenter-node-holder") or {}
+    return lease.get("metadata", {}).get("annotations", {}).get(CHOSEN)
+
+
+@pytest.mark.parametrize("elects", ["true", "false"])
+def test_another_hold_key(w, elects):
+    """The Lease's annotation counts for a replica that is configured with
+    another, in reviews and in what it writes.  It is not ready, and says why.
+    """
+    kept = {"leader_election_namespace": "holder",
+            "leader_election_enabled": elects,
+            "leader_election_lease_duration": "1s",
+            "leader_election_renew_deadline": "500ms",
+            "leader_election_retry_period": "100ms"}
     names = w.machines(5)
-    first = w.start()
+    first = w.start(**kept)
     w.busy()
     w.wait_held(names)
+    w.wait(lambda: chosen(w) == HOLD + "=true")
+    assert first.get("/readyz") == (200, "ok")
     first.kill9()
-    second = w.start(**other_flags())
-    w.wait(lambda: is_other(w, names))
-    second.kill9()
-    w.start()
-    w.wait(lambda: all(
-        w.annotations(n) == {HOLD: "true", MARK: w.annotations(n).get(MARK)}
-        for n in names))
+    second = w.start(watching=False, **kept, **other_flags())
+    assert second.wait_line(ANOTHER)["hold"] == HOLD + "=true"
+    status, text = second.get("/readyz")
+    assert status == 500 and "[-]hold-annotation failed" in text, text
+    assert "the Lease's holdAnnotation counts" in second.get("/status")[1]
+    w.wait(lambda: second.lines("watching", resource="nodes"))
+    w.machine("late")
+    w.wait_held(["late"])
     w.quiet()
-    w.wait(lambda: not any(w.annotations(n) for n in names))
+    w.wait(lambda: not any(w.annotations(n) for n in [*names, "late"]))
     w.wait(lambda: not w.annotations("busy", "nodeclaims"))
+    assert chosen(w) == HOLD + "=true"
 
 
-def test_marks_of_many_holds(w):
-    """Each mark names its own hold.  A person's hold beside ours stays."""
-    for n in range(6):
-        key = f"example.com/hold-{n}"
-        w.machine(f"m{n}", annotations={
-            key: "v", MARK: w.api.stamp(-600), HELD_KEY: key + "=v",
-            "team": "a"})
-    w.machine("gone", annotations={     # a person took that hold away
-        MARK: w.api.stamp(-600), HELD_KEY: "example.com/x=v", HOLD: "true"})
-    w.machine("odd", annotations={HOLD: "true", MARK: "yesterday"})
+def test_marks_for_other_holds(w):
+    """They are not the holder's, so it leaves these Nodes alone, busy or quiet.
+    """
+    theirs = [{"example.com/hold-1": "v", MARK: w.api.stamp(-600),
+               HELD_KEY: "example.com/hold-1=v"},
+              {HOLD: "true", MARK: w.api.stamp(-600)},
+              {OTHER: "yes", MARK: w.api.stamp(-600), HELD_KEY: "odd"}]
+    for n, annotations in enumerate(theirs):
+        w.machine(f"m{n}", annotations=annotations)
+    w.machine("ours", annotations={OTHER: "yes", HELD_KEY: OTHER + "=yes",
+                                   MARK: "yesterday"})
     w.start(**other_flags())
-    w.wait(lambda: all(w.annotations(f"m{n}") == {"team": "a"}
-                       for n in range(6)))
-    w.wait(lambda: w.annotations("gone") == {HOLD: "true"})
-    w.wait(lambda: w.annotations("odd") == {})
+    w.wait(lambda: w.annotations("ours") == {})
+    w.busy()
+    w.wait(lambda: w.annotations("ours").get(OTHER) == "yes")
+    assert [w.annotations(f"m{n}") for n in range(3)] == theirs
 
 
 def test_a_mark_without_a_label(w):

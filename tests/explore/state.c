@@ -118,6 +118,7 @@ record(struct mix *m, const struct lease_record *r)
 	mix_server(m,
 		   r->renew_us == STAMP_NONE ? STAMP_NONE : r->renew_us / 1000);
 	mix_label(m, r->rv);
+	mix_text(m, r->hold.key);
 	mix_stamped(m, r->state);
 }
 
@@ -267,7 +268,9 @@ lease(struct mix *m, const struct lease *l)
 {
 	mix(m, l->role | l->releasing << 2 |
 		       l->fresh << 3 | l->read << 4 | l->busy << 5 |
-		       l->plan << 8 | l->gone << 11 | l->renewed << 12);
+		       l->plan << 8 | l->gone << 11 | l->renewed << 12 |
+		       l->heard << 13);
+	mix_text(m, l->hold.key);
 	mix(m, l->steps | (uint64_t)l->failures << 32);
 	mix_until(m, l->not_before_ms, m->boot);
 	if (l->busy != LEASE_WAIT) {
@@ -313,6 +316,7 @@ holder(struct mix *m, const struct world *w, const struct holder *h)
 	mix(m, (uint64_t)h->offset);
 	mix_when(m, h->poked ? -1 : h->wake_at);
 	mix(m, h->poked | h->restored << 1);
+	mix_text(m, h->rules.hold.key);
 	for (int p = 0; p < w->pools_n; p++)
 		mix_alone(m, h->alone_ms[p]);
 	lease(m, &h->lease);

@@ -12,7 +12,7 @@ static void
 object(struct mix *m, const struct object *o)
 {
 	mix(m, o->kind | o->deleting << 3 | o->karpenter << 4 | o->hold << 5 |
-		       o->mark << 7 | o->has_previous << 9 | o->launched << 10 |
+		       o->mark << 7 | o->is_other << 9 | o->launched << 10 |
 		       o->launch_known << 11 | o->disrupted << 12 |
 		       o->registered << 13 | o->has_class << 14 |
 		       o->exposed << 15 | o->drifted << 16 | o->unread << 17);
@@ -138,9 +138,8 @@ entry(struct mix *m, const struct controller *s, const struct entry *e)
 	mix(m,
 	    e->kind | e->deleting << 3 | e->launched << 4 |
 		    e->launch_known << 5 | e->registered << 6 |
-		    e->disrupted << 7 | e->hold << 8 | e->default_hold << 10 |
+		    e->disrupted << 7 | e->hold << 8 |
 		    e->mark << 12 | e->has_held_key << 14 |
-		    e->has_previous << 15 | e->previous_hold << 16 |
 		    e->classed << 18 | e->judged << 19 |
 		    e->deletion_seen << 20 | e->rebooted << 21 |
 		    (e->generation == s->views.at[e->kind].generation) << 22 |
@@ -183,7 +182,7 @@ write(struct mix *m, const struct writes *ws, uint32_t id)
 	const struct write *w = &ws->at[id];
 	const struct pending *p = &ws->pending[w->pending - 1];
 
-	mix(m, w->owner_gone | w->owner_hold << 1 | w->owner_default << 3 |
+	mix(m, w->owner_gone | w->owner_kept << 1 |
 		       w->wants_hold << 5 | w->was_ours << 6 |
 		       w->reholds << 7 | (w->pending != 0) << 9);
 	if (w->pending == 0)

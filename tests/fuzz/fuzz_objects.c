@@ -12,9 +12,8 @@ check_object(const struct object *o)
 	PROMISE(o->name[0] != '\0' && o->uid[0] != '\0' && o->rv[0] != '\0');
 	PROMISE(o->kind == KIND_NODE || o->karpenter);
 	PROMISE(o->mark == MARK_ABSENT || o->karpenter);
-	PROMISE(o->mark != MARK_ABSENT || !o->has_previous);
-	PROMISE(!o->has_previous || o->previous_key.key[0] != '\0' ||
-		o->previous_hold == HOLD_ABSENT);
+	PROMISE(!o->is_other ||
+		(o->mark == MARK_ABSENT && o->hold == HOLD_OTHER));
 	PROMISE((o->mark == MARK_TIME) == (o->mark_ms != STAMP_NONE));
 }
 
@@ -35,7 +34,7 @@ write_all(const struct object *o, const struct hold_key *hold)
 		.uid = o->uid,
 		.mark_exact = true,
 		.mark_ms = o->mark == MARK_TIME ? o->mark_ms : 0,
-		.hold = o->previous_key.key[0] != '\0' ? &o->previous_key : hold,
+		.hold = hold,
 		.has_held_key = o->has_held_key,
 	};
 	const struct patch_clear odd = {.uid = o->uid, .rv = o->rv};

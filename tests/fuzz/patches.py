@@ -18,7 +18,7 @@ import tempfile
 
 import jsonpatch
 
-HOLDS = [("karpenter.sh/do-not-disrupt", "true"), ("example.com/keep~it", "yes=1")]
+HOLDS = [("karpenter.sh/do-not-disrupt", "true"), ("example.com/keep.it", "yes=1")]
 MARK, HELD_KEY = "karpenter-node-holder.io/held-since", "karpenter-node-holder.io/held-key"
 NOW = "2026-01-02T03:04:05Z"
 

@@ -11,7 +11,7 @@ static const struct rules rules[] = {
 	{.hold = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE},
 	 .include = {1, {"*"}},
 	 .exclude = {1, {"batch-*"}}},
-	{.hold = {"example.com/keep~it", "yes=1"}, .include = {1, {"*"}}},
+	{.hold = {"example.com/keep.it", "yes=1"}, .include = {1, {"*"}}},
 };
 
 #endif

@@ -31,10 +31,10 @@ FAULTS = [
      "if (v->disabled)", "if (0)"),
     ("the webhook changes a person's hold", "core/test_admit",
      "src/core/rules/admit.c",
-     "if (!v->has_mark && hold != HOLD_ABSENT)", "if (0)"),
+     "if (!v->has_mark && v->hold != HOLD_ABSENT)", "if (0)"),
     ("a stale copy is left without its hold", "core/test_admit",
      "src/core/rules/admit.c",
-     "!v->has_mark || hold == HOLD_ABSENT;", "!v->has_mark;"),
+     "!v->has_mark || v->hold == HOLD_ABSENT;", "!v->has_mark;"),
     ("the webhook writes where there is no room", "core/test_admit",
      "src/core/rules/admit.c",
      "if (patch && is_full(v))", "if (0)"),
@@ -45,10 +45,6 @@ FAULTS = [
     ("the webhook writes though it observes", "core/test_admit",
      "src/core/rules/admit.c",
      "if (patch && r->mode == MODE_OBSERVE)", "if (0)"),
-    ("a mark of a former hold stands for today's", "core/test_admit",
-     "src/core/rules/admit.c",
-     "v->has_mark && v->mark_hold != HOLD_ABSENT ? v->mark_hold\n"
-     "\t\t\t\t\t\t\t  : v->hold;", "v->hold;"),
     ("a pattern matches claims without a pool", "core/test_admit",
      "src/core/rules/rules.c",
      "nodepool[0] == '\\0' ? strcmp(p->at[i], \"*\") == 0\n"

@@ -156,7 +156,7 @@ FAULTS = [
     ("a busy server's pause is not kept", "edge/test_lease_call", LEASE,
      "if (o->code == LEASE_BUSY)", "if (0)"),
     ("a Lease that cannot be read is there", "edge/test_lease_call", LEASE,
-     "record, why))\n\t\to->code = LEASE_FAILED;", "record, why))\n\t\t;"),
+     "record, why)) {\n\t\to->code = LEASE_FAILED;", "record, why)) {"),
     # lists and watches
     ("a 410 in the stream is a failure",
      "tests/edge/test_daemon_faults.py -k 410_in_the_stream", FOLLOW,

@@ -97,56 +97,51 @@ api_hold_of(const char at[ANN_COUNT][TEXT], const struct hold_key *k)
 	return strcmp(value, k->value) == 0 ? HOLD_SAME : HOLD_OTHER;
 }
 
-/* The mark stands for a hold that is not today's. */
-static void
-show_previous(const struct api_object *o, const struct hold_key *today,
-	      struct object *out)
+/* Returns the hold for which a mark with this held-key stands.  Its key is "" if
+ * the held-key cannot be read. */
+static struct hold_key
+marked_hold(const char *text)
 {
-	const struct hold_key *k = &hold_default;
-	const char *text = o->at[ANN_HELD_KEY];
+	struct hold_key k = {.key = ""};
 	char other[TEXT];
 
 	held_key_of(&hold_other, other);
 	if (strcmp(text, other) == 0)
-		k = &hold_other;
-	else if (text[0] != '\0' && strchr(text, '=') == NULL) {
-		out->has_previous = true;
-		return;
-	}
-	if (strcmp(k->key, today->key) == 0)
-		return;
-	out->has_previous = true;
-	out->previous_key = *k;
-	out->previous_hold = api_hold_of(o->at, k);
+		return hold_other;
+	return text[0] == '\0' || strchr(text, '=') != NULL ? hold_default : k;
 }
 
 void
-api_show(const struct api_object *o, const struct hold_key *today,
+api_show(const struct api_object *o, const struct hold_key *hold,
 	 struct object *out)
 {
 	static const struct hold_key none;
 
 	memcpy(out->rv, o->rv, sizeof(out->rv));
-	out->hold = api_hold_of(o->at, today);
-	out->default_hold = api_hold_of(o->at, &hold_default);
+	out->hold = api_hold_of(o->at, hold);
 	out->has_class = o->class[0] != '\0' || o->class_uid[0] != '\0';
 	memset(out->replaces, 0, sizeof(out->replaces));
 	if (strcmp(o->class_uid, o->uid) == 0)
 		memcpy(out->replaces, o->class, sizeof(out->replaces));
 	out->has_held_key = o->at[ANN_HELD_KEY][0] != '\0';
-	out->has_previous = false;
-	out->previous_key = none;
-	out->previous_hold = HOLD_ABSENT;
+	out->is_other = false;
+	out->other_hold = none;
 	out->mark = MARK_ABSENT;
 	out->mark_ms = STAMP_NONE;
 	if (o->at[ANN_MARK][0] == '\0')
 		return;
+	out->other_hold = marked_hold(o->at[ANN_HELD_KEY]);
+	if (strcmp(out->other_hold.key, hold->key) != 0) {
+		out->is_other = true;
+		out->hold = HOLD_OTHER;
+		return;
+	}
+	out->other_hold = none;
 	out->mark = MARK_TIME;
 	if (!stamp_read(o->at[ANN_MARK], &out->mark_ms)) {
 		out->mark = MARK_ODD;
 		out->mark_ms = STAMP_NONE;
 	}
-	show_previous(o, today, out);
 }
 
 /* --- reads ---------------------------------------------------------------- */

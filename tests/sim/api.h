@@ -57,9 +57,9 @@ void api_hold(struct api_object *o, const struct hold_key *hold,
 enum hold api_hold_of(const char at[ANN_COUNT][TEXT],
 		      const struct hold_key *k);
 
-/* Fills in what depends on annotations, and the version.  `today` is the hold
- * of the configuration. */
-void api_show(const struct api_object *o, const struct hold_key *today,
+/* Fills in what depends on annotations, and the version.  `hold` is the hold that
+ * the holder sets. */
+void api_show(const struct api_object *o, const struct hold_key *hold,
 	      struct object *out);
 
 /* What a list of metadata leaves of an object (ACT_LIST_CLAIMS). */

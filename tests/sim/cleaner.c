@@ -303,7 +303,7 @@ action_of(const struct cleaner *x, const struct cleanup_write *w)
 		.mark_exact = w->mark_exact,
 		.mark_ms = e->mark_ms,
 		.has_held_key = e->has_held_key,
-		.hold = w->hold != NULL ? *w->hold : x->hold,
+		.hold = *cleanup_hold(x->core),
 	};
 
 	strcpy(a.name, w->name);
@@ -411,7 +411,7 @@ patch(struct cleaner *x, struct call *c, struct thing *t)
 	if (c->write.act == CLEANUP_DECLASSIFY)
 		code = thing_declassify(w, c->a.kind, c->a.name, c->a.uid);
 	else
-		code = thing_patch(w, &c->a, &x->hold, rv);
+		code = thing_patch(w, &c->a, &c->a.hold, rv);
 	if (code != CONTROLLER_OK)
 		return code_of(code);
 	tell(w, "uninstall  %s %s %s", verbs[c->write.act], object_kind_name(t->kind),
@@ -554,7 +554,7 @@ show(struct cleaner *x, int n)
 	for (int i = 0; i < n; i++) {
 		const struct thing *t = &x->page[k][i];
 
-		thing_object(t, &x->hold, &o);
+		thing_object(t, cleanup_hold(x->core), &o);
 		cleanup_seen(x->core, &o, now_of(x));
 		x->dirty |= is_dirty(t);
 	}
@@ -692,7 +692,7 @@ end(struct cleaner *x, enum cleanup_verdict verdict)
 	if (x->alone || !x->leased)
 		return;
 	if (clean)
-		(void)lease_state_set(&x->lease, "");
+		lease_clear(&x->lease);
 	lease_stop(&x->lease);
 }
 

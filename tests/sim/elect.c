@@ -14,14 +14,14 @@ elect_init(struct holder *h, uint64_t seed)
 	struct lease_config c = {.enabled = h->elects,
 				 .duration_ms = 15000,
 				 .renew_deadline_ms = 10000,
-				 .retry_ms = 2000};
+				 .retry_ms = 2000,
+				 .hold = h->configured};
 
 	snprintf(c.identity, sizeof(c.identity), "holder-%d-%llu", h->number,
 		 (unsigned long long)h->births);
 	lease_init(&h->lease, &c, seed);
-	h->leads = !h->elects;
-	if (h->elects)
-		controller_lead(h->controller, false, holder_now(h));
+	h->leads = false;
+	controller_lead(h->controller, false, holder_now(h));
 	for (int i = 0; i < LEASE_CALLS; i++)
 		h->lease_calls[i].used = false;
 }
@@ -48,6 +48,9 @@ serve(struct world *w, const struct lease_call *c, bool leads)
 		lease_record_copy(r, &c->record);
 	else if (c->with_spec)
 		memcpy(r, &c->record, offsetof(struct lease_record, state));
+	r->hold = c->record.hold;
+	if (r->hold.key[0] != '\0')
+		world_hold(w, &r->hold);
 	if (c->step == LEASE_UPDATE && c->with_state) {
 		w->sighted += strcmp(r->state, c->record.state) != 0;
 		memcpy(r->state, c->record.state, sizeof(r->state));
@@ -177,7 +180,13 @@ follow(struct holder *h)
 		if (n.type != LEASE_NOTE_LEADER)
 			tell(h->w, "holder %d   %s", h->number,
 			     n.type == LEASE_NOTE_LEADS ? "leads"
-							: "leads no more");
+			     : n.type == LEASE_NOTE_HOLD
+				     ? "is not ready: another hold counts"
+				     : "leads no more");
+	if (!h->leads) {
+		h->rules.hold = *lease_hold(&h->lease);
+		controller_hold(h->controller, &h->rules.hold);
+	}
 	if (leads == h->leads)
 		return;
 	h->leads = leads;

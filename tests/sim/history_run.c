@@ -70,7 +70,7 @@ admit(void *ctx, struct thing *t)
 		struct holder *h =
 			&r->holders[(first + i) % r->truth.holders_n];
 
-		if (!h->up || r->w.now < h->paused_until ||
+		if (!holder_is_ready(h) || r->w.now < h->paused_until ||
 		    r->w.uninstaller.on)
 			continue;
 		holder_admit(h, t);
@@ -394,6 +394,7 @@ on_holder(struct run *r, const struct op *o)
 	case OP_RULES:
 		holder_crash(h);
 		h->rules = rules_of(r->h, o->other_hold, o->exclude);
+		h->configured = h->rules.hold;
 		for (int i = 0; i < 3; i++)
 			if (strcmp(scope_names[i], o->scope) == 0)
 				h->rules.scope = (enum scope_kind)i;

@@ -22,6 +22,7 @@ holder_init(struct holder *h, struct world *w, int number,
 	    const struct rules *rules)
 {
 	*h = (struct holder){.w = w, .number = number, .rules = *rules,
+			     .configured = rules->hold,
 			     .machines_max = 128, .page = LIST_PAGE};
 }
 
@@ -143,6 +144,7 @@ holder_start(struct holder *h)
 		return;
 	tell(h->w, "holder %d   starts", h->number);
 	h->up = true;
+	h->rules.hold = h->configured;
 	h->jumped_at = -1000000;
 	h->offset = offset(h);
 	h->shifted = h->jitter = 0;
@@ -785,6 +787,16 @@ holder_step(struct holder *h)
 
 /* --- its webhook ---------------------------------------------------------- */
 
+/* The first answer about the Lease comes before the first probe. */
+bool
+holder_is_ready(const struct holder *h)
+{
+	const struct hold_key *k = &h->w->lease.hold;
+
+	return h->up && (!h->w->lease.present || k->key[0] == '\0' ||
+			 strcmp(k->key, h->configured.key) == 0);
+}
+
 void
 holder_admit(struct holder *h, struct thing *t)
 {
@@ -799,8 +811,6 @@ holder_admit(struct holder *h, struct thing *t)
 		     holder_now(h).server_ms;
 	v.hold = o.hold;
 	v.has_mark = o.mark != MARK_ABSENT;
-	if (v.has_mark)
-		v.mark_hold = o.has_previous ? o.previous_hold : o.hold;
 	d = admit_decide(&h->rules, &v);
 	if (!d.patch)
 		return;
@@ -810,6 +820,7 @@ holder_admit(struct holder *h, struct thing *t)
 	if (h->rules.mode == MODE_OBSERVE)
 		broken(h->w, "I12: holder %d observes, and changes %s at "
 		       "admission", h->number, t->name);
+	world_hold(h->w, &h->rules.hold);
 	thing_hold(t, &h->rules.hold, holder_now(h).server_ms);
 }
 

@@ -105,6 +105,7 @@ struct holder {
 	struct lease lease;
 	struct lease_call lease_calls[LEASE_CALLS];
 	struct rules rules;
+	struct hold_key configured;	/* rules.hold is the one that counts */
 	uint32_t machines_max;
 	int page;		/* how many items a page has */
 	int64_t paused_until;	/* until then a signal keeps it stopped */
@@ -187,6 +188,7 @@ void holder_knows(struct holder *h, const struct thing *t);
 int64_t ticket_seen_until(const struct holder *h, const struct sight *s);
 /* Its webhook. */
 void holder_admit(struct holder *h, struct thing *t);
+bool holder_is_ready(const struct holder *h);
 
 /* truth.c */
 void truth_action(struct holder *h, const struct action *a);

@@ -139,6 +139,9 @@ static void
 claim_born(struct world *w, const struct story *s, struct thing *t)
 {
 	struct pool_state *p = &w->nodepools[w->machines[t->machine].pool_id];
+	const struct hold_key *hold = w->hold_last.key[0] != '\0'
+					      ? &w->hold_last
+					      : &hold_default;
 
 	t->launch_known = !s->no_condition;
 	if (p->template[0] != '\0') {
@@ -147,12 +150,12 @@ claim_born(struct world *w, const struct story *s, struct thing *t)
 	}
 	if (!s->cloned && !s->opted_out)
 		return;
-	thing_hold(t, &hold_default, world_server_ms(w) - 7200000);
+	thing_hold(t, hold, world_server_ms(w) - 7200000);
 	snprintf(t->class, sizeof(t->class), "drifted");
 	snprintf(t->class_uid, sizeof(t->class_uid), "u-c0x");
 	if (s->opted_out) {
-		t->notes.at[ANN_HOLD][0] = '\0';
-		t->notes.by[ANN_HOLD] = BY_NOBODY;
+		t->notes.at[ann_of(hold)][0] = '\0';
+		t->notes.by[ann_of(hold)] = BY_NOBODY;
 	}
 }
 

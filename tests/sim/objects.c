@@ -198,16 +198,11 @@ kept_beside(const struct world *w, const struct thing *t,
 
 /* The thing is as it was before the patch. */
 static void
-check_clear(struct world *w, const struct thing *t, const struct action *a,
-	    const struct hold_key *today)
+check_clear(struct world *w, const struct thing *t, const struct action *a)
 {
 	enum ann k = ann_of(&a->hold);
-	/* Of a former hold that is not the default, the claim says nothing. */
-	bool unknown = k != ann_of(today) && k != ANN_HOLD;
+	bool unknown = false;
 	int claim = w->machines[t->machine].claim;
-	/* Karpenter may have copied a mark that stands for another hold.  A
-	 * hold beside such a mark is a person's. */
-	bool stands = (k == ANN_HOLD) == (t->notes.at[ANN_HELD_KEY][0] == '\0');
 
 	if (a->act == ACT_CLEAR) {
 		/* Where the claim is gone, or there are no claims, nobody can
@@ -218,7 +213,7 @@ check_clear(struct world *w, const struct thing *t, const struct action *a,
 			broken(w, "I1: the hold on %s is a person's, and is "
 			       "taken away", t->name);
 	} else if (api_hold_of(t->notes.at, &a->hold) == HOLD_SAME &&
-		   t->notes.by[k] == BY_US && !unknown && stands &&
+		   t->notes.by[k] == BY_US &&
 		   !kept_beside(w, t, &a->hold)) {
 		broken(w, "I2: the mark goes from %s, and our hold stays",
 		       t->name);
@@ -251,10 +246,12 @@ thing_patch(struct world *w, const struct action *a,
 		check_hold(w, t, ann_of(hold));
 		t->notes.by[ann_of(hold)] = BY_US;
 	} else if (a->act != ACT_CLASSIFY) {
-		check_clear(w, t, a, hold);
+		check_clear(w, t, a);
 	}
 	if (a->act == ACT_CLEAR)
 		t->notes.by[ann_of(&a->hold)] = BY_NOBODY;
+	if (a->act == ACT_UNMARK) /* nobody can say whose it is */
+		t->notes.by[ann_of(&a->hold)] = BY_PERSON;
 	api_kept(t, &o);
 	t->writes++;
 	w->seen.writes++;

@@ -123,6 +123,15 @@ maybe_usable(const struct truth *t, const struct holder *h)
 		t->maybe_usable);
 }
 
+/* A hold that goes on in another scope begins there without a debt. */
+void
+truth_take_rules(struct truth *t, const struct holder *h)
+{
+	for (int i = 0; i < MACHINES && t->rules.scope != h->rules.scope; i++)
+		t->machines[i].was_held = false;
+	t->rules = h->rules;
+}
+
 static void
 look_at_leader(struct truth *t)
 {
@@ -143,7 +152,7 @@ look_at_leader(struct truth *t)
 		for (int i = 0; i < POOLS; i++)
 			t->hands[i] = (struct hand_truth){.out = true};
 		t->leads_n = h->leads_n;
-		t->rules = h->rules;
+		truth_take_rules(t, h);
 		if (!h->restored)
 			truth_lost_count(t);
 	}
@@ -311,7 +320,7 @@ holds_on(const struct truth *t, const struct thing *claim,
 	if (o != NULL && o->told < 0)
 		return NULL;
 	if (truth_person(claim, &t->rules) || truth_person(node, &t->rules) ||
-	    o == NULL || t->machines[o->machine].opted_out)
+	    o == NULL)
 		return NULL;
 	if (!registered && claim->other[0] != '\0')
 		o = node;	/* a Node has come again under its old name */
@@ -413,7 +422,6 @@ has_turned(struct truth *t, struct machine_truth *x, struct thing *claim,
 		x->period_since = t->w->now;
 	x->goal = goal;
 	x->goal_since = t->w->now;
-	x->opted_out &= goal != DUE_CLEAR;
 }
 
 /* A person has taken the hold off the claim.  Then ours goes from its Node.
@@ -423,11 +431,11 @@ check_opted_out(struct truth *t, const struct thing *claim,
 		const struct thing *node)
 {
 	if (claim == NULL || node == NULL || !node->registered ||
-	    !truth_opted_out(claim) || truth_person(node, &t->rules) ||
+	    !truth_opted_out(claim, &t->rules) || truth_person(node, &t->rules) ||
 	    is_denied(t->w, node) ||
 	    truth_period_of(t, node) <= t->w->quarrel)
 		return false;
-	if (truth_marked(node))
+	if (truth_marked(node, &t->rules))
 		broken(t->w, "I1: %s is still held, though a person has taken "
 		       "the hold off its claim", node->name);
 	return true;
@@ -460,7 +468,7 @@ check_stands(struct truth *t, enum due_goal goal, const struct thing *claim,
 		if (!to_be_clear(t, both[i], claim))
 			continue;
 		judged = true;
-		if (truth_marked(both[i]))
+		if (truth_marked(both[i], &t->rules))
 			not_clear(t, both[i]);
 	}
 	return judged;
@@ -481,8 +489,8 @@ is_guarded(const struct truth *t, enum due_goal goal, const struct thing *claim,
 		return o != NULL && truth_held(o, &t->rules) &&
 		       (idle || truth_sees_act(t, o, ACT_CLEAR));
 	}
-	return goal == DUE_CLEAR && !truth_marked(claim) &&
-	       !truth_marked(node) &&
+	return goal == DUE_CLEAR && !truth_marked(claim, &t->rules) &&
+	       !truth_marked(node, &t->rules) &&
 	       (idle || truth_sees_act(t, node != NULL ? node : claim,
 				       ACT_HOLD));
 }
@@ -525,17 +533,19 @@ check_machine(struct truth *t, int machine)
 	struct machine_truth *x = &t->machines[machine];
 	struct thing *claim = thing_alive(t->w, m->claim);
 	struct thing *node = thing_alive(t->w, m->node);
+	const struct thing *both[] = {claim, node};
 	int64_t due;
 	enum due_goal goal;
 	bool judged = false;
 
 	if (claim == NULL && node == NULL)
 		return;
+	if (!t->w->rekeyed)
+		for (int i = 0; i < 2; i++)
+			if (both[i] != NULL && truth_unmarked(both[i]))
+				broken(t->w, "I2: %s has our hold without its "
+				       "mark", both[i]->name);
 	goal = goal_of(t, machine);
-	/* If a person opts out on the claim, that counts for the Node until the
-	 * next period. */
-	if (truth_marked(claim) && truth_person(claim, &t->rules))
-		x->opted_out = true;
 	if (goal != x->goal)
 		has_turned(t, x, claim, node, goal);
 	/* A leader does not know what its full table left out. */
@@ -548,7 +558,7 @@ check_machine(struct truth *t, int machine)
 	if (goal == DUE_HELD || x->due_since < 0)
 		x->due_since = goal == DUE_HELD ? -1 : t->w->now;
 	if (x->due_since >= 0 && t->w->now - x->due_since > 300 &&
-	    (truth_marked(claim) || truth_marked(node)))
+	    (truth_marked(claim, &t->rules) || truth_marked(node, &t->rules)))
 		t->due_at = t->w->now;
 	due = known_since(t, m, x) +
 	      (t->w->larges ? LARGE_SLACK_MS : SLACK_MS);
@@ -740,8 +750,8 @@ truth_last(struct truth *t)
 	for (int i = 0; i < w->things_n; i++) {
 		const struct thing *o = &w->things[i];
 
-		if (o->used && !o->deleting && truth_marked(o) && !w->full &&
-		    !held_by_hand(t, o))
+		if (o->used && !o->deleting && truth_marked(o, &t->rules) &&
+		    !w->full && !held_by_hand(t, o))
 			broken(w, "I8: in the end %s still has our mark",
 			       o->name);
 	}

@@ -144,8 +144,6 @@ struct machine_truth {
 	struct maybe again;	/* it was made in such a minute */
 	bool coming;		/* it may count later: because of it no hold
 				   begins, and one may go on */
-	bool opted_out;		/* a person took the hold away; the mark went
-				   with an earlier configuration */
 	int64_t deadline;	/* its own deadline, on the leader's clock */
 	int64_t deadline_hi;	/* the later deadline, where two are right */
 	int64_t busy_deadline, busy_deadline_hi;	/* the same for its scope:

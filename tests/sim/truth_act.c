@@ -245,8 +245,6 @@ truth_written(struct holder *h, const struct flight *f)
 		check_class(t, o);
 		check_judged(t, o);
 	}
-	if (f->a.act == ACT_UNMARK && !truth_held_today(o, &t->rules))
-		t->machines[o->machine].opted_out = true;
 	/* The goal may have turned without anybody seeing it. */
 	o->reasons += t->machines[o->machine].goal == DUE_UNSURE;
 	check_flapping(t, o, f->a.act);

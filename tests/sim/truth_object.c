@@ -19,7 +19,7 @@ marked_hold(const struct thing *t)
 }
 
 static enum ann
-todays_hold(const struct rules *r)
+our_hold(const struct rules *r)
 {
 	return strcmp(r->hold.key, ann_keys[ANN_OTHER_HOLD]) == 0
 		       ? ANN_OTHER_HOLD
@@ -27,16 +27,17 @@ todays_hold(const struct rules *r)
 }
 
 static bool
-has_our_value(const struct thing *t, enum ann a)
+has_our_value(const struct thing *t, const struct rules *r)
 {
-	return a != ANN_COUNT &&
-	       strcmp(t->notes.at[a], a == ANN_HOLD ? "true" : "yes") == 0;
+	return strcmp(t->notes.at[our_hold(r)], r->hold.value) == 0;
 }
 
+/* A mark for another hold is not ours. */
 static bool
-has_mark(const struct thing *t)
+has_mark(const struct thing *t, const struct rules *r)
 {
-	return t->notes.at[ANN_MARK][0] != '\0';
+	return t->notes.at[ANN_MARK][0] != '\0' &&
+	       marked_hold(t) == our_hold(r);
 }
 
 /* With mode observe, what was told counts as if it stood there, unless a person
@@ -44,54 +45,56 @@ has_mark(const struct thing *t)
 static bool
 is_told(const struct thing *t)
 {
-	return t->told > 0 && !has_mark(t) &&
+	return t->told > 0 && t->notes.at[ANN_MARK][0] == '\0' &&
 	       t->notes.at[t->told - 1][0] == '\0';
 }
 
 bool
-truth_marked(const struct thing *t)
+truth_marked(const struct thing *t, const struct rules *r)
 {
-	return t != NULL && (is_told(t) || has_mark(t));
-}
-
-bool
-truth_held_today(const struct thing *t, const struct rules *r)
-{
-	return t->notes.at[todays_hold(r)][0] != '\0';
+	return t != NULL && (is_told(t) || has_mark(t, r));
 }
 
 bool
 truth_held(const struct thing *t, const struct rules *r)
 {
-	enum ann today = todays_hold(r);
-
 	if (is_told(t))
-		return t->told == (int)today + 1;
-	return has_mark(t) && has_our_value(t, today) &&
-	       marked_hold(t) == today;
+		return t->told == (int)our_hold(r) + 1;
+	return has_mark(t, r) && has_our_value(t, r);
 }
 
 /* Does a person decide about the object?  It has a hold without our mark, or
- * our mark without the hold, or the claim's own hold was copied beside our
- * mark. */
+ * our mark without the hold, or a mark that is not ours, or the claim's own hold
+ * was copied beside our mark. */
 bool
 truth_person(const struct thing *t, const struct rules *r)
 {
-	enum ann today = todays_hold(r);
+	enum ann k = our_hold(r);
 
 	if (t == NULL)
 		return false;
-	if (!has_mark(t))
-		return t->notes.at[today][0] != '\0';
-	return t->notes.by[today] == BY_PERSON ||
-	       !has_our_value(t, marked_hold(t));
+	if (has_mark(t, r))
+		return t->notes.by[k] == BY_PERSON || !has_our_value(t, r);
+	return t->notes.at[k][0] != '\0' || t->notes.at[ANN_MARK][0] != '\0';
 }
 
 bool
-truth_opted_out(const struct thing *t)
+truth_opted_out(const struct thing *t, const struct rules *r)
 {
-	return has_mark(t) && marked_hold(t) != ANN_COUNT &&
-	       !has_our_value(t, marked_hold(t));
+	return has_mark(t, r) && !has_our_value(t, r);
+}
+
+bool
+truth_unmarked(const struct thing *t)
+{
+	enum ann k = t->notes.at[ANN_MARK][0] != '\0' ? marked_hold(t)
+						      : ANN_COUNT;
+
+	for (enum ann a = ANN_HOLD; a <= ANN_OTHER_HOLD; a++)
+		if (a != k && t->notes.at[a][0] != '\0' &&
+		    t->notes.by[a] == BY_US)
+			return true;
+	return false;
 }
 
 bool

@@ -17,13 +17,16 @@ bool has_passed(struct truth *t, int64_t clock_ms);
 /* NULL if there is no such thing, or it is gone. */
 struct thing *thing_alive(const struct world *w, int thing);
 
+/* truth.c: the rules of the leader count from now on */
+void truth_take_rules(struct truth *t, const struct holder *h);
 /* truth_object.c: what an object's annotations say, read as text */
-bool truth_marked(const struct thing *t);
+bool truth_marked(const struct thing *t, const struct rules *r);
 bool truth_held(const struct thing *t, const struct rules *r);
-bool truth_held_today(const struct thing *t, const struct rules *r);
 bool truth_person(const struct thing *t, const struct rules *r);
 /* Our mark without the hold that it stands for: a person has taken it off. */
-bool truth_opted_out(const struct thing *t);
+bool truth_opted_out(const struct thing *t, const struct rules *r);
+/* Does a hold of ours stand there without its mark? */
+bool truth_unmarked(const struct thing *t);
 /* Has the claim a class that replicas believe? */
 bool truth_classed(const struct thing *claim);
 

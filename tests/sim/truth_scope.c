@@ -566,7 +566,7 @@ truth_leads(struct holder *h)
 	if (t->leader != h)	/* the next look has to see that it is new */
 		t->leads_n = h->leads_n - 1;
 	t->leader = h;
-	t->rules = h->rules;
+	truth_take_rules(t, h);
 	t->clock = holder_now(h).server_ms;
 	for (int i = 0; i < POOLS; i++) {
 		struct scope_truth *s = &t->scopes[i];

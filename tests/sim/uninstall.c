@@ -91,8 +91,10 @@ uninstall_step(struct world *w)
 		return;
 	if (w->now >= u->until) {
 		tell(w, "person     uninstall ends");
-		if (ours(w))
+		if (ours(w)) {
+			w->lease.hold.key[0] = '\0';
 			lease_write(w, "");
+		}
 		u->on = false;
 		return;
 	}

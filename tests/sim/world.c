@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 void
 world_init(struct world *w, uint64_t seed)
@@ -50,6 +51,14 @@ int64_t
 world_stamp(const struct world *w)
 {
 	return world_server_ms(w) / 1000 * 1000;
+}
+
+void
+world_hold(struct world *w, const struct hold_key *k)
+{
+	w->rekeyed |= w->hold_last.key[0] != '\0' &&
+		      strcmp(k->key, w->hold_last.key) != 0;
+	w->hold_last = *k;
 }
 
 void

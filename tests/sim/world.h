@@ -255,6 +255,9 @@ struct world {
 	int64_t trouble_began;	/* when a fault last began, or the leader last
 				   changed */
 	bool reruled;		/* a replica's configuration was changed */
+	struct hold_key hold_last;	/* what the Lease said last, or a replica
+					   chose without a Lease */
+	bool rekeyed;		/* that was not always the same */
 	unsigned strange;	/* how many restarts, other rules and the like
 				   there were */
 	struct truth *truth;
@@ -277,6 +280,8 @@ int64_t world_turn_next(const struct world *w);
 /* A stamp that an object gets now. */
 int64_t world_stamp(const struct world *w);
 void world_trouble(struct world *w, int64_t until);
+/* This hold counts from now on. */
+void world_hold(struct world *w, const struct hold_key *k);
 
 /* What happened, for the reader and for the digest of the run. */
 void tell(struct world *w, const char *fmt, ...)

@@ -130,9 +130,6 @@
 /* Maximum number of scopes, and of NodePools in their table.  Real clusters
  * have dozens. */
 #define SCOPES_MAX 4096
-/* Maximum number of earlier hold annotations that the table tells apart while
- * objects still carry marks of them. */
-#define HELD_KEYS_MAX 16
 /* Maximum number of patterns in each of nodePools.include and
  * nodePools.exclude. */
 #define NODEPOOL_PATTERNS_MAX 64

@@ -62,6 +62,9 @@ struct hold_key {
 	char value[VALUE_BYTES];
 };
 
+/* Compares key and value as strcmp does. */
+int object_hold_compare(const struct hold_key *a, const struct hold_key *b);
+
 struct object {
 	enum kind kind;
 	char name[NAME_BYTES];
@@ -78,20 +81,17 @@ struct object {
 	 * (docs/rules.md#which-objects-are-karpenters). */
 	bool karpenter;
 
-	/* The hold and our annotations.  Today's hold is the annotation in the
-	 * configuration.  The default hold is DEFAULT_HOLD_KEY with
-	 * DEFAULT_HOLD_VALUE, and may be the same as today's.  After a change
-	 * of the configuration, our mark may belong to a previous hold. */
-	enum hold hold;		/* today's hold */
-	enum hold default_hold; /* the default hold */
+	/* Our annotations, and the hold that the holder sets. */
+	enum hold hold;
 	enum mark mark;
-	int64_t mark_ms;	 /* MARK_TIME: the time in the mark */
-	bool has_held_key;	 /* it has the annotation HELD_KEY_KEY */
-	bool has_previous;	 /* the mark belongs to a previous hold */
-	enum hold previous_hold; /* the state of that hold */
-	/* The key and value of the previous hold.  The key is "" if the
+	int64_t mark_ms;   /* MARK_TIME: the time in the mark */
+	bool has_held_key; /* it has the annotation HELD_KEY_KEY */
+	/* The mark stands for another hold, so it is not ours: only `uninstall`
+	 * removes it.  `mark` is then MARK_ABSENT, and `hold` HOLD_OTHER, as if
+	 * a person had set it.  other_hold is that hold.  Its key is "" if the
 	 * annotation HELD_KEY_KEY is unreadable. */
-	struct hold_key previous_key;
+	bool is_other;
+	struct hold_key other_hold;
 	/* The class, that is, the value of CLASS_KEY, which says what this
 	 * NodeClaim replaces.  "" if there is none, or if CLASS_UID_KEY has the
 	 * uid of another object: the annotations were then copied from that
@@ -148,10 +148,8 @@ enum tenure {
 	TENURE_YIELDED, /* our mark, but the hold was removed or changed */
 };
 
-/* Returns the tenure of an object with these members of struct object.  If
- * there is a mark, only the hold to which the mark belongs counts. */
-enum tenure object_tenure(enum hold hold, enum mark mark, bool has_previous,
-			  enum hold previous_hold);
+/* Returns the tenure of an object with these members of struct object. */
+enum tenure object_tenure(enum hold hold, enum mark mark);
 
 const char *object_kind_name(enum kind kind); /* "Node", "NodeClaim", … */
 

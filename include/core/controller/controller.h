@@ -51,6 +51,10 @@ void controller_free(struct controller *s); /* accepts NULL */
  * an empty table. */
 void controller_lead(struct controller *s, bool leads, struct now now);
 
+/* Sets the hold that replaces the one of the rules.  Call it while the
+ * controller does not lead. */
+void controller_hold(struct controller *s, const struct hold_key *hold);
+
 /* The soft state is the part of a leader's state that the next leader needs and
  * that no object shows (docs/rules.md#what-outlives-a-leader).
  *
@@ -132,9 +136,9 @@ bool controller_wants_list(struct controller *s, enum kind kind);
 /* --- what is to be done --------------------------------------------------- */
 
 /* A call to the API server about one object, or a fresh list of a whole kind.
- * A fresh list is about no object: it sets only act, kind, seq, reason, page
- * and fence_ms, and its id is NO_ID.  The members `id`, `seq` and `forgotten`
- * are private to the controller. */
+ * A fresh list is about no object: it sets only act, kind, seq, hold, reason,
+ * page and fence_ms, and its id is NO_ID.  The members `id`, `seq` and
+ * `forgotten` are private to the controller. */
 struct action {
 	enum act act;
 	enum kind kind;
@@ -147,9 +151,8 @@ struct action {
 	const char *reason; /* for the log, such as "scale-up"; static */
 	/* ACT_HOLD: the mark to write; otherwise the present mark. */
 	int64_t mark_ms;
-	/* ACT_HOLD: the hold to write; ACT_CLEAR: the hold to remove */
-	struct hold_key hold;
-	bool has_held_key; /* the object has the held-key annotation */
+	struct hold_key hold; /* the hold that the holder sets */
+	bool has_held_key;    /* the object has the held-key annotation */
 	/* CLEAR, UNMARK: the patch tests the mark's text and not the
 	 * resourceVersion (machines_entry_mark_exact) */
 	bool mark_exact;

@@ -428,6 +428,11 @@ struct holder_facts {
 	char leader[NAME_BYTES];
 	unsigned marks[KIND_COUNT]; /* number of objects with a mark */
 	char marked[NAME_BYTES];    /* the name of the first of them */
+	/* The Lease's hold, or a key of "".  Number of objects with a mark for
+	 * another, and the name of the first of them. */
+	struct hold_key hold;
+	unsigned others[KIND_COUNT];
+	char other[NAME_BYTES];
 };
 void judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 		  int64_t now_ms, struct findings *f);

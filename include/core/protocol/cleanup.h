@@ -32,12 +32,17 @@
  *
  * The state is the next step, or the step in flight.
  *
+ * A mark may stand for another hold than the configured one.  A list and the
+ * round after it are about one hold (cleanup_hold).  When all marks for the
+ * configured hold are gone, the command goes on with those for another hold.
+ *
  * Only the last list is kept in memory.  The next list shows whatever was
  * refused, lost or changed, so the command may be killed at any time and run
  * again.  core/rules/decide chooses the write for each object.
  *
- * A dry run checks what is registered, lists once and returns the writes of one
- * round.  The caller reports each write as CLEANUP_OK and writes nothing.
+ * A dry run checks what is registered, lists once for each hold and returns the
+ * writes of one round.  The caller reports each write as CLEANUP_OK and writes
+ * nothing.
  *
  * cleanup_new allocates all memory.  until_ms is in boot_ms, the times of
  * marks are in server_ms.  Not thread-safe.
@@ -45,7 +50,7 @@
 struct cleanup;
 
 struct cleanup_config {
-	struct hold_key hold; /* the present hold annotation */
+	struct hold_key hold; /* the configured hold annotation */
 	/* Maximum number of objects of each kind in one round.  Later rounds
 	 * take the rest. */
 	uint32_t machines_max;
@@ -87,7 +92,8 @@ struct cleanup_write {
 	const struct entry *object;
 	const char *name; /* the object's name */
 	char uid[UID_BYTES], rv[RV_BYTES];
-	const struct hold_key *hold; /* RELEASE: the hold to remove */
+	/* RELEASE: the hold to remove; otherwise NULL */
+	const struct hold_key *hold;
 	/* the patch tests the mark's text (machines_entry_mark_exact) */
 	bool mark_exact;
 };
@@ -164,6 +170,9 @@ struct cleanup_write cleanup_writing(const struct cleanup *x, uint32_t id);
 /* Call this when the list begins, and each time it starts over.  It discards
  * the items seen so far. */
 void cleanup_listing(struct cleanup *x);
+/* Returns the hold that this list is about, with which its items have to be
+ * decoded.  It belongs to the struct cleanup. */
+const struct hold_key *cleanup_hold(const struct cleanup *x);
 /* Call this for each item that was decoded. */
 void cleanup_seen(struct cleanup *x, const struct object *o, struct now now);
 /* Call this instead of cleanup_seen for an item that has a mark but cannot be

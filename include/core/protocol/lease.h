@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/limits.h"
+#include "core/base/object.h"
 #include "core/base/pace.h"
 #include "core/base/stamp.h"
 
@@ -30,6 +31,8 @@
  * that creates it without having seen the leader renew the deleted Lease leads
  * beside that leader until the leader's next renewal, which then fails.
  *
+ * Without election, a replica leads when its first request has a reply.
+ *
  * Not thread-safe.  A struct lease owns no memory, but takes 170 KiB: do not
  * put it on the stack.
  */
@@ -49,13 +52,16 @@
  * leaderElection in the configuration.  retry_ms is shorter than
  * renew_deadline_ms, which is shorter than duration_ms. */
 struct lease_config {
-	/* Without election, the process leads from the start and uses the Lease
-	 * for its state only. */
+	/* Without election, the process leads by itself and uses the Lease for
+	 * its state and the hold only. */
 	bool enabled;
 	/* The mode is MODE_OBSERVE, whose state has an annotation of its
 	 * own. */
 	bool observes;
 	char identity[LEASE_HOLDER_BYTES]; /* unique to this process */
+	/* The configured hold.  A replica that leads writes it into a Lease
+	 * that has none.  The key is "" for a command. */
+	struct hold_key hold;
 	int64_t duration_ms, renew_deadline_ms, retry_ms;
 	/* 0 for a replica.  A command lets replicas go first: it acquires the
 	 * Lease only when the Lease has been free for this long.  It never
@@ -76,8 +82,11 @@ struct lease_record {
 	/* Microseconds since 1970, or STAMP_NONE. */
 	int64_t acquire_us, renew_us;
 	char rv[RV_BYTES]; /* metadata.resourceVersion */
-	bool observes;	   /* the state was written with MODE_OBSERVE */
-	bool state_bad;	   /* the state is too long, or no string */
+	/* The hold of all replicas.  Its key is "" if there is none, or if it
+	 * is unreadable. */
+	struct hold_key hold;
+	bool observes;	/* the state was written with MODE_OBSERVE */
+	bool state_bad; /* the state is too long, or no string */
 	/* The Lease also has the state annotation of the other mode.  The next
 	 * write removes that annotation, because it becomes out of date. */
 	bool state_other;
@@ -126,6 +135,7 @@ enum lease_code {
 
 struct lease_outcome {
 	enum lease_code code;
+	bool refused; /* FAILED: there was a reply, such as 403 */
 	const struct lease_record *record; /* OK: the object in the reply */
 	int64_t retry_after_ms;		   /* BUSY: the Retry-After, or -1 */
 };
@@ -142,6 +152,7 @@ struct lease_note {
 		LEASE_NOTE_BAD_STATE, /* the state is unreadable and ignored */
 		LEASE_NOTE_FREE,      /* nobody leads; patience_ms begins */
 		LEASE_NOTE_WAITS,     /* lease_waits began, for `name` */
+		LEASE_NOTE_HOLD,      /* lease_hold is now another than ours */
 	} type;
 	char name[LEASE_HOLDER_BYTES]; /* "" unless the type says otherwise */
 };
@@ -186,11 +197,13 @@ struct lease {
 	bool renewed;	 /* that change was a renewal by the same holder */
 	/* The Lease was deleted since.  Then seen_ms is when we noticed. */
 	bool gone;
-	bool told; /* LEASE_NOTE_WAITS was put for the holder in `reported` */
+	bool heard; /* there was a reply, other than BUSY */
+	bool told;  /* LEASE_NOTE_WAITS was put for the holder in `reported` */
 	/* When patience_ms began, or 0 if it has not begun or if another
 	 * process has taken the Lease since. */
 	int64_t free_ms;
 	int64_t state_us;	  /* lease_state_ms, in microseconds */
+	struct hold_key hold;	  /* the Lease's, or a key of "" */
 	struct lease_record seen; /* the server's record, as last seen */
 	struct lease_record want; /* the record to write */
 	char reported[LEASE_HOLDER_BYTES]; /* the last holder reported */
@@ -238,6 +251,11 @@ bool lease_waits(const struct lease *l, int64_t boot_ms,
  * the Lease expires. */
 bool lease_is_orphan(const struct lease *l);
 
+/* Returns the hold that counts for this replica: the Lease's, as far as the
+ * replica has seen one, and otherwise the configured one.  A leader keeps its
+ * hold, and restores it in the Lease.  It belongs to *l and is valid until the
+ * next call. */
+const struct hold_key *lease_hold(const struct lease *l);
 /* Returns the state that was read when we became the leader, or that was set
  * since: "" if there is none, NULL if it is unknown.  It belongs to *l and is
  * valid until the next call. */
@@ -249,6 +267,9 @@ int lease_state_set(struct lease *l, const char *text);
 /* lease_history and lease_history_set do the same for the history. */
 const char *lease_history(const struct lease *l);
 int lease_history_set(struct lease *l, const char *text);
+/* Makes a command's next write remove state, history and hold: nothing is held
+ * any more. */
+void lease_clear(struct lease *l);
 /* Returns the leaseTransitions that this lead has set. */
 int32_t lease_term(const struct lease *l);
 /* Returns the renewTime of the record that the state was read from, or

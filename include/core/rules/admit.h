@@ -35,13 +35,9 @@ struct review {
 	/* The NodePool is left alone: it is disabled, or a hold would have no
 	 * effect on it. */
 	bool disabled;
-	enum hold hold; /* state of today's hold on the object */
+	/* State of the hold and of our mark, as in struct object. */
+	enum hold hold;
 	bool has_mark;
-	/* State of the hold that the object's mark stands for.  The held-key
-	 * annotation names that hold.  Without held-key it is the default hold.
-	 * HOLD_ABSENT if the object has no mark, or if held-key cannot be
-	 * read. */
-	enum hold mark_hold;
 	size_t annotations_bytes; /* size of all keys and values */
 };
 
@@ -67,10 +63,7 @@ struct verdict {
 };
 
 /*
- * Returns the verdict on one review.  The verdict never refuses the object.  If
- * the object has a mark, the hold that the mark stands for counts.  If that
- * hold is gone, today's hold counts instead, because it may be a person's and a
- * patch would overwrite it.
+ * Returns the verdict on one review.  The verdict never refuses the object.
  */
 struct verdict admit_decide(const struct rules *r, const struct review *v);
 

@@ -36,11 +36,7 @@ struct half {
 	 * not held again. */
 	bool spent;
 	enum tenure tenure;
-	enum hold hold;		/* state of the hold by holdAnnotation */
-	bool previous;		/* the mark stands for a previous hold (struct
-			   object) */
-	bool previous_default;	/* that previous hold is the default hold */
-	enum hold default_hold; /* state of the default hold */
+	enum hold hold; /* state of the hold by holdAnnotation */
 	/* Karpenter has registered the Node, and has copied the claim's
 	 * annotations to the Node. */
 	bool registered;

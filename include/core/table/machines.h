@@ -35,14 +35,12 @@ struct entry {
 	enum kind kind : 3;
 	bool deleting : 1, launched : 1, launch_known : 1, registered : 1;
 	bool disrupted : 1, exposed : 1;
-	enum hold hold : 2, default_hold : 2;
+	enum hold hold : 2;
 	enum mark mark : 2;
-	bool has_held_key : 1, has_previous : 1;
-	enum hold previous_hold : 2;
-	uint32_t previous_key : 4; /* slot in machines.previous_keys */
-	bool rebooted : 1;	   /* claim only: Karpenter has rebooted it */
-	bool drifted : 1;	   /* claim only */
-	bool unread : 1;	   /* claim only */
+	bool has_held_key : 1;
+	bool rebooted : 1; /* claim only: Karpenter has rebooted it */
+	bool drifted : 1;  /* claim only */
+	bool unread : 1;   /* claim only */
 	/* Claim only: core/controller/replacements sets the next five members,
 	 * and machines_put does not change them. */
 	bool classed : 1; /* its class is written on the object */
@@ -97,12 +95,6 @@ struct entry {
 	};
 };
 
-/* A hold of an earlier configuration to which some marks still belong. */
-struct previous_key {
-	unsigned users; /* number of entries with this hold; 0 in a free slot */
-	struct hold_key hold;
-};
-
 /* Other code may read `top`, `cap` and the counts. */
 struct machines {
 	struct entry *at; /* indexed by id */
@@ -116,7 +108,6 @@ struct machines {
 	uint32_t marked[KIND_COUNT];
 	/* Number of objects that carry hold and mark themselves. */
 	uint32_t carrying[KIND_COUNT];
-	struct previous_key previous_keys[HELD_KEYS_MAX];
 	struct strings strings;
 	struct index claim_by_uid, claim_by_name, claim_by_node;
 	struct index node_by_name, node_by_owner;
@@ -164,7 +155,7 @@ void machines_restamp(struct machines *m, int64_t now_ms);
  * if the entry does not meet this condition.  The change ends when machines_put
  * gets an object that does not meet the condition. */
 bool machines_assume(struct machines *m, uint32_t id, enum act act,
-		     int64_t mark_ms, const struct hold_key *today);
+		     int64_t mark_ms);
 /* Removes the entry and frees its id.  Adds the entries that lost or found a
  * peer to *t, which the caller has initialized. */
 void machines_drop(struct machines *m, uint32_t id, struct touched *t);
@@ -248,13 +239,7 @@ enum tenure machines_entry_tenure(const struct entry *e);
 
 /* Returns an entry in the form that `decide` needs.  NULL stands for a missing
  * half.  The caller sets `busy` and `spent`. */
-struct half machines_half(const struct machines *m, const struct entry *e);
-/* Returns the hold to which the entry's mark belongs: `today`, or one of an
- * earlier configuration, which belongs to the table and is valid until the
- * entry changes. */
-const struct hold_key *machines_hold(const struct machines *m,
-				     const struct entry *e,
-				     const struct hold_key *today);
+struct half machines_half(const struct entry *e);
 /* A write that removes the mark must fail if the object has changed.  Returns
  * true if it is enough that the write tests the mark's text, and false if the
  * write has to test the resourceVersion.  The resourceVersion is needed if the

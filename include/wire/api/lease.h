@@ -30,6 +30,7 @@
 #define LEASE_ITEM_PATH LEASE_PATH "/%s" /* arguments: namespace, name */
 #define LEASE_CREATE_TYPE "application/json"
 #define LEASE_UPDATE_TYPE PATCH_MERGE_TYPE
+#define LEASE_HOLD_KEY OWN_PREFIX "hold" /* KEY=VALUE */
 #define LEASE_STATE_KEY OWN_PREFIX "state"
 #define LEASE_OBSERVED_KEY OWN_PREFIX "observed-state"
 /* Both modes share this annotation.  Its text says which mode wrote it. */
@@ -39,7 +40,7 @@
  * escaped as \u00XX. */
 #define LEASE_BODY_BYTES                                                       \
 	(6 * (LEASE_STATE_BYTES + LEASE_HISTORY_BYTES + LEASE_HOLDER_BYTES +   \
-	      2 * NAME_BYTES) +                                                \
+	      HELD_KEY_BYTES + 2 * NAME_BYTES) +                               \
 	 1024)
 
 /* Decodes a Lease in an answer of the API server.  `observes` says which state
@@ -48,7 +49,7 @@
  * null time becomes STAMP_NONE.  ERR_INPUT: the object is no Lease, has no
  * resourceVersion, or has a field of a wrong type, which the API server never
  * stores.  A state that cannot be read is no error, but sets out->state_bad.  A
- * history that cannot be read counts as "". */
+ * history or hold that cannot be read counts as missing. */
 int lease_decode(const char *bytes, size_t n, bool observes,
 		 struct lease_record *out, struct err *e);
 
@@ -63,8 +64,9 @@ int lease_item_decode(const char *bytes, size_t n, char namespace_name[64],
 void lease_create(struct buf *b, const char *namespace_name, const char *name,
 		  const struct lease_record *r);
 
-/* Appends a merge patch (RFC 7396) at resourceVersion r->rv.  with_spec: the
- * patch contains the spec.  with_state: the patch sets the annotations of
+/* Appends a merge patch (RFC 7396) at resourceVersion r->rv.  The patch sets
+ * r->hold, or removes it if its key is "".  with_spec: the patch contains
+ * the spec.  with_state: the patch sets the annotations of
  * r->state and r->history, and a text that is "" removes its annotation.  If
  * r->state_other is set, a patch with with_state also removes the state
  * annotation of the other mode. */

@@ -17,19 +17,12 @@
  */
 
 /*
- * Decodes one item of a list, or the body of a GET.  `hold` is today's hold,
- * the one in the configuration.  ERR_INPUT names what is wrong, such as a
- * missing uid or a name over its bound.
+ * Decodes one item of a list, or the body of a GET.  `hold` is the hold that
+ * the holder sets.  ERR_INPUT names what is wrong, such as a missing uid or a
+ * name over its bound.
  *
  * If the deletionTimestamp cannot be read as a time, out->deleted_ms is
  * STAMP_NONE, but out->deleting is true all the same.
- *
- * If the mark belongs to another hold than today's, out->previous_key is that
- * other hold.  The held-key names the hold of a mark; a mark without a held-key
- * belongs to the default hold.  If the held-key cannot be read
- * (patch_held_key_parse), the hold counts as absent: previous_key.key is "" and
- * previous_hold is HOLD_ABSENT.  A release then removes only the mark and the
- * held-key, never a value that a person may have set.
  */
 int object_decode(const char *bytes, size_t n, enum kind kind,
 		  const struct hold_key *hold, struct object *out,
@@ -67,13 +60,14 @@ bool object_hold_is_unowned(const char *bytes, size_t n,
 
 /* wire/admission uses these two functions, too.  object_annotation_read gets
  * one string of a map of labels or annotations.  *out belongs to the map, and
- * is NULL if the map has no such key.  object_hold_read finds out whether the
- * annotations have hold k with its value, with another value, or not at all.
- * Both return -1 with ERR_INPUT if the value is no string.  The map may be
- * NULL. */
+ * is NULL if the map has no such key.  object_marks_read sets the members of *o
+ * from `hold` to `other_hold`.  The held-key names the hold of a mark, and a
+ * mark without a held-key belongs to the default hold.  Both return -1 with
+ * ERR_INPUT if a value is no string.  The map may be NULL. */
 int object_annotation_read(const struct json *map, const char *key,
 			   const char **out, struct err *e);
-int object_hold_read(const struct json *annotations, const struct hold_key *k,
-		     enum hold *out, struct err *e);
+int object_marks_read(const struct json *annotations,
+		      const struct hold_key *hold, struct object *o,
+		      struct err *e);
 
 #endif

@@ -65,9 +65,10 @@ void patch_clear(struct buf *b, const struct patch_clear *c);
 void patch_admit(struct buf *b, const struct hold_key *hold, int64_t mark_ms,
 		 bool has_annotations, bool has_held_key);
 
-/* Parses the held-key annotation's text, KEY=VALUE, with KEY up to the first
- * '='.  Returns -1, with *out untouched, if the text is not in that form or too
- * long, or if KEY is one of our own keys, which cannot be a hold. */
-int patch_held_key_parse(const char *text, struct hold_key *out);
+/* Parses a hold as KEY=VALUE, with KEY up to the first '='.  Such a text is in
+ * the held-key annotation and in the Lease.  Returns -1, with *out untouched,
+ * if the text is not in that form or too long, if KEY or VALUE is none that a
+ * configuration may have, or if KEY is one of our own keys. */
+int patch_hold_parse(const char *text, struct hold_key *out);
 
 #endif

@@ -100,10 +100,14 @@ int config_flag(struct config *c, const char *name, const char *value,
 bool config_flag_help(size_t i, const char **name, const char **help,
 		      char def[64]);
 
-/* Return whether s is an RFC 1123 label, such as the name of a namespace, or an
- * RFC 1123 subdomain, such as the name of a Lease. */
+/* Return whether s is an RFC 1123 label, such as the name of a namespace; an
+ * RFC 1123 subdomain, such as the name of a Lease; UTF-8 without control
+ * characters; or a qualified name of Kubernetes, such as an annotation's key.
+ */
 bool syntax_label(const char *s);
 bool syntax_subdomain(const char *s);
+bool syntax_text(const char *s);
+bool syntax_annotation(const char *s);
 
 /* Returns whether the shell pattern s (fnmatch without flags) can match the
  * name of a NodePool, which is a DNS subdomain.  In doubt it returns true. */

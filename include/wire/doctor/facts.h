@@ -100,6 +100,7 @@ int facts_budget_decode(const char *bytes, size_t n, const char *labels,
 struct carried {
 	char name[NAME_BYTES], nodepool[NODEPOOL_BYTES];
 	bool marked;
+	bool other;	       /* its mark stands for another hold */
 	bool left[LEFT_COUNT]; /* as in struct leftover_facts */
 };
 int facts_carried_decode(const char *bytes, size_t n,

@@ -54,6 +54,10 @@ struct status_lead {
 	": its own pod led before it restarted, and nobody leads until that "  \
 	"Lease has run out"
 
+#define STATUS_HOLD                                                            \
+	"the Lease's holdAnnotation counts, and this replica is configured "   \
+	"with another, so it is not ready"
+
 #define STATUS_STALE                                                           \
 	"the file has changed since this replica read it; restart the pods "   \
 	"to put it in force"
@@ -93,6 +97,10 @@ struct status_head {
 	uint64_t cert_authority;
 	struct status_admissions admissions;
 	const struct rules *rules;
+	/* The hold that the replica sets, and whether it is the Lease's and
+	 * another than that of the rules. */
+	struct hold_key hold;
+	bool hold_is_other;
 	/* Whether the configuration file has changed since it was read. */
 	bool config_stale;
 	struct status_report report; /* set only if lead.here */

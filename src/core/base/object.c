@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/object.h"
 
+#include <string.h>
+
+int
+object_hold_compare(const struct hold_key *a, const struct hold_key *b)
+{
+	int by_key = strcmp(a->key, b->key);
+
+	return by_key != 0 ? by_key : strcmp(a->value, b->value);
+}
+
 enum tenure
-object_tenure(enum hold hold, enum mark mark, bool has_previous,
-	      enum hold previous_hold)
+object_tenure(enum hold hold, enum mark mark)
 {
 	if (mark == MARK_ABSENT)
 		return hold == HOLD_ABSENT ? TENURE_FREE : TENURE_PERSON;
-	if (has_previous)
-		hold = previous_hold;
 	return hold == HOLD_SAME ? TENURE_OURS : TENURE_YIELDED;
 }
 

@@ -74,7 +74,7 @@ write_of(const struct controller *s, const struct entry *e)
 static struct half
 half_of(const struct controller *s, const struct entry *e)
 {
-	struct half h = machines_half(&s->machines, e);
+	struct half h = machines_half(e);
 	const struct write *w;
 
 	if (e == NULL)
@@ -98,14 +98,11 @@ claim_half(const struct controller *s, const struct entry *claim,
 	if (claim != NULL || node == NULL)
 		return half_of(s, claim);
 	w = write_of(s, node);
-	if (w->owner_hold != HOLD_SAME && w->owner_default != HOLD_SAME)
+	if (!w->owner_kept)
 		return half_of(s, claim);
 	return (struct half){.present = true,
-			     .tenure = w->owner_hold != HOLD_ABSENT
-					       ? TENURE_PERSON
-					       : TENURE_FREE,
-			     .hold = w->owner_hold,
-			     .default_hold = w->owner_default,
+			     .tenure = TENURE_PERSON,
+			     .hold = HOLD_SAME,
 			     .registered = true};
 }
 
@@ -182,7 +179,7 @@ describe(struct controller *s, const struct entry *e, enum act act,
 		.mark_exact = machines_entry_mark_exact(e),
 		.mark_ms = act == ACT_HOLD ? now.server_ms : e->mark_ms,
 		.has_held_key = e->has_held_key,
-		.hold = *machines_hold(&s->machines, e, &s->rules.hold),
+		.hold = s->rules.hold,
 		.reason = reason,
 		.forgotten = s->views.at[KIND_NODECLAIM].forgotten,
 		.observed = act_writes(act) && s->rules.mode == MODE_OBSERVE,
@@ -289,8 +286,7 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 	describe(s, e, d.act,
 		 d.act == ACT_UNMARK		  ? "taken-over"
 		 : d.act == ACT_HOLD || d.release ? why
-		 : c.tenure == TENURE_YIELDED	  ? "opted-out"
-						  : "hold-changed",
+						  : "opted-out",
 		 now, out);
 	return true;
 }
@@ -312,6 +308,7 @@ controller_start_fresh(struct controller *s, struct now now, struct action *out)
 			       .kind = kind,
 			       .id = NO_ID,
 			       .seq = writes_start_list(&s->writes),
+			       .hold = s->rules.hold,
 			       .reason = "release",
 			       .page = release_page(&s->release),
 			       .fence_ms = INT64_MAX};

@@ -55,6 +55,12 @@ controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 }
 
 void
+controller_hold(struct controller *s, const struct hold_key *hold)
+{
+	s->rules.hold = *hold;
+}
+
+void
 controller_free(struct controller *s)
 {
 	if (s == NULL)
@@ -245,8 +251,7 @@ assume(struct controller *s, const struct action *a)
 {
 	if (a->act == ACT_CLASSIFY)
 		replacements_classed(&s->replacements, a->id);
-	else if (!machines_assume(&s->machines, a->id, a->act, a->mark_ms,
-				  &s->rules.hold))
+	else if (!machines_assume(&s->machines, a->id, a->act, a->mark_ms))
 		/* The object has changed since the decision. */
 		return CONTROLLER_CONFLICT;
 	return CONTROLLER_OK;

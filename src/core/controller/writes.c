@@ -207,20 +207,13 @@ writes_owner_changed(struct writes *ws, uint32_t id)
 {
 	struct write *w = &ws->at[id];
 
-	w->owner_gone = false;
-	w->owner_hold = w->owner_default = HOLD_ABSENT;
+	w->owner_gone = w->owner_kept = false;
 }
 
 void
 writes_owner_found(struct writes *ws, uint32_t id, const struct object *claim)
 {
-	struct write *w = &ws->at[id];
-
-	w->owner_hold = w->owner_default = HOLD_ABSENT;
-	if (claim == NULL)
-		return;
-	w->owner_hold = claim->hold;
-	w->owner_default = claim->default_hold;
+	ws->at[id].owner_kept = claim != NULL && claim->hold == HOLD_SAME;
 }
 
 bool

@@ -59,11 +59,9 @@ struct write {
 	/* The object still has to be held (writes_want_hold). */
 	bool wants_hold : 1;
 	/* For a Node only.  owner_gone: the claim that the Node names was read,
-	 * and it does not exist or has no room in the table.  owner_hold and
-	 * owner_default are the claim's own holds, with today's key and with
-	 * the default key. */
-	bool owner_gone : 1;
-	enum hold owner_hold : 2, owner_default : 2;
+	 * and it does not exist or has no room in the table.  owner_kept: that
+	 * claim has a hold like ours of its own. */
+	bool owner_gone : 1, owner_kept : 1;
 };
 
 /* The state of an object that is not idle, or whose writes have failed. */

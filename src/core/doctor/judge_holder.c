@@ -18,6 +18,11 @@ static const struct finding_kind
 	orphans = {DOCTOR_HOLDER, FINDING_ERROR, "marks-without-holder",
 		   "Karpenter leaves marked machines alone for ever: only a "
 		   "holder that leads, or uninstall, releases them."},
+	others = {DOCTOR_HOLDER, FINDING_WARNING, "marks-for-another-hold",
+		  "The holder neither holds nor releases these machines, and "
+		  "Karpenter may leave them alone for ever. Only uninstall "
+		  "removes such marks, and the holder has to be stopped "
+		  "first."},
 	kept = {DOCTOR_HOLDER, FINDING_WARNING, "marks-while-observing",
 		"A holder with mode: observe releases nothing, so Karpenter "
 		"leaves these machines alone until it enforces."},
@@ -66,6 +71,30 @@ judge_absent(const struct holder_facts *h, const struct doctor_place *p,
 			memcpy(x->fix, f->at[i].fix, sizeof(x->fix));
 }
 
+static void
+judge_marks(const struct holder_facts *h, const struct doctor_place *p,
+	    struct findings *f)
+{
+	if (h->hold.key[0] != '\0' &&
+	    h->others[KIND_NODE] + h->others[KIND_NODECLAIM] > 0)
+		fix_clear(findings_add(f, &others,
+				       "the Lease's holdAnnotation is %s=%s, "
+				       "and marks for another are on Nodes: "
+				       "%u, NodeClaims: %u, such as %s",
+				       h->hold.key, h->hold.value,
+				       h->others[KIND_NODE],
+				       h->others[KIND_NODECLAIM], h->other),
+			  p, true);
+	if (h->observes && h->marks[KIND_NODE] + h->marks[KIND_NODECLAIM] > 0)
+		fix_clear(findings_add(f, &kept,
+				       "the mode is observe, and our mark is "
+				       "on Nodes: %u, NodeClaims: %u, such as "
+				       "%s",
+				       h->marks[KIND_NODE],
+				       h->marks[KIND_NODECLAIM], h->marked),
+			  p, true);
+}
+
 void
 judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 	     int64_t now_ms, struct findings *f)
@@ -79,15 +108,8 @@ judge_holder(const struct holder_facts *h, const struct doctor_place *p,
 	else
 		findings_looked(f, DOCTOR_HOLDER, "%lld pods are available",
 				h->available);
-	if (runs && h->observes &&
-	    h->marks[KIND_NODE] + h->marks[KIND_NODECLAIM] > 0)
-		fix_clear(findings_add(f, &kept,
-				       "the mode is observe, and our mark is "
-				       "on Nodes: %u, NodeClaims: %u, such as "
-				       "%s",
-				       h->marks[KIND_NODE],
-				       h->marks[KIND_NODECLAIM], h->marked),
-			  p, true);
+	if (runs)
+		judge_marks(h, p, f);
 	if (runs && h->observes && h->rolled_ms != STAMP_NONE &&
 	    now_ms - h->rolled_ms > DOCTOR_OBSERVED_MS)
 		fix_enforce(

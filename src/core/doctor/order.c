@@ -85,6 +85,7 @@ static const struct row {
 	{"writes-refused", "right-missing write-policy-key admission-foreign"},
 	{"holds-missing", "leader-blind right-missing write-policy-key "
 			  "admission-foreign writes-refused"},
+	{"marks-for-another-hold", ""},
 	{"marks-while-observing", ""},
 	{"observing-for-long", ""},
 	{"configuration-stale", ""},

@@ -9,7 +9,6 @@
 #include "core/base/pace.h"
 #include "core/protocol/foreign_marks.h"
 #include "core/rules/decide.h"
-#include "core/rules/rules.h"
 
 /*
  * cleanup.h draws the steps.  This file keeps the objects of the last list that
@@ -48,6 +47,9 @@ struct slot {
 struct cleanup {
 	struct cleanup_config config;
 	struct pace pace;
+	/* The hold that the list is about, and the next one, which the list has
+	 * shown (cleanup_seen).  Its key is "" if there is none. */
+	struct hold_key hold, next;
 	struct machines table; /* the objects with a mark, a hold or a class */
 	struct slot *slots;
 	struct foreign_marks foreign;
@@ -83,6 +85,7 @@ cleanup_new(const struct cleanup_config *c, uint64_t seed)
 	if (x == NULL)
 		return NULL;
 	x->config = *c;
+	x->hold = c->hold;
 	x->step = CLEANUP_REGISTERED;
 	x->report.foreign = x->foreign.text;
 	pace_init(&x->pace, seed);
@@ -164,8 +167,28 @@ cleanup_listing(struct cleanup *x)
 	for (uint32_t id = 0; id < x->table.top; id++)
 		if (x->table.at[id].used && x->table.at[id].kind == x->listing)
 			machines_drop(&x->table, id, &(struct touched){0});
+	if (x->listing == KIND_NODE)
+		x->next.key[0] = '\0';
 	x->list.left[x->listing] = x->list.unread[x->listing] = 0;
 	x->list.classes[x->listing] = x->list.unowned[x->listing] = 0;
+}
+
+const struct hold_key *
+cleanup_hold(const struct cleanup *x)
+{
+	return &x->hold;
+}
+
+/* Takes a hold for which the list shows a mark.  The configured hold comes
+ * first, and then all others in their order. */
+static void
+another(struct cleanup *x, const struct hold_key *k)
+{
+	if (object_hold_compare(k, &x->config.hold) != 0 &&
+	    (object_hold_compare(&x->hold, &x->config.hold) == 0 ||
+	     object_hold_compare(k, &x->hold) > 0) &&
+	    (x->next.key[0] == '\0' || object_hold_compare(k, &x->next) < 0))
+		x->next = *k;
 }
 
 static unsigned
@@ -206,23 +229,31 @@ cleanup_unowned(struct cleanup *x, const char *name)
  * well, because its hold may show who owns the hold on the machine's other
  * half. */
 void
-cleanup_seen(struct cleanup *x, const struct object *o, struct now now)
+cleanup_seen(struct cleanup *x, const struct object *item, struct now now)
 {
+	struct object o = *item;
 	struct touched t = {0};
 	uint32_t id = NO_ID;
 
-	assert(x->step == CLEANUP_LIST && x->asked && o->kind == x->listing);
-	if (o->mark != MARK_ABSENT)
-		name_it(x, x->list.left, x->list.named, o->name);
-	foreign_marks_look(&x->foreign, o, now.server_ms);
-	if (o->has_class)
+	assert(x->step == CLEANUP_LIST && x->asked && o.kind == x->listing);
+	if (o.is_other && o.other_hold.key[0] != '\0') {
+		another(x, &o.other_hold);
+	} else if (o.is_other) {
+		/* Nobody knows which hold it stands for, so only it is
+		 * removed. */
+		o.mark = MARK_ODD;
+		o.hold = HOLD_ABSENT;
+	}
+	if (o.mark != MARK_ABSENT || o.is_other)
+		name_it(x, x->list.left, x->list.named, o.name);
+	foreign_marks_look(&x->foreign, &o, now.server_ms);
+	if (o.has_class)
 		x->list.classes[x->listing]++;
-	if (o->mark != MARK_ABSENT || o->hold != HOLD_ABSENT ||
-	    o->default_hold != HOLD_ABSENT || o->has_class)
-		id = machines_put(&x->table, o, INT64_MAX, &t);
+	if (o.mark != MARK_ABSENT || o.hold != HOLD_ABSENT || o.has_class)
+		id = machines_put(&x->table, &o, INT64_MAX, &t);
 	/* If the table is full, the object gets a place in a later round. */
 	if (id != NO_ID)
-		x->table.at[id].classed = o->has_class;
+		x->table.at[id].classed = o.has_class;
 }
 
 static void
@@ -252,6 +283,7 @@ listed(struct cleanup *x, bool led, struct now now)
 	} else if (++x->clean == 2) {
 		go(x, CLEANUP_REGISTERED);
 	} else {
+		x->hold = x->config.hold;
 		rest(x, x->config.settle_ms, now);
 	}
 }
@@ -281,7 +313,7 @@ list_done(struct cleanup *x, const struct cleanup_outcome *o, struct now now)
 static struct half
 half_of(const struct cleanup *x, const struct entry *e)
 {
-	struct half h = machines_half(&x->table, e);
+	struct half h = machines_half(e);
 
 	h.busy = e != NULL && x->slots[machines_id(&x->table, e)].failed;
 	return h;
@@ -345,9 +377,7 @@ cleanup_writing(const struct cleanup *x, uint32_t id)
 		.act = act,
 		.object = e,
 		.name = machines_name(&x->table, e),
-		.hold = act == CLEANUP_RELEASE
-				? machines_hold(&x->table, e, &x->config.hold)
-				: NULL,
+		.hold = act == CLEANUP_RELEASE ? &x->hold : NULL,
 		.mark_exact = machines_entry_mark_exact(e),
 	};
 	machines_uid(&x->table, e, w.uid);
@@ -366,10 +396,7 @@ wrote(struct cleanup *x, struct entry *e, const struct cleanup_write *w)
 		return;
 	case CLEANUP_RELEASE:
 		x->report.released[e->kind]++;
-		if (!e->has_previous)
-			e->hold = HOLD_ABSENT;
-		if (rules_hold_is_default(w->hold))
-			e->default_hold = HOLD_ABSENT;
+		e->hold = HOLD_ABSENT;
 		break;
 	default:
 		x->report.unmarked++;
@@ -412,8 +439,14 @@ static void
 round_done(struct cleanup *x, struct now now)
 {
 	const struct cleanup_list *l = &x->report.last;
+	bool failed = x->changed + x->refused + x->unanswered > 0;
+	bool dry_run = x->config.dry_run;
 
-	if (x->config.dry_run) {
+	if (x->next.key[0] != '\0' && !failed && (dry_run || x->done == 0)) {
+		x->hold = x->next;
+		x->listing = KIND_NODE;
+		go(x, dry_run ? CLEANUP_LIST : CLEANUP_LEAD);
+	} else if (dry_run) {
 		end(x, CLEANUP_CLEAN);
 	} else if (x->done > 0) {
 		x->in_a_row = 0;
@@ -421,9 +454,11 @@ round_done(struct cleanup *x, struct now now)
 	} else if (x->refused > 0 && x->changed + x->unanswered == 0) {
 		end(x, CLEANUP_DENIED);
 	} else if (l->unread[KIND_NODE] + l->unread[KIND_NODECLAIM] > 0 &&
-		   x->changed + x->refused + x->unanswered == 0) {
+		   !failed &&
+		   object_hold_compare(&x->hold, &x->config.hold) == 0) {
 		end(x, CLEANUP_UNREADABLE);
 	} else {
+		x->hold = x->config.hold;
 		x->tells = ++x->in_a_row == 1 && x->report.why[0] != '\0';
 		rest(x,
 		     pace_backoff(&x->pace, x->in_a_row, BACKOFF_MIN_MS,

@@ -74,6 +74,18 @@ is_held(const struct lease *l, int64_t boot_ms)
 	       boot_ms < expiry_ms(l);
 }
 
+const struct hold_key *
+lease_hold(const struct lease *l)
+{
+	return l->hold.key[0] != '\0' ? &l->hold : &l->config.hold;
+}
+
+static bool
+hold_differs(const struct lease *l)
+{
+	return object_hold_compare(&l->seen.hold, lease_hold(l)) != 0;
+}
+
 static bool
 state_differs(const struct lease *l)
 {
@@ -107,7 +119,8 @@ end_ms(const struct lease *l)
 bool
 lease_leads(const struct lease *l, int64_t boot_ms)
 {
-	return l->role == LEASE_LEADS && boot_ms < end_ms(l);
+	return l->role == LEASE_LEADS && boot_ms < end_ms(l) &&
+	       (l->config.enabled || l->heard);
 }
 
 const char *
@@ -231,6 +244,21 @@ lose(struct lease *l, enum lease_note_type why)
 	note_put(l, why, why == LEASE_NOTE_TAKEN ? l->seen.holder : "");
 }
 
+/* Takes the hold in the server's record, unless this process leads or led. */
+static void
+hold_adopt(struct lease *l, const struct hold_key *k)
+{
+	bool news = object_hold_compare(k, lease_hold(l)) != 0;
+
+	if (k->key[0] == '\0' ||
+	    (l->role != LEASE_FOLLOWS && (l->config.enabled || l->heard)))
+		return;
+	l->hold = *k;
+	if (news && l->config.hold.key[0] != '\0' &&
+	    object_hold_compare(k, &l->config.hold) != 0)
+		note_put(l, LEASE_NOTE_HOLD, "");
+}
+
 /* Takes over the record that the server has now.  Only a change of the Lease's
  * spec shows that its holder is alive.  A label that somebody adds does not. */
 static void
@@ -250,6 +278,7 @@ observe(struct lease *l, const struct lease_record *r, int64_t boot_ms)
 	l->seen.present = true;
 	l->gone = false;
 	l->fresh = true;
+	hold_adopt(l, &r->hold);
 	if (l->role != LEASE_LEADS && !is_ours(l))
 		l->state_us = r->renew_us;
 	if (!l->config.enabled || strcmp(l->reported, r->holder) == 0)
@@ -274,7 +303,7 @@ retry(struct lease *l, int64_t retry_after_ms, int64_t boot_ms)
 	    is_held(l, boot_ms))
 		ms = LOOK_MS;
 	l->plan = LEASE_WAIT;
-	if (!l->config.enabled)
+	if (!l->config.enabled && l->heard)
 		l->not_before_ms =
 			boot_ms + pace_backoff(&l->pace, ++l->failures, ms,
 					       BACKOFF_TIMES * ms);
@@ -307,7 +336,8 @@ first_step(const struct lease *l)
 							  : LEASE_GET;
 	/* The record has to be fresh, because a write whose answer was lost may
 	 * still take effect. */
-	if (l->read && l->fresh && l->seen.present && !state_differs(l))
+	if (l->read && l->fresh && l->seen.present && !state_differs(l) &&
+	    !hold_differs(l))
 		return LEASE_WAIT;
 	return l->read && l->fresh ? LEASE_UPDATE : LEASE_GET;
 }
@@ -342,6 +372,7 @@ fill(struct lease *l, struct now now)
 	memcpy(w->rv, s->rv, sizeof(w->rv));
 	w->observes = l->config.observes;
 	w->state_other = s->state_other;
+	w->hold = *lease_hold(l);
 	w->acquire_us = w->renew_us = now.server_ms * 1000;
 	w->transitions = s->transitions;
 
@@ -519,7 +550,7 @@ kept(struct lease *l, enum lease_step was, const struct lease_outcome *o,
 		l->failures = 0;
 		if (!l->read)
 			state_adopt(l);
-		if (was == LEASE_GET && state_differs(l))
+		if (was == LEASE_GET && (state_differs(l) || hold_differs(l)))
 			go_on(l, LEASE_UPDATE, boot_ms);
 	} else if (was == LEASE_GET && o->code == LEASE_NOT_FOUND) {
 		lease_record_copy(&l->seen, NULL);
@@ -563,6 +594,8 @@ lease_done(struct lease *l, const struct lease_outcome *o, struct now now)
 		observe(l, o->record, now.boot_ms);
 	else if (o->code != LEASE_BUSY) /* `seen` may be out of date. */
 		l->fresh = false;
+	l->heard |= o->refused ||
+		    (o->code != LEASE_FAILED && o->code != LEASE_BUSY);
 	if (l->role == LEASE_STOPS)
 		stopped(l, was, o);
 	else if (!l->config.enabled)
@@ -624,6 +657,14 @@ lease_history_set(struct lease *l, const char *text)
 	if (!l->read || l->role == LEASE_STOPS)
 		return -1;
 	return str_copy(l->want.history, sizeof(l->want.history), text);
+}
+
+void
+lease_clear(struct lease *l)
+{
+	(void)lease_state_set(l, "");
+	(void)lease_history_set(l, "");
+	l->hold.key[0] = '\0';
 }
 
 int32_t

@@ -16,13 +16,6 @@ is_karpenter(const struct review *v)
 	return v->kind == KIND_NODECLAIM || v->has_nodepool || v->unregistered;
 }
 
-static enum hold
-hold_that_counts(const struct review *v)
-{
-	return v->has_mark && v->mark_hold != HOLD_ABSENT ? v->mark_hold
-							  : v->hold;
-}
-
 /* Returns whether our annotations could exceed Kubernetes' limit for the total
  * size of an object's annotations, keys and values together.  The API server
  * would then refuse the whole object. */
@@ -35,8 +28,7 @@ is_full(const struct review *v)
 struct verdict
 admit_decide(const struct rules *r, const struct review *v)
 {
-	enum hold hold = hold_that_counts(v);
-	bool patch = !v->has_mark || hold == HOLD_ABSENT;
+	bool patch = !v->has_mark || v->hold == HOLD_ABSENT;
 
 	if (!v->create || !v->kind_known)
 		return left_alone(REASON_NOT_HANDLED);
@@ -50,7 +42,7 @@ admit_decide(const struct rules *r, const struct review *v)
 	if (v->disabled)
 		return left_alone(REASON_NODEPOOL_DISABLED);
 
-	if (!v->has_mark && hold != HOLD_ABSENT)
+	if (!v->has_mark && v->hold != HOLD_ABSENT)
 		return left_alone(REASON_USER_HOLD);
 	if (patch && is_full(v))
 		return left_alone(REASON_NO_ROOM);

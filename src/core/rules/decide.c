@@ -3,14 +3,12 @@
 
 static const struct decision nothing = {.act = ACT_NONE};
 
-/* Returns whether a person has decided about this half.  If its mark stands for
- * a previous hold, today's hold beside the mark is a person's. */
+/* Returns whether a person has decided about this half. */
 static bool
 person(const struct half *h)
 {
 	return h->present &&
-	       (h->tenure == TENURE_PERSON || h->tenure == TENURE_YIELDED ||
-		(h->previous && h->hold != HOLD_ABSENT));
+	       (h->tenure == TENURE_PERSON || h->tenure == TENURE_YIELDED);
 }
 
 bool
@@ -26,30 +24,19 @@ is_marked(const struct half *h)
 	       (h->tenure == TENURE_OURS || h->tenure == TENURE_YIELDED);
 }
 
-/* `mine` is a half with hold and mark.  Returns whether that hold belongs to a
- * person, because the other half has the same hold without our mark.  Karpenter
+/* A half has hold and mark.  Returns whether that hold belongs to a person,
+ * because the other half has the same hold without our mark.  Karpenter
  * copies the claim's annotations to the Node at registration.  A hold from the
  * NodePool's template therefore ends up beside our mark on the Node.  Before
  * the registration, the copy would also put our mark back on a Node from which
  * a person has removed it to keep the hold.  So the mark has to be removed from
  * the claim as well. */
 static bool
-taken_over(enum kind on, const struct half *mine, const struct half *other)
+taken_over(enum kind on, const struct half *other)
 {
-	enum hold theirs = other->hold;
-	bool ours = is_marked(other);
-
-	/* We know whether the other half has today's hold or the default hold.
-	 * We do not know whether it has any other previous hold.  A mark that
-	 * stands for today's hold says nothing about a previous hold. */
-	if (mine->previous) {
-		theirs = mine->previous_default ? other->default_hold
-						: HOLD_ABSENT;
-		ours = ours && other->previous;
-	}
-	if (!other->present || ours || theirs != HOLD_SAME)
-		return false;
-	return on == KIND_NODE || !other->registered;
+	return other->present && !is_marked(other) &&
+	       other->hold == HOLD_SAME &&
+	       (on == KIND_NODE || !other->registered);
 }
 
 static struct decision
@@ -57,7 +44,7 @@ take_away(enum kind on, const struct half *mine, const struct half *other)
 {
 	struct decision d = {.act = ACT_CLEAR, .on = on, .release = true};
 
-	if (mine->tenure == TENURE_YIELDED || taken_over(on, mine, other))
+	if (mine->tenure == TENURE_YIELDED || taken_over(on, other))
 		d = (struct decision){.act = ACT_UNMARK, .on = on};
 	return d;
 }
@@ -80,9 +67,9 @@ decide_clear(const struct half *claim, const struct half *node)
 	return nothing;
 }
 
-/* Finds what has to be removed although the machine is held: a previous hold,
- * which today's hold then replaces; our mark on a person's hold; or our hold on
- * a Node if a person has removed or changed the hold on its claim.  A mark
+/* Finds what has to be removed although the machine is held: our mark on a
+ * person's hold, or our hold on a Node if a person has removed or changed the
+ * hold on its claim.  A mark
  * whose hold was removed or changed stays until the release, because it shows
  * what the person has done. */
 static struct decision
@@ -93,9 +80,9 @@ decide_removal(enum kind on, const struct half *mine, const struct half *other)
 
 	if (mine->tenure != TENURE_OURS || !mine->present || mine->busy)
 		return nothing;
-	if (taken_over(on, mine, other))
+	if (taken_over(on, other))
 		return (struct decision){.act = ACT_UNMARK, .on = on};
-	if (released || mine->previous)
+	if (released)
 		return (struct decision){.act = ACT_CLEAR, .on = on};
 	return nothing;
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/rules/rules.h"
 #include "machines_parts.h"
 
 /*
@@ -48,8 +47,7 @@ machines_done(struct machines *m)
 enum tenure
 machines_entry_tenure(const struct entry *e)
 {
-	return object_tenure(e->hold, e->mark, e->has_previous,
-			     e->previous_hold);
+	return object_tenure(e->hold, e->mark);
 }
 
 bool
@@ -60,16 +58,8 @@ machines_entry_mark_exact(const struct entry *e)
 	return e->mark == MARK_TIME && !joining;
 }
 
-const struct hold_key *
-machines_hold(const struct machines *m, const struct entry *e,
-	      const struct hold_key *today)
-{
-	return e->has_previous ? &m->previous_keys[e->previous_key].hold
-			       : today;
-}
-
 struct half
-machines_half(const struct machines *m, const struct entry *e)
+machines_half(const struct entry *e)
 {
 	if (e == NULL)
 		return (struct half){0};
@@ -77,12 +67,6 @@ machines_half(const struct machines *m, const struct entry *e)
 		.present = true,
 		.tenure = machines_entry_tenure(e),
 		.hold = e->hold,
-		.previous = e->has_previous,
-		.previous_default =
-			e->has_previous &&
-			rules_hold_is_default(
-				&m->previous_keys[e->previous_key].hold),
-		.default_hold = e->default_hold,
 		.registered = e->registered,
 	};
 }
@@ -171,49 +155,6 @@ entry_free(struct machines *m, uint32_t id)
 	e->used = false;
 	e->peer = m->free;
 	m->free = id;
-}
-
-static void
-former_leave(struct machines *m, struct entry *e)
-{
-	if (e->has_previous)
-		m->previous_keys[e->previous_key].users--;
-	e->has_previous = false;
-}
-
-/* Records to which previous hold the mark belongs.  If all slots of
- * previous_keys are taken, the hold counts as a person's.  The object is then
- * left alone until a slot is free and the object is seen again. */
-static void
-former_join(struct machines *m, struct entry *e, const struct object *o)
-{
-	struct previous_key *spare = NULL;
-
-	for (struct previous_key *f = m->previous_keys;
-	     f < m->previous_keys + HELD_KEYS_MAX; f++) {
-		if (f->users == 0) {
-			spare = spare == NULL ? f : spare;
-			continue;
-		}
-		if (strcmp(f->hold.key, o->previous_key.key) == 0 &&
-		    strcmp(f->hold.value, o->previous_key.value) == 0) {
-			spare = f;
-			break;
-		}
-	}
-
-	if (spare == NULL) {
-		e->mark = MARK_ABSENT;
-		e->hold = HOLD_OTHER;
-		return;
-	}
-
-	if (spare->users == 0)
-		spare->hold = o->previous_key;
-	spare->users++;
-	e->has_previous = true;
-	e->previous_key = (uint32_t)(spare - m->previous_keys) % HELD_KEYS_MAX;
-	e->previous_hold = o->previous_hold;
 }
 
 /* --- peers ---------------------------------------------------------------- */
@@ -338,24 +279,8 @@ is_assumable(enum act act, enum tenure tenure)
 	}
 }
 
-/* Makes the change to the entry that a write makes to the object when the write
- * adds or removes the hold *k. */
-static void
-assume_hold(struct entry *e, enum hold hold, const struct hold_key *k,
-	    const struct hold_key *today)
-{
-	if (strcmp(k->key, today->key) == 0)
-		e->hold = hold;
-	if (strcmp(k->key, DEFAULT_HOLD_KEY) != 0)
-		return;
-	e->default_hold = hold;
-	if (hold == HOLD_SAME && !rules_hold_is_default(k))
-		e->default_hold = HOLD_OTHER;
-}
-
 bool
-machines_assume(struct machines *m, uint32_t id, enum act act, int64_t mark_ms,
-		const struct hold_key *today)
+machines_assume(struct machines *m, uint32_t id, enum act act, int64_t mark_ms)
 {
 	struct entry *e = &m->at[id];
 
@@ -363,13 +288,12 @@ machines_assume(struct machines *m, uint32_t id, enum act act, int64_t mark_ms,
 		return false;
 	count_marks(m, e, -1);
 	if (act == ACT_HOLD)
-		assume_hold(e, HOLD_SAME, today, today);
+		e->hold = HOLD_SAME;
 	else if (act == ACT_CLEAR || e->assumed == ACT_HOLD)
-		assume_hold(e, HOLD_ABSENT, machines_hold(m, e, today), today);
+		e->hold = HOLD_ABSENT;
 	e->mark = act == ACT_HOLD ? MARK_TIME : MARK_ABSENT;
 	if (act == ACT_HOLD)
 		e->mark_ms = mark_ms;
-	former_leave(m, e);
 	/* If an assumed ACT_HOLD is undone, the entry again agrees with its
 	 * object, so nothing is assumed any more. */
 	e->assumed = act != ACT_HOLD && e->assumed == ACT_HOLD ? 0 : act & 3;
@@ -381,11 +305,9 @@ static void
 take_facts(struct machines *m, struct entry *e, const struct object *o,
 	   int64_t seen_ms)
 {
-	enum tenure tenure = object_tenure(o->hold, o->mark, o->has_previous,
-					   o->previous_hold);
+	enum tenure tenure = object_tenure(o->hold, o->mark);
 
 	count_marks(m, e, -1);
-	former_leave(m, e);
 	if (e->kind == KIND_NODECLAIM)
 		take_claim(e, o, seen_ms);
 
@@ -402,11 +324,8 @@ take_facts(struct machines *m, struct entry *e, const struct object *o,
 	if (!is_assumable(e->assumed, tenure)) {
 		e->assumed = ACT_NONE;
 		e->hold = o->hold;
-		e->default_hold = o->default_hold;
 		e->mark = o->mark;
 		e->mark_ms = o->mark_ms;
-		if (o->has_previous)
-			former_join(m, e, o);
 	}
 	count_marks(m, e, 1);
 }
@@ -607,6 +526,5 @@ machines_drop(struct machines *m, uint32_t id, struct touched *t)
 	if (peer != NO_ID)
 		relink(m, peer, t); /* A second Node may match the claim. */
 	count_marks(m, e, -1);
-	former_leave(m, e);
 	entry_free(m, id);
 }

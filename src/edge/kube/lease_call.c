@@ -70,9 +70,12 @@ lease_call_answered(const struct kube_reply *r, const struct err *no_answer,
 	if (no_answer->code != ERR_NONE)
 		return;
 	o->code = lease_code_of(r);
+	o->refused = o->code == LEASE_FAILED && r->status < 500;
 	if (o->code == LEASE_OK &&
-	    lease_decode(r->body, r->body_bytes, observes, record, why))
+	    lease_decode(r->body, r->body_bytes, observes, record, why)) {
 		o->code = LEASE_FAILED;
+		o->refused = true;
+	}
 	if (o->code == LEASE_OK)
 		o->record = record;
 	if (o->code == LEASE_BUSY)

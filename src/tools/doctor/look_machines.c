@@ -36,17 +36,29 @@ is_held_by_template(const struct doctor *d, const struct carried *node)
 	return false;
 }
 
+/* The Lease's hold counts, also if no replica answers or some of them are
+ * configured otherwise. */
+static const struct hold_key *
+hold_of(const struct doctor *d)
+{
+	return d->holder.hold.key[0] != '\0' ? &d->holder.hold
+					     : &d->config.rules.hold;
+}
+
 static int
 take_machine(struct doctor *d, const char *bytes, size_t n, struct err *e)
 {
 	struct carried c;
 
-	if (facts_carried_decode(bytes, n, &d->config.rules.hold, &c, e))
+	if (facts_carried_decode(bytes, n, hold_of(d), &c, e))
 		return -1;
 	if (c.marked && d->holder.marked[0] == '\0')
 		(void)snprintf(d->holder.marked, sizeof(d->holder.marked), "%s",
 			       c.name);
 	d->holder.marks[d->listing] += c.marked;
+	if (c.other && d->holder.other[0] == '\0')
+		memcpy(d->holder.other, c.name, sizeof(c.name));
+	d->holder.others[d->listing] += c.other;
 	if (d->listing != KIND_NODE)
 		return 0;
 	place_pods(d, &c);
@@ -60,7 +72,7 @@ take_machine(struct doctor *d, const char *bytes, size_t n, struct err *e)
 static void
 begin_machines(struct doctor *d)
 {
-	d->holder.marks[d->listing] = 0;
+	d->holder.marks[d->listing] = d->holder.others[d->listing] = 0;
 	if (d->listing == KIND_NODE)
 		memset(d->left.nodes, 0, sizeof(d->left.nodes));
 }
@@ -142,5 +154,5 @@ look_leftovers(struct doctor *d)
 	d->left.binding = is_there(
 		d, RBAC "/clusterrolebindings/" DOCTOR_NAME "-rolebinding",
 		"the Go program's ClusterRoleBinding");
-	judge_leftovers(&d->left, d->config.rules.hold.key, d->f);
+	judge_leftovers(&d->left, hold_of(d)->key, d->f);
 }

@@ -382,8 +382,10 @@ read_lease(struct doctor *d, struct lease_record *record)
 				 path);
 	h->lease_live =
 		rc == 0 && is_live(record, clock_now(d->clock).server_ms);
-	if (rc == 0)
+	if (rc == 0) {
 		str_cut(h->leader, sizeof(h->leader), record->holder);
+		h->hold = record->hold;
+	}
 	return rc;
 }
 

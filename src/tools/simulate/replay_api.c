@@ -124,7 +124,6 @@ copy_show(const struct replay *r, uint32_t id, enum kind kind, struct object *o)
 	const struct logged *m = &r->roster->at[id];
 	const struct copy *c = &r->at[id];
 	bool held = c->half[kind].held;
-	bool usual = rules_hold_is_default(&r->rules.hold);
 
 	memset(o, 0, sizeof(*o));
 	o->kind = kind;
@@ -138,8 +137,7 @@ copy_show(const struct replay *r, uint32_t id, enum kind kind, struct object *o)
 	o->deleting = c->deleting;
 	o->deleted_ms = c->deleting ? m->deleted_ms : STAMP_NONE;
 	o->hold = held ? HOLD_SAME : HOLD_ABSENT;
-	o->default_hold = held && usual ? HOLD_SAME : HOLD_ABSENT;
-	o->has_held_key = held && !usual;
+	o->has_held_key = held && !rules_hold_is_default(&r->rules.hold);
 	o->mark = held ? MARK_TIME : MARK_ABSENT;
 	o->mark_ms = held ? c->half[kind].mark_ms : STAMP_NONE;
 	o->ready_ms = o->disrupted_ms = STAMP_NONE;

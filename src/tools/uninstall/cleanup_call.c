@@ -32,6 +32,7 @@ static int
 item(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	struct cleanup_call *c = ctx;
+	const struct hold_key *hold = cleanup_hold(c->cleanup);
 	struct object o;
 	struct err bad;
 
@@ -40,14 +41,14 @@ item(void *ctx, const char *bytes, size_t n, struct err *e)
 		(void)err_set(&bad, ERR_LIMIT, "one of %zu bytes, too large",
 			      n);
 		cleanup_unread(c->cleanup, bad.text);
-	} else if (object_decode(bytes, n, c->listing, c->hold, &o, &bad)) {
+	} else if (object_decode(bytes, n, c->listing, hold, &o, &bad)) {
 		if (memmem(bytes, n, "\"" MARK_KEY "\"",
 			   sizeof(MARK_KEY) + 1) != NULL)
 			cleanup_unread(c->cleanup, bad.text);
 	} else {
 		cleanup_seen(c->cleanup, &o, clock_now(c->clock));
 		if (o.mark == MARK_ABSENT && o.hold == HOLD_SAME &&
-		    object_hold_is_unowned(bytes, n, c->hold))
+		    object_hold_is_unowned(bytes, n, hold))
 			cleanup_unowned(c->cleanup, o.name);
 	}
 	return 0;

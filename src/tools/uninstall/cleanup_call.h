@@ -17,9 +17,7 @@ struct cleanup_call {
 	const struct clock *clock;
 	struct cleanup *cleanup;
 	struct output *out; /* the same output as the session's */
-	/* The hold annotation of the configuration. */
-	const struct hold_key *hold;
-	bool dry_run; /* Print the writes instead of making them. */
+	bool dry_run;	    /* Print the writes instead of making them. */
 	enum kind listing;
 	unsigned under_way; /* writes in flight */
 };

@@ -85,6 +85,7 @@ session_tell(struct lease_session *l)
 			tell_wait(l, n.name);
 			break;
 		case LEASE_NOTE_BAD_STATE:
+		case LEASE_NOTE_HOLD: /* a command has no hold */
 			break;
 		}
 	}
@@ -230,11 +231,10 @@ lease_session_give_up(struct lease_session *l, bool clean)
 	if (!l->elects)
 		return;
 	/* If nothing is held any more, the state in the Lease is out of date,
-	 * and the next leader must not restore it. */
-	if (clean) {
-		(void)lease_state_set(&l->lease, "");
-		(void)lease_history_set(&l->lease, "");
-	}
+	 * and the next leader must not restore it.  It may also choose another
+	 * hold. */
+	if (clean)
+		lease_clear(&l->lease);
 	lease_stop(&l->lease);
 	while (!l->ended && clock_boot_ms() < until)
 		(void)session_turn(&l->calls, SESSION_LOOK_MS, &tag, &r,

@@ -76,13 +76,12 @@ open_all(struct uninstall *u, struct err *e)
 	int64_t until_ms = u->setup->timeout_ms == 0
 				   ? INT64_MAX
 				   : clock_boot_ms() + u->setup->timeout_ms;
-	const struct hold_key *hold = &u->setup->config->rules.hold;
 
 	if (open_kube(u, until_ms, e))
 		return -1;
 	u->cleanup = cleanup_new(
 		&(struct cleanup_config){
-			.hold = *hold,
+			.hold = u->setup->config->rules.hold,
 			.machines_max = UNINSTALL_MACHINES_MAX,
 			.dry_run = u->setup->dry_run,
 			.remove_registered = u->setup->remove_webhook,
@@ -96,7 +95,6 @@ open_all(struct uninstall *u, struct err *e)
 					.clock = u->clock,
 					.cleanup = u->cleanup,
 					.out = &u->out,
-					.hold = hold,
 					.dry_run = u->setup->dry_run};
 	return 0;
 }
@@ -175,8 +173,6 @@ take_lease(struct uninstall *u, struct err *e)
 {
 	const struct config *c = u->setup->config;
 
-	if (!c->leader.enabled)
-		return 0;
 	if (find_namespace(u, e))
 		return -1;
 	if (u->namespace_name[0] != '\0')

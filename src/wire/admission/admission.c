@@ -152,38 +152,23 @@ bytes_of(const struct json *annotations)
 	return bytes;
 }
 
-/* Reads the state of the hold that the mark stands for.  `held` is the text of
- * the held-key, or NULL.  If the held-key cannot be read, *out stays
- * HOLD_ABSENT. */
 static int
-mark_hold_read(const struct json *annotations, const char *held, enum hold *out)
-{
-	struct hold_key k = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE};
-
-	if (held != NULL && patch_held_key_parse(held, &k))
-		return 0;
-	return object_hold_read(annotations, &k, out, NULL);
-}
-
-static int
-annotations_read(const struct json *annotations, const struct hold_key *today,
+annotations_read(const struct json *annotations, const struct hold_key *hold,
 		 struct admission_request *q)
 {
 	struct review *v = &q->review;
-	const char *mark = NULL, *held = NULL;
+	struct object o;
 
 	q->has_annotations = json_is_object(annotations);
 	if (!q->has_annotations)
 		return 0;
 	v->annotations_bytes = bytes_of(annotations);
-	if (object_annotation_read(annotations, MARK_KEY, &mark, NULL) ||
-	    object_annotation_read(annotations, HELD_KEY_KEY, &held, NULL) ||
-	    object_hold_read(annotations, today, &v->hold, NULL))
+	if (object_marks_read(annotations, hold, &o, NULL))
 		return -1;
-	v->has_mark = mark != NULL;
-	q->has_held_key = held != NULL;
-	return mark == NULL ? 0
-			    : mark_hold_read(annotations, held, &v->mark_hold);
+	v->hold = o.hold;
+	v->has_mark = o.mark != MARK_ABSENT;
+	q->has_held_key = o.has_held_key;
+	return 0;
 }
 
 static int

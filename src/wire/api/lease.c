@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/api/lease.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/stamp.h"
@@ -97,6 +98,9 @@ state_read(const struct json *annotations, struct lease_record *r)
 	s = json_string(json_member(annotations, LEASE_HISTORY_KEY));
 	if (s != NULL)
 		(void)str_copy(r->history, sizeof(r->history), s);
+	s = json_string(json_member(annotations, LEASE_HOLD_KEY));
+	if (s != NULL)
+		(void)patch_hold_parse(s, &r->hold);
 }
 
 static int
@@ -184,12 +188,21 @@ put_text(struct buf *b, const char *key, const char *text, bool patch)
 }
 
 static void
-put_state(struct buf *b, const struct lease_record *r, bool patch)
+put_annotations(struct buf *b, const struct lease_record *r, bool patch,
+		bool with_state)
 {
+	char hold[HELD_KEY_BYTES] = "";
+
+	if (r->hold.key[0] != '\0')
+		(void)snprintf(hold, sizeof(hold), "%s=%s", r->hold.key,
+			       r->hold.value);
 	json_printf(b, ",'annotations':{");
-	put_text(b, state_key(r->observes), r->state, patch);
-	put_text(b, LEASE_HISTORY_KEY, r->history, patch);
-	if (r->state_other && patch)
+	put_text(b, LEASE_HOLD_KEY, hold, patch);
+	if (with_state) {
+		put_text(b, state_key(r->observes), r->state, patch);
+		put_text(b, LEASE_HISTORY_KEY, r->history, patch);
+	}
+	if (with_state && r->state_other && patch)
 		put_text(b, state_key(!r->observes), "", patch);
 	buf_puts(b, "}");
 }
@@ -204,8 +217,7 @@ lease_create(struct buf *b, const char *namespace_name, const char *name,
 		    "{'apiVersion':'coordination.k8s.io/v1','kind':'Lease',"
 		    "'metadata':{'namespace':%s,'name':%s",
 		    namespace_name, name);
-	if (r->state[0] != '\0' || r->history[0] != '\0')
-		put_state(b, r, false);
+	put_annotations(b, r, false, true);
 	buf_puts(b, "}");
 	if (empty)
 		json_printf(b, ",'spec':{}");
@@ -219,8 +231,7 @@ lease_update(struct buf *b, const struct lease_record *r, bool with_spec,
 	     bool with_state)
 {
 	json_printf(b, "{'metadata':{'resourceVersion':%s", r->rv);
-	if (with_state)
-		put_state(b, r, true);
+	put_annotations(b, r, true, with_state);
 	buf_puts(b, "}");
 	if (with_spec)
 		put_spec(b, r);

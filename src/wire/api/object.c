@@ -34,21 +34,6 @@ object_annotation_read(const struct json *map, const char *key,
 	return 0;
 }
 
-int
-object_hold_read(const struct json *annotations, const struct hold_key *k,
-		 enum hold *out, struct err *e)
-{
-	const char *value = NULL;
-
-	if (object_annotation_read(annotations, k->key, &value, e))
-		return -1;
-	if (value == NULL)
-		*out = HOLD_ABSENT;
-	else
-		*out = strcmp(value, k->value) == 0 ? HOLD_SAME : HOLD_OTHER;
-	return 0;
-}
-
 static bool
 is_own_stamp(const char *s, int64_t *ms)
 {
@@ -60,60 +45,55 @@ is_own_stamp(const char *s, int64_t *ms)
 	return strcmp(s, again) == 0;
 }
 
-static const struct hold_key default_hold = {DEFAULT_HOLD_KEY,
-					     DEFAULT_HOLD_VALUE};
+static enum hold
+hold_state(const char *value, const struct hold_key *k)
+{
+	if (value == NULL)
+		return HOLD_ABSENT;
+	return strcmp(value, k->value) == 0 ? HOLD_SAME : HOLD_OTHER;
+}
 
+/* Returns whether the mark stands for *hold.  If it does not, sets *o to what
+ * that means.  `held` is the text of the held-key, or NULL. */
 static bool
-same_hold(const struct hold_key *a, const struct hold_key *b)
+is_our_mark(const char *held, const struct hold_key *hold, struct object *o)
 {
-	return strcmp(a->key, b->key) == 0 && strcmp(a->value, b->value) == 0;
+	struct hold_key k = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE};
+
+	if (held != NULL && patch_hold_parse(held, &k))
+		k = (struct hold_key){.key = ""};
+	if (object_hold_compare(&k, hold) == 0)
+		return true;
+	o->is_other = true;
+	o->other_hold = k;
+	o->hold = HOLD_OTHER;
+	return false;
 }
 
-/*
- * If the mark belongs to another hold than the configured one, reads that hold.
- * If the held-key cannot be read, the hold counts as absent.  A release then
- * removes only our own annotations, and no value that may be a person's.
- */
-static int
-former_read(const struct json *annotations, const struct hold_key *today,
-	    struct object *o, struct err *e)
+int
+object_marks_read(const struct json *annotations, const struct hold_key *hold,
+		  struct object *o, struct err *e)
 {
-	struct hold_key k = default_hold;
-	const char *text = NULL;
-
-	if (object_annotation_read(annotations, HELD_KEY_KEY, &text, e))
-		return -1;
-	if (text != NULL && patch_held_key_parse(text, &k)) {
-		o->has_previous = true;
-		return 0;
-	}
-	if (same_hold(&k, today))
-		return 0;
-	o->has_previous = true;
-	o->previous_key = k;
-	return object_hold_read(annotations, &k, &o->previous_hold, e);
-}
-
-static int
-marks_read(const struct json *annotations, const struct hold_key *today,
-	   struct object *o, struct err *e)
-{
-	const char *mark = NULL;
+	const char *value = NULL, *mark = NULL, *held = NULL;
 	int64_t ms;
 
-	if (object_hold_read(annotations, today, &o->hold, e) ||
-	    object_hold_read(annotations, &default_hold, &o->default_hold, e) ||
-	    object_annotation_read(annotations, MARK_KEY, &mark, e))
+	if (object_annotation_read(annotations, hold->key, &value, e) ||
+	    object_annotation_read(annotations, MARK_KEY, &mark, e) ||
+	    object_annotation_read(annotations, HELD_KEY_KEY, &held, e))
 		return -1;
-	o->has_held_key = json_member(annotations, HELD_KEY_KEY) != NULL;
-	if (mark == NULL)
+	o->hold = hold_state(value, hold);
+	o->mark = MARK_ABSENT;
+	o->mark_ms = STAMP_NONE;
+	o->has_held_key = held != NULL;
+	o->is_other = false;
+	if (mark == NULL || !is_our_mark(held, hold, o))
 		return 0;
 	o->mark = MARK_ODD;
 	if (is_own_stamp(mark, &ms)) {
 		o->mark = MARK_TIME;
 		o->mark_ms = ms;
 	}
-	return former_read(annotations, today, o, e);
+	return 0;
 }
 
 static int
@@ -289,7 +269,6 @@ object_read(void *ctx, const struct json *root, struct err *e)
 	const struct json *labels = NULL, *annotations = NULL;
 	struct object o = {
 		.kind = r->kind,
-		.mark_ms = STAMP_NONE,
 		.deleted_ms = STAMP_NONE,
 		.ready_ms = STAMP_NONE,
 		.disrupted_ms = STAMP_NONE,
@@ -301,7 +280,7 @@ object_read(void *ctx, const struct json *root, struct err *e)
 			  &annotations, e) ||
 	    meta_text_copy(labels, NODEPOOL_LABEL, o.nodepool,
 			   sizeof(o.nodepool), "label " NODEPOOL_LABEL, e) ||
-	    marks_read(annotations, r->hold, &o, e) ||
+	    object_marks_read(annotations, r->hold, &o, e) ||
 	    class_read(annotations, &o, e))
 		return err_wrap(e, "%s %s", object_kind_name(r->kind),
 				o.name[0] != '\0' ? o.name : "?");
@@ -345,20 +324,18 @@ static const struct json_keep status_keep[] = {{"providerID", NULL},
  * holds are kept, so that nobody can keep an object out of the table by
  * thousands of others. */
 struct keeps {
-	struct json_keep annotations[8], metadata[9], object[3], line_object[8];
+	struct json_keep annotations[6], metadata[9], object[3], line_object[8];
 	struct json_keep line[3];
 };
 
-/* `former` is the key of a hold by an earlier configuration, or NULL. */
 static void
-keeps_init(struct keeps *k, const struct hold_key *today, const char *former)
+keeps_init(struct keeps *k, const struct hold_key *hold)
 {
 	static const struct keeps empty = {
 		.annotations = {{MARK_KEY, NULL},
 				{HELD_KEY_KEY, NULL},
 				{CLASS_KEY, NULL},
-				{CLASS_UID_KEY, NULL},
-				{DEFAULT_HOLD_KEY, NULL}},
+				{CLASS_UID_KEY, NULL}},
 		.metadata = {{"name", NULL},
 			     {"uid", NULL},
 			     {"resourceVersion", NULL},
@@ -373,55 +350,24 @@ keeps_init(struct keeps *k, const struct hold_key *today, const char *former)
 				WATCH_STATUS_KEEP},
 		.line = {WATCH_LINE_KEEP(NULL)},
 	};
-	size_t n = 5;
 
 	*k = empty;
+	k->annotations[4].key = hold->key;
 	k->metadata[6].members = k->annotations;
 	k->object[0].members = k->line_object[0].members = k->metadata;
 	k->line[1].members = k->line_object;
-	if (strcmp(today->key, DEFAULT_HOLD_KEY) != 0)
-		k->annotations[n++].key = today->key;
-	if (former != NULL)
-		k->annotations[n].key = former;
-}
-
-/* Returns the key of the hold that the mark of *o stands for, if *o was read
- * without it, or NULL. */
-static const char *
-former_key(const struct object *o, const struct hold_key *today)
-{
-	const char *key = o->previous_key.key;
-
-	return o->has_previous && key[0] != '\0' &&
-			       strcmp(key, today->key) != 0 &&
-			       strcmp(key, DEFAULT_HOLD_KEY) != 0
-		       ? key
-		       : NULL;
 }
 
 int
 object_decode(const char *bytes, size_t n, enum kind kind,
 	      const struct hold_key *hold, struct object *out, struct err *e)
 {
-	struct object o;
-	struct reading ctx = {kind, hold, &o};
+	struct reading ctx = {kind, hold, out};
 	struct keeps k;
-	int rc;
 
-	keeps_init(&k, hold, NULL);
-	rc = watch_item_decode(bytes, n, k.object, &json_bounds_stored,
-			       object_read, &ctx, e);
-	if (rc == 0 && former_key(&o, hold) != NULL) {
-		char key[KEY_BYTES];
-
-		(void)str_copy(key, sizeof(key), former_key(&o, hold));
-		keeps_init(&k, hold, key);
-		rc = watch_item_decode(bytes, n, k.object, &json_bounds_stored,
-				       object_read, &ctx, e);
-	}
-	if (rc == 0)
-		*out = o;
-	return rc;
+	keeps_init(&k, hold);
+	return watch_item_decode(bytes, n, k.object, &json_bounds_stored,
+				 object_read, &ctx, e);
 }
 
 int
@@ -435,18 +381,9 @@ object_watch_decode(const char *bytes, size_t n, enum kind kind,
 	struct keeps k;
 	int rc;
 
-	keeps_init(&k, hold, NULL);
+	keeps_init(&k, hold);
 	rc = watch_line_decode(bytes, n, k.line, &json_bounds_stored, type,
 			       status_code, rv, object_read, &ctx, e);
-	if (rc == 0 && former_key(&o, hold) != NULL) {
-		char key[KEY_BYTES];
-
-		(void)str_copy(key, sizeof(key), former_key(&o, hold));
-		keeps_init(&k, hold, key);
-		rc = watch_line_decode(bytes, n, k.line, &json_bounds_stored,
-				       type, status_code, rv, object_read, &ctx,
-				       e);
-	}
 	if (rc != 0 || *type == WATCH_ERROR)
 		return rc;
 	if (*type == WATCH_BOOKMARK)
@@ -463,7 +400,7 @@ object_unread_decode(const char *bytes, size_t n, const struct hold_key *hold,
 	struct reading ctx = {KIND_NODECLAIM, hold, &o};
 	struct keeps k;
 
-	keeps_init(&k, hold, NULL);
+	keeps_init(&k, hold);
 	k.object[1] = k.line_object[1] = (struct json_keep){NULL, NULL};
 	if (watch_unread_decode(bytes, n, type == NULL ? k.object : k.line,
 				type, object_read, &ctx))

@@ -7,6 +7,7 @@
 #include "core/base/stamp.h"
 #include "core/base/str.h"
 #include "core/rules/rules.h"
+#include "wire/config/config.h"
 #include "wire/json/json_printf.h"
 
 #define ANNOTATIONS "/metadata/annotations"
@@ -70,22 +71,26 @@ held_key_format(const struct hold_key *hold, char out[HELD_KEY_BYTES])
 	return out;
 }
 
+/* The API server refuses an object with an annotation that has a wrong key, and
+ * the webhook would add the Lease's to every Node. */
 int
-patch_held_key_parse(const char *text, struct hold_key *out)
+patch_hold_parse(const char *text, struct hold_key *out)
 {
 	const char *eq = strchr(text, '=');
-	size_t n;
+	struct hold_key k;
+	size_t n = eq == NULL ? 0 : (size_t)(eq - text);
 
 	/* One of our own keys cannot be a hold. */
-	if (eq == NULL || eq == text ||
+	if (eq == NULL || n >= sizeof(k.key) ||
 	    strncmp(text, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
 		return -1;
-	n = (size_t)(eq - text);
-	if (n >= sizeof(out->key) || strlen(eq + 1) >= sizeof(out->value))
+	memcpy(k.key, text, n);
+	k.key[n] = '\0';
+	if (!syntax_annotation(k.key) || !syntax_text(eq + 1) ||
+	    str_copy(k.value, sizeof(k.value), eq + 1))
 		return -1;
-	memcpy(out->key, text, n);
-	out->key[n] = '\0';
-	return str_copy(out->value, sizeof(out->value), eq + 1);
+	*out = k;
+	return 0;
 }
 
 void

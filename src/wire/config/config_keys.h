@@ -76,10 +76,6 @@ void config_value_get(const struct config *c, const struct config_key *k,
  * 10m". */
 const char *config_value_expected(const struct config_key *k);
 
-/* Checks of syntax, in config_syntax.c.  syntax_text accepts UTF-8 without
- * control characters, and syntax_annotation a qualified name of Kubernetes. */
-bool syntax_text(const char *s);
 bool syntax_address(const char *s);
-bool syntax_annotation(const char *s);
 
 #endif

@@ -17,17 +17,17 @@ facts_carried_decode(const char *bytes, size_t n, const struct hold_key *hold,
 {
 	const struct json_keep pool_keep[] = {{NODEPOOL_LABEL, NULL},
 					      {NULL, NULL}};
-	const struct json_keep own_keep[] = {{MARK_KEY, NULL},
-					     {CONSOLIDATE_KEY, NULL},
-					     {EVICT_KEY, NULL},
-					     {hold->key, NULL},
-					     {NULL, NULL}};
+	const struct json_keep own_keep[] = {
+		{MARK_KEY, NULL},	 {HELD_KEY_KEY, NULL},
+		{CONSOLIDATE_KEY, NULL}, {EVICT_KEY, NULL},
+		{hold->key, NULL},	 {NULL, NULL}};
 	const struct json_keep meta_keep[] = {{"name", NULL},
 					      {"labels", pool_keep},
 					      {"annotations", own_keep},
 					      {NULL, NULL}};
 	const struct json_keep keep[] = {{"metadata", meta_keep}, {NULL, NULL}};
 	struct carried c = {.marked = false};
+	struct object o;
 	const struct json *meta, *map;
 
 	AUTO_JSON root = json_pick(bytes, n, keep, &json_bounds_stored, e);
@@ -38,8 +38,10 @@ facts_carried_decode(const char *bytes, size_t n, const struct hold_key *hold,
 			   "metadata.name", e) ||
 	    meta_text_copy(json_member(meta, "labels"), NODEPOOL_LABEL,
 			   c.nodepool, sizeof(c.nodepool),
-			   "label " NODEPOOL_LABEL, e))
+			   "label " NODEPOOL_LABEL, e) ||
+	    object_marks_read(map, hold, &o, e))
 		return -1;
+	c.other = o.is_other;
 	c.marked = json_member(map, MARK_KEY) != NULL;
 	c.left[LEFT_CONSOLIDATE] = json_member(map, CONSOLIDATE_KEY) != NULL;
 	c.left[LEFT_EVICT] = json_member(map, EVICT_KEY) != NULL;

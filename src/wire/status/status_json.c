@@ -114,13 +114,13 @@ write_rules(struct buf *b, const struct status_head *h)
 		    ",'holdDuration':%s,'startupTimeout':%s,"
 		    "'maxHoldDuration':%s,'releaseWindow':%s,"
 		    "'replacements':%s,'drift':%s,"
-		    "'holdAnnotation':{'key':%s,'value':%s},"
+		    "'holdAnnotation':{'key':%s,'value':%s,'configured':%s},"
 		    "'nodePools':{",
 		    SPAN(r->hold_ms), SPAN(r->startup_ms), SPAN(r->cap.max_ms),
 		    SPAN(r->cap.window_ms),
 		    r->replacements == REPLACEMENTS_COUNT ? "count" : "ignore",
-		    r->drift == DRIFT_ALLOW ? "allow" : "hold", r->hold.key,
-		    r->hold.value);
+		    r->drift == DRIFT_ALLOW ? "allow" : "hold", h->hold.key,
+		    h->hold.value, json_bool(!h->hold_is_other));
 	write_patterns(b, "include", &r->include);
 	write_patterns(b, "exclude", &r->exclude);
 	buf_puts(b, "}");

@@ -643,6 +643,8 @@ put_replica(struct buf *b, const struct status_head *h)
 	buf_init(&t, line, sizeof(line));
 	status_text_admissions(&t, &h->admissions);
 	put_line(b, "Admissions", line);
+	if (h->hold_is_other)
+		put_line(b, "Configuration", STATUS_HOLD);
 	if (h->config_stale)
 		put_line(b, "Configuration", STATUS_STALE);
 	if (h->lead.here) {

@@ -196,6 +196,7 @@ write_head(struct buf *b, const struct status_head *h)
 	status_text_certificate(b, h);
 	buf_puts(b, "\nadmissions   ");
 	status_text_admissions(b, &h->admissions);
+	buf_puts(b, h->hold_is_other ? "\nconfig       " STATUS_HOLD : "");
 	buf_puts(b,
 		 h->config_stale ? "\nconfig       " STATUS_STALE "\n" : "\n");
 }

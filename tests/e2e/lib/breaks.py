@@ -74,6 +74,7 @@ ELSEWHERE = {
     "holder-missing": "test_a_trial_and_a_dead_holder; shows the pods",
     "marks-without-holder": "test_marks_of_a_holder_that_is_gone",
     "marks-while-observing": "test_marks_in_a_trial",
+    "marks-for-another-hold": "test_marks_for_another_hold",
     "observing-for-long": "test_a_trial_and_a_dead_holder",
     "configuration-stale": "test_a_configmap_that_was_edited",
     "leader-silent": "test_a_lease_of_nobody",

@@ -59,7 +59,6 @@ cluster_put(struct thing *t, enum what what)
 	t->o.hold = what == BARE ? HOLD_ABSENT
 		    : what == YIELDED ? HOLD_OTHER
 				      : HOLD_SAME;
-	t->o.default_hold = t->o.hold;
 	t->o.mark = what == BARE || what == PERSONS ? MARK_ABSENT
 		    : what == ODD		    ? MARK_ODD
 						    : MARK_TIME;
@@ -116,7 +115,7 @@ cluster_apply(const struct sent *s)
 			return CLEANUP_CHANGED;
 		ck_assert_msg(!t->persons, "%s: a person's hold is removed",
 			      o->name);
-		o->hold = o->default_hold = HOLD_ABSENT;
+		o->hold = HOLD_ABSENT;
 	}
 	o->mark = MARK_ABSENT;
 	cluster_changed(t);
@@ -134,6 +133,7 @@ cluster_start(const struct cleanup_config *config)
 	cluster.sent_n = 0;
 	cluster.x = cleanup_new(config, 1);
 	ck_assert_ptr_nonnull(cluster.x);
+	cluster.hold = config->hold;
 }
 
 void
@@ -142,14 +142,33 @@ cluster_done(const struct cleanup_outcome *o)
 	cleanup_done(cluster.x, o, cluster_now());
 }
 
+/* Returns the object as wire/api/object decodes it with cleanup_hold. */
+static struct object
+shown(const struct thing *t)
+{
+	const struct hold_key *k = cleanup_hold(cluster.x);
+	const struct hold_key *m = t->marked.value[0] != '\0' ? &t->marked
+							      : &cluster.hold;
+	struct object o = t->o;
+
+	if (o.mark == MARK_ABSENT || strcmp(k->key, m->key) == 0)
+		return o;
+	o.is_other = true;
+	o.other_hold = *m;
+	o.mark = MARK_ABSENT;
+	o.hold = HOLD_OTHER;
+	return o;
+}
+
 void
 cluster_list(enum kind kind)
 {
 	cleanup_listing(cluster.x);
 	for (int i = 0; i < cluster.n; i++)
 		if (cluster.at[i].there && cluster.at[i].o.kind == kind) {
-			cleanup_seen(cluster.x, &cluster.at[i].o,
-				     cluster_now());
+			struct object o = shown(&cluster.at[i]);
+
+			cleanup_seen(cluster.x, &o, cluster_now());
 			if (cluster.at[i].unowned)
 				cleanup_unowned(cluster.x,
 						cluster.at[i].o.name);

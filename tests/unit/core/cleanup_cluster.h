@@ -33,6 +33,9 @@ struct thing {
 	bool there;
 	struct object o;
 	unsigned version;
+	/* What its mark stands for: the configured hold if this is empty, and
+	 * nothing if only the key is "". */
+	struct hold_key marked;
 	bool persons;	/* a person set or copied the hold that stands there */
 	bool unowned;	/* no person is on record as the writer of its hold */
 	bool ours;	/* the hold is ours alone, also by its other half */
@@ -53,6 +56,7 @@ struct cluster {
 	unsigned registered;
 	unsigned unread[KIND_COUNT];	/* marked, and cannot be decoded */
 	struct cleanup *x;
+	struct hold_key hold;	/* the configured one */
 	int64_t now;
 	unsigned lists;		/* so many have begun */
 	struct sent sent[LANES];

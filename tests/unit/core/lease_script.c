@@ -177,7 +177,7 @@ script(const char *text, const char *name)
 const char *
 lease_notes(void)
 {
-	static const char letters[] = "LOXTRBFW";
+	static const char letters[] = "LOXTRBFWH";
 	static char out[64];
 	struct lease_note n;
 	size_t i = 0;

@@ -68,7 +68,7 @@ void script(const char *text, const char *name);
 
 /* The notes since the last call, a letter each: L we lead, O another one leads,
  * X not renewed in time, T taken from us, R given up, B the state is bad, W we
- * wait for one that does not renew. */
+ * wait for one that does not renew, H the Lease has another hold than ours. */
 const char *lease_notes(void);
 
 #endif

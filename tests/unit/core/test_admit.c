@@ -40,21 +40,6 @@ static const struct {
 	 true,
 	 true,
 	 REASON_QUIET_PERIOD},
-	{"mark of another hold, which is there",
-	 {NEW, .has_mark = true, .mark_hold = HOLD_SAME},
-	 true,
-	 false,
-	 REASON_QUIET_PERIOD},
-	{"mark of another hold, which has another value",
-	 {NEW, .has_mark = true, .mark_hold = HOLD_OTHER},
-	 true,
-	 false,
-	 REASON_QUIET_PERIOD},
-	{"mark of another hold, which is gone, beside today's",
-	 {NEW, .has_mark = true, .hold = HOLD_OTHER},
-	 true,
-	 false,
-	 REASON_QUIET_PERIOD},
 	{"hold without mark: a person's",
 	 {NEW, .hold = HOLD_SAME},
 	 false,
@@ -189,7 +174,7 @@ START_TEST(own_output_again)
 	if (!first.patch)
 		return;
 	v.has_mark = true;
-	v.hold = v.mark_hold = HOLD_SAME;
+	v.hold = HOLD_SAME;
 	again = admit_decide(&rules, &v);
 	ck_assert_msg(!again.patch && again.held == first.held &&
 			      again.reason == first.reason,

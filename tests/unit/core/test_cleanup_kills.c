@@ -28,7 +28,7 @@ people(struct storm *s)
 	cluster.at[i / 2 * 2].ours = cluster.at[i / 2 * 2 + 1].ours = false;
 	switch (roll(&s->dice, 7)) {
 	case 0:
-		t->o.hold = t->o.default_hold = HOLD_OTHER;
+		t->o.hold = HOLD_OTHER;
 		t->persons = true;
 		break;
 	case 1:

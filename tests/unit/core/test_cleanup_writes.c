@@ -40,57 +40,78 @@ START_TEST(the_mark_or_the_version_is_tested)
 }
 END_TEST
 
-START_TEST(the_hold_of_an_earlier_configuration_goes)
+/* Marks for other holds are cleared one hold after the other, each by what it
+ * says, when those for the configured hold are gone. */
+START_TEST(marks_for_other_holds_go)
 {
-	static const struct hold_key previous_hold = {"example.com/hold",
-						      "yes"};
+	static const char *const keys[] = {"", "example.com/b", "example.com/a"};
+	static const char *const names[] = {"n0", "n2", "n1"};
+	struct hold_key k = {.value = "yes"};
+	struct cleanup_config config = cluster_plain;
+	struct cleanup_todo t;
+
+	config.dry_run = _i == 1;
+	cluster_init();
+	for (int i = 0; i < 3; i++) {
+		struct thing *x = cluster_add(KIND_NODE, i == 0   ? "n0"
+							 : i == 1 ? "n1"
+								  : "n2",
+					      "", OURS);
+
+		strcpy(k.key, keys[i]);
+		if (i > 0)
+			x->marked = k;
+	}
+	cluster_start(&config);
+	for (int i = 0; i < 3; i++) {
+		t = cluster_go_on();
+		ck_assert_int_eq(t.step, CLEANUP_WRITE);
+		ck_assert_int_eq(t.write.act, CLEANUP_RELEASE);
+		ck_assert_str_eq(t.write.name, names[i]);
+		ck_assert_str_eq(t.write.hold->key,
+				 i == 0 ? cluster_hold.key : keys[3 - i]);
+		if (config.dry_run) {
+			cluster_done(&(struct cleanup_outcome){.id = t.write.id});
+			continue;
+		}
+		cluster_send(&t.write);
+		cluster_answer(0);
+	}
+	t = cluster_go_on();
+	ck_assert_int_eq(t.step, CLEANUP_END);
+	ck_assert_int_eq(t.verdict, CLEANUP_CLEAN);
+	cleanup_free(cluster.x);
+}
+END_TEST
+
+/* Of a mark that says nothing, only the mark goes. */
+START_TEST(a_mark_that_says_nothing)
+{
 	struct cleanup_todo t;
 	struct thing *x;
 
 	cluster_init();
 	x = cluster_add(KIND_NODE, "n1", "", OURS);
-	x->o.has_previous = x->o.has_held_key = true;
-	x->o.previous_key = previous_hold;
-	x->o.previous_hold = HOLD_SAME;
-	x->o.hold = x->o.default_hold = HOLD_ABSENT;
-	cluster_start(&cluster_plain);
-	t = cluster_go_on();
-	ck_assert_int_eq(t.write.act, CLEANUP_RELEASE);
-	ck_assert_str_eq(t.write.hold->key, previous_hold.key);
-	ck_assert_str_eq(t.write.hold->value, previous_hold.value);
-	ck_assert(t.write.object->has_held_key);
-	x->o.previous_hold = HOLD_OTHER;
-	x->o.hold = HOLD_SAME;	/* a person's */
+	x->marked.value[0] = '-';
 	cluster_start(&cluster_plain);
 	t = cluster_go_on();
 	ck_assert_int_eq(t.write.act, CLEANUP_UNMARK);
 	ck_assert_ptr_null(t.write.hold);
+	ck_assert(!t.write.mark_exact);
 	cleanup_free(cluster.x);
 }
 END_TEST
 
 /* The claim is cleared first.  Its hold was ours, so the hold on its Node is
- * not a person's.  This is so for today's hold and for the default one. */
+ * not a person's. */
 START_TEST(a_claim_that_is_clear_says_so_of_its_node)
 {
-	static const struct hold_key today = {"example.com/hold", "yes"};
-	struct cleanup_config config = cluster_plain;
 	struct cleanup_todo t;
-	struct thing *x[2];
 
-	if (_i == 1)
-		config.hold = today;
 	cluster_init();
-	x[0] = cluster_add(KIND_NODECLAIM, "c1", "", OURS);
-	x[1] = cluster_add(KIND_NODE, "n1", "c1", OURS);
-	for (int i = 0; i < 2 && _i == 1; i++) {
-		x[i]->o.has_previous = true;
-		x[i]->o.previous_key = cluster_hold;
-		x[i]->o.previous_hold = HOLD_SAME;
-		x[i]->o.hold = HOLD_ABSENT;
-		x[i]->o.default_hold = HOLD_SAME;
-	}
-	cluster_start(&config);
+	(void)cluster_add(KIND_NODECLAIM, "c1", "", OURS);
+	(void)cluster_add(KIND_NODE, "n1", "c1", OURS);
+	cluster_start(&cluster_plain);
 	t = cluster_go_on();
 	ck_assert_str_eq(t.write.name, "c1");
 	cluster_done(&(struct cleanup_outcome){.id = t.write.id});
@@ -102,63 +123,17 @@ START_TEST(a_claim_that_is_clear_says_so_of_its_node)
 END_TEST
 
 /* The claim has a person's hold, without a mark.  Registration has copied it,
- * so the hold beside our mark on the Node is a person's, too.  If the mark stands
- * for an earlier hold, the default one, that hold decides. */
+ * so the hold beside our mark on the Node is a person's, too. */
 START_TEST(a_persons_hold_on_the_claim)
 {
-	static const struct hold_key today = {"example.com/hold", "yes"};
-	struct cleanup_config config = cluster_plain;
-	struct thing *claim, *node;
 	struct cleanup_todo t;
-	bool former = _i == 1;
 
 	cluster_init();
-	config.hold = today;
-	claim = cluster_add(KIND_NODECLAIM, "c1", "", PERSONS);
-	claim->o.hold = former ? HOLD_ABSENT : HOLD_SAME;
-	claim->o.default_hold = former ? HOLD_SAME : HOLD_ABSENT;
-	node = cluster_add(KIND_NODE, "n1", "c1", OURS);
-	node->o.hold = claim->o.hold;
-	node->o.default_hold = claim->o.default_hold;
-	node->o.has_previous = former;
-	node->o.previous_key = cluster_hold;
-	node->o.previous_hold = HOLD_SAME;
-	cluster_start(&config);
+	(void)cluster_add(KIND_NODECLAIM, "c1", "", PERSONS);
+	(void)cluster_add(KIND_NODE, "n1", "c1", OURS);
+	cluster_start(&cluster_plain);
 	t = cluster_go_on();
 	ck_assert_int_eq(t.step, CLEANUP_WRITE);
-	ck_assert_str_eq(t.write.name, "n1");
-	ck_assert_int_eq(t.write.act, CLEANUP_UNMARK);
-	cleanup_free(cluster.x);
-}
-END_TEST
-
-/* Our hold is removed from the claim, and a person's hold with another key
- * stays there.  The Node's hold is then a person's, although our mark is beside
- * it. */
-START_TEST(a_persons_hold_beside_ours)
-{
-	static const struct hold_key today = {"example.com/hold", "yes"};
-	struct cleanup_config config = cluster_plain;
-	struct thing *both[2], *former;
-	struct cleanup_todo t;
-
-	cluster_init();
-	config.hold = today;
-	both[0] = cluster_add(KIND_NODECLAIM, "c1", "", OURS);
-	both[1] = cluster_add(KIND_NODE, "n1", "c1", OURS);
-	former = both[_i];	/* its mark stands for an earlier hold */
-	former->o.has_previous = true;
-	former->o.previous_key = cluster_hold;
-	former->o.previous_hold = HOLD_SAME;
-	both[1]->o.hold = _i == 1 ? HOLD_ABSENT : HOLD_SAME;
-	cluster_start(&config);
-	t = cluster_go_on();
-	ck_assert_str_eq(t.write.name, "c1");
-	ck_assert_int_eq(t.write.act, CLEANUP_RELEASE);
-	ck_assert_str_eq(t.write.hold->key,
-			 _i == 1 ? today.key : cluster_hold.key);
-	cluster_done(&(struct cleanup_outcome){.id = t.write.id});
-	t = cluster_go_on();
 	ck_assert_str_eq(t.write.name, "n1");
 	ck_assert_int_eq(t.write.act, CLEANUP_UNMARK);
 	cleanup_free(cluster.x);
@@ -352,10 +327,10 @@ main(void)
 
 	tcase_add_loop_test(t, the_mark_or_the_version_is_tested, 0,
 			    sizeof(exact_rows) / sizeof(exact_rows[0]));
-	tcase_add_test(t, the_hold_of_an_earlier_configuration_goes);
-	tcase_add_loop_test(t, a_claim_that_is_clear_says_so_of_its_node, 0, 2);
-	tcase_add_loop_test(t, a_persons_hold_on_the_claim, 0, 2);
-	tcase_add_loop_test(t, a_persons_hold_beside_ours, 0, 2);
+	tcase_add_loop_test(t, marks_for_other_holds_go, 0, 2);
+	tcase_add_test(t, a_mark_that_says_nothing);
+	tcase_add_test(t, a_claim_that_is_clear_says_so_of_its_node);
+	tcase_add_test(t, a_persons_hold_on_the_claim);
 	t = run_case(s, "report");
 	tcase_add_test(t, more_than_the_table_holds);
 	tcase_add_test(t, what_is_done_is_counted);

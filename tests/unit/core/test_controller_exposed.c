@@ -116,7 +116,6 @@ scale_up(void)
 	o.registered = false;
 	o.node_name[0] = '\0';
 	object_hold(&o, o.created_ms);
-	o.default_hold = HOLD_SAME;
 	track(o);
 }
 
@@ -129,7 +128,6 @@ answer(const struct action *a)
 	struct object o = node_at(atoi(a->name + 1));
 
 	object_hold(&o, now.server_ms);
-	o.default_hold = HOLD_SAME;
 	memcpy(out.rv, o.rv, sizeof(out.rv));
 	controller_done(s, &out, now);
 	track(o);

@@ -36,7 +36,7 @@ would(void)
 static void
 put_hold(struct thing *t, enum hold hold)
 {
-	t->o.hold = t->o.default_hold = hold;
+	t->o.hold = hold;
 	thing_changed(w, t);
 }
 

@@ -342,59 +342,21 @@ START_TEST(person_in_an_excluded_pool)
 }
 END_TEST
 
-static void
-previous_hold(struct thing *t, enum hold former, enum hold today)
-{
-	object_hold(&t->o, server_ms(w) - DAY);
-	t->o.hold = today;
-	t->o.has_held_key = t->o.has_previous = true;
-	t->o.previous_hold = former;
-	t->o.previous_key = hold_other;
-}
-
-START_TEST(former_key_is_cleared_then_held_anew)
+/* Its mark stands for another hold, so nothing is written on it, in a hold or
+ * after it. */
+START_TEST(a_mark_for_another_hold)
 {
 	struct thing *n = node_at(w, 0);
 
-	previous_hold(n, HOLD_SAME, HOLD_ABSENT);
+	n->o.hold = HOLD_OTHER;
+	n->o.has_held_key = n->o.is_other = true;
+	n->o.other_hold = hold_other;
+	n->o.mark_ms = server_ms(w) - DAY;
 	hold_for(5 * MINUTE);
-	ck_assert_int_eq(api_hold_of(n->kept.at, &hold_other), HOLD_ABSENT);
-	ck_assert(!n->o.has_held_key);
-	ck_assert(thing_held(n));
-	ck_assert_uint_eq(n->writes, 2);
+	ck_assert(thing_held(node_at(w, 1)));
 	world_run_until(w, quiet + MINUTE);
-	ck_assert(thing_clear(n));
-}
-END_TEST
-
-static const struct {
-	const char *name;
-	enum hold former, today;
-	unsigned writes;
-} previous_keys[] = {
-	{"quiet: hold, mark and held-key go", HOLD_SAME, HOLD_ABSENT, 1},
-	{"the old hold was removed: the mark goes", HOLD_ABSENT, HOLD_ABSENT,
-	 1},
-	{"the old hold was changed: the mark goes", HOLD_OTHER, HOLD_ABSENT,
-	 1},
-	{"today's hold beside it is a person's", HOLD_SAME, HOLD_SAME, 1},
-};
-
-START_TEST(former_when_quiet)
-{
-	struct thing *n = node_at(w, 0);
-	enum hold left = previous_keys[_i].former;
-
-	previous_hold(n, left, previous_keys[_i].today);
-	world_open(w);
-	world_run(w, MINUTE);
-	ck_assert_msg(n->o.mark == MARK_ABSENT && !n->o.has_held_key &&
-			      n->o.hold == previous_keys[_i].today &&
-			      api_hold_of(n->kept.at, &hold_other) ==
-				      (left == HOLD_SAME ? HOLD_ABSENT
-							 : left) &&
-			      n->writes == previous_keys[_i].writes,
-		      "%s", previous_keys[_i].name);
+	ck_assert(thing_clear(node_at(w, 1)));
+	ck_assert_uint_eq(n->writes, 0);
 }
 END_TEST
 
@@ -502,9 +464,7 @@ main(void)
 	tcase_add_test(c, excluded_pool_is_cleared_at_once);
 	tcase_add_test(c, excluded_pool_moves_nothing);
 	tcase_add_test(c, person_in_an_excluded_pool);
-	tcase_add_test(c, former_key_is_cleared_then_held_anew);
-	tcase_add_loop_test(c, former_when_quiet, 0,
-			    sizeof(previous_keys) / sizeof(previous_keys[0]));
+	tcase_add_test(c, a_mark_for_another_hold);
 	tcase_add_test(c, odd_mark_is_cleared);
 	tcase_add_test(c, copied_back_after_the_clear);
 	tcase_add_loop_test(c, a_joining_node_is_cleared_by_version, 0, 2);

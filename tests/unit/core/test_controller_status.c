@@ -178,10 +178,10 @@ START_TEST(counts)
 	add_old(5);
 	machine_add(w, 5, "batch", server_ms(w) - DAY);
 	t = node_at(w, 0);	/* a person holds it */
-	t->o.hold = t->o.default_hold = HOLD_SAME;
+	t->o.hold = HOLD_SAME;
 	(void)thing_keep(w, t);
 	t = node_at(w, 4);	/* … and keeps that one from being held */
-	t->o.hold = t->o.default_hold = HOLD_OTHER;
+	t->o.hold = HOLD_OTHER;
 	(void)thing_keep(w, t);
 	world_open(w);
 	p = the_pool("web");
@@ -194,7 +194,7 @@ START_TEST(counts)
 	world_run(w, SLACK);
 	ck_assert_uint_eq(the_pool("web").n.held, 4);
 	t = node_at(w, 1);	/* a person takes our hold off it */
-	t->o.hold = t->o.default_hold = HOLD_ABSENT;
+	t->o.hold = HOLD_ABSENT;
 	thing_changed(w, t);
 	world_run(w, SLACK);
 	p = the_pool("web");
@@ -683,7 +683,7 @@ START_TEST(listed_by_rank)
 	add_old(4);
 	machine_add(w, 5, "batch", server_ms(w) - DAY);
 	t = node_at(w, 0);	/* a person holds it */
-	t->o.hold = t->o.default_hold = HOLD_SAME;
+	t->o.hold = HOLD_SAME;
 	(void)thing_keep(w, t);
 	world_open(w);
 	go_wrong("n2", ACT_HOLD, REPLY_REFUSED, -1);
@@ -706,7 +706,7 @@ START_TEST(listed_by_rank)
 						 world_now(w), &m), 1);
 	ck_assert_str_eq(m.why, "scale-up");
 	t = node_at(w, 1);	/* a person takes our hold off it */
-	t->o.hold = t->o.default_hold = HOLD_ABSENT;
+	t->o.hold = HOLD_ABSENT;
 	thing_changed(w, t);
 	world_run(w, SLACK);
 	ck_assert_str_eq(ranked(MACHINE_LOOK, ""), "n0 n1 n2 ");

@@ -23,7 +23,6 @@ half_at(int i)
 	h.present = true;
 	h.busy = i % 2 != 0;
 	h.spent = (i /= 2) % 2 != 0;
-	h.previous = (i /= 2) % 2 != 0;
 	h.tenure = (enum tenure)((i /= 2) % 4);
 	h.hold = (enum hold)((i /= 4) % 3);
 	h.registered = (i /= 3) % 2 != 0;
@@ -38,13 +37,13 @@ possible(const struct half *h)
 		return true;
 	switch (h->tenure) {
 	case TENURE_FREE:
-		return h->hold == HOLD_ABSENT && !h->previous;
+		return h->hold == HOLD_ABSENT;
 	case TENURE_PERSON:
-		return h->hold != HOLD_ABSENT && !h->previous;
+		return h->hold != HOLD_ABSENT;
 	case TENURE_OURS:
-		return h->previous || h->hold == HOLD_SAME;
+		return h->hold == HOLD_SAME;
 	default:
-		return h->previous || h->hold != HOLD_SAME;
+		return h->hold != HOLD_SAME;
 	}
 }
 
@@ -57,9 +56,9 @@ half_name(const struct half *h, char out[80])
 
 	if (!h->present)
 		return "absent";
-	snprintf(out, 80, "%s hold=%s%s%s%s%s", tenures[h->tenure],
+	snprintf(out, 80, "%s hold=%s%s%s%s", tenures[h->tenure],
 		 holds[h->hold], h->busy ? " busy" : "",
-		 h->spent ? " spent" : "", h->previous ? " former" : "",
+		 h->spent ? " spent" : "",
 		 h->registered ? " registered" : "");
 	return out;
 }
@@ -163,9 +162,7 @@ clear_is_of_ours(const struct state *s, struct decision d)
 	if (d.act == ACT_UNMARK)
 		HOLDS_THAT(marked(target(s, d)), s);
 	if (d.act == ACT_CLEAR && s->wish == GOAL_HOLD)
-		HOLDS_THAT(target(s, d)->previous ||
-				   (d.on == KIND_NODE && yielded(&s->claim)),
-			   s);
+		HOLDS_THAT(d.on == KIND_NODE && yielded(&s->claim), s);
 	if (d.act == ACT_CLEAR && s->wish == GOAL_CLEAR)
 		HOLDS_THAT(d.release, s);
 }
@@ -202,16 +199,9 @@ opted_out_counts_for_the_node(const struct state *s, struct decision d)
 		return;
 	HOLDS_THAT(d.act != ACT_HOLD, s);
 	if (!s->node.present || s->node.busy ||
-	    s->node.tenure != TENURE_OURS || s->node.previous)
+	    s->node.tenure != TENURE_OURS)
 		return;
-	/* … but what is a person's by now, whose mark alone goes. */
-	if (d.on == KIND_NODE)
-		HOLDS_THAT(d.act == ACT_CLEAR ||
-				   (d.act == ACT_UNMARK &&
-				    s->claim.hold == HOLD_SAME),
-			   s);
-	else
-		HOLDS_THAT(d.act == ACT_CLEAR || d.act == ACT_UNMARK, s);
+	HOLDS_THAT(d.act == ACT_CLEAR && d.on == KIND_NODE, s);
 }
 
 /* A hold without mark on the claim and both on the Node: only the mark is
@@ -223,12 +213,11 @@ taken_over_is_unmarked(const struct state *s, struct decision d)
 	if (s->wish == GOAL_LEAVE || d.act == ACT_NONE)
 		return;
 	if (s->claim.present && s->claim.tenure == TENURE_PERSON &&
-	    s->claim.hold == HOLD_SAME && !s->node.previous &&
-	    d.on == KIND_NODE)
+	    s->claim.hold == HOLD_SAME && d.on == KIND_NODE)
 		HOLDS_THAT(d.act == ACT_UNMARK, s);
 	if (s->node.present && s->node.tenure == TENURE_PERSON &&
 	    s->node.hold == HOLD_SAME && !s->node.registered &&
-	    !s->claim.previous && d.on == KIND_NODECLAIM)
+	    d.on == KIND_NODECLAIM)
 		HOLDS_THAT(d.act == ACT_UNMARK, s);
 	if (d.act == ACT_UNMARK)
 		HOLDS_THAT(!d.release, s);
@@ -270,11 +259,8 @@ person_is_told(const struct state *s, struct decision d)
 	for (int i = 0; i < 2; i++) {
 		const struct half *h = i == 0 ? &s->claim : &s->node;
 
-		/* Beside a mark for a former hold, today's is a person's. */
-		say = say || (h->present &&
-			      (h->tenure == TENURE_PERSON ||
-			       h->tenure == TENURE_YIELDED ||
-			       (h->previous && h->hold != HOLD_ABSENT)));
+		say = say || (h->present && (h->tenure == TENURE_PERSON ||
+					     h->tenure == TENURE_YIELDED));
 	}
 	HOLDS_THAT(decide_person(&s->claim, &s->node) == say, s);
 }
@@ -291,15 +277,13 @@ apply(struct state *s, struct decision d)
 		h->hold = HOLD_SAME;
 		break;
 	case ACT_CLEAR:
-		if (!h->previous)
-			h->hold = HOLD_ABSENT;
+		h->hold = HOLD_ABSENT;
 		break;
 	default:
 		break;
 	}
 	if (d.act == ACT_HOLD)
 		return;
-	h->previous = false;
 	h->tenure = h->hold == HOLD_ABSENT ? TENURE_FREE : TENURE_PERSON;
 }
 
@@ -400,43 +384,11 @@ static const struct {
 	 KIND_NODECLAIM},
 	{"Node alone", {ABSENT, FREE, GOAL_HOLD}, ACT_HOLD, KIND_NODE},
 	{"claim alone", {FREE, ABSENT, GOAL_HOLD}, ACT_HOLD, KIND_NODECLAIM},
-	{"former hold", {ABSENT, {.present = true, .tenure = TENURE_OURS,
-				  .previous = true}, GOAL_HOLD},
-	 ACT_CLEAR, KIND_NODE},
-	{"former default hold, the claim's own",
-	 {{.present = true, .default_hold = HOLD_SAME},
-	  {.present = true, .tenure = TENURE_OURS, .previous = true,
-	   .previous_default = true}, GOAL_HOLD}, ACT_UNMARK, KIND_NODE},
-	{"the same when quiet",
-	 {{.present = true, .default_hold = HOLD_SAME},
-	  {.present = true, .tenure = TENURE_OURS, .previous = true,
-	   .previous_default = true}, GOAL_CLEAR}, ACT_UNMARK, KIND_NODE},
-	{"former default hold, the claim's own, and today's hold on the claim",
-	 {{.present = true, .tenure = TENURE_OURS, .hold = HOLD_SAME,
-	   .default_hold = HOLD_SAME},
-	  {.present = true, .tenure = TENURE_OURS, .previous = true,
-	   .previous_default = true}, GOAL_HOLD}, ACT_UNMARK, KIND_NODE},
-	{"former default hold, and the claim's is a former one as well",
-	 {{.present = true, .tenure = TENURE_OURS, .previous = true,
-	   .previous_default = true, .default_hold = HOLD_SAME,
-	   .busy = true},
-	  {.present = true, .tenure = TENURE_OURS, .previous = true,
-	   .previous_default = true}, GOAL_HOLD}, ACT_CLEAR, KIND_NODE},
-	{"a person's hold beside our former one",
-	 {{.present = true, .tenure = TENURE_OURS, .previous = true,
-	   .hold = HOLD_OTHER, .busy = true}, FREE, GOAL_HOLD}, ACT_NONE,
-	 KIND_NODE},
 	{"hold removed from the claim of an unregistered Node",
 	 {STRIPPED, OURS, GOAL_HOLD}, ACT_CLEAR, KIND_NODE},
 	{"… and of a registered one",
 	 {STRIPPED, {.present = true, .tenure = TENURE_OURS, .hold = HOLD_SAME,
 		     .registered = true}, GOAL_HOLD}, ACT_CLEAR, KIND_NODE},
-	{"former hold removed: respected",
-	 {FREE, {.present = true, .tenure = TENURE_YIELDED, .previous = true},
-	  GOAL_HOLD}, ACT_NONE, KIND_NODE},
-	{"former hold removed: mark dropped at release",
-	 {FREE, {.present = true, .tenure = TENURE_YIELDED, .previous = true},
-	  GOAL_CLEAR}, ACT_UNMARK, KIND_NODE},
 	{"the claim's clear is under way, its Node not registered",
 	 {{.present = true, .tenure = TENURE_OURS, .hold = HOLD_SAME,
 	   .busy = true}, OURS, GOAL_CLEAR}, ACT_NONE, KIND_NODE},

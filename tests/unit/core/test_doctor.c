@@ -359,6 +359,13 @@ leave_the_renewer(void)
 	    memset(c.holder.marks, 0, sizeof(c.holder.marks)),                 \
 	    "holder-missing")                                                  \
 	ROW(c.holder.available = 0, "")                                        \
+	ROW(c.holder.others[KIND_NODECLAIM] = 1, "")                           \
+	ROW(c.holder.others[KIND_NODECLAIM] = 1;                               \
+	    strcpy(c.holder.hold.key, "a.com/b"), "marks-for-another-hold")    \
+	ROW(c.holder.others[KIND_NODE] = 1;                                    \
+	    strcpy(c.holder.hold.key, "a.com/b");                              \
+	    c.holder.lease_live = false; c.holder.available = 0,               \
+	    "marks-without-holder")                                            \
 	ROW(c.holder.lease_live = c.holder.lease_known = false;                \
 	    c.holder.available = 0, "")                                        \
 	ROW(c.holder.lease_live = c.holder.deployments_known = false;          \

@@ -137,6 +137,124 @@ START_TEST(state_that_cannot_be_read)
 }
 END_TEST
 
+/* --- the hold -------------------------------------------------------------- */
+
+static const struct hold_key first = {"example.com/first", "yes"};
+static const struct hold_key second = {"example.com/second", "no"};
+
+static void
+starts_with(const struct hold_key *k, bool elects)
+{
+	struct lease_config c = l.config;
+
+	c.enabled = elects;
+	if (k != NULL)
+		c.hold = *k;
+	lease_init(&l, &c, 1);
+}
+
+/* A leader writes its hold into a Lease that has none, with the write that makes
+ * it the leader, and restores it when somebody changes it. */
+START_TEST(the_first_leader_chooses_the_hold)
+{
+	starts_with(&first, true);
+	script(_i == 0 ? "Gnone" : "G404", "hold");
+	ck_assert_str_eq(lease_hold(&l)->key, first.key);
+	(void)step(_i == 0 ? LEASE_UPDATE : LEASE_CREATE, "hold");
+	ck_assert(!todo.with_state);
+	ck_assert_str_eq(todo.record->hold.key, first.key);
+	ck_assert_str_eq(todo.record->hold.value, first.value);
+	done_write();
+	(void)step(LEASE_UPDATE, "hold");
+	answer = *todo.record;
+	answer.hold = second;
+	done(LEASE_OK);
+	ck_assert_str_eq(lease_hold(&l)->key, first.key);
+	(void)step(LEASE_UPDATE, "hold");
+	ck_assert_str_eq(todo.record->hold.key, first.key);
+	ck_assert_str_eq(lease_notes(), "L");
+}
+END_TEST
+
+/* The Lease's hold counts for a replica with another, which may lead all the
+ * same.  It is told once. */
+START_TEST(the_hold_of_the_lease_counts)
+{
+	starts_with(&first, true);
+	record_of("another", 15);
+	answer.hold = second;
+	(void)step(LEASE_GET, "hold");
+	done(LEASE_OK);
+	ck_assert_str_eq(lease_hold(&l)->key, second.key);
+	ck_assert_str_eq(lease_notes(), "HO");
+	record_of("", 15);	/* without a hold: what was seen counts */
+	(void)step(LEASE_GET, "hold");
+	done(LEASE_OK);
+	(void)step(LEASE_UPDATE, "hold");
+	ck_assert_str_eq(todo.record->hold.key, second.key);
+	done_write();
+	ck_assert(lease_leads(&l, t));
+	ck_assert_str_eq(lease_hold(&l)->value, second.value);
+	ck_assert_str_eq(lease_notes(), "L");
+}
+END_TEST
+
+/* A command has no hold.  It keeps that of the Lease, and removes it when all is
+ * clear. */
+START_TEST(a_command_removes_the_hold)
+{
+	starts_with(NULL, true);
+	record_of("", 15);
+	answer.hold = first;
+	(void)step(LEASE_GET, "hold");
+	done(LEASE_OK);
+	(void)step(LEASE_UPDATE, "hold");
+	ck_assert_str_eq(todo.record->hold.key, first.key);
+	done_write();
+	ck_assert_str_eq(lease_notes(), "L");
+	lease_clear(&l);
+	lease_stop(&l);
+	(void)step(LEASE_UPDATE, "hold");
+	ck_assert_str_eq(todo.record->hold.key, "");
+	done(LEASE_CONFLICT);
+	record_of("me", 15);
+	answer.hold = first;
+	(void)step(LEASE_GET, "hold");
+	done(LEASE_OK);
+	(void)step(LEASE_UPDATE, "hold");
+	ck_assert_str_eq(todo.record->hold.key, "");
+}
+END_TEST
+
+/* Without election, the first answer comes before the lead, and says which hold
+ * counts. */
+START_TEST(alone_the_hold_is_known_first)
+{
+	starts_with(&first, false);
+	record_of("", 0);
+	if (_i == 0)
+		answer.hold = second;
+	(void)step(LEASE_GET, "hold");
+	ck_assert(!lease_leads(&l, t));
+	if (_i < 2) {
+		done(LEASE_OK);
+	} else {
+		done(LEASE_FAILED);
+		ck_assert(!lease_leads(&l, t));
+		(void)step(LEASE_GET, "hold");
+		lease_done(&l, &(struct lease_outcome){.code = LEASE_FAILED,
+						       .refused = true}, at(t));
+	}
+	ck_assert(lease_leads(&l, t));
+	ck_assert_str_eq(lease_hold(&l)->key, _i == 0 ? second.key : first.key);
+	if (_i != 1)
+		return;
+	(void)step(LEASE_UPDATE, "hold");
+	ck_assert(!todo.with_spec);
+	ck_assert_str_eq(todo.record->hold.key, first.key);
+}
+END_TEST
+
 /* --- without election ----------------------------------------------------- */
 
 /* Asserts that it asks for nothing now, and waits for ever. */
@@ -150,10 +268,11 @@ idle(const char *name)
 
 START_TEST(alone_makes_the_object)
 {
-	ck_assert(lease_leads(&l, t));
+	ck_assert(!lease_leads(&l, t));
 	ck_assert_ptr_null(lease_state(&l));
 	ck_assert_int_eq(lease_state_set(&l, "early"), -1);
 	script("G404", "alone");
+	ck_assert(lease_leads(&l, t));
 	ck_assert_int_eq(step(LEASE_CREATE, "alone"), 0);
 	ck_assert(!todo.with_spec);
 	ck_assert_str_eq(todo.record->holder, "");
@@ -201,10 +320,10 @@ static const struct {
 	int64_t wait_min, wait_max;
 	bool known;	/* the state */
 } alones[] = {
-	{"GET fails", "Gfail", LEASE_GET, RETRY, 2 * RETRY, false},
-	{"GET fails again", "Gfail Gfail", LEASE_GET, 2 * RETRY, 4 * RETRY,
-	 false},
-	{"backoff ends", "Gfail Gfail Gfail Gfail Gfail Gfail Gfail Gfail",
+	{"GET fails", "Gfail", LEASE_GET, RETRY, RETRY, false},
+	{"GET fails again", "Gfail Gfail", LEASE_GET, RETRY, RETRY, false},
+	{"backoff ends",
+	 "G404 Cfail Gfail Gfail Gfail Gfail Gfail Gfail Gfail Gfail",
 	 LEASE_GET, 8 * RETRY, 16 * RETRY, false},
 	{"CREATE is refused", "G404 Cfail", LEASE_GET, RETRY, 2 * RETRY, false},
 	{"made by another", "G404 C409", LEASE_GET, 0, 0, false},
@@ -234,7 +353,9 @@ START_TEST(alone_scripted)
 		ck_assert_int_eq(lease_state_set(&l, "x"), 0);
 		script(plus + 3, name);
 	}
-	ck_assert_msg(lease_leads(&l, t), "%s: leads", name);
+	ck_assert_msg(lease_leads(&l, t) == (strstr(before, "G404") != NULL ||
+					     strstr(before, "Gme") != NULL),
+		      "%s: leads", name);
 	ck_assert_msg((lease_state(&l) != NULL) == alones[_i].known,
 		      "%s: state", name);
 	waited = step(alones[_i].next, name);
@@ -275,6 +396,10 @@ main(void)
 	Suite *s = suite_create("lease: the state");
 	TCase *c = case_of(s, "state", lease_setup);
 
+	tcase_add_loop_test(c, the_first_leader_chooses_the_hold, 0, 2);
+	tcase_add_test(c, the_hold_of_the_lease_counts);
+	tcase_add_test(c, a_command_removes_the_hold);
+	tcase_add_loop_test(c, alone_the_hold_is_known_first, 0, 3);
 	tcase_add_test(c, state_is_read_before_it_is_written);
 	tcase_add_test(c, state_set_under_way);
 	tcase_add_test(c, state_of_the_other_mode);

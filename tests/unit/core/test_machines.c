@@ -401,82 +401,6 @@ START_TEST(full_of_names)
 }
 END_TEST
 
-static struct object
-former_object(int i)
-{
-	char name[20];
-	struct object o;
-
-	snprintf(name, sizeof(name), "n%d", i);
-	o = node_new(name, "", NOW);
-	o.mark = MARK_TIME;
-	o.has_held_key = o.has_previous = true;
-	o.previous_hold = HOLD_SAME;
-	snprintf(o.previous_key.key, sizeof(o.previous_key.key),
-		 "example.org/%d", i);
-	snprintf(o.previous_key.value, sizeof(o.previous_key.value), "yes");
-	return o;
-}
-
-START_TEST(previous_keys)
-{
-	struct object o;
-	uint32_t id[HELD_KEYS_MAX + 1];
-
-	for (int i = 0; i <= HELD_KEYS_MAX; i++) {
-		o = former_object(i);
-		id[i] = put(&o);
-	}
-	for (int i = 0; i < HELD_KEYS_MAX; i++) {
-		const struct entry *e = &table.at[id[i]];
-
-		o = former_object(i);
-		ck_assert(e->has_previous);
-		ck_assert_str_eq(table.previous_keys[e->previous_key].hold.key,
-				 o.previous_key.key);
-		ck_assert_int_eq(machines_entry_tenure(e), TENURE_OURS);
-	}
-	/* One too many is left alone, as a person's. */
-	ck_assert_int_eq(machines_entry_tenure(&table.at[id[HELD_KEYS_MAX]]),
-			 TENURE_PERSON);
-	ck_assert_uint_eq(table.marked[KIND_NODE], HELD_KEYS_MAX);
-	/* When there is room again, the next sight of it takes it in. */
-	drop(id[3]);
-	o = former_object(HELD_KEYS_MAX);
-	put(&o);
-	ck_assert_int_eq(machines_entry_tenure(&table.at[id[HELD_KEYS_MAX]]),
-			 TENURE_OURS);
-}
-END_TEST
-
-START_TEST(former_is_shared_and_given_back)
-{
-	struct object a = former_object(1), b = former_object(2);
-	uint32_t ida, idb;
-
-	b.previous_key = a.previous_key;
-	ida = put(&a);
-	idb = put(&b);
-	ck_assert_uint_eq(table.at[ida].previous_key,
-			  table.at[idb].previous_key);
-	ck_assert_uint_eq(table.previous_keys[table.at[ida].previous_key].users,
-			  2);
-	for (int i = 0; i < 10; i++)
-		put(&a);
-	ck_assert_uint_eq(table.previous_keys[table.at[ida].previous_key].users,
-			  2);
-	a.has_previous = false;
-	a.mark = MARK_ABSENT;
-	put(&a);
-	ck_assert_uint_eq(table.previous_keys[table.at[idb].previous_key].users,
-			  1);
-	drop(idb);
-	ck_assert_uint_eq(table.previous_keys[table.at[idb].previous_key].users,
-			  0);
-	ck_assert_uint_eq(table.marked[KIND_NODE], 0);
-}
-END_TEST
-
 /* A stamp in the future counts as first seen
  * (docs/rules.md#clocks-that-are-set), once and for all (machines.h).  A clock
  * an hour ahead must not restart the quiet period when that hour comes and the
@@ -692,8 +616,6 @@ main(void)
 	tcase_add_loop_test(c, texts_come_back, 0, 4);
 	tcase_add_test(c, classes_come_back);
 	tcase_add_test(c, full_of_names);
-	tcase_add_test(c, previous_keys);
-	tcase_add_test(c, former_is_shared_and_given_back);
 	tcase_add_test(c, future_stamps);
 	tcase_add_test(c, ready_comes_goes_and_comes);
 	tcase_add_loop_test(c, random_arrivals, 0, 20);

@@ -109,7 +109,7 @@ person_on(const struct thing *t)
 
 	if (t == NULL)
 		return false;
-	tenure = object_tenure(t->o.hold, t->o.mark, false, HOLD_ABSENT);
+	tenure = object_tenure(t->o.hold, t->o.mark);
 	return tenure == TENURE_PERSON || tenure == TENURE_YIELDED;
 }
 

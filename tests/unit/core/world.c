@@ -191,15 +191,15 @@ keep(struct thing *t, const struct hold_key *today)
 	memcpy(kept->uid, o->uid, sizeof(kept->uid));
 	memcpy(kept->rv, o->rv, sizeof(kept->rv));
 	kept->at[ANN_MARK][0] = kept->at[ANN_HELD_KEY][0] = '\0';
-	if (o->has_previous) {
-		api_hold(kept, &o->previous_key, o->mark_ms);
-		keep_hold(kept, &o->previous_key, o->previous_hold);
+	if (o->is_other) {
+		api_hold(kept, &o->other_hold, o->mark_ms);
 	} else if (o->mark == MARK_TIME) {
 		stamp_write(o->mark_ms, kept->at[ANN_MARK]);
 	} else if (o->mark == MARK_ODD) {
 		snprintf(kept->at[ANN_MARK], TEXT, "once");
 	}
-	keep_hold(kept, today, o->hold);
+	if (!o->is_other)
+		keep_hold(kept, today, o->hold);
 	memcpy(kept->class, o->replaces, sizeof(kept->class));
 	memcpy(kept->class_uid, o->uid, sizeof(kept->class_uid));
 	if (o->replaces[0] == '\0')
@@ -219,8 +219,7 @@ thing_keep(struct world *w, struct thing *t)
 	if (o.mark == MARK_TIME)
 		ck_assert_int_eq(t->o.mark_ms, o.mark_ms);
 	ck_assert_int_eq(t->o.has_held_key, o.has_held_key);
-	ck_assert_int_eq(t->o.has_previous, o.has_previous);
-	ck_assert_int_eq(t->o.previous_hold, o.previous_hold);
+	ck_assert_int_eq(t->o.is_other, o.is_other);
 	ck_assert_str_eq(t->o.replaces, o.replaces);
 	return &t->kept;
 }

@@ -190,6 +190,12 @@ webhook_not_started(void)
 }
 
 static void
+another_hold(void)
+{
+	atomic_store(&shared.hold_is_other, true);
+}
+
+static void
 stopping(void)
 {
 	atomic_store(&shared.stopping, true);
@@ -237,7 +243,7 @@ renewer_silent(void)
 	silent(RENEWER);
 }
 
-#define READY "certificate webhook shutdown"
+#define READY "certificate webhook hold-annotation shutdown"
 #define LIVE "main webhook watchers sweeper elector event-recorder cert-renewer"
 
 static const struct {
@@ -249,6 +255,7 @@ static const struct {
 	{"expired certificate", expired_certificate, "certificate", NULL},
 	{"webhook silent", webhook_silent, "webhook", "webhook"},
 	{"webhook not started", webhook_not_started, "webhook", "webhook"},
+	{"the Lease has another hold", another_hold, "hold-annotation", NULL},
 	{"stopping", stopping, "shutdown", NULL},
 	{"main silent", main_silent, NULL, "main"},
 	{"first watcher silent", first_watcher_silent, NULL, "watchers"},
@@ -380,11 +387,11 @@ START_TEST(test_an_excluded_check_counts_as_ok)
 	expect("/readyz", "exclude=shutdown", 200, "ok");
 	expect("/readyz", "exclude=webhook&exclude=shutdown", 200, "ok");
 	expect("/readyz", "verbose&exclude=shutdown", 200,
-	       "[+]certificate ok\n[+]webhook ok\n"
+	       "[+]certificate ok\n[+]webhook ok\n[+]hold-annotation ok\n"
 	       "[+]shutdown excluded: ok\nreadyz check passed\n");
 	expect("/readyz", "exclude=shutdown&verbosely", 200, "ok");
 	expect("/readyz", "exclude=shutdown&verbose=1", 200,
-	       "[+]certificate ok\n[+]webhook ok\n"
+	       "[+]certificate ok\n[+]webhook ok\n[+]hold-annotation ok\n"
 	       "[+]shutdown excluded: ok\nreadyz check passed\n");
 }
 END_TEST

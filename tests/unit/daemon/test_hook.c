@@ -62,6 +62,7 @@ setup(void)
 		.include = {1, {"*"}},
 		.exclude = {1, {"batch-*"}},
 	};
+	shared.hold = config.rules.hold;
 	ck_assert_int_eq(
 		hook_start(&hook, &shared, &config, &timing_default, 16, &e),
 		0);

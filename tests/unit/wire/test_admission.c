@@ -22,7 +22,7 @@ static const struct rules usual = {
 	.exclude = {1, {"batch-*"}},
 };
 static const struct rules custom = {
-	.hold = {"example.com/keep~it", "yes=1"},
+	.hold = {"example.com/keep.it", "yes=1"},
 	.include = {1, {"*"}},
 };
 
@@ -192,7 +192,7 @@ struct combination {
 	int annotations, hold, former, mark, held, rules, kind;
 };
 
-static const char FORMER_KEY[] = "former.example/k~/";
+static const char FORMER_KEY[] = "former.example/k";
 
 static void
 combine(const struct combination *c, const struct rules *r, struct map *m)
@@ -228,17 +228,13 @@ expect(const struct combination *c, const struct rules *r,
        const struct map *before, struct map *after)
 {
 	bool other_rules = r != &usual;
-	const char *owned = DEFAULT_HOLD_KEY;
 	char text[HELD_KEY_BYTES];
+	bool ours = c->held == HELD_TODAY ||
+		    (!other_rules &&
+		     (c->held == HELD_NONE || c->held == HELD_DEFAULT));
 
 	*after = *before;
-	if (map_get(before, r->hold.key) != NULL)
-		return;
-	if (c->held == HELD_TODAY || c->held == HELD_ODD)
-		owned = r->hold.key;
-	else if (c->held == HELD_FORMER)
-		owned = FORMER_KEY;
-	if (c->mark && map_get(before, owned) != NULL)
+	if (map_get(before, r->hold.key) != NULL || (c->mark && !ours))
 		return;
 	after->is_object = true;
 	map_set(after, r->hold.key, r->hold.value);

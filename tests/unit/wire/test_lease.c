@@ -21,6 +21,7 @@ static void
 setup(void)
 {
 	memset(&r, 0, sizeof(r));
+	r.hold = (struct hold_key){"a/k", "y=s"};
 	(void)str_copy(r.holder, sizeof(r.holder), "pod-1_uid");
 	(void)str_copy(r.rv, sizeof(r.rv), "4711");
 	r.duration_s = 15;
@@ -84,7 +85,10 @@ END_TEST
 	SPEC("pod-1_uid", "15", "\"2026-01-02T03:04:05.000001Z\"",             \
 	     "\"2026-01-02T03:04:06.999999Z\"", "3")
 #define HISTORY "\"karpenter-node-holder.io/history\":"
-#define ANNOTATION "\"annotations\":{\"karpenter-node-holder.io/state\":"
+#define HOLD "\"annotations\":{\"karpenter-node-holder.io/hold\":"
+#define HELD HOLD "\"a/k=y=s\""
+#define STATE "\"karpenter-node-holder.io/state\":"
+#define ANNOTATION HELD "," STATE
 #define CREATED                                                                \
 	"{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\","       \
 	"\"metadata\":{\"namespace\":\"ns\",\"name\":\"l\""
@@ -94,14 +98,14 @@ static const struct {
 	bool nobody;
 	const char *want;
 } creates[] = {
-	{"usual", "", "", false, CREATED "}," USUAL "}"},
+	{"usual", "", "", false, CREATED "," HELD "}}," USUAL "}"},
 	{"with a state", "a\"b\n", "", false,
 	 CREATED "," ANNOTATION "\"a\\\"b\\n\"}}," USUAL "}"},
 	{"with both", "s", "a\nb", false,
 	 CREATED "," ANNOTATION "\"s\"," HISTORY "\"a\\nb\"}}," USUAL "}"},
 	{"with a history", "", "h", false,
-	 CREATED ",\"annotations\":{" HISTORY "\"h\"}}," USUAL "}"},
-	{"nobody's", "", "", true, CREATED "},\"spec\":{}}"},
+	 CREATED "," HELD "," HISTORY "\"h\"}}," USUAL "}"},
+	{"nobody's", "", "", true, CREATED "," HELD "}},\"spec\":{}}"},
 	{"nobody's with a state", "s", "", true,
 	 CREATED "," ANNOTATION "\"s\"}},\"spec\":{}}"},
 };
@@ -128,14 +132,14 @@ static const struct {
 	bool with_spec, with_state;
 	const char *want;
 } updates[] = {
-	{"renewal", "unchanged", "unchanged", true, false, AT "}," USUAL "}"},
+	{"renewal", "unchanged", "unchanged", true, false, AT "," HELD "}}," USUAL "}"},
 	{"with a state", "new", "h", true, true,
 	 AT "," ANNOTATION "\"new\"," HISTORY "\"h\"}}," USUAL "}"},
 	{"both go", "", "", true, true,
 	 AT "," ANNOTATION "null," HISTORY "null}}," USUAL "}"},
 	{"these alone", "new", "h", false, true,
 	 AT "," ANNOTATION "\"new\"," HISTORY "\"h\"}}}"},
-	{"nothing", "unchanged", "unchanged", false, false, AT "}}"},
+	{"nothing", "unchanged", "unchanged", false, false, AT "," HELD "}}}"},
 };
 
 START_TEST(test_update)
@@ -145,6 +149,43 @@ START_TEST(test_update)
 	lease_update(&b, &r, updates[_i].with_spec, updates[_i].with_state);
 	ck_assert_msg(strcmp(body, updates[_i].want) == 0, "%s: %s",
 		      updates[_i].name, body);
+}
+END_TEST
+
+/* A hold with the key "" goes. */
+START_TEST(test_no_hold)
+{
+	r.hold.key[0] = '\0';
+	lease_update(&b, &r, false, true);
+	ck_assert_str_eq(body, AT "," HOLD "null," STATE "null," HISTORY
+			       "null}}}");
+	buf_init(&b, body, sizeof(body));
+	lease_create(&b, "ns", "l", &r);
+	ck_assert_str_eq(body, CREATED ",\"annotations\":{}}," USUAL "}");
+}
+END_TEST
+
+static const struct {
+	const char *text, *key, *value;
+} holds[] = {
+	{"a/k=y=s", "a/k", "y=s"},
+	{"a/k", "", ""},
+	{"", "", ""},
+	{"karpenter-node-holder.io/held-since=x", "", ""},
+};
+
+START_TEST(test_hold_is_read)
+{
+	struct err e = {0};
+	char object[500];
+	int n = snprintf(object, sizeof(object),
+			 "{\"kind\":\"Lease\",\"metadata\":{"
+			 "\"resourceVersion\":\"1\"," HOLD "\"%s\"}}}",
+			 holds[_i].text);
+
+	ck_assert_int_eq(lease_decode(object, (size_t)n, false, &back, &e), 0);
+	ck_assert_str_eq(back.hold.key, holds[_i].key);
+	ck_assert_str_eq(back.hold.value, holds[_i].value);
 }
 END_TEST
 
@@ -178,7 +219,7 @@ START_TEST(test_observed)
 	(void)str_copy(r.state, sizeof(r.state), "new");
 	lease_update(&b, &r, false, true);
 	snprintf(want, sizeof(want),
-		 AT ",\"annotations\":{"
+		 AT "," HELD ","
 		    "\"karpenter-node-holder.io/%s\":\"new\"," HISTORY "null,"
 		    "\"karpenter-node-holder.io/%s\":null}}}",
 		 key, other);
@@ -192,7 +233,7 @@ START_TEST(test_release)
 	r.duration_s = 1;
 	r.acquire_us = r.renew_us;
 	lease_update(&b, &r, true, false);
-	ck_assert_str_eq(body, AT "},"
+	ck_assert_str_eq(body, AT "," HELD "}},"
 			 SPEC("", "1", "\"2026-01-02T03:04:06.999999Z\"",
 			      "\"2026-01-02T03:04:06.999999Z\"", "3") "}");
 }
@@ -236,6 +277,7 @@ same(const char *name)
 	ck_assert_int_eq(back.duration_s, r.duration_s);
 	ck_assert_int_eq(back.transitions, r.transitions);
 	ck_assert_str_eq(back.rv, r.rv);
+	ck_assert_int_eq(object_hold_compare(&back.hold, &r.hold), 0);
 	ck_assert(!back.holder_cut && !back.state_bad && back.present);
 }
 
@@ -380,6 +422,9 @@ main(void)
 	tcase_add_loop_test(tc, test_round_trip, 0, ROWS(trips));
 	tcase_add_test(tc, test_bounds);
 	tcase_add_test(tc, test_too_small);
+	tcase_add_test(tc, test_no_hold);
+	tcase_add_loop_test(tc, test_hold_is_read, 0,
+			    sizeof(holds) / sizeof(holds[0]));
 	tcase_add_test(tc, test_state_bound);
 	tcase_add_test(tc, test_paths);
 	suite_add_tcase(s, tc);

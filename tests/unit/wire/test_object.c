@@ -57,10 +57,9 @@ put_object(struct buf *b, const struct object *o)
 	buf_printf(b, "hold=%s\nmark=%s\n", holds[o->hold], marks[o->mark]);
 	put_time(b, "mark_time", o->mark_ms);
 	put_flag(b, "has_held_key", o->has_held_key);
-	if (o->has_previous)
-		buf_printf(b, "former=%s \"%s\"=\"%s\"\n",
-			   holds[o->previous_hold], o->previous_key.key,
-			   o->previous_key.value);
+	if (o->is_other)
+		buf_printf(b, "other \"%s\"=\"%s\"\n", o->other_hold.key,
+			   o->other_hold.value);
 	put_text(b, "node_name", o->node_name);
 	put_flag(b, "launched", o->launched);
 	put_flag(b, "launch_known", o->launch_known);
@@ -170,62 +169,58 @@ decode(const char *annotations, const struct hold_key *hold, struct object *o,
 #define DEF ",\"karpenter.sh/do-not-disrupt\":\"true\""
 #define KEEP(v) ",\"example.com/keep\":\"" v "\""
 
-/* Whose hold is it when today's hold is not the default? */
+/* Whose mark is it when the hold is not the default? */
 static const struct {
 	const char *name, *annotations;
 	enum hold hold;
-	bool previous_key;
-	const char *former_key;
-	enum hold previous_hold;
+	const char *other; /* the key of the hold for which the mark stands */
 	enum tenure tenure;
-} previous_keys[] = {
+} other_marks[] = {
 	{"own", "{" M KEEP("yes") K("example.com/keep=yes") "}", HOLD_SAME,
-	 false, "", HOLD_ABSENT, TENURE_OURS},
-	{"mark of the default", "{" M DEF "}", HOLD_ABSENT, true,
-	 DEFAULT_HOLD_KEY, HOLD_SAME, TENURE_OURS},
-	{"mark of the default, hold gone", "{" M "}", HOLD_ABSENT, true,
-	 DEFAULT_HOLD_KEY, HOLD_ABSENT, TENURE_YIELDED},
-	{"mark of the default, a person's hold", "{" M KEEP("yes") "}",
-	 HOLD_SAME, true, DEFAULT_HOLD_KEY, HOLD_ABSENT, TENURE_YIELDED},
-	{"same key, former value",
-	 "{" M KEEP("old") K("example.com/keep=old") "}", HOLD_OTHER, true,
-	 "example.com/keep", HOLD_SAME, TENURE_OURS},
+	 NULL, TENURE_OURS},
+	{"own, hold gone", "{" M K("example.com/keep=yes") "}", HOLD_ABSENT,
+	 NULL, TENURE_YIELDED},
+	{"mark of the default", "{" M DEF "}", HOLD_OTHER, DEFAULT_HOLD_KEY,
+	 TENURE_PERSON},
+	{"mark of the default, hold gone", "{" M "}", HOLD_OTHER,
+	 DEFAULT_HOLD_KEY, TENURE_PERSON},
+	{"mark of the default beside the hold", "{" M KEEP("yes") "}",
+	 HOLD_OTHER, DEFAULT_HOLD_KEY, TENURE_PERSON},
+	{"same key, another value",
+	 "{" M KEEP("old") K("example.com/keep=old") "}", HOLD_OTHER,
+	 "example.com/keep", TENURE_PERSON},
 	{"held-key names the default",
-	 "{" M DEF K("karpenter.sh/do-not-disrupt=true") "}", HOLD_ABSENT, true,
-	 DEFAULT_HOLD_KEY, HOLD_SAME, TENURE_OURS},
+	 "{" M DEF K("karpenter.sh/do-not-disrupt=true") "}", HOLD_OTHER,
+	 DEFAULT_HOLD_KEY, TENURE_PERSON},
 	{"held-key that says nothing", "{" M KEEP("yes") K("nothing") "}",
-	 HOLD_SAME, true, "", HOLD_ABSENT, TENURE_YIELDED},
+	 HOLD_OTHER, "", TENURE_PERSON},
 	{"held-key without a mark",
 	 "{\"a\":\"b\"" KEEP("yes") K("example.com/keep=yes") "}", HOLD_SAME,
-	 false, "", HOLD_ABSENT, TENURE_PERSON},
-	{"annotations null", "null", HOLD_ABSENT, false, "", HOLD_ABSENT,
-	 TENURE_FREE},
+	 NULL, TENURE_PERSON},
+	{"annotations null", "null", HOLD_ABSENT, NULL, TENURE_FREE},
 };
 
-START_TEST(test_formers)
+START_TEST(test_other_marks)
 {
+	const char *name = other_marks[_i].name;
+	const char *other = other_marks[_i].other;
 	struct object o;
 	struct err e = {0};
 
-	ck_assert_msg(decode(previous_keys[_i].annotations, &custom, &o, &e) ==
-			      0,
-		      "%s: %s", previous_keys[_i].name, e.text);
-	ck_assert_msg(
-		o.hold == previous_keys[_i].hold &&
-			o.has_previous == previous_keys[_i].previous_key &&
-			strcmp(o.previous_key.key,
-			       previous_keys[_i].former_key) == 0 &&
-			o.previous_hold == previous_keys[_i].previous_hold,
-		"%s", previous_keys[_i].name);
-	ck_assert_msg(object_tenure(o.hold, o.mark, o.has_previous,
-				    o.previous_hold) ==
-			      previous_keys[_i].tenure,
-		      "%s", previous_keys[_i].name);
+	ck_assert_msg(decode(other_marks[_i].annotations, &custom, &o, &e) == 0,
+		      "%s: %s", name, e.text);
+	ck_assert_msg(o.hold == other_marks[_i].hold &&
+			      o.is_other == (other != NULL) &&
+			      (other == NULL ||
+			       strcmp(o.other_hold.key, other) == 0),
+		      "%s", name);
+	ck_assert_msg(object_tenure(o.hold, o.mark) == other_marks[_i].tenure,
+		      "%s", name);
 }
 END_TEST
 
 /* Of others' annotations as many as the API server stores: they do not keep the
- * object out of the table, whichever hold its mark stands for. */
+ * object out of the table. */
 START_TEST(test_many_annotations)
 {
 	static char text[400000];
@@ -238,17 +233,14 @@ START_TEST(test_many_annotations)
 				   "\"creationTimestamp\":"
 				   "\"2026-01-02T03:04:05Z\","
 				   "\"annotations\":{" M
-				   K("example.com/former=yes"));
+				   K("example.com/keep=yes"));
 	for (int i = 0; i < 19000; i++)
 		n += (size_t)sprintf(text + n, ",\"%x\":\"v\"", i);
-	n += (size_t)sprintf(text + n, ",\"example.com/former\":\"yes\"" DEF
-				       "}}}");
+	n += (size_t)sprintf(text + n, KEEP("yes") "}}}");
 	ck_assert_msg(object_decode(text, n, KIND_NODE, &custom, &o, &e) == 0,
 		      "%s", e.text);
-	ck_assert_str_eq(o.previous_key.key, "example.com/former");
-	ck_assert_int_eq(o.previous_hold, HOLD_SAME);
-	ck_assert_int_eq(o.default_hold, HOLD_SAME);
-	ck_assert_int_eq(o.hold, HOLD_ABSENT);
+	ck_assert_int_eq(o.mark, MARK_TIME);
+	ck_assert_int_eq(o.hold, HOLD_SAME);
 }
 END_TEST
 
@@ -345,8 +337,8 @@ main(void)
 	tcase_add_test(tc, test_nodes);
 	tcase_add_test(tc, test_claims);
 	tcase_add_test(tc, test_status);
-	tcase_add_loop_test(tc, test_formers, 0,
-			    sizeof(previous_keys) / sizeof(previous_keys[0]));
+	tcase_add_loop_test(tc, test_other_marks, 0,
+			    sizeof(other_marks) / sizeof(other_marks[0]));
 	tcase_add_test(tc, test_many_annotations);
 	tcase_add_test(tc, test_unread);
 	tcase_add_test(tc, test_untouched);

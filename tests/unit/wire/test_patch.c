@@ -18,7 +18,7 @@
 	"{\"op\":\"test\",\"path\":\"/metadata/uid\",\"value\":\"u-1\"}"
 
 static const struct hold_key usual = {DEFAULT_HOLD_KEY, DEFAULT_HOLD_VALUE};
-static const struct hold_key other = {"example.com/keep~it", "a=\"b\"\n"};
+static const struct hold_key other = {"example.com/keep.it", "a=\"b\"\n"};
 
 START_TEST(test_hold)
 {
@@ -36,12 +36,12 @@ START_TEST(test_hold)
 	buf_init(&b, out, sizeof(out));
 	patch_hold(&b, &other, "4711", NOW);
 	ck_assert_str_eq(out, "{\"metadata\":{\"resourceVersion\":\"4711\","
-			      "\"annotations\":{\"example.com/keep~it\":"
+			      "\"annotations\":{\"example.com/keep.it\":"
 			      "\"a=\\\"b\\\"\\n\","
 			      "\"karpenter-node-holder.io/held-since\":"
 			      "\"" NOW_TEXT "\","
 			      "\"karpenter-node-holder.io/held-key\":"
-			      "\"example.com/keep~it=a=\\\"b\\\"\\n\"}}}");
+			      "\"example.com/keep.it=a=\\\"b\\\"\\n\"}}}");
 }
 END_TEST
 
@@ -85,9 +85,9 @@ static const struct {
 	  .hold = &other,
 	  .has_held_key = true},
 	 "[" TEST_UID ",{\"op\":\"test\"," MARK_PATH ",\"value\":\"" NOW_TEXT
-	 "\"},{\"op\":\"test\"," PATH "example.com~1keep~0it\","
+	 "\"},{\"op\":\"test\"," PATH "example.com~1keep.it\","
 	 "\"value\":\"a=\\\"b\\\"\\n\"},"
-	 "{\"op\":\"remove\"," PATH "example.com~1keep~0it\"},"
+	 "{\"op\":\"remove\"," PATH "example.com~1keep.it\"},"
 	 "{\"op\":\"remove\"," MARK_PATH "},"
 	 "{\"op\":\"remove\"," HELD_PATH "}]"},
 };
@@ -206,14 +206,16 @@ static const struct {
 	{"a=b", 0, "a", "b"},	  {"a=", 0, "a", ""},
 	{"a=b=c", 0, "a", "b=c"}, {"x/y==", 0, "x/y", "="},
 	{"=b", -1, "was", "was"}, {"", -1, "was", "was"},
-	{"ab", -1, "was", "was"},
+	{"ab", -1, "was", "was"}, {"a b=c", -1, "was", "was"},
+	{"x/=c", -1, "was", "was"}, {"X/y=c", -1, "was", "was"},
+	{"a=b\n", -1, "was", "was"}, {"a=\xff", -1, "was", "was"},
 };
 
 START_TEST(test_held_key)
 {
 	struct hold_key k = {"was", "was"};
 
-	ck_assert_int_eq(patch_held_key_parse(held_keys[_i].text, &k),
+	ck_assert_int_eq(patch_hold_parse(held_keys[_i].text, &k),
 			 held_keys[_i].rc);
 	ck_assert_str_eq(k.key, held_keys[_i].key);
 	ck_assert_str_eq(k.value, held_keys[_i].value);
@@ -231,9 +233,11 @@ START_TEST(test_held_key_bounds)
 		size_t value = VALUE_BYTES - 1 + (extra == 2);
 
 		memset(text, 'x', sizeof(text));
+		text[63] = text[127] = text[191] = '.';
+		text[253] = '/';
 		text[key] = '=';
 		text[key + 1 + value] = '\0';
-		ck_assert_int_eq(patch_held_key_parse(text, &k), extra == 0 ? 0 : -1);
+		ck_assert_int_eq(patch_hold_parse(text, &k), extra == 0 ? 0 : -1);
 		ck_assert_uint_eq(strlen(k.key), KEY_BYTES - 1);
 	}
 }
