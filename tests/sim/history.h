@@ -27,7 +27,7 @@
  *
  *     create	`event` and `gives-up` are times after the creation: then
  *		Karpenter says that these claims replace others, or deletes
- *		them.  Lists and watches leave out claims that are `large`
+ *		them.  Only the metadata of `large` claims can be read
  *     pool	the annotation becomes `by` (a moment of the history, or a
  *		duration) or `value`; "-" removes it.  The keys `replicas` and
  *		`consolidate-after` are fields of its spec

@@ -14,8 +14,8 @@
  *     sim uninstall FIRST COUNT [JOBS]
  *                                    the same, with a `cleanup` in each
  *     sim spec FIRST COUNT [JOBS]    the same, with NodePools whose spec changes
- *     sim large FIRST COUNT [JOBS]   the same, with claims that lists and watches
- *                                    leave out
+ *     sim large FIRST COUNT [JOBS]   the same, with claims that are too large to
+ *                                    be read
  *     sim observe FIRST COUNT [JOBS] the same, with mode observe
  *     sim seed N                     runs the history of a seed and tells it
  *     sim write N                    writes the history of a seed as a file

@@ -83,9 +83,10 @@ struct thing {
 	char class[CLASS_BYTES];	/* claim: our class; Event: its reason */
 	char class_uid[24];		/* claim: the uid that its class
 					   names */
-	bool large;		/* lists and watches leave it out */
+	bool large;		/* of a claim only the metadata can be read,
+				   of a Node nothing */
 	int64_t large_at;	/* since when */
-	bool was_large;		/* they left it out when its deletion began */
+	bool was_large;		/* it was so when its deletion began */
 	/* for the invariants */
 	unsigned writes, reasons, tries;
 	int64_t tries_since;
@@ -345,8 +346,7 @@ enum person {
 	PERSON_STRIP,
 	PERSON_MARK,	/* a mark of one's own making */
 	PERSON_TOUCH,	/* something else: only its version changes */
-	PERSON_SWELL,	/* makes it so large that lists and watches leave it
-			   out; only its metadata can be had */
+	PERSON_SWELL,	/* makes it too large to be read (`large`) */
 	PERSON_SHRINK,
 };
 void claim_shows(struct world *w, const struct thing *claim);

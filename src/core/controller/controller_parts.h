@@ -124,9 +124,6 @@ void controller_tickets_forget(struct controller *s);
 void controller_tickets_known(struct controller *s, struct now now);
 void controller_fresh_tickets(struct controller *s);
 
-/* seen.c.  Call controller_claims_known when all NodeClaims are known. */
-void controller_claims_known(struct controller *s, struct now now);
-
 /* fresh.c.  Call this when a fresh list has ended. */
 void controller_fresh_done(struct controller *s, enum kind kind,
 			   const struct controller_outcome *o, struct now now);

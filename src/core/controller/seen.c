@@ -46,8 +46,8 @@ controller_listing(struct controller *s, enum kind kind)
  * judged until now.  It also requests that all timers are computed again,
  * because a Node without a claim may count as a machine now, or no longer
  * count. */
-void
-controller_claims_known(struct controller *s, struct now now)
+static void
+claims_known(struct controller *s, struct now now)
 {
 	replacements_judge_all(&s->replacements, now.server_ms);
 	causes_add(&s->causes, CAUSE_LISTED);
@@ -105,7 +105,7 @@ controller_listed(struct controller *s, enum kind kind, bool served,
 	if (kind == KIND_TICKET)
 		controller_tickets_known(s, now);
 	if (kind == KIND_NODECLAIM && views_settled(&s->views))
-		controller_claims_known(s, now);
+		claims_known(s, now);
 	else if (kind == KIND_NODECLAIM ||
 		 (kind == KIND_NODE && views_claimless(&s->views)))
 		causes_add(&s->causes, CAUSE_LISTED);

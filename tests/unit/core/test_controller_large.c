@@ -173,7 +173,8 @@ START_TEST(a_young_claim_stops_the_release)
 }
 END_TEST
 
-/* Whatever was known of it: for the next leader it is the same. */
+/* Whatever was known of it, also a reboot (1): for the next leader it is the
+ * same. */
 START_TEST(a_ready_claim_counts_as_not_ready)
 {
 	int64_t quiet;
@@ -181,6 +182,12 @@ START_TEST(a_ready_claim_counts_as_not_ready)
 	add_due(5);
 	quiet = busy_until(5, 5 * MINUTE);
 	world_open(w);
+	if (_i == 1) {
+		claim_at(w, 5)->o.rebooted = true;
+		claim_at(w, 5)->o.ready_ms = stamp_now();
+		thing_changed(w, claim_at(w, 5));
+		world_run(w, 1000);
+	}
 	claim_at(w, 5)->large = true;
 	thing_changed(w, claim_at(w, 5));
 	world_run_until(w, quiet + SLACK);
@@ -265,6 +272,23 @@ START_TEST(an_unknown_claim_holds_all_scopes_once)
 }
 END_TEST
 
+/* A clock that is set does not end its time, nor lengthens it. */
+START_TEST(a_clock_is_set_beside_an_unknown_claim)
+{
+	int64_t over;
+
+	open_old(3);
+	list_with_unknown();
+	over = w->boot_ms + rules.startup_ms + rules.hold_ms;
+	world_run(w, 10000);
+	w->offset_ms += 60 * MINUTE;
+	world_run(w, over - 1000 - w->boot_ms);
+	ck_assert_uint_eq(count_spread(3), 3);
+	world_run(w, 1000 + SLACK);
+	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
 /* A list shows that it is gone (0), or a person releases all (1). */
 START_TEST(an_unknown_claim_holds_no_longer)
 {
@@ -326,8 +350,32 @@ START_TEST(a_claim_that_is_small_again)
 }
 END_TEST
 
-/* No line shows what is written on it, so it is read after each write, and is
- * not written to for ever. */
+/* It is rebooted while it is large.  When it is small again, its first deadline
+ * counts for the scope, as if it had never been large. */
+START_TEST(a_claim_that_was_rebooted_meanwhile)
+{
+	struct thing *c;
+	int64_t ends;
+
+	open_old(3);
+	c = claim_boot(5);
+	ends = become_ready(c);
+	world_run(w, 20000);
+	c->large = true;
+	thing_changed(w, c);
+	world_run(w, MINUTE);
+	c->large = false;
+	c->o.rebooted = true;
+	c->o.ready_ms = stamp_now();
+	thing_changed(w, c);
+	world_run_until(w, ends - 1000);
+	ck_assert_uint_eq(count_spread(3), 3);
+	world_run_until(w, ends + SLACK);
+	ck_assert_uint_eq(count_spread(3), 0);
+}
+END_TEST
+
+/* It is not written to for ever. */
 START_TEST(a_claim_is_held_and_cleared)
 {
 	struct thing *c = add_large();
@@ -470,13 +518,15 @@ main(void)
 	tcase_add_test(c, a_claim_counts_by_its_metadata);
 	tcase_add_test(c, a_claim_that_a_watch_leaves_out_starts_a_hold);
 	tcase_add_test(c, a_young_claim_stops_the_release);
-	tcase_add_test(c, a_ready_claim_counts_as_not_ready);
+	tcase_add_loop_test(c, a_ready_claim_counts_as_not_ready, 0, 2);
 	tcase_add_loop_test(c, a_drifted_claim_is_held, 0, 2);
 	tcase_add_test(c, a_claim_that_is_gone_goes);
 	tcase_add_loop_test(c, an_unknown_claim_holds_all_scopes_once, 0, 2);
+	tcase_add_test(c, a_clock_is_set_beside_an_unknown_claim);
 	tcase_add_loop_test(c, an_unknown_claim_holds_no_longer, 0, 2);
 	tcase_add_test(c, a_list_with_an_unknown_claim);
 	tcase_add_test(c, a_claim_that_is_small_again);
+	tcase_add_test(c, a_claim_that_was_rebooted_meanwhile);
 	tcase_add_test(c, a_claim_is_held_and_cleared);
 	tcase_add_test(c, a_nodes_owner_is_taken_by_its_metadata);
 	tcase_add_test(c, a_node_is_released_by_what_was_known);
