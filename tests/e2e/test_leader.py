@@ -70,7 +70,7 @@ def check_status(first, second, lease, m):
 
 
 def test_one_sweeps_and_all_answer(plane, replicas, karpenter, view):
-    first, second, third = replicas(3, holdDuration="6s")
+    first, second, third = replicas(3, holdDuration="12s")
     lease = plane.get(LEASES, NAME)["spec"]
     assert lease["leaseDurationSeconds"] == SHORT.lease
     assert lease["leaseTransitions"] == 0
@@ -80,14 +80,14 @@ def test_one_sweeps_and_all_answer(plane, replicas, karpenter, view):
     assert said(second, "another leads")[0]["holder"] == \
         lease["holderIdentity"]
     old = karpenter.settled(10)
-    view.wait_clear(nodes(old), 12)
+    view.wait_clear(nodes(old), 18)
     m = karpenter.machine()
     view.wait_held(nodes(old))
     check_status(first, second, lease, m)
     third.register()
     n = karpenter.machine()
     assert third.metric(P + "admission_requests_total", result="held") >= 2
-    view.check_released(nodes(old + [m, n]), n.ready + 6)
+    view.check_released(nodes(old + [m, n]), n.ready + 12)
     assert writes(first) > 20
     assert writes(second) == writes(third) == 0
     assert not leads(second) and not leads(third)
@@ -100,15 +100,15 @@ def test_the_lease_is_deleted(plane, replicas, karpenter, view):
     """The hold goes on: nothing is released before its time or held for
     longer."""
     old = karpenter.settled(5)
-    first, second = replicas(2, holdDuration="9s")
-    view.wait_clear(nodes(old), 15)
+    first, second = replicas(2, holdDuration="15s")
+    view.wait_clear(nodes(old), 21)
     m = karpenter.machine()
     view.wait_held(nodes(old))
     plane.request("DELETE", f"{LEASES}/{NAME}")
     until(lambda: plane.request("GET", f"{LEASES}/{NAME}")[0] == 200, SOON,
           "made again")
     leader([first, second], SHORT.taken)
-    view.check_released(nodes(old + [m]), m.ready + 9)
+    view.check_released(nodes(old + [m]), m.ready + 15)
 
 
 def test_alone_it_needs_no_lease(plane, make_holder):

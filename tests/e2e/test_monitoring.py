@@ -123,18 +123,18 @@ def scraped(plane, make_holder, karpenter, view):
     """Makes a hold and a release, and two creations past the webhook.  Returns
     (Prometheus, holder, when it began)."""
     old = karpenter.settled(3)
-    holder = make_holder(holdDuration="8s")
+    holder = make_holder(holdDuration="14s")
     prometheus = Prometheus(plane.dir / "prometheus", jobs(plane, holder),
                             rules())
     try:
-        view.wait_clear(nodes(old), 14)
+        view.wait_clear(nodes(old), 20)
         begin = time.time()
         for _ in range(2):  # the first one only creates the series
             stall(plane, holder)
             time.sleep(3)
         m = karpenter.machine()
         view.wait_held(nodes(old))
-        view.check_released(nodes(old + [m]), m.ready + 8)
+        view.check_released(nodes(old + [m]), m.ready + 14)
         until(lambda: prometheus.query(f"sum({P}held_objects)") == [0], 10,
               "the release is scraped")
         time.sleep(2)

@@ -103,7 +103,7 @@ def test_gone_in_the_stream(plane, make_holder, karpenter, view, outage):
 def test_away_at_the_start(plane, make_holder, karpenter, view, outage):
     old = karpenter.settled(5)
     m = karpenter.machine()
-    holder = make_holder(start=False, register=False, holdDuration="8s")
+    holder = make_holder(start=False, register=False, holdDuration="14s")
     plane.stop_apiserver()
     holder.start()  # it is ready, as admission needs no API server
     for _ in range(5):
@@ -117,30 +117,30 @@ def test_away_at_the_start(plane, make_holder, karpenter, view, outage):
     view.wait_clear(nodes(old + [m]))
     again = karpenter.machine()
     view.wait_held(nodes(old))
-    view.check_released(nodes(old + [again]), again.ready + 8)
+    view.check_released(nodes(old + [again]), again.ready + 14)
 
 
 @pytest.mark.long
 def test_crds_installed_after_the_start(plane, make_holder, karpenter, view):
     try:
         plane.remove_crds()
-        holder = make_holder(holdDuration="8s")
+        holder = make_holder(holdDuration="14s")
         # As long as NodeClaims are not served, a Node is a machine by itself.
         plane.create(NODES, node_body("first", unregistered=False))
         time.sleep(3)
         second = plane.create(NODES, node_body("second", unregistered=False))
-        quiet_at = seconds(second["metadata"]["creationTimestamp"]) + 8
+        quiet_at = seconds(second["metadata"]["creationTimestamp"]) + 14
         lone = [(NODES, "first"), (NODES, "second")]
         view.check_released(lone, quiet_at)
     finally:
         plane.install_crds()
     old = karpenter.settled(3)
-    view.wait_clear(nodes(old), RECONNECT + 8)
+    view.wait_clear(nodes(old), RECONNECT + 14)
     m = karpenter.machine()
     assert held(plane.get(CLAIMS, m.name))
     # They are seen once the claims are watched, however late that is.
     view.wait_held(nodes(old), min(RECONNECT, 8))
-    view.check_released(nodes(old + [m]) + claims([m]), m.ready + 8)
+    view.check_released(nodes(old + [m]) + claims([m]), m.ready + 14)
     assert holder.alive()
 
 

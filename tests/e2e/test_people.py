@@ -126,12 +126,12 @@ def test_taking_over_the_claim_before_registration(
 
 def test_opting_out_ends_with_the_period(plane, make_holder, karpenter, view):
     """The next scale-up holds that machine again."""
-    make_holder(holdDuration="6s")
+    make_holder(holdDuration="12s")
     m = karpenter.machine()
     change(plane, (NODES, m.node), {HOLD: None})
     view.wait_all(nodes([m]), lambda a: annotations(a) == HASHES,
-                  "mark dropped", m.ready + 6 + LATE - time.time())
-    assert time.time() > m.ready + 6 - 1
+                  "mark dropped", m.ready + 12 + LATE - time.time())
+    assert time.time() > m.ready + 12 - 1
     karpenter.machine()
     view.wait_held(nodes([m]))
 
@@ -166,8 +166,8 @@ def test_hold_set_before_us(plane, make_holder, karpenter, view):
     change(plane, (NODES, on_node.node),
            {HOLD: "true", "example.com/why": "a long job"})
     change(plane, (CLAIMS, on_claim.name), {HOLD: "false"})
-    make_holder(holdDuration="6s")
-    view.wait_clear(nodes([ours]), 12)
+    make_holder(holdDuration="12s")
+    view.wait_clear(nodes([ours]), 18)
 
     def theirs():
         return [plane.annotations(path, name) for path, name in
@@ -178,13 +178,13 @@ def test_hold_set_before_us(plane, make_holder, karpenter, view):
         assert theirs() == before
     m = karpenter.machine()
     view.wait_held(nodes([ours]))
-    view.check_released(nodes([ours, m]), m.ready + 6, meanwhile=untouched)
+    view.check_released(nodes([ours, m]), m.ready + 12, meanwhile=untouched)
 
 
 def test_marks_say_since_when(plane, make_holder, karpenter, view):
     old = karpenter.settled(1)
-    make_holder(holdDuration="6s")
-    view.wait_clear(nodes(old), 12)
+    make_holder(holdDuration="12s")
+    view.wait_clear(nodes(old), 18)
     m = karpenter.machine()
     view.wait_held(nodes(old))
     for target in nodes(old + [m]) + claims([m]):

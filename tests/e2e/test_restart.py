@@ -103,8 +103,8 @@ def test_kill_and_start_again_and_again(make_holder, karpenter, view):
 
 def test_stopped_in_good_order_leaves_holds(make_holder, karpenter, view):
     old = karpenter.settled(5)
-    holder = make_holder(holdDuration="9s")
-    view.wait_clear(nodes(old), 15)
+    holder = make_holder(holdDuration="15s")
+    view.wait_clear(nodes(old), 21)
     m = karpenter.machine()
     view.wait_held(nodes(old))
     begin = time.monotonic()
@@ -113,4 +113,4 @@ def test_stopped_in_good_order_leaves_holds(make_holder, karpenter, view):
     assert time.monotonic() - begin < 2 + LATE
     view.check_stays(nodes(old + [m]) + claims([m]), held, "held", 1)
     holder.start()
-    view.check_released(nodes(old + [m]), m.ready + 9)
+    view.check_released(nodes(old + [m]), m.ready + 15)

@@ -9,8 +9,8 @@ from hold import EARLY, claims, clear, held, nodes
 
 def test_nodepool(make_holder, karpenter, view):
     a, b = karpenter.settled(3, "a"), karpenter.settled(3, "b")
-    make_holder(scope="nodepool", holdDuration="8s")
-    view.wait_clear(nodes(a + b), 14)
+    make_holder(scope="nodepool", holdDuration="16s")
+    view.wait_clear(nodes(a + b), 22)
     in_a = karpenter.machine("a")
     view.wait_held(nodes(a))
     view.check_stays(nodes(b), clear, "another pool", 2)
@@ -21,10 +21,10 @@ def test_nodepool(make_holder, karpenter, view):
     assert in_b.ready > in_a.ready + 2
 
     def b_held(_):
-        if time.time() < in_b.ready + 7:
+        if time.time() < in_b.ready + 15:
             assert all(map(held, view.of(nodes(b + [in_b])).values()))
-    view.check_released(nodes(a + [in_a]), in_a.ready + 8, meanwhile=b_held)
-    view.check_released(nodes(b + [in_b]), in_b.ready + 8)
+    view.check_released(nodes(a + [in_a]), in_a.ready + 16, meanwhile=b_held)
+    view.check_released(nodes(b + [in_b]), in_b.ready + 16)
 
 
 def test_node(make_holder, karpenter, view):
@@ -43,11 +43,11 @@ def test_node(make_holder, karpenter, view):
 
 def test_cluster_is_every_pool(make_holder, karpenter, view):
     a, b = karpenter.settled(2, "a"), karpenter.settled(2, "b")
-    make_holder(holdDuration="7s")
-    view.wait_clear(nodes(a + b), 14)
+    make_holder(holdDuration="13s")
+    view.wait_clear(nodes(a + b), 20)
     m = karpenter.machine("c")
     view.wait_held(nodes(a + b))
-    view.check_released(nodes(a + b + [m]), m.ready + 7)
+    view.check_released(nodes(a + b + [m]), m.ready + 13)
 
 
 @pytest.mark.long

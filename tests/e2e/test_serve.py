@@ -38,8 +38,8 @@ def test_probes(make_holder):
 
 def test_metrics(plane, make_holder, karpenter, view):
     old = karpenter.settled(3)
-    holder = make_holder(holdDuration="8s")
-    view.wait_clear(nodes(old), 14)
+    holder = make_holder(holdDuration="14s")
+    view.wait_clear(nodes(old), 20)
     assert holder.metric(P + "scope_held") == 0
     assert holder.metric(P + "held_objects") == 0
     m = karpenter.machine()
@@ -50,10 +50,10 @@ def test_metrics(plane, make_holder, karpenter, view):
     # "ready" is the present time, but the holder knows the API server's clock
     # from a Date in whole seconds.  What is not yet past by that clock counts
     # as now.
-    until(lambda: m.ready + 7 < holder.metric(
-        P + "scope_quiet_timestamp_seconds") <= m.ready + 8, SOON,
-        lambda: f"quiet {m.ready + 8}: {holder.metrics()}")
-    view.check_released(nodes(old + [m]), m.ready + 8)
+    until(lambda: m.ready + 13 < holder.metric(
+        P + "scope_quiet_timestamp_seconds") <= m.ready + 14, SOON,
+        lambda: f"quiet {m.ready + 14}: {holder.metrics()}")
+    view.check_released(nodes(old + [m]), m.ready + 14)
     until(lambda: holder.metric(P + "held_objects") == 0, SOON, "none held")
     assert holder.metric(P + "scope_held") == 0
     assert holder.metric(P + "releases_total") >= 4

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/controller/controller_state.h"
@@ -360,7 +361,8 @@ mix_controller(struct mix *m, const struct controller *s)
 		entry(m, s, &s->machines.at[i]);
 		mix(m, s->queue.next[i] != 0);
 		write(m, &s->writes, i);
-		mix_boot(m, s->release.due_boot_ms[i]);
+		mix_boot(m, llabs(s->release.due_boot_ms[i]));
+		mix(m, s->release.due_boot_ms[i] < 0);
 	}
 	holds(m, &s->timers, &s->news);
 	later(m, &s->writes);

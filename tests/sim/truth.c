@@ -196,16 +196,12 @@ waits_for_claims(const struct holder *h)
 }
 
 /* Does every release wait, because a fresh list shows a claim that is not ready
- * and that the leader does not know, or that is too young to count? */
+ * and that the leader does not know? */
 static bool
 releases_wait(struct truth *t)
 {
 	const struct world *w = t->w;
 
-	for (int i = 0; i < w->machines_n; i++)
-		if (t->machines[i].young &&
-		    !truth_uncounted(w, &t->rules, &w->machines[i]))
-			return true;
 	for (int i = 0; w->larges && i < w->things_n; i++) {
 		const struct thing *o = &w->things[i];
 
@@ -555,15 +551,24 @@ is_guarded(const struct truth *t, enum due_goal goal, const struct thing *claim,
 				       ACT_HOLD));
 }
 
-/* Since when does the leader know what is to be, and may it do it? */
+/* Since when does the leader know what is to be, and may it do it?  A release
+ * waits once for the claims of its scope that are about to count, unless the
+ * scope is busy already.  No stream of them stops it. */
 static int64_t
 known_since(const struct truth *t, const struct machine *m,
 	    const struct machine_truth *x)
 {
 	int64_t at = later_of(later_of(x->goal_since, touched(t, m)),
 			      x->unread_at);
+	int scope = truth_scope_of(t, m);
 
-	return x->goal == DUE_CLEAR ? later_of(at, t->waited_at) : at;
+	if (x->goal != DUE_CLEAR)
+		return at;
+	at = later_of(at, t->waited_at);
+	if (scope < 0 || truth_uncounted(t->w, &t->rules, m) ||
+	    t->scopes[scope].busy.lo)
+		return at;
+	return t->scopes[scope].came_at < at ? at : at + GRACE_MS + LAG_MS;
 }
 
 static void

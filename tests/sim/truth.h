@@ -61,6 +61,8 @@ struct scope_truth {
 				   `unknown` */
 	struct maybe busy;	/* it is busy in the world */
 	int64_t hi_last;	/* when it was last possibly busy */
+	bool coming;		/* a claim of it may count later */
+	int64_t came_at;	/* when that was last so */
 	struct maybe seems;	/* it is busy, as replicas may see it */
 	struct maybe held;
 	int64_t released;	/* the earliest released-at; STAMP_NONE: none */
@@ -144,7 +146,6 @@ struct machine_truth {
 	struct maybe again;	/* it was made in such a minute */
 	bool coming;		/* it may count later: because of it no hold
 				   begins, and one may go on */
-	bool young;		/* it may count in a moment */
 	int64_t deadline;	/* its own deadline, on the leader's clock */
 	int64_t deadline_hi;	/* the later deadline, where two are right */
 	int64_t busy_deadline, busy_deadline_hi;	/* the same for its scope:
@@ -204,7 +205,7 @@ struct truth {
 	int64_t trouble_began;		/* when the present trouble began, or
 					   the last */
 	bool waits;			/* every release waits for a claim that
-					   is too large or about to count */
+					   is too large */
 	int64_t waited_at;		/* when that was last so */
 	int64_t troubled_ms;		/* how long there was either */
 	struct scope_truth scopes[POOLS];

@@ -862,9 +862,8 @@ set_counts(struct truth *t, const struct past *p, int machine)
 
 	x->replaced = (struct maybe){false, false};
 	x->counts = is_old(t, claim);
-	x->coming = x->young = !x->counts.lo &&
-			       (claim->launched || !claim->launch_known ||
-				claim->large);
+	x->coming = !x->counts.lo && (claim->launched ||
+				      !claim->launch_known || claim->large);
 	if (claim->rebooted && !has_passed(t, x->unwatched_until)) {
 		x->coming = true;
 		x->counts.lo = false;
@@ -1103,7 +1102,7 @@ truth_machines(struct truth *t)
 		if (w->machines[i].claim >= 0 || w->machines[i].node >= 0)
 			set_deadline(t, &w->machines[i], x);
 		x->counts = x->failed = x->fails = (struct maybe){false, false};
-		x->coming = x->young = false;
+		x->coming = false;
 		if (w->machines[i].claim < 0)
 			continue;
 		if (w->things[w->machines[i].claim].deleting) {

@@ -283,19 +283,26 @@ set_busy(struct truth *t, int scope)
 
 	if (s->busy.hi)		/* it was busy until now */
 		s->hi_last = w->now;
+	if (s->coming)
+		s->came_at = w->now;
+	s->coming = false;
 	s->busy = s->seems = (struct maybe){false, false};
 	for (int i = 0; i < w->machines_n; i++) {
 		struct machine_truth *x = &t->machines[i];
 		struct maybe keeps;
+		bool comes;
 
 		if (w->machines[i].claim < 0 ||
 		    !in_scope(t, scope, w->machines[i].pool_id))
 			continue;
 		/* A machine whose own time is over counts for minScaleUp,
 		 * too. */
-		coming |= x->coming && (!has_passed(t, x->deadline) ||
-					!has_passed(t, x->unwatched_until) ||
-					truth_takes_several(t));
+		comes = x->coming && (!has_passed(t, x->deadline) ||
+				      !has_passed(t, x->unwatched_until) ||
+				      truth_takes_several(t));
+		coming |= comes;
+		s->coming |= comes &&
+			     !truth_uncounted(w, &t->rules, &w->machines[i]);
 		keeps = keeps_busy(t, i);
 		s->busy.lo |= keeps.lo;
 		s->busy.hi |= keeps.hi;
@@ -552,6 +559,10 @@ truth_leads(struct holder *h)
 	bool lost = h->w->lease.state[0] == '\0' || !h->w->lease.present ||
 		    truth_clocks_apart(t, h->w->now) >= LAG_MS;
 
+	/* Without election the Lease may be read long after a released-at was
+	 * heard of. */
+	bool led = t->leader == h && t->leads_n == h->leads_n;
+
 	if (t->leader != h)	/* the next look has to see that it is new */
 		t->leads_n = h->leads_n - 1;
 	t->leader = h;
@@ -560,9 +571,12 @@ truth_leads(struct holder *h)
 	for (int i = 0; i < POOLS; i++) {
 		struct scope_truth *s = &t->scopes[i];
 
-		*s = (struct scope_truth){.hi_last = h->w->now,
-					  .released = STAMP_NONE,
-					  .gap = true};
+		*s = (struct scope_truth){
+			.hi_last = h->w->now,
+			.released = led ? s->released : STAMP_NONE,
+			.ends = led && s->ends,
+			.ends_at = led ? s->ends_at : 0,
+			.gap = true};
 		s->high = s->early.debt =
 			(double)(h->w->now - h->led_since);
 	}

@@ -263,6 +263,9 @@ void timers_seen(struct timers *ts);
 bool timers_own(const struct timers *ts, uint32_t id, int64_t now_ms);
 /* Returns whether the machine has a scope and that scope is held. */
 bool timers_scope_held(const struct timers *ts, uint32_t id);
+/* Returns whether the machine has a scope that is quiet, and that may be busy
+ * in a moment, because a machine in it is about to count. */
+bool timers_scope_may_turn(const struct timers *ts, uint32_t id);
 
 /* Returns the ids of the scope's machines in ascending order, and their number
  * in *n.  The result is ts->order, valid until the next call. */

@@ -109,14 +109,17 @@ claim_half(const struct controller *s, const struct entry *claim,
 /* Returns whether holds and marks may be removed from the machine now.  Nothing
  * is removed while part of the cluster is not seen.  A release also needs fresh
  * lists.  They must have been made after the release became due, and after the
- * last list that left out a NodeClaim. */
+ * last list that left out a NodeClaim.  A claim that is about to count may hold
+ * the machine's scope in a moment, so the release waits for that. */
 static bool
-may_remove(struct controller *s, uint32_t head, bool release)
+may_remove(struct controller *s, uint32_t head, bool release, struct now now)
 {
 	if (!views_all_synced(&s->views))
 		return false;
-	return !release ||
-	       (views_complete(&s->views) && release_may(&s->release, head));
+	return !release || (views_complete(&s->views) &&
+			    release_may(&s->release, head,
+					timers_scope_may_turn(&s->timers, head),
+					now.boot_ms));
 }
 
 /* Returns whether the Node's ownerReference names a claim that is not in the
@@ -274,7 +277,7 @@ controller_act_on(struct controller *s, uint32_t head, struct now now,
 	    (!s->views.at[KIND_NODECLAIM].listed ||
 	     (claim == NULL && s->views.settle_boot_ms != 0)))
 		return false;
-	if (d.act != ACT_HOLD && !may_remove(s, head, d.release))
+	if (d.act != ACT_HOLD && !may_remove(s, head, d.release, now))
 		return false;
 	if (writes_must_read(&s->writes, machines_id(&s->machines, e))) {
 		describe(s, e, ACT_READ, "changed", now, out);

@@ -5,7 +5,6 @@
 
 #include "core/base/limits.h"
 #include "controller_parts.h"
-#include "deadline.h"
 
 /*
  * This file handles the items of the fresh lists before a release, and the
@@ -65,22 +64,9 @@ is_behind(const struct controller *s, uint32_t id, const struct object *claim)
 	       !machines_rv_is(&s->machines, e, claim->rv);
 }
 
-/* Returns whether the claim counts in a moment, when it is old enough. */
-static bool
-is_coming(struct controller *s, uint32_t id, struct now now)
-{
-	int64_t counts_ms = replacements_counts_ms(
-		&s->replacements, machines_at(&s->machines, id));
-
-	return timers_at(&s->timers, machines_head(&s->machines, id))->coming &&
-	       counts_ms > controller_steady(s, now).server_ms &&
-	       counts_ms != COUNTS_LATER;
-}
-
-/* A claim that the table does not know stops the release, and so do a claim
- * that is about to count and a change of a claim that is not ready.  A claim
- * that lists and watches leave out is put into the table here, so that the next
- * fresh list shows nothing new. */
+/* A claim that the table does not know stops the release, and so does a change
+ * of a claim that is not ready.  A claim that lists and watches leave out is
+ * put into the table here, so that the next fresh list shows nothing new. */
 void
 controller_fresh(struct controller *s, const struct object *claim,
 		 struct now now)
@@ -90,14 +76,11 @@ controller_fresh(struct controller *s, const struct object *claim,
 
 	if (id != NO_ID && unread_has(&s->unread, id)) {
 		take_unread(s, claim, now);
-		id = machines_find_claim(&s->machines, claim->uid);
-		if (id != NO_ID && is_coming(s, id, now))
-			release_unknown(&s->release);
 		return;
 	}
 	/* If the table is full, a claim that it lacks is no news. */
 	if (claim->deleting || (id == NO_ID && v->full) ||
-	    (id != NO_ID && !is_behind(s, id, claim) && !is_coming(s, id, now)))
+	    (id != NO_ID && !is_behind(s, id, claim)))
 		return;
 	release_unknown(&s->release);
 	if (id == NO_ID && v->skipped)

@@ -47,9 +47,16 @@ release_not_due(struct release *r, uint32_t id)
 }
 
 bool
-release_may(struct release *r, uint32_t id)
+release_may(struct release *r, uint32_t id, bool may_turn, int64_t boot_ms)
 {
-	if (r->done_boot_ms >= r->due_boot_ms[id])
+	int64_t *due = &r->due_boot_ms[id];
+	int64_t since = *due < 0 ? -*due : *due;
+
+	if (r->done_boot_ms >= since && !may_turn)
+		return true;
+	if (r->done_boot_ms >= since && *due >= 0)
+		*due = -boot_ms;
+	else if (r->done_boot_ms >= since + COUNTS_AGE_MS && *due < 0)
 		return true;
 	r->wanted = true;
 	if (id < r->waits_from)

@@ -49,7 +49,8 @@ struct release {
 	unsigned unknown;
 	unsigned tries;
 	/* Indexed by id: since when the machine is due to be released, or 0 if
-	 * it is not due. */
+	 * it is not due.  It is negative since the release first met a claim
+	 * that is about to count. */
 	int64_t *due_boot_ms;
 	/* The ids that wait for lists are in [waits_from, waits_to). */
 	uint32_t waits_from, waits_to;
@@ -68,8 +69,12 @@ void release_forget(struct release *r);
 void release_due(struct release *r, uint32_t id, int64_t boot_ms);
 void release_not_due(struct release *r, uint32_t id);
 /* Returns whether the machine, whose release is due, may be released now.
- * Otherwise requests the fresh lists. */
-bool release_may(struct release *r, uint32_t id);
+ * Otherwise requests the fresh lists.  `may_turn` says that a claim which is
+ * about to count may hold the machine's scope in a moment.  The release waits
+ * for that, but only for as long as one claim takes, so that no stream of
+ * claims stops it. */
+bool release_may(struct release *r, uint32_t id, bool may_turn,
+		 int64_t boot_ms);
 
 /* Returns a machine that is due and waits for lists, and forgets that it waits.
  * Returns NO_ID if there is none.  Call it after RELEASE_GOOD until it returns

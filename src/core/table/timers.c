@@ -433,6 +433,18 @@ timers_scope_held(const struct timers *ts, uint32_t id)
 	return t->used && t->scope != NO_SCOPE && ts->scopes[t->scope].held;
 }
 
+bool
+timers_scope_may_turn(const struct timers *ts, uint32_t id)
+{
+	const struct timer *t = timers_at(ts, id);
+	const struct scope *s;
+
+	if (!t->used || t->scope == NO_SCOPE)
+		return false;
+	s = &ts->scopes[t->scope];
+	return !s->busy && s->coming > 0;
+}
+
 /* Returns whether this timer keeps its scope busy for longer than the timer in
  * *q.  Of two timers with the same times, the one with the lower id counts as
  * later. */
