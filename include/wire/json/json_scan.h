@@ -24,9 +24,9 @@ struct json_tally {
 };
 
 /* Writes to `out` what `keep` names, or everything if `keep` is NULL.  It
- * writes at most n bytes, and at most bounds->kept_bytes_max.  Returns 0 with
- * *kept filled in, or -1: ERR_INPUT "not JSON: … at byte N", or ERR_LIMIT if
- * the text is beyond the bounds. */
+ * writes at most n bytes and bounds->cut_depth more, and at most
+ * bounds->kept_bytes_max.  Returns 0 with *kept filled in, or -1: ERR_INPUT
+ * "not JSON: … at byte N", or ERR_LIMIT if the text is beyond the bounds. */
 int json_scan(const char *bytes, size_t n, const struct json_bounds *bounds,
 	      const struct json_keep *keep, char *out, struct json_tally *kept,
 	      struct err *e);

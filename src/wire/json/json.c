@@ -226,7 +226,8 @@ json_pick(const char *bytes, size_t n, const struct json_keep *keep,
 	  const struct json_bounds *bounds, struct err *e)
 {
 	size_t room = n < bounds->kept_bytes_max ? n : bounds->kept_bytes_max;
-	char *text = malloc(room + 1); /* one byte more, for a NUL */
+	/* A bracket more for each object that is cut, and a NUL. */
+	char *text = malloc(room + bounds->cut_depth + 1);
 	struct json_tally kept;
 
 	if (text == NULL) {
@@ -246,7 +247,7 @@ json_pick_first(const char *bytes, size_t n, const struct json_keep *keep,
 		enum json_end *end)
 {
 	size_t room = n < bounds->kept_bytes_max ? n : bounds->kept_bytes_max;
-	char *text = malloc(room + 1);
+	char *text = malloc(room + bounds->cut_depth + 1);
 	struct json_tally kept = {.end = JSON_LARGE};
 	struct json *root = NULL;
 
