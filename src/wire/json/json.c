@@ -72,6 +72,7 @@ struct json {
  * they are in the text, and a NUL takes the place of the closing quote. */
 struct tree {
 	char *text;
+	size_t n;
 	struct json values[]; /* the root is the first */
 };
 
@@ -210,6 +211,7 @@ tree_new(char *text, const struct json_tally *kept, struct err *e)
 		return NULL;
 	}
 	t->text = text;
+	t->n = kept->values;
 	t->values[0] = (struct json){0};
 	b.free = t->values + 1;
 	*b.end = '\0';
@@ -273,22 +275,122 @@ json_parse(const char *bytes, size_t n, const struct json_bounds *bounds,
 	return json_pick(bytes, n, NULL, &all, e);
 }
 
+static struct tree *
+tree_of(struct json *root)
+{
+	return (struct tree *)((char *)root - offsetof(struct tree, values));
+}
+
 void
 json_free(struct json *root)
 {
-	struct tree *t;
-
 	if (root == NULL)
 		return;
-	t = (struct tree *)((char *)root - offsetof(struct tree, values));
-	free(t->text);
-	free(t);
+	free(tree_of(root)->text);
+	free(tree_of(root));
 }
 
 void
 json_freep(struct json **root)
 {
 	json_free(*root);
+}
+
+/* Returns the member of the object that has the value of its pair, and sets
+ * *key; or NULL if it is no pair: CloudWatch's {"field":…,"value":…}. */
+static const struct json *
+pair_value(const struct json *v, const char **key)
+{
+	static const char *const keys[] = {"key", "field", "name"};
+	const struct json *first = json_first(v), *second = json_next(first);
+
+	*key = NULL;
+	if (!json_is_object(v) || json_next(second) != NULL)
+		return NULL;
+	for (int i = 0; i < 3 && *key == NULL; i++)
+		*key = json_string(json_member(v, keys[i]));
+	return *key == NULL ? NULL : json_member(v, "value");
+}
+
+static bool
+is_pairs(const struct json *array)
+{
+	const struct json *v = array->child;
+	const char *key;
+
+	if (array->type != TYPE_ARRAY || v == NULL)
+		return false;
+	while (v != NULL && pair_value(v, &key) != NULL)
+		v = v->next;
+	return v == NULL;
+}
+
+/* Returns what an OpenTelemetry value stands for, or NULL for another value. */
+static const struct json *
+any_value(const struct json *v)
+{
+	static const char *const kinds[] = {"stringValue", "intValue",
+					    "doubleValue", "boolValue",
+					    "kvlistValue", "arrayValue"};
+	const struct json *in = v->child;
+	int i = 0;
+
+	if (v->type != TYPE_OBJECT || in == NULL || in->next != NULL)
+		return NULL;
+	while (i < 6 && strcmp(in->key, kinds[i]) != 0)
+		i++;
+	if (i == 6)
+		return NULL;
+	return i < 4 ? in : json_member(in, "values");
+}
+
+/* Gives v the type and the content of another value. */
+static void
+take(struct json *v, const struct json *from)
+{
+	const struct json *next = v->next;
+	const char *key = v->key;
+
+	*v = *from;
+	v->next = next;
+	v->key = key;
+}
+
+void
+json_unpair(struct json *root)
+{
+	struct tree *t = tree_of(root);
+	const struct json *in;
+	const char *key;
+	char *end;
+	double number;
+
+	/* What is in a value comes behind it. */
+	for (struct json *v = t->values + t->n; v-- > t->values;) {
+		in = any_value(v);
+		if (in != NULL) {
+			/* OpenTelemetry writes whole numbers as strings. */
+			bool whole = strcmp(in->key, "intValue") == 0;
+
+			take(v, in);
+			if (!whole || v->type != TYPE_STRING)
+				continue;
+			number = strtod(v->string, &end);
+			if (*end == '\0' && end > v->string) {
+				v->type = TYPE_NUMBER;
+				v->number = number;
+			}
+		}
+		if (!is_pairs(v))
+			continue;
+		v->type = TYPE_OBJECT;
+		for (in = v->child; in != NULL; in = in->next) {
+			struct json *pair = &t->values[in - t->values];
+
+			take(pair, pair_value(in, &key));
+			pair->key = key;
+		}
+	}
 }
 
 const struct json *

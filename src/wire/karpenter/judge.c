@@ -12,50 +12,6 @@
  * other members into an object beside it.
  */
 
-static const struct json_keep code_only[] = {{"code", NULL}, {NULL, NULL}};
-static const struct json_keep name_only[] = {{"name", NULL}, {NULL, NULL}};
-static const struct json_keep machine[] = {
-	{"Node", name_only}, {"NodeClaim", name_only}, {NULL, NULL}};
-const struct json_keep judge_wanted[] = {
-	{"time", NULL},
-	{"message", NULL},
-	{"controller", NULL},
-	{"logger", NULL},
-	{"NodePool", name_only},
-	{"NodeClaim", name_only},
-	{"Node", name_only},
-	{"decision", NULL},
-	{"reason", NULL},
-	{"command", NULL},
-	{"pod-count", NULL},
-	{"disrupted-nodes", machine},
-	{"record", NULL},
-	{"until", NULL},
-	{"at", NULL},
-	{"what", NULL},
-	{"claim", NULL},
-	{"node", NULL},
-	{"pool", NULL},
-	{"maker", NULL},
-	{"action", NULL},
-	{"pods", NULL},
-	{"savings", NULL},
-	{"price", NULL},
-	{"nodes", NULL},
-	{"kind", NULL},
-	{"apiVersion", NULL},
-	{"auditID", NULL},
-	{"stage", NULL},
-	{"verb", NULL},
-	{"requestURI", NULL},
-	{"objectRef", NULL},
-	{"responseStatus", code_only},
-	{"responseObject", snapshot_keep},
-	{"stageTimestamp", NULL},
-	{"requestReceivedTimestamp", NULL},
-	{NULL, NULL},
-};
-
 /* --- what was found ------------------------------------------------------- */
 
 static void
@@ -341,30 +297,11 @@ judge_log(struct reader *r, const struct json *o, const struct around *a,
 }
 
 bool
-judge_line(struct reader *r, const struct json *o)
-{
-	const char *message = json_string(json_member(o, "message"));
-	enum reader_what what = READ_OTHER;
-	enum fact_kind kind;
-	struct fact f;
-	int64_t at;
-
-	if (message == NULL)
-		return judge_audit(r, o) || judge_record(r, o);
-	if (!when_value(json_member(o, "time"), &at))
-		return false;
-	kind = log_kind(message);
-	if (kind != FACT_COUNT)
-		what = log_fact(o, message, kind, at, &r->pieces, &f);
-	if (kind != FACT_COUNT ? what != READ_FACT : !is_logged(o))
-		return false;
-	tell_read(r, what, &f, message, at);
-	return true;
-}
-
-bool
 judge_value(struct reader *r, const struct json *o, const struct around *a)
 {
+	/* Nearly all objects are lines of the log. */
+	if (json_member(o, "logger") != NULL)
+		return judge_log(r, o, a, false);
 	return judge_audit(r, o) || judge_record(r, o) || judge_holder(r, o) ||
 	       judge_prometheus(r, o) || judge_object(r, o, a) ||
 	       judge_log(r, o, a, false);

@@ -142,7 +142,8 @@ reason_of(const char *message, char reason[NODEPOOL_BYTES])
 	if (message == NULL || strncmp(message, DISRUPTING, skip) != 0)
 		reason[0] = '\0';
 	else
-		pieces_take_reason(message + skip, reason);
+		(void)pieces_take_reason(message + skip, strlen(message + skip),
+					 reason);
 }
 
 static bool
