@@ -8,6 +8,8 @@
 #include "parts.h"
 
 #define DISRUPTING_NODES "disrupting node(s)"
+#define INTERRUPTED "initiating delete from interruption message"
+#define EXPIRED "deleting expired nodeclaim"
 
 /*
  * Reads Karpenter's own log.  The messages are the same from 0.32 to 1.15,
@@ -37,6 +39,8 @@ static const struct {
 	{"initialized nodeclaim", FACT_READY},
 	{DISRUPTING_NODES, FACT_DECIDED},
 	{"tainted node", FACT_DELETING},
+	{INTERRUPTED, FACT_DELETING},
+	{EXPIRED, FACT_DELETING}, /* at level DEBUG */
 	{"deleted node", FACT_NODE_GONE},
 	{"deleted nodeclaim", FACT_GONE},
 	/* until 0.31 */
@@ -316,6 +320,10 @@ read_rest(const struct log_line *l, const char *message, struct pieces *p,
 		return -1;
 	if (f->kind == FACT_CREATED)
 		f->maker = maker_of(l);
+	if (f->kind == FACT_DELETING)
+		f->reason = strcmp(message, INTERRUPTED) == 0 ? "interrupted"
+			    : strcmp(message, EXPIRED) == 0   ? "expired"
+							      : "";
 	if (f->kind != FACT_DECIDED)
 		return 0;
 	return strcmp(message, DISRUPTING_NODES) != 0

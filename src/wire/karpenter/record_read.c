@@ -98,7 +98,8 @@ record_read(const struct json *line, struct pieces *p, struct fact *f)
 	    (kind == FACT_CREATED &&
 	     find_maker(json_member(line, "maker"), &f->maker)) ||
 	    (kind == FACT_DECIDED && read_decision_of(line, p, f)) ||
-	    ((kind == FACT_HELD || kind == FACT_RELEASED) &&
+	    ((kind == FACT_DELETING || kind == FACT_HELD ||
+	      kind == FACT_RELEASED) &&
 	     read_why(line, f)) ||
 	    !fact_whole(f))
 		return READ_INCOMPLETE;

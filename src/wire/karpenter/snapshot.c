@@ -162,6 +162,12 @@ tell_event(struct teller *t, const struct json *event)
 	    (!snapshot_time(json_member(event, "firstTimestamp"), &f.at_ms) &&
 	     !snapshot_time(json_member(event, "eventTime"), &f.at_ms)))
 		return false;
+	if (json_says(event, "reason", "TerminatingOnInterruption")) {
+		f.kind = FACT_DELETING;
+		f.reason = "interrupted";
+		tell(t, &f);
+		return true;
+	}
 	if (json_says(event, "reason", "DisruptionLaunching")) {
 		f.maker = MAKER_DISRUPTION;
 		tell(t, &f);
