@@ -223,23 +223,33 @@ tree_new(char *text, const struct json_tally *kept, struct err *e)
 	return t->values;
 }
 
-struct json *
-json_pick(const char *bytes, size_t n, const struct json_keep *keep,
-	  const struct json_bounds *bounds, struct err *e)
+/* `alone`: nothing may follow the value. */
+static struct json *
+pick(const char *bytes, size_t n, const struct json_keep *keep,
+     const struct json_bounds *bounds, bool alone, struct json_tally *kept,
+     struct err *e)
 {
 	size_t room = n < bounds->kept_bytes_max ? n : bounds->kept_bytes_max;
 	char *text = malloc(room + 1); /* one byte more, for a NUL */
-	struct json_tally kept;
 
 	if (text == NULL) {
 		(void)err_set(e, ERR_SYSTEM, "out of memory");
 		return NULL;
 	}
-	if (json_scan(bytes, n, bounds, keep, text, &kept, e)) {
+	if (json_scan(bytes, n, bounds, keep, alone, text, kept, e)) {
 		free(text);
 		return NULL;
 	}
-	return tree_new(text, &kept, e);
+	return tree_new(text, kept, e);
+}
+
+struct json *
+json_pick(const char *bytes, size_t n, const struct json_keep *keep,
+	  const struct json_bounds *bounds, struct err *e)
+{
+	struct json_tally kept;
+
+	return pick(bytes, n, keep, bounds, true, &kept, e);
 }
 
 struct json *
@@ -247,20 +257,11 @@ json_pick_first(const char *bytes, size_t n, const struct json_keep *keep,
 		const struct json_bounds *bounds, size_t *used,
 		enum json_end *end)
 {
-	size_t room = n < bounds->kept_bytes_max ? n : bounds->kept_bytes_max;
-	char *text = malloc(room + 1);
 	struct json_tally kept = {.end = JSON_LARGE};
-	struct json *root = NULL;
+	struct json *root = pick(bytes, n, keep, bounds, false, &kept, NULL);
 
-	if (text != NULL &&
-	    json_scan_first(bytes, n, bounds, keep, text, &kept, NULL) == 0) {
-		root = tree_new(text, &kept, NULL);
-		kept.end = root == NULL ? JSON_LARGE : JSON_WHOLE;
-	} else {
-		free(text);
-	}
 	*used = kept.used;
-	*end = kept.end;
+	*end = root == NULL && kept.end == JSON_WHOLE ? JSON_LARGE : kept.end;
 	return root;
 }
 

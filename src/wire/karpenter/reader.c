@@ -111,10 +111,10 @@ reader_end(struct reader *r, bool *cut, struct err *e)
 	a.depth = 1; /* The envelope has no shape of its own. */
 	r->e = e;
 	reader_end_line(r);
+	*cut = r->cut && r->found > r->before;
 	text_read(r, r->envelope.data, r->envelope.len, true, &a);
 	for (int i = 0; i < STASHES && !r->opened; i++)
 		if (r->stashes[i].bytes != NULL)
 			stash_give_up(r, &r->stashes[i]);
-	*cut = r->cut && r->found > r->before;
 	return r->failed ? -1 : 0;
 }
