@@ -368,6 +368,8 @@ json_unpair(struct json *root)
 
 	/* What is in a value comes behind it. */
 	for (struct json *v = t->values + t->n; v-- > t->values;) {
+		if (v->type < TYPE_ARRAY)
+			continue;
 		in = any_value(v);
 		if (in != NULL) {
 			/* OpenTelemetry writes whole numbers as strings. */

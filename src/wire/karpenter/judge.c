@@ -66,7 +66,7 @@ judge_forget(struct reader *r, unsigned n)
 static bool
 was_told(struct reader *r, const struct fact *f)
 {
-	if (r->inside == 0 || f->at_ms == STAMP_NONE)
+	if (f->at_ms == STAMP_NONE)
 		return false;
 	for (unsigned i = 0; i < r->told_n; i++)
 		if (fact_repeats(r->told[i], f, SIMULATE_DISORDER_MS))
@@ -78,7 +78,8 @@ was_told(struct reader *r, const struct fact *f)
 	return false;
 }
 
-/* Tells what a log has instead of a fact, or the fact that is known by now. */
+/* Tells what a log has instead of a fact, or the fact.  Without one, all facts
+ * were told before. */
 static void
 tell_read(struct reader *r, enum reader_what what, const struct fact *f,
 	  const char *message, int64_t at_ms)
@@ -86,12 +87,14 @@ tell_read(struct reader *r, enum reader_what what, const struct fact *f,
 	struct fact other;
 
 	r->found++;
-	if (what != READ_FACT) {
+	if (what == READ_FACT && f == NULL)
+		return;
+	if (what != READ_FACT && r->inside > 0) {
 		fact_init(&other, FACT_COUNT, at_ms);
 		other.action = message;
 		f = &other;
 	}
-	if (f == NULL || was_told(r, f))
+	if (r->inside > 0 && was_told(r, f))
 		return;
 	if (what == READ_FACT)
 		(void)tell_fact(r, what, f, NULL);
@@ -239,6 +242,9 @@ message_of(const struct json *o, const struct around *a, enum fact_kind *kind)
 	const char *message = json_string(json_member(o, "message"));
 
 	*kind = message != NULL ? log_kind(message) : FACT_COUNT;
+	if (message != NULL && *kind == FACT_COUNT &&
+	    json_member(o, "logger") != NULL)
+		return message;
 	for (const struct json *v = json_first(o);
 	     v != NULL && *kind == FACT_COUNT; v = json_next(v)) {
 		if (json_string(v) == NULL)

@@ -77,8 +77,9 @@ log_kind(const char *message)
 		if (message[0] == messages[i].message[0] &&
 		    strcmp(message, messages[i].message) == 0)
 			return messages[i].kind;
-	return strncmp(message, "disrupting ", 11) == 0 ||
-			       strncmp(message, "deprovisioning ", 15) == 0
+	return message[0] == 'd' &&
+			       (strncmp(message, "disrupting ", 11) == 0 ||
+				strncmp(message, "deprovisioning ", 15) == 0)
 		       ? FACT_DECIDED
 		       : FACT_COUNT;
 }

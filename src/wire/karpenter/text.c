@@ -282,7 +282,7 @@ cri_rest(const char *s, size_t n, const char **stream, bool *last)
 	/* An RFC 3339 time with nanoseconds has 35 bytes. */
 	size_t head = n < 48 ? n : 48;
 
-	for (size_t i = 20; i + 10 <= head && s[0] != '{'; i++)
+	for (size_t i = 20; i + 10 <= head && *s != '{'; i++)
 		if ((memcmp(s + i, " stdout ", 8) == 0 ||
 		     memcmp(s + i, " stderr ", 8) == 0) &&
 		    (s[i + 8] == 'P' || s[i + 8] == 'F') && s[i + 9] == ' ') {
@@ -293,18 +293,14 @@ cri_rest(const char *s, size_t n, const char **stream, bool *last)
 	return NULL;
 }
 
-/* Reads the n bytes of a line of a container runtime.  Returns false if it is
- * none, or has nothing to read. */
+/* Reads the n bytes of a line of a container runtime.  Returns false if it has
+ * nothing to read. */
 static bool
 step_cri(struct reader *r, const char *s, size_t n, const struct around *a)
 {
 	uint64_t before = r->found;
-	const char *stream;
 	enum form form;
-	bool last;
 
-	if (r->inside > 0 || cri_rest(s, n, &stream, &last) == NULL)
-		return false;
 	text_read(r, s, n, false, a);
 	if (find_object(s, s + n, s + n, &form) == NULL && r->found == before)
 		return false;
@@ -319,10 +315,13 @@ text_step(struct reader *r, const char *s, size_t n, const struct around *a)
 	const char *line = newline != NULL ? newline : end;
 	bool whole = newline != NULL || a->rest != READER_MORE;
 	size_t bytes = (size_t)(line - s);
+	const char *stream;
 	enum form form;
+	bool last;
 
-	if (whole && s < line && step_cri(r, s, bytes, a))
-		return bytes;
+	if (r->inside == 0 && cri_rest(s, bytes, &stream, &last) != NULL &&
+	    (!whole || step_cri(r, s, bytes, a)))
+		return whole ? bytes : 0;
 	p = find_object(s, line, end, &form);
 	if (p != NULL)
 		return step_value(r, s, p, line, end, form, *a);
