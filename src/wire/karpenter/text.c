@@ -250,7 +250,9 @@ step_value(struct reader *r, const char *s, const char *p, const char *line,
 		reader_text(r, s, (size_t)(p - s));
 		return (size_t)(p + used - s) + skip_end(r, p + used, end);
 	}
-	if (why == JSON_CUT && a.rest == READER_MORE)
+	/* The rest of the line says whether it seems to be a decision. */
+	if (a.rest == READER_MORE &&
+	    (why == JSON_CUT || (line == end && r->line < LINE_BROKEN)))
 		return 0;
 	if (why == JSON_CUT && r->inside > 0) {
 		if (form != FORM_CELL)
