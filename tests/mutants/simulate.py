@@ -206,7 +206,7 @@ FAULTS = [
     ("a decision in other words is any other message", EDGE + " not_read",
      JUDGE, "what = READ_UNDECIDED;", "what = READ_INCOMPLETE;"),
     ("a decision about two NodePools is of the first", READ, LOG,
-     "if (*to != ']' || ", "if ("),
+     "if (from[n] != ']' || ", "if ("),
     ("a decision that costs more saves", READ, LOG,
      "&f->savings) == 0 &&\n\t    f->savings < 0)", "&f->savings) == 0 &&\n\t    0)"),
     ("a machine for a NodePool with replicas is a scale-up", READ, LOG,

@@ -13,8 +13,8 @@
  *
  * The texts of a fact are never NULL; "" means that the input did not say.
  * They belong to whoever made the fact.  Those from fact_copy are in one piece
- * of memory with the fact.  Those from a reader (wire/karpenter/reader) are valid
- * until its next line.
+ * of memory with the fact.  Those from a reader (wire/karpenter/reader) are
+ * valid until its next line.
  *
  * After a colon, the comment on a kind names the members that such a fact
  * has.

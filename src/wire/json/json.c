@@ -347,7 +347,7 @@ any_value(const struct json *v)
 
 /* Gives v the type and the content of another value. */
 static void
-take(struct json *v, const struct json *from)
+become(struct json *v, const struct json *from)
 {
 	const struct json *next = v->next;
 	const char *key = v->key;
@@ -375,7 +375,7 @@ json_unpair(struct json *root)
 			/* OpenTelemetry writes whole numbers as strings. */
 			bool whole = strcmp(in->key, "intValue") == 0;
 
-			take(v, in);
+			become(v, in);
 			if (!whole || v->type != TYPE_STRING)
 				continue;
 			number = strtod(v->string, &end);
@@ -390,7 +390,7 @@ json_unpair(struct json *root)
 		for (in = v->child; in != NULL; in = in->next) {
 			struct json *pair = &t->values[in - t->values];
 
-			take(pair, pair_value(in, &key));
+			become(pair, pair_value(in, &key));
 			pair->key = key;
 		}
 	}

@@ -310,6 +310,22 @@ step_cri(struct reader *r, const char *s, size_t n, const struct around *a)
 	return true;
 }
 
+/* Does for a text in a value what text_step does for the stream.  Its lines are
+ * not accounted for, and may be any number. */
+static size_t
+step_inside(struct reader *r, const char *s, size_t n, const struct around *a)
+{
+	const char *end = s + n, *newline, *p;
+	enum form form;
+
+	p = find_object(s, end, end, &form);
+	if (p == NULL)
+		return n;
+	newline = memrchr(s, '\n', (size_t)(p - s));
+	return newline != NULL ? (size_t)(newline + 1 - s)
+			       : step_value(r, s, p, end, end, form, *a);
+}
+
 size_t
 text_step(struct reader *r, const char *s, size_t n, const struct around *a)
 {
@@ -321,7 +337,7 @@ text_step(struct reader *r, const char *s, size_t n, const struct around *a)
 	enum form form;
 	bool last;
 
-	if (r->inside == 0 && cri_rest(s, bytes, &stream, &last) != NULL &&
+	if (cri_rest(s, bytes, &stream, &last) != NULL &&
 	    (!whole || step_cri(r, s, bytes, a)))
 		return whole ? bytes : 0;
 	p = find_object(s, line, end, &form);
@@ -359,7 +375,7 @@ text_read(struct reader *r, const char *s, size_t n, bool last,
 	r->inside++;
 	for (size_t used; n > 0 && !r->failed; s += used, n -= used) {
 		judge_forget(r, told);
-		used = text_step(r, s, n, &in);
+		used = step_inside(r, s, n, &in);
 	}
 	if (--r->inside == 0)
 		judge_forget(r, 0);
