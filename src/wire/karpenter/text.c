@@ -230,7 +230,7 @@ step_value(struct reader *r, const char *s, const char *p, const char *line,
 {
 	enum json_end why = JSON_BAD;
 	uint64_t before = r->found;
-	bool member = is_member(s, p);
+	bool member = form == FORM_JSON && is_member(s, p);
 	size_t used = 0;
 
 	while (form == FORM_STRING && p > s && *p != '"')
