@@ -46,7 +46,7 @@ hash_origin(const struct json *v, const char *piece)
 }
 
 static void
-drop(struct reader *r, struct stash *s)
+stash_drop(struct reader *r, struct stash *s)
 {
 	r->stashed -= s->bytes != NULL;
 	free(s->bytes);
@@ -58,7 +58,7 @@ stash_give_up(struct reader *r, struct stash *s)
 {
 	bool decides = log_may_decide(s->bytes, s->n);
 
-	drop(r, s);
+	stash_drop(r, s);
 	judge_tell(r, decides ? READ_UNDECIDED : READ_BROKEN,
 		   decides ? "(a decision that is cut or damaged)" : "",
 		   STAMP_NONE);
@@ -127,8 +127,8 @@ continues(struct reader *r, struct stash *s, const char *bytes, size_t n,
 }
 
 static struct stash *
-find(struct reader *r, const char *bytes, size_t n, bool last,
-     const struct around *a, bool *whole)
+stash_find(struct reader *r, const char *bytes, size_t n, bool last,
+	   const struct around *a, bool *whole)
 {
 	uint32_t name = index_hash_text(a->name);
 	uint32_t from = hash_origin(a->in, a->piece);
@@ -161,7 +161,7 @@ stash_join(struct reader *r, const char *bytes, size_t n, bool last,
 	if (n == 0 || (bytes[0] == '{' &&
 		       check(bytes, n, &used) == JSON_WHOLE && used == n))
 		return false;
-	s = find(r, bytes, n, last, a, &whole);
+	s = stash_find(r, bytes, n, last, a, &whole);
 	if (s == NULL)
 		return false;
 	r->found++;
