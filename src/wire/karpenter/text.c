@@ -5,6 +5,7 @@
 
 #include "core/base/stamp.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "reader_parts.h"
 
 /*
@@ -100,6 +101,11 @@ take_message(struct around *a, char message[SHAPE_BYTES])
 		return;
 	memcpy(message, from, (size_t)(to - from));
 	message[to - from] = '\0';
+	for (size_t i = 0, n; message[i] != '\0'; i += n) {
+		n = utf8_len(message + i, strlen(message + i));
+		if (n == 0)
+			return;
+	}
 	a->message = message;
 }
 
