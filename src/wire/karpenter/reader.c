@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/karpenter/reader.h"
 
-#include <ctype.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "core/base/stamp.h"
 #include "reader_parts.h"
 
 /*
@@ -25,6 +22,7 @@ reader_new(reader_fn *fn, void *ctx)
 	if (r == NULL)
 		return NULL;
 	r->fn = fn;
+	r->read = text_read;
 	r->ctx = ctx;
 	buf_init(&r->envelope, r->envelope_text, sizeof(r->envelope_text));
 	return r;
@@ -41,54 +39,6 @@ reader_free(struct reader *r)
 		free(r->stashes[i].bytes);
 	judge_forget(r, 0);
 	free(r);
-}
-
-void
-reader_text(struct reader *r, const char *s, size_t n)
-{
-	bool texty = false, bracket = false;
-
-	for (size_t i = 0; i < n && !texty && r->inside == 0; i++) {
-		bracket = bracket || s[i] == '}' || s[i] == ']';
-		texty = !isspace((unsigned char)s[i]) &&
-			strchr("[]{},", s[i]) == NULL;
-	}
-	if (r->opened && (texty || bracket))
-		buf_add(&r->envelope, s, n);
-	if (texty && r->line == LINE_EMPTY)
-		r->line = LINE_TEXT;
-}
-
-void
-reader_end_line(struct reader *r)
-{
-	if (r->inside > 0)
-		return;
-	if (r->line != LINE_EMPTY && r->line != LINE_READ && !r->opened)
-		judge_tell(r, r->decides ? READ_UNDECIDED : READ_BROKEN,
-			   r->decides ? "(a decision that is cut or damaged)"
-				      : "",
-			   STAMP_NONE);
-	r->opened = r->opened && !r->in_line;
-	r->line = LINE_EMPTY;
-	r->decides = false;
-}
-
-void
-reader_broken(struct reader *r, const char *s, size_t n)
-{
-	if (r->inside > 0 || r->line >= LINE_BROKEN)
-		return;
-	r->line = LINE_BROKEN;
-	r->decides = log_may_decide(s, n);
-}
-
-void
-reader_too_long(struct reader *r)
-{
-	if (r->line != LINE_READ)
-		judge_tell(r, READ_LONG, "", STAMP_NONE);
-	r->line = LINE_READ;
 }
 
 int

@@ -4,11 +4,12 @@
 
 #include "core/base/buf.h"
 #include "core/base/limits.h"
+#include "core/base/stamp.h"
 #include "parts.h"
 #include "wire/karpenter/reader.h"
 
 /*
- * reader.c accounts for the lines of the stream, text.c finds values in a text,
+ * line.c accounts for the lines of the stream, text.c finds values in a text,
  * walk.c finds objects in a value, judge.c recognizes objects, and stash.c
  * joins the pieces of a value.
  */
@@ -17,10 +18,15 @@
 #define SHAPE_BYTES SIMULATE_MESSAGE_BYTES
 #define STASHES 4 /* how many values may wait for their rest */
 
+struct around;
+
 struct reader {
 	reader_fn *fn;
 	void *ctx;
 	struct err *e;
+	/* text_read, which reads the strings in a value, too. */
+	void (*read)(struct reader *r, const char *s, size_t n, bool last,
+		     const struct around *a);
 	bool failed;	/* Whether fn has failed. */
 	uint64_t found; /* how many objects were recognized */
 	struct pieces pieces;

@@ -172,7 +172,7 @@ stash_join(struct reader *r, const char *bytes, size_t n, bool last,
 	r->stashed--;
 	in.at_ms = was.at_ms;
 	in.before_n = in.behind_n = 0;
-	text_read(r, was.bytes, was.n, true, &in);
+	r->read(r, was.bytes, was.n, true, &in);
 	free(was.bytes);
 	return true;
 }

@@ -26,7 +26,7 @@ walk_bytes(struct reader *r, const struct json *v, const struct around *a)
 	n = 0;
 	for (const struct json *i = v; i != NULL; i = json_next(i))
 		text[n++] = json_integer(i, &c) == 0 ? (char)c : ' ';
-	text_read(r, text, n, false, a);
+	r->read(r, text, n, false, a);
 	free(text);
 	return true;
 }
@@ -96,7 +96,7 @@ walk(struct reader *r, const struct json *v, struct around a)
 	a.depth += json_is_object(v);
 	a.piece = json_string(v);
 	if (a.piece != NULL)
-		text_read(r, a.piece, strlen(a.piece), false, &a);
+		r->read(r, a.piece, strlen(a.piece), false, &a);
 	else if (json_is_array(v))
 		walk_elements(r, v, a);
 	else if (json_is_object(v) && !judge_value(r, v, &a)) {
