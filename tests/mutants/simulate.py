@@ -207,6 +207,8 @@ FAULTS = [
      JUDGE, "what = READ_UNDECIDED;", "what = READ_INCOMPLETE;"),
     ("a decision about two NodePools is of the first", READ, LOG,
      "if (from[n] != ']' || ", "if ("),
+    ("an interruption is a missing decision", EDGE + " not_read", HISTORY,
+     " && f->reason[0] == '\\0'", ""),
     ("a decision that costs more saves", READ, LOG,
      "&f->savings) == 0 &&\n\t    f->savings < 0)", "&f->savings) == 0 &&\n\t    0)"),
     ("a machine for a NodePool with replicas is a scale-up", READ, LOG,
