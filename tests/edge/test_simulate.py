@@ -1573,6 +1573,23 @@ def test_decisions_that_are_not_read(run, log):  # noqa: F811
     done = run("simulate", "karpenter.log", "-o", "json", *flags)
     assert report(done)["input"]["deletionsWithoutDecision"] == 1
     assert not report(done)["recommendation"]["sure"]
+    # What was interrupted or has expired was not decided.
+    about = {"Node": {"name": "node-1"}, "NodeClaim": {"name": "web-00001"}}
+    event = {"kind": "Event", "metadata": {"name": "e"}, "involvedObject": {
+        "kind": "NodeClaim", "name": "web-00001"}, "firstTimestamp":
+        "2026-03-02T10:58:19Z", "reason": "TerminatingOnInterruption"}
+    for why in (line(3499, "initiating delete from interruption message",
+                     "interruption", messageKind="spot_interrupted", **about),
+                line(3499, "deleting expired nodeclaim",
+                     "nodeclaim.expiration", **about), json.dumps(event)):
+        log([*many, why, taint, *end])
+        done = report(run("simulate", "karpenter.log", "-o", "json", *flags))
+        assert done["input"]["deletionsWithoutDecision"] == 0, why
+        assert done["recommendation"]["sure"]
+        record = run("simulate", "karpenter.log", "-o", "record").out
+        log(record.splitlines())
+        done = report(run("simulate", "karpenter.log", "-o", "json", *flags))
+        assert done["input"]["deletionsWithoutDecision"] == 0, record
 
 
 def test_nothing_of_karpenter(run, log):  # noqa: F811

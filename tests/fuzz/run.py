@@ -41,8 +41,9 @@ def golden(variant, target):
     for folder in GOLDEN.get(target, []):
         at = os.path.join(ROOT, "tests/golden", folder)
         for name in os.listdir(at):
-            if not name.endswith(".want"):
-                shutil.copy(os.path.join(at, name), os.path.join(to, f"{folder}-{name}"))
+            path = os.path.join(at, name)
+            if os.path.isfile(path) and not name.endswith(".want"):
+                shutil.copy(path, os.path.join(to, f"{folder}-{name}"))
     return to
 
 

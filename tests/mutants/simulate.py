@@ -20,7 +20,7 @@ REPORT = "src/tools/simulate/report.c"
 PICTURE = "src/tools/simulate/picture.c"
 FILE = "src/edge/file.c"
 FACT = "src/wire/karpenter/fact.c"
-LINE = "src/wire/karpenter/reader.c"
+TEXT = "src/wire/karpenter/text.c"
 LOG = "src/wire/karpenter/log.c"
 JUDGE = "src/wire/karpenter/judge.c"
 STASH = "src/wire/karpenter/stash.c"
@@ -67,8 +67,8 @@ FAULTS = [
      "s->lines++;", "s->lines += 0;"),
     ("a byte order mark is no text", EDGE + " windows", INPUT,
      "in->from = 3;", "in->from = 4;"),
-    ("a line that is too long is told as any other", MERGED, LINE,
-     "r->is_long = r->is_long || rest == READER_FULL;", ";"),
+    ("a line that is too long is told as any other", MERGED, TEXT,
+     "reader_too_long(r);", ";"),
     # the machines
     ("a NodePool's name ends at the claim's first dash", REPLAYED, ROSTER,
      "strrchr(claim, '-')", "strchr(claim, '-')"),
@@ -192,11 +192,11 @@ FAULTS = [
     # Karpenter's log
     ("facts that differ in their pods are one", READ, FACT,
      "{a->pods, b->pods},", ""),
-    ("pieces of stdout and stderr are of one line", READ, LINE,
+    ("pieces of stdout and stderr are of one line", READ, TEXT,
      "*stream = s[i + 6] == 't' ? \"stdout\" : \"stderr\";",
      "*stream = \"stdout\";"),
     ("pieces make a line of any length", READ, STASH,
-     "if (n > ITEM_BYTES_MAX - v->n)", "if (0)"),
+     "n > ITEM_BYTES_MAX - s->n ?", "0 ?"),
     ("a piece has no rest", READ, STASH,
      "(end == JSON_CUT && open)", "0"),
     ("the time around an object is not its time", READ, JUDGE,
@@ -206,7 +206,9 @@ FAULTS = [
     ("a decision in other words is any other message", EDGE + " not_read",
      JUDGE, "what = READ_UNDECIDED;", "what = READ_INCOMPLETE;"),
     ("a decision about two NodePools is of the first", READ, LOG,
-     "if (*to != ']' || ", "if ("),
+     "if (from[n] != ']' || ", "if ("),
+    ("an interruption is a missing decision", EDGE + " not_read", HISTORY,
+     " && f->reason[0] == '\\0'", ""),
     ("a decision that costs more saves", READ, LOG,
      "&f->savings) == 0 &&\n\t    f->savings < 0)", "&f->savings) == 0 &&\n\t    0)"),
     ("a machine for a NodePool with replicas is a scale-up", READ, LOG,

@@ -80,6 +80,10 @@ struct json *json_pick_first(const char *bytes, size_t n,
 			     const struct json_keep *keep,
 			     const struct json_bounds *bounds, size_t *used,
 			     enum json_end *end);
+/* Makes an object of each array of pairs such as {"key":…,"value":…}, and
+ * replaces each value of OpenTelemetry, such as {"stringValue":…}, by what it
+ * stands for. */
+void json_unpair(struct json *root);
 void json_free(struct json *root);
 void json_freep(struct json **root);
 #define AUTO_JSON __attribute__((cleanup(json_freep))) struct json *

@@ -25,17 +25,11 @@ struct json_tally {
 
 /* Writes to `out` what `keep` names, or everything if `keep` is NULL.  It
  * writes at most n bytes and bounds->cut_depth more, and at most
- * bounds->kept_bytes_max.  Returns 0 with *kept filled in, or -1: ERR_INPUT
- * "not JSON: … at byte N", or ERR_LIMIT if the text is beyond the bounds. */
+ * bounds->kept_bytes_max.  If `alone` is set, nothing may follow the value.
+ * Returns 0, or -1: ERR_INPUT "not JSON: … at byte N", or ERR_LIMIT if the text
+ * is beyond the bounds.  It sets *kept even on failure. */
 int json_scan(const char *bytes, size_t n, const struct json_bounds *bounds,
-	      const struct json_keep *keep, char *out, struct json_tally *kept,
-	      struct err *e);
-
-/* Like json_scan, but more may follow the value.  It sets kept->used and
- * kept->end even on failure. */
-int json_scan_first(const char *bytes, size_t n,
-		    const struct json_bounds *bounds,
-		    const struct json_keep *keep, char *out,
-		    struct json_tally *kept, struct err *e);
+	      const struct json_keep *keep, bool alone, char *out,
+	      struct json_tally *kept, struct err *e);
 
 #endif

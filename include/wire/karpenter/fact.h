@@ -13,8 +13,8 @@
  *
  * The texts of a fact are never NULL; "" means that the input did not say.
  * They belong to whoever made the fact.  Those from fact_copy are in one piece
- * of memory with the fact.  Those from a reader (wire/karpenter/line) are valid
- * until its next line.
+ * of memory with the fact.  Those from a reader (wire/karpenter/reader) are
+ * valid until its next line.
  *
  * After a colon, the comment on a kind names the members that such a fact
  * has.
@@ -25,9 +25,12 @@ enum fact_kind {
 	FACT_REGISTERED, /* its Node has registered: claim, node */
 	FACT_READY,	 /* the NodeClaim is Initialized: claim */
 	FACT_DECIDED,	 /* Karpenter disrupts machines: nodes, reason, … */
-	FACT_DELETING,	 /* the Node is being deleted: node, perhaps claim */
-	FACT_NODE_GONE,	 /* the Node is gone: node, perhaps claim */
-	FACT_GONE,	 /* the NodeClaim is gone: claim */
+	/* The Node is being deleted: node, perhaps claim; or claim and reason,
+	 * if it is known that Karpenter did not decide it: "interrupted",
+	 * "expired". */
+	FACT_DELETING,
+	FACT_NODE_GONE, /* the Node is gone: node, perhaps claim */
+	FACT_GONE,	/* the NodeClaim is gone: claim */
 	/* What a holder did (docs/what-if.md#what-a-holder-did): */
 	/* A holder held a scope: pool, perhaps claim and reason. */
 	FACT_HELD,
@@ -62,7 +65,8 @@ struct fact {
 	const char *claim, *node, *pool;
 
 	/* A FACT_DECIDED has all of the following members.  A FACT_HELD or
-	 * FACT_RELEASED may have action and reason.  Other kinds have none. */
+	 * FACT_RELEASED may have action and reason, and a FACT_DELETING may
+	 * have reason.  Other kinds have none. */
 	/* "delete", "replace", from Karpenter 1.15 on "reboot" and
 	 * "terminate-first" */
 	const char *action;

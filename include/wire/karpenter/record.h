@@ -8,7 +8,7 @@
 /*
  * Writes the record (docs/what-if.md#the-record): facts as lines of JSON,
  * between a head line and an end line that name the version.
- * wire/karpenter/line reads the record.  Each function appends one line with
+ * wire/karpenter/reader reads the record.  Each function appends one line with
  * its newline to b.  They keep no state; any thread may call them.
  */
 #define RECORD_VERSION "karpenter-node-holder.io/record/v1"

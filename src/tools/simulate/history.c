@@ -214,10 +214,10 @@ ready(struct history *h, const struct fact *f)
 }
 
 static void
-count_deleted(struct history *h, const struct logged *m)
+count_deleted(struct history *h, const struct logged *m, const struct fact *f)
 {
 	h->tally->deleted++;
-	h->tally->undecided_nodes += m->decision == 0;
+	h->tally->undecided_nodes += m->decision == 0 && f->reason[0] == '\0';
 }
 
 static void
@@ -230,7 +230,7 @@ deleting(struct history *h, const struct fact *f)
 	if (id == NO_ID || h->roster.at[id].deleted_ms != STAMP_NONE)
 		return;
 	h->roster.at[id].deleted_ms = stamp_of(f->at_ms);
-	count_deleted(h, &h->roster.at[id]);
+	count_deleted(h, &h->roster.at[id], f);
 	EACH(h, replay_deleting(r, id));
 }
 
@@ -241,7 +241,7 @@ go(struct history *h, const struct fact *f, uint32_t id)
 
 	/* Not every input tells when the deletion of a Node begins. */
 	if (m->deleted_ms == STAMP_NONE && m->registered_ms != STAMP_NONE)
-		count_deleted(h, m);
+		count_deleted(h, m, f);
 	story_count(&h->story, f->at_ms, 0, 0, 1);
 	roster_gone(&h->roster, id);
 	EACH(h, replay_gone(r, id));

@@ -38,7 +38,8 @@ struct tally {
 	 * booted, by who created them (enum fact_maker). */
 	uint64_t makers[MAKER_COUNT];
 	uint64_t disrupted; /* number of nodes in all decisions */
-	/* Nodes that were deleted, and those of them that no decision names. */
+	/* Nodes that were deleted, and those of them that no decision names and
+	 * no interruption or expiry explains. */
 	uint64_t deleted, undecided_nodes;
 	uint64_t pods; /* pods that all decisions had to move */
 	/* Decisions for which the log does not tell the number of pods. */

@@ -72,6 +72,7 @@ struct json {
  * they are in the text, and a NUL takes the place of the closing quote. */
 struct tree {
 	char *text;
+	size_t n;
 	struct json values[]; /* the root is the first */
 };
 
@@ -210,6 +211,7 @@ tree_new(char *text, const struct json_tally *kept, struct err *e)
 		return NULL;
 	}
 	t->text = text;
+	t->n = kept->values;
 	t->values[0] = (struct json){0};
 	b.free = t->values + 1;
 	*b.end = '\0';
@@ -221,24 +223,34 @@ tree_new(char *text, const struct json_tally *kept, struct err *e)
 	return t->values;
 }
 
-struct json *
-json_pick(const char *bytes, size_t n, const struct json_keep *keep,
-	  const struct json_bounds *bounds, struct err *e)
+/* `alone`: nothing may follow the value. */
+static struct json *
+pick(const char *bytes, size_t n, const struct json_keep *keep,
+     const struct json_bounds *bounds, bool alone, struct json_tally *kept,
+     struct err *e)
 {
 	size_t room = n < bounds->kept_bytes_max ? n : bounds->kept_bytes_max;
 	/* A bracket more for each object that is cut, and a NUL. */
 	char *text = malloc(room + bounds->cut_depth + 1);
-	struct json_tally kept;
 
 	if (text == NULL) {
 		(void)err_set(e, ERR_SYSTEM, "out of memory");
 		return NULL;
 	}
-	if (json_scan(bytes, n, bounds, keep, text, &kept, e)) {
+	if (json_scan(bytes, n, bounds, keep, alone, text, kept, e)) {
 		free(text);
 		return NULL;
 	}
-	return tree_new(text, &kept, e);
+	return tree_new(text, kept, e);
+}
+
+struct json *
+json_pick(const char *bytes, size_t n, const struct json_keep *keep,
+	  const struct json_bounds *bounds, struct err *e)
+{
+	struct json_tally kept;
+
+	return pick(bytes, n, keep, bounds, true, &kept, e);
 }
 
 struct json *
@@ -246,20 +258,11 @@ json_pick_first(const char *bytes, size_t n, const struct json_keep *keep,
 		const struct json_bounds *bounds, size_t *used,
 		enum json_end *end)
 {
-	size_t room = n < bounds->kept_bytes_max ? n : bounds->kept_bytes_max;
-	char *text = malloc(room + bounds->cut_depth + 1);
 	struct json_tally kept = {.end = JSON_LARGE};
-	struct json *root = NULL;
+	struct json *root = pick(bytes, n, keep, bounds, false, &kept, NULL);
 
-	if (text != NULL &&
-	    json_scan_first(bytes, n, bounds, keep, text, &kept, NULL) == 0) {
-		root = tree_new(text, &kept, NULL);
-		kept.end = root == NULL ? JSON_LARGE : JSON_WHOLE;
-	} else {
-		free(text);
-	}
 	*used = kept.used;
-	*end = kept.end;
+	*end = root == NULL && kept.end == JSON_WHOLE ? JSON_LARGE : kept.end;
 	return root;
 }
 
@@ -274,22 +277,124 @@ json_parse(const char *bytes, size_t n, const struct json_bounds *bounds,
 	return json_pick(bytes, n, NULL, &all, e);
 }
 
+static struct tree *
+tree_of(struct json *root)
+{
+	return (struct tree *)((char *)root - offsetof(struct tree, values));
+}
+
 void
 json_free(struct json *root)
 {
-	struct tree *t;
-
 	if (root == NULL)
 		return;
-	t = (struct tree *)((char *)root - offsetof(struct tree, values));
-	free(t->text);
-	free(t);
+	free(tree_of(root)->text);
+	free(tree_of(root));
 }
 
 void
 json_freep(struct json **root)
 {
 	json_free(*root);
+}
+
+/* Returns the member of the object that has the value of its pair, and sets
+ * *key; or NULL if it is no pair: CloudWatch's {"field":…,"value":…}. */
+static const struct json *
+pair_value(const struct json *v, const char **key)
+{
+	static const char *const keys[] = {"key", "field", "name"};
+	const struct json *first = json_first(v), *second = json_next(first);
+
+	*key = NULL;
+	if (!json_is_object(v) || json_next(second) != NULL)
+		return NULL;
+	for (int i = 0; i < 3 && *key == NULL; i++)
+		*key = json_string(json_member(v, keys[i]));
+	return *key == NULL ? NULL : json_member(v, "value");
+}
+
+static bool
+is_pairs(const struct json *array)
+{
+	const struct json *v = array->child;
+	const char *key;
+
+	if (array->type != TYPE_ARRAY || v == NULL)
+		return false;
+	while (v != NULL && pair_value(v, &key) != NULL)
+		v = v->next;
+	return v == NULL;
+}
+
+/* Returns what an OpenTelemetry value stands for, or NULL for another value. */
+static const struct json *
+any_value(const struct json *v)
+{
+	static const char *const kinds[] = {"stringValue", "intValue",
+					    "doubleValue", "boolValue",
+					    "kvlistValue", "arrayValue"};
+	const struct json *in = v->child;
+	int i = 0;
+
+	if (v->type != TYPE_OBJECT || in == NULL || in->next != NULL)
+		return NULL;
+	while (i < 6 && strcmp(in->key, kinds[i]) != 0)
+		i++;
+	if (i == 6)
+		return NULL;
+	return i < 4 ? in : json_member(in, "values");
+}
+
+/* Gives v the type and the content of another value. */
+static void
+become(struct json *v, const struct json *from)
+{
+	const struct json *next = v->next;
+	const char *key = v->key;
+
+	*v = *from;
+	v->next = next;
+	v->key = key;
+}
+
+void
+json_unpair(struct json *root)
+{
+	struct tree *t = tree_of(root);
+	const struct json *in;
+	const char *key;
+	char *end;
+	double number;
+
+	/* What is in a value comes behind it. */
+	for (struct json *v = t->values + t->n; v-- > t->values;) {
+		if (v->type < TYPE_ARRAY)
+			continue;
+		in = any_value(v);
+		if (in != NULL) {
+			/* OpenTelemetry writes whole numbers as strings. */
+			bool whole = strcmp(in->key, "intValue") == 0;
+
+			become(v, in);
+			if (!whole || v->type != TYPE_STRING)
+				continue;
+			number = strtod(v->string, &end);
+			if (*end == '\0' && end > v->string) {
+				v->type = TYPE_NUMBER;
+				v->number = number;
+			}
+		}
+		if (!is_pairs(v))
+			continue;
+		v->type = TYPE_OBJECT;
+		for (in = v->child; in != NULL; in = in->next) {
+			struct json *pair = &t->values[in - t->values];
+
+			become(pair, pair_value(in, &key));
+			pair->key = key;
+		}
+	}
 }
 
 const struct json *

@@ -521,45 +521,11 @@ pick_value(struct scan *s, const struct json_keep *keep)
 
 /* --- the document --------------------------------------------------------- */
 
-static int
-scan_document(struct scan *s, const struct json_keep *keep,
-	      struct json_tally *kept)
-{
-	int failed;
-
-	skip_space(s);
-	failed = pick_value(s, keep);
-	*kept = s->kept;
-	kept->bytes = s->out_bytes;
-	kept->used = (size_t)(s->p - s->start);
-	kept->end = !failed	     ? JSON_WHOLE
-		    : s->large	     ? JSON_LARGE
-		    : scan_is_cut(s) ? JSON_CUT
-				     : JSON_BAD;
-	return failed;
-}
-
-int
-json_scan_first(const char *bytes, size_t n, const struct json_bounds *bounds,
-		const struct json_keep *keep, char *out,
-		struct json_tally *kept, struct err *e)
-{
-	struct scan s = {
-		.start = bytes,
-		.p = bytes,
-		.end = bytes + n,
-		.bounds = bounds,
-		.out = out,
-		.e = e,
-	};
-
-	return scan_document(&s, keep, kept);
-}
 
 int
 json_scan(const char *bytes, size_t n, const struct json_bounds *bounds,
-	  const struct json_keep *keep, char *out, struct json_tally *kept,
-	  struct err *e)
+	  const struct json_keep *keep, bool alone, char *out,
+	  struct json_tally *kept, struct err *e)
 {
 	struct scan s = {
 		.start = bytes,
@@ -569,14 +535,22 @@ json_scan(const char *bytes, size_t n, const struct json_bounds *bounds,
 		.out = out,
 		.e = e,
 	};
+	int failed;
 
-	if (scan_document(&s, keep, kept))
-		return -1;
+	skip_space(&s);
+	failed = pick_value(&s, keep);
+	*kept = s.kept;
+	kept->bytes = s.out_bytes;
+	kept->used = (size_t)(s.p - s.start);
+	kept->end = !failed	      ? JSON_WHOLE
+		    : s.large	      ? JSON_LARGE
+		    : scan_is_cut(&s) ? JSON_CUT
+				      : JSON_BAD;
+	if (failed || !alone)
+		return failed;
 	skip_space(&s);
 	if (s.p < s.end && *s.p != '\0' &&
 	    strchr("{[,:\"-0123456789trufalsen", *s.p) != NULL)
 		return scan_refuse(&s, "more than one document");
-	if (s.p < s.end)
-		return scan_astray(&s);
-	return 0;
+	return s.p < s.end ? scan_astray(&s) : 0;
 }

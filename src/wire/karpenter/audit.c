@@ -152,7 +152,9 @@ read_claim(struct audit *a, const struct json *claim)
 	disrupted = snapshot_condition(claim, "DisruptionReason", &f.at_ms);
 	if (disrupted != NULL) {
 		text = json_string(json_member(disrupted, "reason"));
-		pieces_take_reason(text == NULL ? "" : text, reason);
+		if (text == NULL)
+			text = "";
+		(void)pieces_take_reason(text, strlen(text), reason);
 		give_decision(a, &f, reason);
 	}
 	if (is_gone(meta))

@@ -203,6 +203,9 @@ fact_whole(const struct fact *f)
 	case FACT_WATCHED:
 		return true;
 	case FACT_DELETING:
+		/* An Event on an interruption names only the claim. */
+		return f->node[0] != '\0' ||
+		       (f->claim[0] != '\0' && f->reason[0] != '\0');
 	case FACT_NODE_GONE:
 		return f->node[0] != '\0';
 	default:

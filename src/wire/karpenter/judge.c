@@ -12,50 +12,6 @@
  * other members into an object beside it.
  */
 
-static const struct json_keep code_only[] = {{"code", NULL}, {NULL, NULL}};
-static const struct json_keep name_only[] = {{"name", NULL}, {NULL, NULL}};
-static const struct json_keep machine[] = {
-	{"Node", name_only}, {"NodeClaim", name_only}, {NULL, NULL}};
-const struct json_keep judge_wanted[] = {
-	{"time", NULL},
-	{"message", NULL},
-	{"controller", NULL},
-	{"logger", NULL},
-	{"NodePool", name_only},
-	{"NodeClaim", name_only},
-	{"Node", name_only},
-	{"decision", NULL},
-	{"reason", NULL},
-	{"command", NULL},
-	{"pod-count", NULL},
-	{"disrupted-nodes", machine},
-	{"record", NULL},
-	{"until", NULL},
-	{"at", NULL},
-	{"what", NULL},
-	{"claim", NULL},
-	{"node", NULL},
-	{"pool", NULL},
-	{"maker", NULL},
-	{"action", NULL},
-	{"pods", NULL},
-	{"savings", NULL},
-	{"price", NULL},
-	{"nodes", NULL},
-	{"kind", NULL},
-	{"apiVersion", NULL},
-	{"auditID", NULL},
-	{"stage", NULL},
-	{"verb", NULL},
-	{"requestURI", NULL},
-	{"objectRef", NULL},
-	{"responseStatus", code_only},
-	{"responseObject", snapshot_keep},
-	{"stageTimestamp", NULL},
-	{"requestReceivedTimestamp", NULL},
-	{NULL, NULL},
-};
-
 /* --- what was found ------------------------------------------------------- */
 
 static void
@@ -110,7 +66,7 @@ judge_forget(struct reader *r, unsigned n)
 static bool
 was_told(struct reader *r, const struct fact *f)
 {
-	if (r->inside == 0 || f->at_ms == STAMP_NONE)
+	if (f->at_ms == STAMP_NONE)
 		return false;
 	for (unsigned i = 0; i < r->told_n; i++)
 		if (fact_repeats(r->told[i], f, SIMULATE_DISORDER_MS))
@@ -122,7 +78,8 @@ was_told(struct reader *r, const struct fact *f)
 	return false;
 }
 
-/* Tells what a log has instead of a fact, or the fact that is known by now. */
+/* Tells what a log has instead of a fact, or the fact.  Without one, all facts
+ * were told before. */
 static void
 tell_read(struct reader *r, enum reader_what what, const struct fact *f,
 	  const char *message, int64_t at_ms)
@@ -130,12 +87,14 @@ tell_read(struct reader *r, enum reader_what what, const struct fact *f,
 	struct fact other;
 
 	r->found++;
-	if (what != READ_FACT) {
+	if (what == READ_FACT && f == NULL)
+		return;
+	if (what != READ_FACT && r->inside > 0) {
 		fact_init(&other, FACT_COUNT, at_ms);
 		other.action = message;
 		f = &other;
 	}
-	if (f == NULL || was_told(r, f))
+	if (r->inside > 0 && was_told(r, f))
 		return;
 	if (what == READ_FACT)
 		(void)tell_fact(r, what, f, NULL);
@@ -283,6 +242,9 @@ message_of(const struct json *o, const struct around *a, enum fact_kind *kind)
 	const char *message = json_string(json_member(o, "message"));
 
 	*kind = message != NULL ? log_kind(message) : FACT_COUNT;
+	if (message != NULL && *kind == FACT_COUNT &&
+	    json_member(o, "logger") != NULL)
+		return message;
 	for (const struct json *v = json_first(o);
 	     v != NULL && *kind == FACT_COUNT; v = json_next(v)) {
 		if (json_string(v) == NULL)
@@ -341,30 +303,11 @@ judge_log(struct reader *r, const struct json *o, const struct around *a,
 }
 
 bool
-judge_line(struct reader *r, const struct json *o)
-{
-	const char *message = json_string(json_member(o, "message"));
-	enum reader_what what = READ_OTHER;
-	enum fact_kind kind;
-	struct fact f;
-	int64_t at;
-
-	if (message == NULL)
-		return judge_audit(r, o) || judge_record(r, o);
-	if (!when_value(json_member(o, "time"), &at))
-		return false;
-	kind = log_kind(message);
-	if (kind != FACT_COUNT)
-		what = log_fact(o, message, kind, at, &r->pieces, &f);
-	if (kind != FACT_COUNT ? what != READ_FACT : !is_logged(o))
-		return false;
-	tell_read(r, what, &f, message, at);
-	return true;
-}
-
-bool
 judge_value(struct reader *r, const struct json *o, const struct around *a)
 {
+	/* Nearly all objects are lines of the log. */
+	if (json_member(o, "logger") != NULL)
+		return judge_log(r, o, a, false);
 	return judge_audit(r, o) || judge_record(r, o) || judge_holder(r, o) ||
 	       judge_prometheus(r, o) || judge_object(r, o, a) ||
 	       judge_log(r, o, a, false);

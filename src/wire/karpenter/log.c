@@ -8,6 +8,8 @@
 #include "parts.h"
 
 #define DISRUPTING_NODES "disrupting node(s)"
+#define INTERRUPTED "initiating delete from interruption message"
+#define EXPIRED "deleting expired nodeclaim"
 
 /*
  * Reads Karpenter's own log.  The messages are the same from 0.32 to 1.15,
@@ -37,6 +39,8 @@ static const struct {
 	{"initialized nodeclaim", FACT_READY},
 	{DISRUPTING_NODES, FACT_DECIDED},
 	{"tainted node", FACT_DELETING},
+	{INTERRUPTED, FACT_DELETING},
+	{EXPIRED, FACT_DELETING}, /* at level DEBUG */
 	{"deleted node", FACT_NODE_GONE},
 	{"deleted nodeclaim", FACT_GONE},
 	/* until 0.31 */
@@ -73,8 +77,9 @@ log_kind(const char *message)
 		if (message[0] == messages[i].message[0] &&
 		    strcmp(message, messages[i].message) == 0)
 			return messages[i].kind;
-	return strncmp(message, "disrupting ", 11) == 0 ||
-			       strncmp(message, "deprovisioning ", 15) == 0
+	return message[0] == 'd' &&
+			       (strncmp(message, "disrupting ", 11) == 0 ||
+				strncmp(message, "deprovisioning ", 15) == 0)
 		       ? FACT_DECIDED
 		       : FACT_COUNT;
 }
@@ -114,16 +119,6 @@ find_body(struct log_line *l)
 		l->keys = log_keys;
 }
 
-/* Takes a name, which is a string, or the member `name` of an object. */
-static int
-name_of(const struct json *o, const char *key, size_t max, const char **out)
-{
-	const struct json *v = json_member(o, key);
-
-	return pieces_take_name(json_is_object(v) ? json_member(v, "name") : v,
-				max, out);
-}
-
 static const char *
 text_of(const struct log_line *l, const char *key)
 {
@@ -153,34 +148,25 @@ maker_of(const struct log_line *l)
 	return strncmp(by, "static", 6) == 0 ? MAKER_STATIC : MAKER_UNKNOWN;
 }
 
-/* Makes the text in p->text lower case and sets it as the reason of the
- * fact. */
-static void
-lower_reason(struct pieces *p, struct fact *f)
-{
-	for (char *c = p->text; *c != '\0'; c++)
-		if (*c >= 'A' && *c <= 'Z')
-			*c = (char)(*c - 'A' + 'a');
-	f->reason = p->text;
-}
-
 /* --- decisions from Karpenter 1.3 on -------------------------------------- */
 
 /* Takes the NodePool from "…: nodepools=[general]: …", if there is only one. */
 static void
-command_pool(char *command, struct fact *f)
+command_pool(const char *command, struct pieces *p, struct fact *f)
 {
 	static const char key[] = "nodepools=[";
-	char *from = strstr(command, key), *to;
+	const char *from = strstr(command, key);
+	size_t n;
 
 	if (from == NULL)
 		return;
 	from += sizeof(key) - 1;
-	to = from + strcspn(from, "], ");
-	if (*to != ']' || to - from >= NODEPOOL_BYTES)
+	n = strcspn(from, "], ");
+	if (from[n] != ']' || n >= NODEPOOL_BYTES)
 		return;
-	*to = '\0';
-	f->pool = from;
+	memcpy(p->pool, from, n);
+	p->pool[n] = '\0';
+	f->pool = p->pool;
 }
 
 static void
@@ -203,41 +189,15 @@ read_reason(const struct json *line, struct pieces *p, struct fact *f)
 	const char *reason = json_string(json_member(line, "reason"));
 	const char *command = json_string(json_member(line, "command"));
 
-	if (reason == NULL && command == NULL)
-		return 0;
+	f->reason = p->reason;
 	if (command != NULL)
 		command_savings(command, f);
-	if (pieces_text(p, reason != NULL ? reason : command))
-		return -1;
-	if (reason == NULL) {
-		command_pool(p->text, f);
-		p->text[strcspn(p->text, "/:")] = '\0';
-	}
-	if (strlen(p->text) >= NODEPOOL_BYTES)
-		return -1;
-	lower_reason(p, f);
-	return 0;
-}
-
-static int
-read_disrupted(const struct json *line, struct pieces *p, struct fact *f)
-{
-	for (const struct json *v =
-		     json_first(json_member(line, "disrupted-nodes"));
-	     v != NULL; v = json_next(v)) {
-		struct fact_node *at;
-
-		if (pieces_nodes(p, f->nodes_n + 1))
-			return -1;
-		at = &p->nodes[f->nodes_n];
-		if (name_of(v, "Node", NAME_BYTES, &at->node) ||
-		    name_of(v, "NodeClaim", NAME_BYTES, &at->claim) ||
-		    (at->node[0] == '\0' && at->claim[0] == '\0'))
-			return -1;
-		f->nodes_n++;
-	}
-	f->nodes = p->nodes;
-	return 0;
+	if (reason != NULL)
+		return pieces_take_reason(reason, strlen(reason), p->reason);
+	if (command == NULL)
+		command = "";
+	command_pool(command, p, f);
+	return pieces_take_reason(command, strcspn(command, "/:"), p->reason);
 }
 
 static int
@@ -251,7 +211,10 @@ read_decision(const struct json *line, struct pieces *p, struct fact *f)
 	return pieces_take_name(json_member(line, "decision"), NODEPOOL_BYTES,
 				&f->action) ||
 			       read_reason(line, p, f) ||
-			       read_disrupted(line, p, f)
+			       pieces_add_list(
+				       p, f,
+				       json_member(line, "disrupted-nodes"),
+				       "Node", "NodeClaim")
 		       ? -1
 		       : 0;
 }
@@ -262,11 +225,9 @@ static int
 add_old_node(struct pieces *p, struct fact *f, char *node)
 {
 	node[strcspn(node, "/")] = '\0';
-	if (node[0] == '\0' || strlen(node) >= NAME_BYTES ||
-	    pieces_nodes(p, f->nodes_n + 1))
-		return -1;
-	p->nodes[f->nodes_n++] = (struct fact_node){node, ""};
-	return 0;
+	return node[0] == '\0' || strlen(node) >= NAME_BYTES
+		       ? -1
+		       : pieces_add(p, f, node, "");
 }
 
 /* Reads the nodes in "NODE/TYPE/CAPACITY, NODE/TYPE/CAPACITY". */
@@ -286,7 +247,6 @@ read_old_nodes(char *list, struct pieces *p, struct fact *f)
 		if (add_old_node(p, f, list))
 			return -1;
 	}
-	f->nodes = p->nodes;
 	return 0;
 }
 
@@ -320,7 +280,9 @@ read_old_decision(const struct log_line *l, const char *message,
 	const char *from = strstr(message, via), *reason = text_of(l, "reason");
 	char *at, *end;
 
-	if (from == NULL || pieces_text(p, from + sizeof(via) - 1))
+	free(p->text);
+	p->text = from == NULL ? NULL : strdup(from + sizeof(via) - 1);
+	if (p->text == NULL)
 		return -1;
 	at = strstr(p->text, terminating);
 	if (at == NULL)
@@ -350,12 +312,19 @@ static int
 read_rest(const struct log_line *l, const char *message, struct pieces *p,
 	  struct fact *f)
 {
-	if (name_of(l->body, l->keys->claim, NAME_BYTES, &f->claim) ||
-	    name_of(l->body, l->keys->node, NAME_BYTES, &f->node) ||
-	    name_of(l->body, l->keys->pool, NODEPOOL_BYTES, &f->pool))
+	if (pieces_take_name(json_member(l->body, l->keys->claim), NAME_BYTES,
+			     &f->claim) ||
+	    pieces_take_name(json_member(l->body, l->keys->node), NAME_BYTES,
+			     &f->node) ||
+	    pieces_take_name(json_member(l->body, l->keys->pool),
+			     NODEPOOL_BYTES, &f->pool))
 		return -1;
 	if (f->kind == FACT_CREATED)
 		f->maker = maker_of(l);
+	if (f->kind == FACT_DELETING)
+		f->reason = strcmp(message, INTERRUPTED) == 0 ? "interrupted"
+			    : strcmp(message, EXPIRED) == 0   ? "expired"
+							      : "";
 	if (f->kind != FACT_DECIDED)
 		return 0;
 	return strcmp(message, DISRUPTING_NODES) != 0

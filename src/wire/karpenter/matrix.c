@@ -442,7 +442,7 @@ matrix_object(struct matrix *m, const struct json *root, struct err *e)
 	    pieces_take_name(json_member(metric, "reason"), NODEPOOL_BYTES,
 			     &reason))
 		return SNAPSHOT_BROKEN;
-	pieces_take_reason(reason, like.reason);
+	(void)pieces_take_reason(reason, strlen(reason), like.reason);
 	str_cut(like.pool, sizeof(like.pool), pool);
 	if (pool[0] == '\0')
 		return SNAPSHOT_OTHER;

@@ -193,11 +193,9 @@ tell_decision(struct matrix *m, const struct grown *g, size_t *from,
 			break;
 		if (l->decided || strcmp(l->pool, g->pool) != 0)
 			continue;
-		if (pieces_nodes(&m->pieces, f.nodes_n + 1))
+		if (pieces_add(&m->pieces, &f, l->node, l->node))
 			return err_set(e, ERR_SYSTEM, "out of memory");
 		l->decided = true;
-		m->pieces.nodes[f.nodes_n++] =
-			(struct fact_node){l->node, l->node};
 		if (l->last_ms < f.at_ms)
 			f.at_ms = l->last_ms;
 	}
@@ -206,7 +204,6 @@ tell_decision(struct matrix *m, const struct grown *g, size_t *from,
 	f.reason = g->reason;
 	f.pods = pods_of(m, g, f.nodes_n);
 	f.price = prices_at(&m->prices, g->pool, f.at_ms);
-	f.nodes = m->pieces.nodes;
 	return f.nodes_n == 0 ? 0 : fn(ctx, &f, e);
 }
 

@@ -13,18 +13,22 @@
 
 /* The files of this room share these declarations. */
 
-/* Memory for the machines of a decision, and for a text that is parsed in
- * place.  The latest fact points into it. */
+/* Memory for the machines of a decision, and for texts.  The latest fact points
+ * into it. */
 struct pieces {
 	struct fact_node *nodes;
-	size_t nodes_room;
+	size_t room;
 	char *text;
+	char pool[NODEPOOL_BYTES], reason[NODEPOOL_BYTES];
 };
 void pieces_done(struct pieces *p);
-/* pieces_nodes makes room for n machines, and pieces_text copies the text.
- * Both return -1 if there is no memory. */
-int pieces_nodes(struct pieces *p, size_t n);
-int pieces_text(struct pieces *p, const char *text);
+/* pieces_add adds a machine to the decision, and pieces_add_list all elements
+ * of a list, which have the names as the members of these keys.  Both return -1
+ * if there is no memory, and pieces_add_list if an element has no name. */
+int pieces_add(struct pieces *p, struct fact *f, const char *node,
+	       const char *claim);
+int pieces_add_list(struct pieces *p, struct fact *f, const struct json *list,
+		    const char *node_key, const char *claim_key);
 
 /* Returns of what kind the fact of such a message in Karpenter's log is, or
  * FACT_COUNT if we do not read the message. */
@@ -39,12 +43,14 @@ enum reader_what log_fact(const struct json *line, const char *message,
 enum reader_what record_read(const struct json *line, struct pieces *p,
 			     struct fact *f);
 
-/* Reads a name of at most max - 1 bytes.  A missing value counts as "". Returns
- * -1 if the value is no string or too long. */
+/* Reads a name of at most max - 1 bytes: a string, or the member `name` of an
+ * object.  A missing value counts as "".  Returns -1 if the value is no string
+ * or too long. */
 int pieces_take_name(const struct json *v, size_t max, const char **out);
 
-/* Copies a reason in lower case.  A reason that is too long becomes "". */
-void pieces_take_reason(const char *text, char reason[NODEPOOL_BYTES]);
+/* Copies the n bytes of a reason in lower case.  Returns -1, with the reason
+ * "", if it is too long. */
+int pieces_take_reason(const char *text, size_t n, char reason[NODEPOOL_BYTES]);
 
 /* If v is a time, sets *out to it and returns true. */
 bool snapshot_time(const struct json *v, int64_t *out);
@@ -88,12 +94,5 @@ enum reader_what audit_read(struct audit *a, const struct json *line,
 bool holder_is(const struct json *line);
 enum reader_what holder_read(const struct json *line, snapshot_fn *fn,
 			     void *ctx, const char **message, struct err *e);
-
-/* Writes a value as JSON.  An array of pairs such as {"key":…,"value":…}
- * becomes an object, and an OpenTelemetry value such as {"stringValue":…}
- * becomes that value.  plain_wanted returns whether that changes the object, or
- * the array. */
-bool plain_wanted(const struct json *v);
-void plain_write(struct buf *b, const struct json *v);
 
 #endif

@@ -14,36 +14,46 @@ pieces_done(struct pieces *p)
 }
 
 int
-pieces_nodes(struct pieces *p, size_t n)
+pieces_add(struct pieces *p, struct fact *f, const char *node,
+	   const char *claim)
 {
-	struct fact_node *nodes;
+	size_t room = f->nodes_n < p->room ? p->room : 2 * f->nodes_n + 8;
+	struct fact_node *nodes = p->nodes;
 
-	if (n <= p->nodes_room)
-		return 0;
-	nodes = realloc(p->nodes, 2 * n * sizeof(*nodes));
+	if (room > p->room)
+		nodes = realloc(nodes, room * sizeof(*nodes));
 	if (nodes == NULL)
 		return -1;
-	p->nodes = nodes;
-	p->nodes_room = 2 * n;
+	nodes[f->nodes_n++] = (struct fact_node){node, claim};
+	f->nodes = p->nodes = nodes;
+	p->room = room;
 	return 0;
 }
 
 int
-pieces_text(struct pieces *p, const char *text)
+pieces_add_list(struct pieces *p, struct fact *f, const struct json *list,
+		const char *node_key, const char *claim_key)
 {
-	char *copy = strdup(text);
+	for (const struct json *v = json_first(list); v != NULL;
+	     v = json_next(v)) {
+		const char *node, *claim;
 
-	if (copy == NULL)
-		return -1;
-	free(p->text);
-	p->text = copy;
+		if (pieces_take_name(json_member(v, node_key), NAME_BYTES,
+				     &node) ||
+		    pieces_take_name(json_member(v, claim_key), NAME_BYTES,
+				     &claim) ||
+		    (node[0] == '\0' && claim[0] == '\0') ||
+		    pieces_add(p, f, node, claim))
+			return -1;
+	}
 	return 0;
 }
 
 int
 pieces_take_name(const struct json *v, size_t max, const char **out)
 {
-	const char *s = json_string(v);
+	const char *s =
+		json_string(json_is_object(v) ? v = json_member(v, "name") : v);
 
 	if (json_is_unset(v)) {
 		*out = "";
@@ -55,17 +65,18 @@ pieces_take_name(const struct json *v, size_t max, const char **out)
 	return 0;
 }
 
-void
-pieces_take_reason(const char *text, char reason[NODEPOOL_BYTES])
+int
+pieces_take_reason(const char *text, size_t n, char reason[NODEPOOL_BYTES])
 {
-	size_t n = 0;
-
-	for (; text[n] != '\0' && n + 1 < NODEPOOL_BYTES; n++) {
-		char c = text[n];
-
-		/* Bytes of non-ASCII characters stay as they are, so the text
-		 * stays UTF-8. */
-		reason[n] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-	}
-	reason[text[n] == '\0' ? n : 0] = '\0';
+	reason[0] = '\0';
+	if (n >= NODEPOOL_BYTES)
+		return -1;
+	/* Bytes of non-ASCII characters stay as they are, so the text stays
+	 * UTF-8. */
+	for (size_t i = 0; i < n; i++)
+		reason[i] = text[i] >= 'A' && text[i] <= 'Z'
+				    ? (char)(text[i] - 'A' + 'a')
+				    : text[i];
+	reason[n] = '\0';
+	return 0;
 }

@@ -4,41 +4,60 @@
 
 #include "core/base/buf.h"
 #include "core/base/limits.h"
+#include "core/base/stamp.h"
 #include "parts.h"
-#include "stash.h"
 #include "wire/karpenter/reader.h"
 
-/* reader.c finds values in a stream, and judge.c recognizes objects in them. */
+/*
+ * line.c accounts for the lines of the stream, text.c finds values in a text,
+ * walk.c finds objects in a value, judge.c recognizes objects, and stash.c
+ * joins the pieces of a value.
+ */
 
 #define ENVELOPE_BYTES 4096
 #define SHAPE_BYTES SIMULATE_MESSAGE_BYTES
+#define STASHES 4 /* how many values may wait for their rest */
+
+struct around;
 
 struct reader {
 	reader_fn *fn;
 	void *ctx;
 	struct err *e;
-	bool failed; /* Whether fn has failed. */
-	uint64_t found;
+	/* text_read, which reads the strings in a value, too. */
+	void (*read)(struct reader *r, const char *s, size_t n, bool last,
+		     const struct around *a);
+	bool failed;	/* Whether fn has failed. */
+	uint64_t found; /* how many objects were recognized */
 	struct pieces pieces;
 	struct audit *audit; /* NULL if there was no event of an audit log */
-	struct stash stash;
-	/* The facts of the objects that are being read, and the depth in these.
-	 * A shipper may keep a line beside its members, which then have another
-	 * time. */
+	/* Values that were cut, and how many of these places are in use. */
+	struct stash {
+		char *bytes; /* NULL: the place is free */
+		size_t n;
+		uint32_t name, from; /* where the first piece came from */
+		int64_t at_ms;
+		unsigned misses;
+	} stashes[STASHES];
+	unsigned stashed;
+	/* The facts of the objects that are being read.  A shipper may keep a
+	 * line beside its members, which then have another time. */
 	struct fact *told[READER_TOLD_MAX];
-	unsigned told_n, inside;
+	unsigned told_n;
+	unsigned inside; /* in how many objects and strings the reader is */
 
 	/* What is known of the current line. */
-	bool useful;  /* A value was read. */
-	bool texty;   /* It has more than brackets and commas. */
-	bool broken;  /* A value is damaged, or cut at the end, */
-	bool decides; /* and seems to be a decision. */
-	bool is_long; /* It does not fit into a window. */
-
-	bool opened;  /* A value is larger than the window, */
-	bool in_line; /* and ends with its line. */
-	bool cut;     /* The stream ends in a value, */
-	bool cut_any; /* of which something was recognized. */
+	enum {
+		LINE_EMPTY, /* It has only brackets and commas. */
+		LINE_TEXT,
+		LINE_BROKEN, /* A value is damaged, or cut at the end. */
+		LINE_READ,
+	} line;
+	bool decides;	 /* The broken value seems to be a decision. */
+	bool opened;	 /* A value is larger than the window, */
+	bool in_line;	 /* and ends with its line. */
+	bool cut;	 /* The stream ends in a value. */
+	uint64_t before; /* `found` when that value began */
 	struct buf envelope;
 	char envelope_text[ENVELOPE_BYTES];
 };
@@ -53,15 +72,46 @@ struct around {
 	const char *message; /* the message before it in zap's text format */
 	const char *kind;    /* the kind of a list's items, or NULL */
 	const struct json *in; /* the object that has the value, or NULL */
-	unsigned depth;
-	bool more; /* Whether the text behind the value may be longer. */
+	const char *piece;     /* the string of that object that is read */
+	unsigned depth;	       /* in how many objects the value is */
+	enum reader_rest rest; /* what follows the text of the value */
 };
+#define AROUND_NOTHING                                                         \
+	(struct around)                                                        \
+	{                                                                      \
+		.before = "", .behind = "", .at_ms = STAMP_NONE, .name = "",   \
+		.rest = READER_LAST                                            \
+	}
 
-/* The members of lines of Karpenter's log, of a record and of an audit log. */
-extern const struct json_keep judge_wanted[];
-/* Judges a line of a log of which only the wanted members were read.  Returns
- * false if it has to be read whole. */
-bool judge_line(struct reader *r, const struct json *o);
+/* Account for the text between values, and for values that cannot be read.
+ * They do nothing within a value.  n is the number of bytes in the line. */
+void reader_text(struct reader *r, const char *s, size_t n);
+void reader_end_line(struct reader *r);
+void reader_broken(struct reader *r, const char *s, size_t n);
+void reader_too_long(struct reader *r);
+
+/* Takes a line without a value, or the next value and the text before it.
+ * Returns the number of bytes, or 0 if more are needed. */
+size_t text_step(struct reader *r, const char *s, size_t n,
+		 const struct around *a);
+/* Reads a text that is whole, such as a string, or that goes on with a value
+ * that was cut.  `last` is set if nothing can follow the text in its line. */
+void text_read(struct reader *r, const char *s, size_t n, bool last,
+	       const struct around *a);
+
+/* Looks for objects in a value. */
+void walk(struct reader *r, const struct json *v, struct around a);
+
+/* Keeps the beginning of a value that was cut. */
+void stash_keep(struct reader *r, const char *s, size_t n,
+		const struct around *a);
+/* Returns whether the text continues a value that was cut, and reads that value
+ * if it is whole now. */
+bool stash_join(struct reader *r, const char *s, size_t n, bool last,
+		const struct around *a);
+/* Gives the value up, and tells that. */
+void stash_give_up(struct reader *r, struct stash *s);
+
 /* Tells what an object is, if its own members say it.  Returns false if other
  * objects may be in it.  A line of a log that is incomplete may be the members
  * of a line that is whole in another member.  judge_log tells it if

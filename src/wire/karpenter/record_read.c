@@ -31,28 +31,6 @@ find_maker(const struct json *v, enum fact_maker *out)
 	return -1;
 }
 
-static int
-read_nodes(const struct json *list, struct pieces *p, struct fact *f)
-{
-	for (const struct json *v = json_first(list); v != NULL;
-	     v = json_next(v)) {
-		struct fact_node *at;
-
-		if (pieces_nodes(p, f->nodes_n + 1))
-			return -1;
-		at = &p->nodes[f->nodes_n];
-		if (pieces_take_name(json_member(v, "node"), NAME_BYTES,
-				     &at->node) ||
-		    pieces_take_name(json_member(v, "claim"), NAME_BYTES,
-				     &at->claim) ||
-		    (at->node[0] == '\0' && at->claim[0] == '\0'))
-			return -1;
-		f->nodes_n++;
-	}
-	f->nodes = p->nodes;
-	return 0;
-}
-
 /* Reads an amount of dollars.  If there is none, *out stays as it is. */
 static int
 read_dollars(const struct json *v, int64_t *out)
@@ -95,7 +73,8 @@ static int
 read_decision_of(const struct json *line, struct pieces *p, struct fact *f)
 {
 	return read_why(line, f) || read_numbers(line, f) ||
-			       read_nodes(json_member(line, "nodes"), p, f)
+			       pieces_add_list(p, f, json_member(line, "nodes"),
+					       "node", "claim")
 		       ? -1
 		       : 0;
 }
@@ -119,7 +98,8 @@ record_read(const struct json *line, struct pieces *p, struct fact *f)
 	    (kind == FACT_CREATED &&
 	     find_maker(json_member(line, "maker"), &f->maker)) ||
 	    (kind == FACT_DECIDED && read_decision_of(line, p, f)) ||
-	    ((kind == FACT_HELD || kind == FACT_RELEASED) &&
+	    ((kind == FACT_DELETING || kind == FACT_HELD ||
+	      kind == FACT_RELEASED) &&
 	     read_why(line, f)) ||
 	    !fact_whole(f))
 		return READ_INCOMPLETE;

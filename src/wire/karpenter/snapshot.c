@@ -142,7 +142,8 @@ reason_of(const char *message, char reason[NODEPOOL_BYTES])
 	if (message == NULL || strncmp(message, DISRUPTING, skip) != 0)
 		reason[0] = '\0';
 	else
-		pieces_take_reason(message + skip, reason);
+		(void)pieces_take_reason(message + skip, strlen(message + skip),
+					 reason);
 }
 
 static bool
@@ -161,6 +162,12 @@ tell_event(struct teller *t, const struct json *event)
 	    (!snapshot_time(json_member(event, "firstTimestamp"), &f.at_ms) &&
 	     !snapshot_time(json_member(event, "eventTime"), &f.at_ms)))
 		return false;
+	if (json_says(event, "reason", "TerminatingOnInterruption")) {
+		f.kind = FACT_DELETING;
+		f.reason = "interrupted";
+		tell(t, &f);
+		return true;
+	}
 	if (json_says(event, "reason", "DisruptionLaunching")) {
 		f.maker = MAKER_DISRUPTION;
 		tell(t, &f);

@@ -1,130 +1,178 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stash.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/limits.h"
-#include "core/base/str.h"
-#include "parts.h"
-#include "wire/json/json.h"
+#include "core/base/index.h"
+#include "core/base/stamp.h"
+#include "reader_parts.h"
 
-void
-stash_drop(struct stash *s, struct stash_value *v)
+/*
+ * Keeps values that were cut, until the texts come in which they go on.
+ * Container runtimes and log shippers cut long lines into pieces, and mark the
+ * pieces in many ways.  No mark is needed: a piece goes on where it makes the
+ * value longer and leaves it valid JSON.  A piece of another origin has to end
+ * the value.
+ */
+
+/* Checks the value at the beginning of the text, and sets *used to its size. */
+static enum json_end
+check(const char *s, size_t n, size_t *used)
 {
-	s->alive -= v->bytes != NULL;
-	free(v->bytes);
-	*v = (struct stash_value){.bytes = NULL};
+	static const struct json_keep nothing[] = {{NULL, NULL}};
+	enum json_end end;
+
+	json_free(json_pick_first(s, n, nothing, &json_bounds_stored, used,
+				  &end));
+	return end;
+}
+
+/* Hashes the long strings around a piece, which are the same for all pieces of
+ * a line: its pod, its stream and the like. */
+static uint32_t
+hash_origin(const struct json *v, const char *piece)
+{
+	uint32_t h = 1;
+	int64_t at;
+
+	for (v = json_first(v); v != NULL; v = json_next(v)) {
+		const char *s = json_string(v);
+
+		if (s == NULL)
+			h = h * 31 + hash_origin(v, piece);
+		else if (s != piece && strlen(s) > 5 && !when_value(v, &at))
+			h = h * 31 + index_hash(s, 0);
+	}
+	return h;
+}
+
+static void
+stash_drop(struct reader *r, struct stash *s)
+{
+	r->stashed -= s->bytes != NULL;
+	free(s->bytes);
+	*s = (struct stash){.bytes = NULL};
 }
 
 void
-stash_done(struct stash *s)
+stash_give_up(struct reader *r, struct stash *s)
 {
-	for (int i = 0; i < STASHES; i++)
-		stash_drop(s, &s->values[i]);
-}
+	bool decides = log_may_decide(s->bytes, s->n);
 
-void
-stash_give_up(struct stash *s, struct stash_value *v)
-{
-	s->decisions += log_may_decide(v->bytes, v->n);
-	stash_drop(s, v);
-	s->lost++;
+	stash_drop(r, s);
+	judge_tell(r, decides ? READ_UNDECIDED : READ_BROKEN,
+		   decides ? "(a decision that is cut or damaged)" : "",
+		   STAMP_NONE);
 }
 
 /* Returns -1, with the value given up, if it becomes too long. */
 static int
-append(struct stash *s, struct stash_value *v, const char *bytes, size_t n)
+append(struct reader *r, struct stash *s, const char *bytes, size_t n)
 {
-	char *room = v->bytes;
+	char *more =
+		n > ITEM_BYTES_MAX - s->n ? NULL : realloc(s->bytes, s->n + n);
 
-	if (n > ITEM_BYTES_MAX - v->n) {
-		stash_give_up(s, v);
+	if (more == NULL) {
+		stash_give_up(r, s);
 		return -1;
 	}
-	if (v->n + n > v->room) {
-		room = realloc(v->bytes, 2 * (v->n + n));
-		if (room == NULL) {
-			stash_give_up(s, v);
-			return -1;
-		}
-		v->bytes = room;
-		v->room = 2 * (v->n + n);
-	}
-	memcpy(v->bytes + v->n, bytes, n);
-	v->n += n;
+	memcpy(more + s->n, bytes, n);
+	s->bytes = more;
+	s->n += n;
 	return 0;
 }
 
 void
-stash_keep(struct stash *s, const struct stash_origin *of, const char *bytes,
-	   size_t n)
+stash_keep(struct reader *r, const char *bytes, size_t n,
+	   const struct around *a)
 {
-	struct stash_value *to = &s->values[0];
+	struct stash *to = r->stashes;
 
+	/* The value that has waited in vain most often is given up. */
 	for (int i = 1; i < STASHES && to->bytes != NULL; i++)
-		if (s->values[i].bytes == NULL ||
-		    s->values[i].misses > to->misses)
-			to = &s->values[i];
+		if (r->stashes[i].bytes == NULL ||
+		    r->stashes[i].misses > to->misses)
+			to = &r->stashes[i];
 	if (to->bytes != NULL)
-		stash_give_up(s, to);
-	to->bytes = malloc(n + 1);
-	if (to->bytes == NULL || n > ITEM_BYTES_MAX) {
-		free(to->bytes);
-		to->bytes = NULL;
-		s->lost++;
-		return;
-	}
-	memcpy(to->bytes, bytes, n);
-	to->n = n;
-	to->room = n + 1;
-	str_cut(to->name, sizeof(to->name), of->name);
-	to->from = of->from;
-	to->at_ms = of->at_ms;
-	s->alive++;
+		stash_give_up(r, to);
+	*to = (struct stash){.bytes = malloc(1),
+			     .name = index_hash_text(a->name),
+			     .from = hash_origin(a->in, a->piece),
+			     .at_ms = judge_time(NULL, a)};
+	r->stashed += to->bytes != NULL;
+	r->found++;
+	if (to->bytes != NULL)
+		(void)append(r, to, bytes, n);
 }
 
-/* Returns whether the text continues this value.  If it may go on after the
- * text, that counts only if `open` is set. */
+/* Returns whether the text continues this value, and sets *whole to whether it
+ * ends it.  If the value may go on after the text, that counts only if `open`
+ * is set. */
 static bool
-continues(struct stash *s, struct stash_value *v, const char *bytes, size_t n,
-	  bool open, struct stash_value **whole)
+continues(struct reader *r, struct stash *s, const char *bytes, size_t n,
+	  bool open, bool *whole)
 {
-	static const struct json_keep nothing[] = {{NULL, NULL}};
-	size_t before = v->n, used;
+	size_t before = s->n, used;
 	enum json_end end;
 
-	if (append(s, v, bytes, n))
+	if (append(r, s, bytes, n))
 		return false;
-	json_free(json_pick_first(v->bytes, v->n, nothing, &json_bounds_stored,
-				  &used, &end));
-	if (end == JSON_WHOLE)
-		*whole = v;
-	if (end == JSON_WHOLE || (end == JSON_CUT && open))
+	end = check(s->bytes, s->n, &used);
+	*whole = end == JSON_WHOLE;
+	if (*whole || (end == JSON_CUT && open))
 		return true;
-	v->n = before;
-	if (++v->misses > READER_MISSES_MAX || end == JSON_LARGE)
-		stash_give_up(s, v);
+	s->n = before;
+	if (++s->misses > READER_MISSES_MAX || end == JSON_LARGE)
+		stash_give_up(r, s);
 	return false;
+}
+
+static struct stash *
+stash_find(struct reader *r, const char *bytes, size_t n, bool last,
+	   const struct around *a, bool *whole)
+{
+	uint32_t name = index_hash_text(a->name);
+	uint32_t from = hash_origin(a->in, a->piece);
+
+	/* First the values of the same origin, then the others.  Any text makes
+	 * a string longer, so a text of another origin must end the value. */
+	for (int other = 0; other < 2; other++)
+		for (int i = 0; i < STASHES; i++) {
+			struct stash *s = &r->stashes[i];
+
+			if (s->bytes != NULL && s->name == name &&
+			    (s->from != from) == other &&
+			    continues(r, s, bytes, n, !other && !last, whole))
+				return s;
+		}
+	return NULL;
 }
 
 bool
-stash_join(struct stash *s, const struct stash_origin *of, const char *bytes,
-	   size_t n, bool last, struct stash_value **whole)
+stash_join(struct reader *r, const char *bytes, size_t n, bool last,
+	   const struct around *a)
 {
-	*whole = NULL;
-	/* First the values of the same origin, then the others.  Any text makes
-	 * a string longer, so a text of another origin must end the value. */
-	for (int pass = 0; pass < 2; pass++)
-		for (int i = 0; i < STASHES; i++) {
-			struct stash_value *v = &s->values[i];
+	struct around in = *a;
+	struct stash *s, was;
+	bool whole;
+	size_t used;
 
-			if (v->bytes != NULL &&
-			    strcmp(v->name, of->name) == 0 &&
-			    (v->from == of->from) == (pass == 0) &&
-			    continues(s, v, bytes, n, pass == 0 && !last,
-				      whole))
-				return true;
-		}
-	return false;
+	last = last || (n > 0 && bytes[n - 1] == '\n') ||
+	       json_says(a->in, "_p", "F") || json_says(a->in, "logtag", "F");
+	if (n == 0 || (bytes[0] == '{' &&
+		       check(bytes, n, &used) == JSON_WHOLE && used == n))
+		return false;
+	s = stash_find(r, bytes, n, last, a, &whole);
+	if (s == NULL)
+		return false;
+	r->found++;
+	if (!whole)
+		return true;
+	was = *s;
+	s->bytes = NULL;
+	r->stashed--;
+	in.at_ms = was.at_ms;
+	in.before_n = in.behind_n = 0;
+	r->read(r, was.bytes, was.n, true, &in);
+	free(was.bytes);
+	return true;
 }

@@ -248,6 +248,9 @@ when_object(const struct json *o, int64_t *out)
 	int best = LINE_TIMES_N + 1;
 	int64_t at;
 
+	/* Nearly all lines have it. */
+	if (when_value(json_member(o, line_times[0]), out))
+		return true;
 	if (!json_is_object(o))
 		return false;
 	for (const struct json *v = json_first(o); v != NULL;

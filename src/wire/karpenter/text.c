@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/stamp.h"
+#include "core/base/str.h"
+#include "core/base/utf8.h"
+#include "reader_parts.h"
+
+/*
+ * JSON values in a text begin at a '{', or are strings that have one.  Brackets
+ * and commas between values are text, so the elements of an array, and values
+ * that stand side by side, are values of the text.  Lines of a container
+ * runtime and cells of CSV are read like strings.
+ */
+
+/* How much text behind a value is searched for a time. */
+#define BEHIND_BYTES 128
+/* A value that is too large ends with its line if the line is this long. */
+#define LONG_LINE_BYTES (64u << 10)
+
+/* How an object is written in a text. */
+enum form {
+	FORM_NONE, /* this '{' begins no object */
+	FORM_JSON,
+	FORM_STRING, /* {\"a\":1} in a string with escapes */
+	FORM_CELL,   /* {""a"":1} in a cell of CSV */
+};
+
+static enum form
+form_at(const char *p, const char *end)
+{
+	const char *next = p + 1;
+
+	while (next < end && isspace((unsigned char)*next))
+		next++;
+	/* At the end of the text nothing is known yet. */
+	if (end - next < 3 || *next == '}')
+		return FORM_JSON;
+	if (next[0] == '\\' && next[1] == '"')
+		return FORM_STRING;
+	if (next[0] == '"' && next[1] == '"' && next[2] != ':' &&
+	    next[2] != ' ')
+		return FORM_CELL;
+	return *next == '"' ? FORM_JSON : FORM_NONE;
+}
+
+/* Returns the next place before `to` where an object begins, or NULL. */
+static const char *
+find_object(const char *p, const char *to, const char *end, enum form *form)
+{
+	while ((p = memchr(p, '{', (size_t)(to - p))) != NULL) {
+		*form = form_at(p, end);
+		if (*form != FORM_NONE)
+			return p;
+		p++;
+	}
+	return NULL;
+}
+
+/* Returns whether the object at p is a member of an object that is damaged or
+ * too large.  Such a member is not read, because the rest of the object may say
+ * that it does not count.  Elements of an array in it are read. */
+static bool
+is_member(const char *from, const char *p)
+{
+	while (p > from && isspace((unsigned char)p[-1]))
+		p--;
+	return p - from > 1 && p[-1] == ':' && p[-2] == '"';
+}
+
+/* Sets the text of the line behind a value.  Returns false if that is not known
+ * yet. */
+static bool
+see_behind(struct around *a, const char *s, const char *end)
+{
+	size_t n = (size_t)(end - s), i = 0;
+
+	while (i < n && i < BEHIND_BYTES && s[i] != '\n' && s[i] != '{')
+		i++;
+	if (a->behind_n == 0) {
+		a->behind = s;
+		a->behind_n = i;
+	}
+	return a->rest != READER_MORE || i < n || i == BEHIND_BYTES;
+}
+
+/* Takes the message before a value in zap's text format, "TIME\tINFO\tlogger\t
+ * message\t{…}". */
+static void
+take_message(struct around *a, char message[SHAPE_BYTES])
+{
+	const char *to = a->before + a->before_n - 1, *from = to;
+
+	if (a->before_n == 0 || *to != '\t')
+		return;
+	while (from > a->before && from[-1] != '\t')
+		from--;
+	if (from == a->before || to - from >= SHAPE_BYTES)
+		return;
+	memcpy(message, from, (size_t)(to - from));
+	message[to - from] = '\0';
+	for (size_t i = 0, n; message[i] != '\0'; i += n) {
+		n = utf8_len(message + i, strlen(message + i));
+		if (n == 0)
+			return;
+	}
+	a->message = message;
+}
+
+/* Names the members of a value in which nothing was recognized. */
+static void
+tell_shape(struct reader *r, const struct json *o, const struct around *a)
+{
+	const char *message = json_string(json_member(o, "message"));
+	static const char more[] = ", …)";
+	const struct json *v = json_first(o);
+	char shape[SHAPE_BYTES], key[24];
+	struct buf b;
+
+	buf_init(&b, shape, sizeof(shape) - sizeof(more));
+	buf_puts(&b, "(an object with the members");
+	for (; v != NULL && !b.full; v = json_next(v)) {
+		str_cut(key, sizeof(key), json_key(v));
+		buf_printf(&b, "%s %s", v == json_first(o) ? "" : ",", key);
+	}
+	(void)strcpy(shape + b.len, b.full ? more : ")");
+	judge_tell(r, READ_OTHER, message != NULL ? message : shape,
+		   judge_time(o, a));
+}
+
+/* Reads the value at p.  Returns its size, or 0 with *why set. */
+static size_t
+read_value(struct reader *r, const char *p, const char *end, struct around a,
+	   enum json_end *why)
+{
+	struct json_bounds bounds = json_bounds_stored;
+	uint64_t before = r->found;
+	char message[SHAPE_BYTES];
+	size_t used;
+
+	/* One decision may be about thousands of nodes. */
+	bounds.kept_values_max = bounds.values_max;
+	bounds.kept_bytes_max = ITEM_BYTES_MAX;
+	AUTO_JSON v = json_pick_first(p, (size_t)(end - p), NULL, &bounds,
+				      &used, why);
+	if (v == NULL)
+		return 0;
+	if (!see_behind(&a, p + used, end)) {
+		*why = JSON_CUT;
+		return 0;
+	}
+	take_message(&a, message);
+	json_unpair(v);
+	walk(r, v, a);
+	if (r->found == before && r->line != LINE_BROKEN && a.depth == 0 &&
+	    json_is_object(v))
+		tell_shape(r, v, &a);
+	return used;
+}
+
+/* Returns the quote that ends the cell, or `end`. */
+static const char *
+cell_end(const char *s, const char *end)
+{
+	while (s < end && (*s != '"' || (s + 1 < end && s[1] == '"')))
+		s += 1 + (*s == '"');
+	return s < end ? s : end;
+}
+
+/* Reads the cell that has the '{' at p and begins in the text at `from`.
+ * Returns the number of bytes from p to its end, or 0 with *why set. */
+static size_t
+read_cell(struct reader *r, const char *from, const char *p, const char *end,
+	  struct around a, enum json_end *why)
+{
+	const char *s = p, *at;
+	char *text, *to;
+
+	while (s > from && s[-1] != '"')
+		s--;
+	at = cell_end(s, end);
+	*why = JSON_CUT;
+	if (at == end || !see_behind(&a, at + 1, end))
+		return 0;
+	*why = JSON_LARGE;
+	text = to = malloc((size_t)(at - s));
+	if (text == NULL)
+		return 0;
+	a.before = from;
+	a.before_n = (size_t)(s - from);
+	for (const char *c = s; c < at; c += 1 + (*c == '"'))
+		*to++ = *c;
+	text_read(r, text, (size_t)(to - text), true, &a);
+	free(text);
+	return (size_t)(at + 1 - p);
+}
+
+/* Takes only the '{' of a value that cannot be read as a whole, and the text
+ * before it.  What is in the value follows in the next steps. */
+static size_t
+open_value(struct reader *r, const char *s, const char *p, const char *line,
+	   bool large)
+{
+	reader_text(r, s, (size_t)(p - s));
+	if (large && r->inside == 0) {
+		r->in_line = (size_t)(line - p) > LONG_LINE_BYTES;
+		r->opened = true;
+		buf_add(&r->envelope, "{", 1);
+	} else
+		reader_broken(r, p, (size_t)(line - p));
+	return (size_t)(p + 1 - s);
+}
+
+/* Takes what comes behind a value up to the end of the line, if that is only
+ * space. */
+static size_t
+skip_end(struct reader *r, const char *s, const char *end)
+{
+	const char *p = s;
+
+	while (p < end && (*p == ' ' || *p == '\r'))
+		p++;
+	if (p == end || *p != '\n')
+		return 0;
+	reader_end_line(r);
+	return (size_t)(p + 1 - s);
+}
+
+/* Takes the value at p and the text before it.  `line` is the end of the first
+ * line.  Returns 0 if more bytes are needed. */
+static size_t
+step_value(struct reader *r, const char *s, const char *p, const char *line,
+	   const char *end, enum form form, struct around a)
+{
+	enum json_end why = JSON_BAD;
+	uint64_t before = r->found;
+	bool member = form == FORM_JSON && is_member(s, p);
+	size_t used = 0;
+
+	while (form == FORM_STRING && p > s && *p != '"')
+		p--;
+	if (p > s) {
+		a.before = s;
+		a.before_n = (size_t)(p - s);
+	}
+	if (form == FORM_CELL)
+		used = read_cell(r, s, p, end, a, &why);
+	else if (!member && (form == FORM_JSON || *p == '"'))
+		used = read_value(r, p, end, a, &why);
+	if (used > 0) {
+		if (r->inside == 0 &&
+		    (r->line != LINE_BROKEN || r->found > before))
+			r->line = LINE_READ;
+		reader_text(r, s, (size_t)(p - s));
+		return (size_t)(p + used - s) + skip_end(r, p + used, end);
+	}
+	/* The rest of the line says whether it seems to be a decision. */
+	if (a.rest == READER_MORE &&
+	    (why == JSON_CUT || (line == end && r->line < LINE_BROKEN)))
+		return 0;
+	if (why == JSON_CUT && r->inside > 0) {
+		if (form != FORM_CELL)
+			stash_keep(r, p, (size_t)(end - p), &a);
+		return (size_t)(end - s);
+	}
+	/* No other string or cell ends in the window.  In its second half,
+	 * something may begin that ends later. */
+	if (why == JSON_CUT && form != FORM_JSON) {
+		reader_broken(r, p, (size_t)(line - p));
+		return open_value(r, s, p + (end - p) / 2, end, false);
+	}
+	if (why == JSON_CUT && a.rest == READER_LAST && !r->cut) {
+		r->cut = true;
+		r->before = r->found;
+	}
+	return open_value(r, s, p, line,
+			  why == JSON_LARGE ||
+				  (why == JSON_CUT && a.rest == READER_FULL) ||
+				  (member && r->opened));
+}
+
+/* Returns the text after "… stdout P " or "… stdout F ", or after these texts
+ * with "stderr" (CRI's log format), and sets *stream, and *last to whether it
+ * was F.  Returns NULL if the text does not begin in that format. */
+static const char *
+cri_rest(const char *s, size_t n, const char **stream, bool *last)
+{
+	/* An RFC 3339 time with nanoseconds has 35 bytes. */
+	size_t head = n < 48 ? n : 48;
+
+	for (size_t i = 20; i + 10 <= head && *s != '{'; i++)
+		if ((memcmp(s + i, " stdout ", 8) == 0 ||
+		     memcmp(s + i, " stderr ", 8) == 0) &&
+		    (s[i + 8] == 'P' || s[i + 8] == 'F') && s[i + 9] == ' ') {
+			*last = s[i + 8] == 'F';
+			*stream = s[i + 6] == 't' ? "stdout" : "stderr";
+			return s + i + 10;
+		}
+	return NULL;
+}
+
+/* Reads the n bytes of a line of a container runtime.  Returns false if it has
+ * nothing to read. */
+static bool
+step_cri(struct reader *r, const char *s, size_t n, const struct around *a)
+{
+	uint64_t before = r->found;
+	enum form form;
+
+	text_read(r, s, n, false, a);
+	if (find_object(s, s + n, s + n, &form) == NULL && r->found == before)
+		return false;
+	r->line = LINE_READ;
+	return true;
+}
+
+/* Does for a text in a value what text_step does for the stream.  Its lines are
+ * not accounted for, and may be any number. */
+static size_t
+step_inside(struct reader *r, const char *s, size_t n, const struct around *a)
+{
+	const char *end = s + n, *newline, *p;
+	enum form form;
+
+	p = find_object(s, end, end, &form);
+	if (p == NULL)
+		return n;
+	newline = memrchr(s, '\n', (size_t)(p - s));
+	return newline != NULL ? (size_t)(newline + 1 - s)
+			       : step_value(r, s, p, end, end, form, *a);
+}
+
+size_t
+text_step(struct reader *r, const char *s, size_t n, const struct around *a)
+{
+	const char *end = s + n, *newline = memchr(s, '\n', n), *p;
+	const char *line = newline != NULL ? newline : end;
+	bool whole = newline != NULL || a->rest != READER_MORE;
+	size_t bytes = (size_t)(line - s);
+	const char *stream;
+	enum form form;
+	bool last;
+
+	if (cri_rest(s, bytes, &stream, &last) != NULL &&
+	    (!whole || step_cri(r, s, bytes, a)))
+		return whole ? bytes : 0;
+	p = find_object(s, line, end, &form);
+	if (p != NULL)
+		return step_value(r, s, p, line, end, form, *a);
+	if (!whole)
+		return 0;
+	if (newline == NULL && a->rest == READER_FULL)
+		reader_too_long(r);
+	reader_text(r, s, bytes);
+	if (newline == NULL)
+		return bytes;
+	reader_end_line(r);
+	return bytes + 1;
+}
+
+void
+text_read(struct reader *r, const char *s, size_t n, bool last,
+	  const struct around *a)
+{
+	struct around in = *a;
+	const char *rest = cri_rest(s, n, &in.name, &last);
+	unsigned told = r->told_n;
+
+	if (rest != NULL) {
+		in.before = s;
+		in.before_n = (size_t)(rest - s);
+		n -= in.before_n;
+		s = rest;
+	}
+	in.rest = READER_LAST;
+	if ((r->stashed > 0 && stash_join(r, s, n, last, &in)) ||
+	    memchr(s, '{', n) == NULL)
+		return;
+	r->inside++;
+	for (size_t used; n > 0 && !r->failed; s += used, n -= used) {
+		judge_forget(r, told);
+		used = step_inside(r, s, n, &in);
+	}
+	if (--r->inside == 0)
+		judge_forget(r, 0);
+}
