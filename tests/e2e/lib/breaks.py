@@ -218,6 +218,12 @@ def blind(o):
     o["views"][1]["watching"] = False
 
 
+def too_large(o):
+    for scope in o["scopes"]:
+        scope["waitsFor"].append({
+            "reason": "unread", "message": "NodeClaim x cannot be read whole"})
+
+
 def deployed_elsewhere(o):
     del o
     return {"apiVersion": "apps/v1", "kind": "Deployment",
@@ -492,6 +498,8 @@ def breaks(cut, other_ca, holder):
           gone(TICKETS)),
         B("the leader cannot watch NodeClaims", ("leader-blind",),
           "cannot list or watch nodeclaims", LOG, told=blind),
+        B("a NodeClaim is too large to be read", ("object-unread",),
+          "NodeClaim x cannot be read whole", LOG, told=too_large),
         # other installations
         B("a second holder in another namespace", ("holder-twice",),
           "a second holder runs in namespace second", True,
