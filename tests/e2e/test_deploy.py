@@ -915,7 +915,8 @@ def test_a_trial_writes_nothing_and_then_one_line_changes(plane, clean, built,
             assert not {"HoldStarted", "HoldReleased"} & reasons()
             assert holder.metric(own + "scope_held") == 0
             assert not of_ours(plane, NODES) and not of_ours(plane, CLAIMS)
-            assert states() == {NAME + ".io/observed-state"}
+            assert states() == {NAME + ".io/" + x for x in (
+                "observed-state", "hold")}
             audited = plane.audited()[begin:]
             assert written(audited) == {"leases", "events"}
             check_nothing_denied(audited)
