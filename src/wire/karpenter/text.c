@@ -26,6 +26,7 @@ enum form {
 	FORM_JSON,
 	FORM_STRING, /* {\"a\":1} in a string with escapes */
 	FORM_CELL,   /* {""a"":1} in a cell of CSV */
+	FORM_CUT,    /* The text ends before that is known. */
 };
 
 static enum form
@@ -35,15 +36,14 @@ form_at(const char *p, const char *end)
 
 	while (next < end && isspace((unsigned char)*next))
 		next++;
-	/* At the end of the text nothing is known yet. */
-	if (end - next < 3 || *next == '}')
-		return FORM_JSON;
+	if (end - next < 3)
+		return FORM_CUT;
 	if (next[0] == '\\' && next[1] == '"')
 		return FORM_STRING;
 	if (next[0] == '"' && next[1] == '"' && next[2] != ':' &&
 	    next[2] != ' ')
 		return FORM_CELL;
-	return *next == '"' ? FORM_JSON : FORM_NONE;
+	return *next == '"' || *next == '}' ? FORM_JSON : FORM_NONE;
 }
 
 /* Returns the next place before `to` where an object begins, or NULL. */
@@ -234,20 +234,26 @@ static size_t
 step_value(struct reader *r, const char *s, const char *p, const char *line,
 	   const char *end, enum form form, struct around a)
 {
+	const char *quote = memrchr(s, '"', (size_t)(p - s));
 	enum json_end why = JSON_BAD;
 	uint64_t before = r->found;
-	bool member = form == FORM_JSON && is_member(s, p);
+	bool member;
 	size_t used = 0;
 
-	while (form == FORM_STRING && p > s && *p != '"')
-		p--;
+	if (form == FORM_CUT && a.rest == READER_MORE)
+		return 0;
+	if (form == FORM_CUT)
+		form = FORM_JSON;
+	if (form == FORM_STRING && quote != NULL)
+		p = quote;
+	member = form == FORM_JSON && is_member(s, p);
 	if (p > s) {
 		a.before = s;
 		a.before_n = (size_t)(p - s);
 	}
 	if (form == FORM_CELL)
 		used = read_cell(r, s, p, end, a, &why);
-	else if (!member && (form == FORM_JSON || *p == '"'))
+	else if (!member)
 		used = read_value(r, p, end, a, &why);
 	if (used > 0) {
 		if (r->inside == 0 &&
