@@ -306,6 +306,12 @@ def complete(plane, installed):
     """All that an installation has, so that `check` finds nothing."""
     holder, = installed.holders
     installed.pod("pod-of-another", "server-2", holder.metrics_port)
+    for file in ("components/high-availability/poddisruptionbudget.yaml",
+                 "base/service.yaml"):
+        plane.kubectl("apply", "-f", REPO / "deploy" / file)
+    made, = deployed("deployment.yaml")
+    made["spec"]["replicas"] = 2
+    plane.apply(made)
     stand(plane, [("pod-a", holder.address), ("pod-of-another", "10.1.2.9")])
     service = plane.get(f"{NAMESPACES}/{NAMESPACE}/services", NAME)
     plane.egress.route(service["spec"]["clusterIP"] + ":443",

@@ -77,7 +77,7 @@ def add_slice(plane, pods):
 
 def complete(plane, pods, holder=NAME):
     """All but the manifests, the pods and what is registered.  pods: [(name,
-    address)]; holder: the name of its Deployment."""
+    address)]; holder: the name of the Deployment."""
     set_available(plane, NAMESPACE, holder, 2)
     add_slice(plane, pods)
     for name, address in pods:
