@@ -231,7 +231,7 @@ timers_scope_count(struct timers *ts, uint32_t scope, int delta)
 }
 
 /* Marks the scope when no machine in it is coming any more, because a hold
- * may then end.  Also marks a scope that the previous leader held, because an
+ * may then end.  Also marks a scope that the previous leader held, because a
  * coming machine makes it busy. */
 void
 timers_scope_coming(struct timers *ts, uint32_t scope, int delta)

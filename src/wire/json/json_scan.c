@@ -521,7 +521,6 @@ pick_value(struct scan *s, const struct json_keep *keep)
 
 /* --- the document --------------------------------------------------------- */
 
-
 int
 json_scan(const char *bytes, size_t n, const struct json_bounds *bounds,
 	  const struct json_keep *keep, bool alone, char *out,
