@@ -77,7 +77,7 @@ int
 patch_hold_parse(const char *text, struct hold_key *out)
 {
 	const char *eq = strchr(text, '=');
-	struct hold_key k;
+	struct hold_key k = {.key = ""};
 	size_t n = eq == NULL ? 0 : (size_t)(eq - text);
 
 	/* One of our own keys cannot be a hold. */
