@@ -930,7 +930,8 @@ def test_a_trial_writes_nothing_and_then_one_line_changes(plane, clean, built,
             m = karpenter.machine()
             view.wait_held(nodes([*old, new, m]))
             view.wait_clear(nodes([*old, new, m]), SOON)
-            until(lambda: states() == {NAME + ".io/state"}, SOON, states)
+            until(lambda: states() == {NAME + ".io/" + x for x in (
+                "state", "hold")}, SOON, states)
             assert {"nodes", "leases"} <= written(plane.audited()[begin:])
         finally:
             holder.stop()
