@@ -321,7 +321,8 @@ P = "karpenter_node_holder_"
 
 def test_observe_and_enforce_and_observe(w):
     """Mode observe tells of each write and makes none.  Each mode keeps its
-    state apart; the marks of an enforcing holder stay, and are reported."""
+    state apart, and both have the hold; the marks of an enforcing holder stay,
+    and are reported."""
     names = w.machines(40)
     options = {"leader_election_namespace": "holder",
                "leader_election_retry_period": "60ms"}
@@ -342,14 +343,14 @@ def test_observe_and_enforce_and_observe(w):
     assert (status["mode"], status["scopes"][0]["state"]) == ("observe", "held")
     w.quiet()
     w.wait(would(holder, 0), "none would be held")
-    w.wait(lambda: states() == {OBSERVED}, "its own state")
+    w.wait(lambda: states() == {OBSERVED, CHOSEN}, "its own state")
     assert not w.patches() and not w.patches(resource="nodeclaims")
     holder.kill9()
 
     holder = w.start(**options)
     w.busy("again")
     w.wait_held(names)
-    w.wait(lambda: states() == {STATE}, "the state of mode enforce alone")
+    w.wait(lambda: states() == {STATE, CHOSEN}, "the state of mode enforce alone")
     holder.kill9()
     written = len(w.patches())
 
@@ -361,5 +362,5 @@ def test_observe_and_enforce_and_observe(w):
     assert m[P + "observing"] == 1 and P + "releases_blocked" not in m
     w.quiet("again")
     w.wait(would(holder, 0), "all would be released")
-    w.wait(lambda: states() == {OBSERVED}, "its own state again")
+    w.wait(lambda: states() == {OBSERVED, CHOSEN}, "its own state again")
     assert w.held(names) and len(w.patches()) == written

@@ -101,9 +101,10 @@ void controller_listed(struct controller *s, enum kind kind, bool served,
 void controller_watch(struct controller *s, enum kind kind, bool up);
 
 /* Counts an object that was skipped, because not even its metadata could be
- * read.  A skipped watch line may be about an object in the table, so the
- * controller requests a new list of that kind, at most once in
- * RELIST_LEFT_OUT_MS.  It requests no list of Events. */
+ * read.  A NodeClaim that a list skipped holds all scopes for a time
+ * (timers_unknown).  A skipped watch line may be about an object in the table,
+ * or about none, so the controller requests a new list of that kind, at most
+ * once in RELIST_LEFT_OUT_MS.  It requests no list of Events. */
 void controller_skipped(struct controller *s, enum kind kind, struct now now);
 
 /* Handles an object that a list or a watch shows.  The controller drops the

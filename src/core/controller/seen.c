@@ -124,7 +124,9 @@ controller_skipped(struct controller *s, enum kind kind, struct now now)
 	int64_t ms = controller_steady(s, now).server_ms;
 
 	controller_count_skipped(s, kind);
-	if (kind == KIND_NODECLAIM && views_leads(&s->views))
+	/* A line of a watch may be about no object at all.  The list that it
+	 * asks for says which objects there are. */
+	if (kind == KIND_NODECLAIM && s->views.at[kind].listing)
 		timers_unknown(&s->timers,
 			       ms + s->rules.startup_ms + s->rules.hold_ms, ms);
 	views_skipped(&s->views, kind);

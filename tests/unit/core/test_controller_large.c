@@ -272,6 +272,17 @@ START_TEST(an_unknown_claim_holds_all_scopes_once)
 }
 END_TEST
 
+/* It may be about no object at all, so a list decides. */
+START_TEST(a_line_without_an_object_holds_nothing)
+{
+	open_old(3);
+	controller_skipped(w->s, KIND_NODECLAIM, world_now(w));
+	world_run(w, 10000);
+	ck_assert_uint_eq(count_spread(3), 0);
+	ck_assert_uint_eq(lists_wanted(KIND_NODECLAIM), 1);
+}
+END_TEST
+
 /* A clock that is set does not end its time, nor lengthens it. */
 START_TEST(a_clock_is_set_beside_an_unknown_claim)
 {
@@ -522,6 +533,7 @@ main(void)
 	tcase_add_loop_test(c, a_drifted_claim_is_held, 0, 2);
 	tcase_add_test(c, a_claim_that_is_gone_goes);
 	tcase_add_loop_test(c, an_unknown_claim_holds_all_scopes_once, 0, 2);
+	tcase_add_test(c, a_line_without_an_object_holds_nothing);
 	tcase_add_test(c, a_clock_is_set_beside_an_unknown_claim);
 	tcase_add_loop_test(c, an_unknown_claim_holds_no_longer, 0, 2);
 	tcase_add_test(c, a_list_with_an_unknown_claim);
