@@ -933,7 +933,7 @@ set_failed(struct truth *t, int machine)
 		   /* it saw that the Node went before it saw the readiness */
 		   (s != NULL && node != NULL &&
 		    t->leader->sights[node->index].deleted_at >= 0 &&
-		    t->leader->sights[node->index].deleted_at < s->ready_at);
+		    t->leader->sights[node->index].deleted_at <= s->ready_at);
 	int64_t seen = seen_at(t, claim);
 
 	x->failed.hi = (x->kept.hi || odd || came_late(t, claim)) &&
