@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/base/str.h"
-#include "deadline.h"
 #include "controller_parts.h"
 
 /*
@@ -14,6 +13,8 @@
  * fact on which these depend calls controller_refresh.  This file also drops
  * what is gone, and remembers which objects cannot be read.
  */
+
+#define COUNTS_ALWAYS (STAMP_NONE + 1) /* before all times */
 
 void
 controller_queue(struct controller *s, uint32_t id)
@@ -33,6 +34,7 @@ controller_queue_all(struct controller *s)
 			controller_queue(s, id);
 }
 
+/* Returns the server time from which the machine counts (replacements.h). */
 static int64_t
 counts_ms(const struct controller *s, const struct entry *claim)
 {
@@ -64,6 +66,21 @@ activity_ms(const struct controller *s, const struct entry *e)
 	if (e->kind == KIND_NODE)
 		return e->created_ms;
 	return is_ready(e) ? e->ready_ms : e->created_ms + s->rules.startup_ms;
+}
+
+/* Returns when the quiet time of a machine ends that became ready, or is assumed
+ * to become ready, at active_ms.  The cap limits each deadline, so that one
+ * machine alone never fills the cap's bucket. */
+static int64_t
+deadline_ms(const struct rules *rules, int64_t created_ms, int64_t active_ms,
+	    const struct nodepool_terms *t)
+{
+	int64_t max_ms = rules->cap.max_ms;
+	int64_t ms = active_ms + t->hold_ms;
+
+	if (max_ms > 0 && ms > created_ms + max_ms)
+		ms = created_ms + max_ms;
+	return ms;
 }
 
 /* Sets the times of a machine that was rebooted after it had been ready

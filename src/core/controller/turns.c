@@ -390,7 +390,7 @@ void
 controller_turns_init(struct controller *s)
 {
 	s->turns_written = UINT64_MAX;
-	journal_since(&s->journal, STAMP_NONE);
+	s->journal.since_ms = STAMP_NONE;
 }
 
 void
@@ -398,7 +398,7 @@ controller_turns_lead(struct controller *s, struct now now)
 {
 	s->turns_before = s->journal.turns_n;
 	s->turns_written = UINT64_MAX;
-	journal_since(&s->journal, now.server_ms);
+	s->journal.since_ms = now.server_ms;
 	s->carried = s->unsettled = s->history_cut = false;
 }
 
@@ -449,7 +449,7 @@ controller_recall(struct controller *s, const char *text, int32_t term,
 	s->turns_written = UINT64_MAX;
 	s->carried = s->unsettled = l.whole;
 	if (l.whole) {
-		journal_since(&s->journal, l.since_ms);
+		s->journal.since_ms = l.since_ms;
 		s->history_cut = l.cut;
 	}
 	if (told)
