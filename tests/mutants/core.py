@@ -250,7 +250,7 @@ FAULTS = [
      ""),
     ("the history does not end what a list shows no more",
      HELD, "src/core/controller/seen.c",
-     "\tif (kind == KIND_TICKET)\n\t\tcontroller_tickets_known(s, now);\n", ""),
+     "\tif (kind == KIND_TICKET)\n\t\tcontroller_turns_by_hand(s, false, now);\n", ""),
     ("a new leader ends what it has not listed", HELD,
      "src/core/controller/turns.c",
      "!s->views.at[KIND_TICKET].listed)\n\t\treturn;",

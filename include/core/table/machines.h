@@ -189,6 +189,8 @@ uint32_t machines_head(const struct machines *m, uint32_t id);
  * until they are dropped. */
 struct entry *machines_claim(const struct machines *m, uint32_t head);
 struct entry *machines_node(const struct machines *m, uint32_t head);
+/* Returns whether a half of the machine is being deleted. */
+bool machines_deleting(const struct machines *m, uint32_t head);
 uint32_t machines_id(const struct machines *m, const struct entry *e);
 
 /* Return a text of an entry.  The text belongs to the table and is valid until

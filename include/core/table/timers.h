@@ -125,8 +125,7 @@ struct timers {
 	struct timer *at;     /* indexed by place */
 	uint32_t places_top;  /* the first place that was never used */
 	uint32_t places_free; /* the first free place + 1, or 0 */
-	uint32_t ids_max;
-	uint32_t top;	 /* ids from here on were never used */
+	uint32_t top;	      /* ids from here on were never used */
 	uint32_t *order; /* scratch space for ids_max ids within one call */
 	/* Places, by the server time at which the timer has to be put again. */
 	struct heap due;

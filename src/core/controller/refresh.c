@@ -43,13 +43,6 @@ counts_ms(const struct controller *s, const struct entry *claim)
 	return replacements_counts_ms(&s->replacements, claim);
 }
 
-static bool
-being_deleted(const struct entry *claim, const struct entry *node)
-{
-	return (claim != NULL && claim->deleting) ||
-	       (node != NULL && node->deleting);
-}
-
 /* An unread claim counts as not ready. */
 static bool
 is_ready(const struct entry *claim)
@@ -157,14 +150,20 @@ facts_of(const struct controller *s, uint32_t head,
 	return f;
 }
 
-int64_t
-controller_own_ms(const struct controller *s, uint32_t head, int64_t now_ms)
+struct nodepool_terms
+controller_terms(const struct controller *s, uint32_t head, int64_t now_ms)
 {
-	struct nodepool_terms terms = nodepools_terms(
+	return nodepools_terms(
 		&s->nodepools,
 		machines_nodepool(&s->machines,
 				  machines_at(&s->machines, head)),
 		now_ms);
+}
+
+int64_t
+controller_own_ms(const struct controller *s, uint32_t head, int64_t now_ms)
+{
+	struct nodepool_terms terms = controller_terms(s, head, now_ms);
 
 	return timers_at(&s->timers, head)->used
 		       ? facts_of(s, head, &terms, now_ms).own_ms
@@ -187,11 +186,9 @@ static void
 set_timer(struct controller *s, uint32_t head, int64_t now_ms)
 {
 	const struct machines *m = &s->machines;
-	struct nodepool_terms terms = nodepools_terms(
-		&s->nodepools, machines_nodepool(m, machines_at(m, head)),
-		now_ms);
+	struct nodepool_terms terms = controller_terms(s, head, now_ms);
 	struct entry *claim = machines_claim(m, head);
-	bool deleted = being_deleted(claim, machines_node(m, head));
+	bool deleted = machines_deleting(m, head);
 	struct timer_facts f;
 
 	if (deleted)

@@ -101,8 +101,9 @@ controller_listed(struct controller *s, enum kind kind, bool served,
 	if (kind == KIND_NODECLAIM && !v->skipped)
 		timers_no_unknown(&s->timers);
 	views_listed(&s->views, kind, served, has_room(s, kind));
+	/* The tickets of some holds in the history may be gone. */
 	if (kind == KIND_TICKET)
-		controller_tickets_known(s, now);
+		controller_turns_by_hand(s, false, now);
 	if (kind == KIND_NODECLAIM && views_settled(&s->views))
 		claims_known(s, now);
 	else if (kind == KIND_NODECLAIM ||

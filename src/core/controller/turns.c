@@ -384,6 +384,15 @@ controller_turn_by_hand(struct controller *s, uint32_t place, bool first,
 		begin_by_hand(s, p, &m, now.server_ms);
 }
 
+void
+controller_turns_by_hand(struct controller *s, bool first, struct now now)
+{
+	for (uint32_t i = 0; i < s->nodepools.top; i++)
+		if (s->nodepools.at[i].name[0] != '\0' &&
+		    controller_was_shown(s, &s->nodepools.at[i]))
+			controller_turn_by_hand(s, i, first, now);
+}
+
 /* --- from one leader to the next ------------------------------------------ */
 
 void
@@ -428,10 +437,7 @@ tell_again(struct controller *s, struct now now)
 	for (uint32_t i = 0; i < s->timers.scopes_top; i++)
 		if (timers_scope(&s->timers, i)->held)
 			(void)controller_scope_turned(s, i, now);
-	for (uint32_t i = 0; i < s->nodepools.top; i++)
-		if (s->nodepools.at[i].name[0] != '\0' &&
-		    controller_was_shown(s, &s->nodepools.at[i]))
-			controller_turn_by_hand(s, i, true, now);
+	controller_turns_by_hand(s, true, now);
 }
 
 void

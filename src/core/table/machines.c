@@ -101,6 +101,16 @@ machines_node(const struct machines *m, uint32_t head)
 	return e->peer == NO_ID ? NULL : &m->at[e->peer];
 }
 
+bool
+machines_deleting(const struct machines *m, uint32_t head)
+{
+	const struct entry *claim = machines_claim(m, head);
+	const struct entry *node = machines_node(m, head);
+
+	return (claim != NULL && claim->deleting) ||
+	       (node != NULL && node->deleting);
+}
+
 static void
 touch(struct touched *t, uint32_t id)
 {
