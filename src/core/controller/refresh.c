@@ -61,9 +61,9 @@ activity_ms(const struct controller *s, const struct entry *e)
 	return is_ready(e) ? e->ready_ms : e->created_ms + s->rules.startup_ms;
 }
 
-/* Returns when the quiet time of a machine ends that became ready, or is assumed
- * to become ready, at active_ms.  The cap limits each deadline, so that one
- * machine alone never fills the cap's bucket. */
+/* Returns when the quiet time of a machine ends that became ready at active_ms,
+ * or is assumed to do so.  The cap limits each deadline, so that one machine
+ * alone never fills the cap's bucket. */
 static int64_t
 deadline_ms(const struct rules *rules, int64_t created_ms, int64_t active_ms,
 	    const struct nodepool_terms *t)

@@ -150,8 +150,8 @@ void writes_observe(struct writes *ws, uint32_t id, const struct entry *e,
 void writes_drop(struct writes *ws, uint32_t id);
 /* Call this when the Node's ownerReference has changed. */
 void writes_owner_changed(struct writes *ws, uint32_t id);
-/* Call this when the claim that the Node names was read.  `kept` says whether it
- * is not in the table and has a hold like ours that may be a person's. */
+/* Call this when the claim that the Node names was read.  `kept` says whether
+ * it is not in the table and has a hold like ours that may be a person's. */
 void writes_owner_found(struct writes *ws, uint32_t id, bool kept);
 /* Finds an object whose wait is over, so that it has to be decided again.
  * Returns false if there is none. */

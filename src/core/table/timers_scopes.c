@@ -333,8 +333,8 @@ timers_scopes_due(struct timers *ts, int64_t boot_ms)
 }
 
 /* The scope may already be held, and so have a debt of its own.  If left->grows
- * is true, the debt in *left has grown until now and so includes the scope's own
- * debt; the larger debt counts.  Otherwise the two debts are added. */
+ * is true, the debt in *left has grown until now and so includes the scope's
+ * own debt; the larger debt counts.  Otherwise the two debts are added. */
 void
 timers_restore(struct timers *ts, const char *name, const struct cap *left,
 	       int64_t at_ms, struct now now)
