@@ -107,7 +107,6 @@ void
 state_listed(struct state *s, enum kind kind, bool served)
 {
 	struct now now = clock_now(s->clock);
-
 	bool whole;
 
 	controller_listed(lock(s), kind, served, now);

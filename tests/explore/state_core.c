@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/controller/controller_state.h"
@@ -356,15 +355,15 @@ mix_controller(struct mix *m, const struct controller *s)
 
 	mix(m, s->views.lead | s->views.blocked << 6 | f->wanted << 8 |
 		       f->in_flight << 9 | (uint64_t)f->good << 20 |
-		       s->causes.bits << 11);
-	mix_text(m, f->failed != NULL ? f->failed : "");
+		       (uint64_t)s->refresh_all << 11 |
+		       (uint64_t)f->failed << 12);
 	mix(m, s->machines.top | (uint64_t)s->machines.free << 32);
 	for (uint32_t i = 0; i < s->machines.top; i++) {
 		entry(m, s, &s->machines.at[i]);
 		mix(m, s->queue.next[i] != 0);
 		write(m, &s->writes, i);
-		mix_boot(m, llabs(s->release.due_boot_ms[i]));
-		mix(m, s->release.due_boot_ms[i] < 0);
+		mix_boot(m, f->due_boot_ms[i]);
+		mix(m, f->met[i]);
 	}
 	holds(m, &s->timers, &s->news);
 	later(m, &s->writes);

@@ -94,12 +94,10 @@ struct journal {
 	/* Total numbers of turns and writes.  Only the latest are kept. */
 	uint64_t turns_n, writes_n;
 	uint64_t turns_first; /* turns with a lower number are not kept */
-	/* The time from which on all turns are known, or STAMP_NONE. */
+	/* The time from which on all turns are known, or STAMP_NONE.  The owner
+	 * sets it. */
 	int64_t since_ms;
 };
-
-/* Sets the time from which on all turns are known. */
-void journal_since(struct journal *h, int64_t since_ms);
 
 /* Adds a turn and returns it.  The turn belongs to *h.  Before the next call,
  * the caller fills in the members after `cause`, except for `scope`.  The

@@ -179,9 +179,6 @@ struct event_series {
 	uint64_t lost;
 };
 
-/* Returns whether the states are consistent.  For assert. */
-bool event_series_check(const struct event_series *s);
-
 /* `seed` is the seed of all jitter. */
 void event_series_init(struct event_series *s, uint64_t seed);
 /* Records an Event, and copies what `what` points to.  If there is no room, the

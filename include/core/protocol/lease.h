@@ -212,8 +212,6 @@ struct lease {
 
 /* *c is copied.  `seed` is the seed of all jitter. */
 void lease_init(struct lease *l, const struct lease_config *c, uint64_t seed);
-/* Returns whether the state is consistent.  For assert. */
-bool lease_check(const struct lease *l);
 struct lease_todo lease_next(struct lease *l, struct now now);
 void lease_done(struct lease *l, const struct lease_outcome *o, struct now now);
 

@@ -96,9 +96,6 @@ struct reflect {
 	int64_t expired_ms; /* when the last 410 came */
 };
 
-/* Returns whether the state is consistent.  For assert. */
-bool reflect_check(const struct reflect *r);
-
 /* Makes *r ready for its first list.  `seed` is the seed of all jitter. */
 void reflect_init(struct reflect *r, uint64_t seed);
 struct reflect_todo reflect_next(struct reflect *r, struct now now);

@@ -185,8 +185,6 @@ struct renewal_config renewal_config(int64_t ca_ms, int64_t leaf_ms);
 void renewal_init(struct renewal *r, const struct renewal_config *c,
 		  uint64_t seed);
 
-/* Returns whether the state is consistent.  For assert. */
-bool renewal_check(const struct renewal *r);
 struct renewal_todo renewal_next(struct renewal *r, struct now now);
 void renewal_done(struct renewal *r, const struct renewal_outcome *o,
 		  struct now now);

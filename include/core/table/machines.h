@@ -61,7 +61,8 @@ struct entry {
 	uint32_t assumed : 2; /* an enum act */
 	bool carries : 1;     /* the object itself has hold and mark */
 	uint32_t peer;	      /* the other half's id, or NO_ID if none */
-	/* Number of the latest list that showed it (machines_shown). */
+	/* Number of the latest list that showed it, or after which the watch
+	 * showed it.  The owner sets it. */
 	uint32_t generation;
 	/* References to machines.strings.  machines_name and similar functions
 	 * return the texts. */
@@ -136,9 +137,9 @@ struct touched {
  * existing entry is out of date, and the caller drops it. */
 uint32_t machines_put(struct machines *m, const struct object *o,
 		      int64_t seen_ms, struct touched *t);
-/* The same as machines_put, for a caller that has already looked for the entry.
- * `id` is the result of machines_find for the object, or NO_ID if machines_is
- * is false for that result. */
+/* The same as machines_put, for a caller that has already looked for the entry
+ * and has initialized *t.  `id` is the result of machines_find for the object,
+ * or NO_ID if machines_is is false for that result. */
 uint32_t machines_put_at(struct machines *m, uint32_t id,
 			 const struct object *o, int64_t seen_ms,
 			 struct touched *t);
@@ -159,10 +160,6 @@ bool machines_assume(struct machines *m, uint32_t id, enum act act,
 /* Removes the entry and frees its id.  Adds the entries that lost or found a
  * peer to *t, which the caller has initialized. */
 void machines_drop(struct machines *m, uint32_t id, struct touched *t);
-
-/* Records that the entry was in list number `generation`, or in the watch after
- * that list. */
-void machines_shown(struct machines *m, uint32_t id, uint32_t generation);
 
 /* Returns the entry with this id, which is below `cap`.  The entry belongs to
  * the table.  If it is not `used`, it stands for no object. */
@@ -192,6 +189,8 @@ uint32_t machines_head(const struct machines *m, uint32_t id);
  * until they are dropped. */
 struct entry *machines_claim(const struct machines *m, uint32_t head);
 struct entry *machines_node(const struct machines *m, uint32_t head);
+/* Returns whether a half of the machine is being deleted. */
+bool machines_deleting(const struct machines *m, uint32_t head);
 uint32_t machines_id(const struct machines *m, const struct entry *e);
 
 /* Return a text of an entry.  The text belongs to the table and is valid until

@@ -112,7 +112,7 @@ struct timers {
 	enum scope_kind kind;
 	struct cap_rules cap;
 	uint32_t min_scale_up, min_scale_up_percent;
-	bool changed; /* what timers_changed returns */
+	bool changed; /* the state for a later leader; the owner resets it */
 	bool usable;  /* we lead, and all lists and watches are current */
 	bool seen;    /* all lists were current once in this lead */
 	/* A machine of unknown scope makes all scopes busy until this server
@@ -125,8 +125,7 @@ struct timers {
 	struct timer *at;     /* indexed by place */
 	uint32_t places_top;  /* the first place that was never used */
 	uint32_t places_free; /* the first free place + 1, or 0 */
-	uint32_t ids_max;
-	uint32_t top;	 /* ids from here on were never used */
+	uint32_t top;	      /* ids from here on were never used */
 	uint32_t *order; /* scratch space for ids_max ids within one call */
 	/* Places, by the server time at which the timer has to be put again. */
 	struct heap due;
@@ -234,15 +233,12 @@ uint32_t timers_moved(struct timers *ts);
 bool timers_id_before(const void *ctx, uint32_t a, uint32_t b);
 
 /* Restores a scope from the state of an earlier leader.  The caller has
- * advanced *cap to now.  `held` says whether that leader held the scope.  at_ms
- * is the server time of that state: every released-at before it had been
- * applied.  The call does nothing if there is no room for another scope. */
-void timers_restore(struct timers *ts, const char *name, const struct cap *cap,
-		    bool held, int64_t at_ms, struct now now);
-/* Returns whether the state for a later leader has changed since the last call
- * of timers_unchanged. */
-bool timers_changed(const struct timers *ts);
-void timers_unchanged(struct timers *ts);
+ * advanced debt and window of *left to now, and left->grows says whether that
+ * leader held the scope.  at_ms is the server time of that state: every
+ * released-at before it had been applied.  The call does nothing if there is no
+ * room for another scope. */
+void timers_restore(struct timers *ts, const char *name, const struct cap *left,
+		    int64_t at_ms, struct now now);
 /* Returns whether the scope has state that a later leader needs. */
 bool timers_keeps(const struct timers *ts, uint32_t scope, int64_t boot_ms);
 

@@ -27,16 +27,10 @@ controller_goal(const struct controller *s, uint32_t head, struct now now,
 		const char **why)
 {
 	const struct entry *claim = machines_claim(&s->machines, head);
-	const struct entry *node = machines_node(&s->machines, head);
-	struct nodepool_terms terms = nodepools_terms(
-		&s->nodepools,
-		machines_nodepool(&s->machines,
-				  machines_at(&s->machines, head)),
-		now.server_ms);
+	struct nodepool_terms terms = controller_terms(s, head, now.server_ms);
 
 	*why = "quiet";
-	if ((claim != NULL && claim->deleting) ||
-	    (node != NULL && node->deleting))
+	if (machines_deleting(&s->machines, head))
 		return GOAL_LEAVE;
 	if (terms.out) {
 		*why = nodepools_out_name(terms.uncounted);

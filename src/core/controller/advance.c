@@ -29,17 +29,15 @@ controller_advance(struct controller *s, struct now now)
 {
 	uint32_t id, scope;
 
-	if (causes_take(&s->causes, CAUSE_CLOCK | CAUSE_LISTED))
-		for (id = 0; id < s->machines.top; id++)
-			controller_refresh(s, id, now.server_ms);
+	for (id = 0; s->refresh_all && id < s->machines.top; id++)
+		controller_refresh(s, id, now.server_ms);
+	s->refresh_all = false;
 	while (timers_due(&s->timers, now.server_ms, &id))
 		controller_refresh(s, id, now.server_ms);
 	timers_usable(&s->timers, views_all_synced(&s->views));
 	if (!views_all_synced(&s->views))
 		release_unseen(&s->release);
 	controller_nodepools_turn(s, now);
-	if (causes_take(&s->causes, CAUSE_LEAD | CAUSE_DEBTS))
-		timers_unteach_all(&s->timers);
 	controller_nodepools_teach(s, now);
 	while ((scope = timers_turned(&s->timers, now)) != NO_ID)
 		turn(s, scope, now);

@@ -41,7 +41,7 @@ controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 	s->writes.pace = &s->pace;
 	s->writes.notes = &s->notes;
 	if (writes_init(&s->writes, ids) || queue_init(&s->queue, ids) ||
-	    release_init(&s->release, ids) ||
+	    release_init(&s->release, ids, rules_tickets(rules)) ||
 	    machines_init(&s->machines, machines_max) ||
 	    timers_init(&s->timers, rules, ids) ||
 	    nodepools_init(&s->nodepools, &s->rules, SCOPES_MAX) ||
@@ -50,7 +50,6 @@ controller_new(const struct rules *rules, uint32_t machines_max, uint64_t seed,
 		controller_free(s);
 		return NULL;
 	}
-	s->release.tickets = rules_tickets(rules);
 	return s;
 }
 
@@ -96,7 +95,7 @@ is_caught_up(const struct controller *s)
 {
 	const struct timers *t = &s->timers;
 
-	return s->causes.bits == 0 && t->dirty_n == 0 && t->untaught_n == 0 &&
+	return !s->refresh_all && t->dirty_n == 0 && t->untaught_n == 0 &&
 	       t->moved_n == 0;
 }
 
@@ -250,7 +249,7 @@ static enum controller_code
 assume(struct controller *s, const struct action *a)
 {
 	if (a->act == ACT_CLASSIFY)
-		replacements_classed(&s->replacements, a->id);
+		s->machines.at[a->id].classed = true;
 	else if (!machines_assume(&s->machines, a->id, a->act, a->mark_ms))
 		/* The object has changed since the decision. */
 		return CONTROLLER_CONFLICT;

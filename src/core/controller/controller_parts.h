@@ -25,6 +25,9 @@ void controller_steady_forget(struct controller *s);
  * about them again. */
 void controller_queue(struct controller *s, uint32_t id);
 void controller_queue_all(struct controller *s);
+/* Returns what applies to the machine because of its NodePool. */
+struct nodepool_terms controller_terms(const struct controller *s,
+				       uint32_t head, int64_t now_ms);
 /* Returns when the machine's own quiet time ends or ended, or STAMP_NONE. */
 int64_t controller_own_ms(const struct controller *s, uint32_t head,
 			  int64_t now_ms);
@@ -46,11 +49,13 @@ void controller_drop(struct controller *s, uint32_t id, struct now now);
  * had been held, or -1 if that is unknown.  controller_turn_by_hand records
  * what has changed in the hold-until, the tickets and the released-at of the
  * NodePool in this place.  `first` means that this lead has not been shown the
- * NodePool before. */
+ * NodePool before.  controller_turns_by_hand does this for all NodePools that
+ * were shown. */
 int64_t controller_scope_turned(struct controller *s, uint32_t scope,
 				struct now now);
 void controller_turn_by_hand(struct controller *s, uint32_t place, bool first,
 			     struct now now);
+void controller_turns_by_hand(struct controller *s, bool first, struct now now);
 /* Returns whether a list or a watch has shown the NodePool during this lead.
  * `known` points into the table of NodePools. */
 bool controller_was_shown(const struct controller *s,
@@ -119,9 +124,6 @@ struct manual controller_manual(const struct controller *s, uint32_t place,
  * begins or ends, and controller_fresh_tickets when a fresh list begins. */
 void controller_tickets_listed(struct controller *s, struct now now);
 void controller_tickets_forget(struct controller *s);
-/* Call this when all tickets are known.  It adds to the history the end of each
- * hold whose ticket is gone. */
-void controller_tickets_known(struct controller *s, struct now now);
 void controller_fresh_tickets(struct controller *s);
 
 /* fresh.c.  Call this when a fresh list has ended. */

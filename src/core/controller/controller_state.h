@@ -9,7 +9,6 @@
 #include "core/table/nodepools.h"
 #include "core/table/tickets.h"
 #include "core/table/timers.h"
-#include "causes.h"
 #include "queue.h"
 #include "release.h"
 #include "replacements.h"
@@ -24,7 +23,10 @@ struct controller {
 	struct rules rules;
 	struct counters *counters;
 	struct pace pace;
-	struct causes causes; /* What controller_advance has to do again. */
+	/* Every deadline may have moved: the API server's clock was set, or all
+	 * objects of a kind are known now.  controller_advance refreshes all
+	 * machines. */
+	bool refresh_all;
 
 	/* The tables of machines, deadlines, NodePools and tickets. */
 	struct machines machines;

@@ -102,17 +102,6 @@ controller_tickets_listed(struct controller *s, struct now now)
 }
 
 void
-controller_tickets_known(struct controller *s, struct now now)
-{
-	for (uint32_t i = 0; i < s->nodepools.top; i++) {
-		const struct nodepool *p = &s->nodepools.at[i];
-
-		if (p->name[0] != '\0' && controller_was_shown(s, p))
-			controller_turn_by_hand(s, i, false, now);
-	}
-}
-
-void
 controller_tickets_forget(struct controller *s)
 {
 	struct nodepool p;

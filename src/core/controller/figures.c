@@ -154,24 +154,15 @@ figures_machines(const struct controller *s, const struct figures *f,
 	return ref != NO_ID ? figures_nodepool(f, ref).machines : 0;
 }
 
-static bool
-is_deleting(const struct entry *const halves[2])
-{
-	return (halves[0] != NULL && halves[0]->deleting) ||
-	       (halves[1] != NULL && halves[1]->deleting);
-}
-
 static void
 count_machine(const struct controller *s, struct figures *f, uint32_t head,
 	      int64_t now_ms)
 {
 	const struct entry *e = machines_at(&s->machines, head);
-	const struct entry *claim = machines_claim(&s->machines, head);
-	const struct entry *halves[] = {claim,
+	const struct entry *halves[] = {machines_claim(&s->machines, head),
 					machines_node(&s->machines, head)};
 	struct place *p = counts_of(s, f, e->nodepool, now_ms);
-	bool ours = false, person = false, waits = false;
-	bool off = false;
+	bool ours = false, person = false, waits = false, off = false;
 
 	f->machines++;
 	if (p == NULL)
@@ -197,7 +188,8 @@ count_machine(const struct controller *s, struct figures *f, uint32_t head,
 	p->n.by_people += person;
 	p->n.opted_out += off;
 	p->n.waiting += waits;
-	p->n.unheld += !ours && !person && !off && !is_deleting(halves);
+	p->n.unheld += !ours && !person && !off &&
+		       !machines_deleting(&s->machines, head);
 }
 
 /* Counts a timer.  A booting machine counts as if it became ready now, as in

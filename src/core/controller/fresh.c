@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/controller/controller.h"
 
-#include <stdio.h>
-
 #include "core/base/limits.h"
 #include "controller_parts.h"
 
@@ -77,7 +75,7 @@ controller_found(struct controller *s, const struct action *a,
 		 const struct object *o, struct now now)
 {
 	const struct entry *e = machines_at(&s->machines, a->id);
-	bool fits, alone;
+	bool fits, kept;
 
 	if (!writes_awaits(&s->writes, a) || !e->used)
 		return;
@@ -88,7 +86,7 @@ controller_found(struct controller *s, const struct action *a,
 		controller_track(s, o, now);
 	if (a->act != ACT_READ_CLAIM)
 		return;
-	alone = o->mark == MARK_ABSENT &&
-		machines_find_claim(&s->machines, o->uid) == NO_ID;
-	writes_owner_found(&s->writes, a->id, alone ? o : NULL);
+	kept = o->mark == MARK_ABSENT && o->hold == HOLD_SAME &&
+	       machines_find_claim(&s->machines, o->uid) == NO_ID;
+	writes_owner_found(&s->writes, a->id, kept);
 }

@@ -36,12 +36,6 @@ journal_cause(enum turn_cause c)
 	return names[c];
 }
 
-void
-journal_since(struct journal *h, int64_t since_ms)
-{
-	h->since_ms = since_ms;
-}
-
 struct turn *
 journal_turn(struct journal *h, int64_t at_ms, enum turn_what what,
 	     enum turn_cause cause, const char *scope)

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/base/str.h"
-#include "deadline.h"
 #include "controller_parts.h"
 
 /*
@@ -14,6 +13,8 @@
  * fact on which these depend calls controller_refresh.  This file also drops
  * what is gone, and remembers which objects cannot be read.
  */
+
+#define COUNTS_ALWAYS (STAMP_NONE + 1) /* before all times */
 
 void
 controller_queue(struct controller *s, uint32_t id)
@@ -33,19 +34,13 @@ controller_queue_all(struct controller *s)
 			controller_queue(s, id);
 }
 
+/* Returns the server time from which the machine counts (replacements.h). */
 static int64_t
 counts_ms(const struct controller *s, const struct entry *claim)
 {
 	if (claim == NULL)
 		return views_claimless(&s->views) ? COUNTS_ALWAYS : STAMP_NONE;
 	return replacements_counts_ms(&s->replacements, claim);
-}
-
-static bool
-being_deleted(const struct entry *claim, const struct entry *node)
-{
-	return (claim != NULL && claim->deleting) ||
-	       (node != NULL && node->deleting);
 }
 
 /* An unread claim counts as not ready. */
@@ -64,6 +59,21 @@ activity_ms(const struct controller *s, const struct entry *e)
 	if (e->kind == KIND_NODE)
 		return e->created_ms;
 	return is_ready(e) ? e->ready_ms : e->created_ms + s->rules.startup_ms;
+}
+
+/* Returns when the quiet time of a machine ends that became ready at active_ms,
+ * or is assumed to do so.  The cap limits each deadline, so that one machine
+ * alone never fills the cap's bucket. */
+static int64_t
+deadline_ms(const struct rules *rules, int64_t created_ms, int64_t active_ms,
+	    const struct nodepool_terms *t)
+{
+	int64_t max_ms = rules->cap.max_ms;
+	int64_t ms = active_ms + t->hold_ms;
+
+	if (max_ms > 0 && ms > created_ms + max_ms)
+		ms = created_ms + max_ms;
+	return ms;
 }
 
 /* Sets the times of a machine that was rebooted after it had been ready
@@ -140,14 +150,20 @@ facts_of(const struct controller *s, uint32_t head,
 	return f;
 }
 
-int64_t
-controller_own_ms(const struct controller *s, uint32_t head, int64_t now_ms)
+struct nodepool_terms
+controller_terms(const struct controller *s, uint32_t head, int64_t now_ms)
 {
-	struct nodepool_terms terms = nodepools_terms(
+	return nodepools_terms(
 		&s->nodepools,
 		machines_nodepool(&s->machines,
 				  machines_at(&s->machines, head)),
 		now_ms);
+}
+
+int64_t
+controller_own_ms(const struct controller *s, uint32_t head, int64_t now_ms)
+{
+	struct nodepool_terms terms = controller_terms(s, head, now_ms);
 
 	return timers_at(&s->timers, head)->used
 		       ? facts_of(s, head, &terms, now_ms).own_ms
@@ -170,11 +186,9 @@ static void
 set_timer(struct controller *s, uint32_t head, int64_t now_ms)
 {
 	const struct machines *m = &s->machines;
-	struct nodepool_terms terms = nodepools_terms(
-		&s->nodepools, machines_nodepool(m, machines_at(m, head)),
-		now_ms);
+	struct nodepool_terms terms = controller_terms(s, head, now_ms);
 	struct entry *claim = machines_claim(m, head);
-	bool deleted = being_deleted(claim, machines_node(m, head));
+	bool deleted = machines_deleting(m, head);
 	struct timer_facts f;
 
 	if (deleted)

@@ -10,17 +10,21 @@
 static const enum kind lists[] = {KIND_NODECLAIM, KIND_NODEPOOL, KIND_TICKET};
 
 int
-release_init(struct release *r, uint32_t ids)
+release_init(struct release *r, uint32_t ids, bool tickets)
 {
-	*r = (struct release){.waits_from = NO_ID};
+	*r = (struct release){.lists = tickets ? 3 : 2,
+			      .failed = VIEW_COUNT,
+			      .waits_from = NO_ID};
 	r->due_boot_ms = calloc(ids, sizeof(*r->due_boot_ms));
-	return r->due_boot_ms == NULL ? -1 : 0;
+	r->met = calloc(ids, sizeof(*r->met));
+	return r->due_boot_ms == NULL || r->met == NULL ? -1 : 0;
 }
 
 void
 release_free(struct release *r)
 {
 	free(r->due_boot_ms);
+	free(r->met);
 	*r = (struct release){0};
 }
 
@@ -29,7 +33,7 @@ release_forget(struct release *r)
 {
 	r->wanted = r->without = false;
 	r->good = 0;
-	r->failed = NULL;
+	r->failed = VIEW_COUNT;
 	r->done_boot_ms = r->failing_boot_ms = 0;
 }
 
@@ -44,20 +48,22 @@ void
 release_not_due(struct release *r, uint32_t id)
 {
 	r->due_boot_ms[id] = 0;
+	r->met[id] = false;
 }
 
 bool
 release_may(struct release *r, uint32_t id, bool may_turn, int64_t boot_ms)
 {
 	int64_t *due = &r->due_boot_ms[id];
-	int64_t since = *due < 0 ? -*due : *due;
 
-	if (r->done_boot_ms >= since && !may_turn)
+	if (r->done_boot_ms >= *due && !may_turn)
 		return true;
-	if (r->done_boot_ms >= since && *due >= 0)
-		*due = -boot_ms;
-	else if (r->done_boot_ms >= since + COUNTS_AGE_MS && *due < 0)
+	if (r->met[id] && r->done_boot_ms >= *due + COUNTS_AGE_MS)
 		return true;
+	if (!r->met[id] && r->done_boot_ms >= *due) {
+		r->met[id] = true;
+		*due = boot_ms;
+	}
 	r->wanted = true;
 	if (id < r->waits_from)
 		r->waits_from = id;
@@ -100,7 +106,7 @@ release_start(struct release *r, int64_t boot_ms, enum kind *kind)
 unsigned
 release_page(const struct release *r)
 {
-	return r->failed == NULL ? LIST_FRESH_PAGE : LIST_METADATA_PAGE;
+	return r->failed == VIEW_COUNT ? LIST_FRESH_PAGE : LIST_METADATA_PAGE;
 }
 
 void
@@ -175,14 +181,14 @@ release_done(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 		ok = goes_without(r, boot_ms, notes);
 	}
 	if (!ok)
-		r->failed = object_kind_name(kind);
+		r->failed = kind;
 	/* If something was not seen in between (release_unseen), the lists
 	 * start again with the NodeClaims. */
 	if (ok && kind != KIND_NODECLAIM && r->good == 0) {
 		r->wanted = true;
 		return RELEASE_WAITS;
 	}
-	if (ok && r->unknown == 0 && r->good + 1 < (r->tickets ? 3u : 2u)) {
+	if (ok && r->unknown == 0 && r->good + 1 < r->lists) {
 		r->good++;
 		r->wanted = true;
 		r->not_before_boot_ms = boot_ms;
@@ -192,7 +198,7 @@ release_done(struct release *r, enum kind kind, bool ok, int64_t boot_ms,
 	if (!ok || r->unknown > 0)
 		return again(r, kind, ok, boot_ms, pace, notes);
 	r->tries = 0;
-	r->failed = NULL;
+	r->failed = VIEW_COUNT;
 	r->done_boot_ms = r->begun_boot_ms;
 	/* Machines that fall due one after another share one list a second. */
 	r->not_before_boot_ms = r->begun_boot_ms + FRESH_RETRY_MS;

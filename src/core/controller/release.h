@@ -33,11 +33,11 @@
  */
 struct release {
 	bool wanted, in_flight;
-	bool tickets;  /* the tickets are listed, too */
-	bool without;  /* a note has reported that tickets are missing */
-	unsigned good; /* number of fresh lists that are complete and good */
-	/* Name of the kind that could not be listed, or NULL. */
-	const char *failed;
+	bool without; /* a note has reported that tickets are missing */
+	/* Number of lists that a release needs, and of those that are complete
+	 * and good. */
+	unsigned lists, good;
+	enum kind failed; /* the kind that could not be listed, or VIEW_COUNT */
 	int64_t begun_boot_ms; /* when the latest list of NodeClaims began */
 	int64_t done_boot_ms;  /* when the last good lists began, or 0 */
 	int64_t not_before_boot_ms;
@@ -49,14 +49,17 @@ struct release {
 	unsigned unknown;
 	unsigned tries;
 	/* Indexed by id: since when the machine is due to be released, or 0 if
-	 * it is not due.  It is negative since the release first met a claim
-	 * that is about to count. */
+	 * it is not due.  `met` says that the release has met a claim that is
+	 * about to count; the time then counts from when it first did. */
 	int64_t *due_boot_ms;
+	bool *met;
 	/* The ids that wait for lists are in [waits_from, waits_to). */
 	uint32_t waits_from, waits_to;
 };
 
-int release_init(struct release *r, uint32_t ids); /* -1 if no memory */
+/* `tickets` says whether tickets are listed, too.  Returns -1 if there is no
+ * memory. */
+int release_init(struct release *r, uint32_t ids, bool tickets);
 void release_free(struct release *r);
 /* Call this when a lead begins or ends.  It forgets earlier lists.  A list in
  * flight stays in flight until its answer. */

@@ -5,8 +5,6 @@
 
 #include "core/base/buf.h"
 #include "core/base/sort.h"
-#include "core/table/timers.h"
-#include "deadline.h"
 
 /*
  * This file decides which NodeClaims replace others.  Karpenter's Events name
@@ -47,12 +45,6 @@ static bool
 ignores(const struct replacements *r)
 {
 	return rules_tell_replacements(r->rules);
-}
-
-void
-replacements_classed(struct replacements *r, uint32_t id)
-{
-	r->machines->at[id].classed = true;
 }
 
 bool

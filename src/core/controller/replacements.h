@@ -9,6 +9,8 @@
 #include "core/controller/deletions.h"
 #include "core/controller/disruption_events.h"
 #include "core/table/machines.h"
+#include "core/table/nodepools.h"
+#include "core/table/timers.h"
 #include "views.h"
 
 /*
@@ -99,14 +101,15 @@ void replacements_judge(struct replacements *r, struct entry *claim,
 /* Judges all claims, the oldest first.  Call it when a list of the NodeClaims
  * is complete. */
 void replacements_judge_all(struct replacements *r, int64_t now_ms);
-/* Records that the class of this claim has been written on the object. */
-void replacements_classed(struct replacements *r, uint32_t id);
 /* Returns whether the claim is known to replace another. */
 bool replacements_is_one(const struct replacements *r,
 			 const struct entry *claim);
-/* Returns the server time from which the claim counts for its scope.  Returns
- * COUNTS_LATER (deadline.h) until all NodeClaims are known, and STAMP_NONE if
- * the claim does not count as far as is known. */
+/* It is not known yet whether the claim counts.  It becomes known once all
+ * NodeClaims are listed and, if minScaleUp is a percentage, once all machines
+ * are known. */
+#define COUNTS_LATER INT64_MAX
+/* Returns the server time from which the claim counts for its scope,
+ * COUNTS_LATER, or STAMP_NONE if it does not count as far as is known. */
 int64_t replacements_counts_ms(const struct replacements *r,
 			       const struct entry *claim);
 

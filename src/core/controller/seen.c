@@ -21,7 +21,6 @@ controller_lead(struct controller *s, bool leads, struct now now)
 		;
 	news_forget(&s->news);
 	timers_forget(&s->timers);
-	causes_add(&s->causes, CAUSE_LEAD);
 	controller_tickets_forget(s);
 	/* NodePools stay known, because their next list may take a while. */
 	s->nodepools_before = s->views.at[KIND_NODEPOOL].generation;
@@ -50,7 +49,7 @@ static void
 claims_known(struct controller *s, struct now now)
 {
 	replacements_judge_all(&s->replacements, now.server_ms);
-	causes_add(&s->causes, CAUSE_LISTED);
+	s->refresh_all = true;
 }
 
 /* Drops the objects that the list did not show. */
@@ -98,17 +97,18 @@ controller_listed(struct controller *s, enum kind kind, bool served,
 	if (served && (!v->skipped || kind == KIND_TICKET))
 		drop_stale(s, kind, now);
 	else if (!v->listed)
-		causes_add(&s->causes, CAUSE_LISTED);
+		s->refresh_all = true;
 	if (kind == KIND_NODECLAIM && !v->skipped)
 		timers_no_unknown(&s->timers);
 	views_listed(&s->views, kind, served, has_room(s, kind));
+	/* The tickets of some holds in the history may be gone. */
 	if (kind == KIND_TICKET)
-		controller_tickets_known(s, now);
+		controller_turns_by_hand(s, false, now);
 	if (kind == KIND_NODECLAIM && views_settled(&s->views))
 		claims_known(s, now);
 	else if (kind == KIND_NODECLAIM ||
 		 (kind == KIND_NODE && views_claimless(&s->views)))
-		causes_add(&s->causes, CAUSE_LISTED);
+		s->refresh_all = true;
 }
 
 void
@@ -194,7 +194,7 @@ controller_track(struct controller *s, const struct object *o, struct now now)
 		(void)notes_put(&s->notes, NOTE_TABLE_FULL, o->name);
 		return;
 	}
-	machines_shown(&s->machines, id, v->generation);
+	s->machines.at[id].generation = v->generation;
 	if (replacements_track(&s->replacements, id, o))
 		look_back(s, o->disrupted_ms, now.server_ms);
 	if (o->deleting)

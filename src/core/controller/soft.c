@@ -140,10 +140,10 @@ controller_soft(struct controller *s, struct buf *b, bool always,
 {
 	uint32_t n = 0, left_out = 0;
 
-	if (!views_leads(&s->views) || (!timers_changed(&s->timers) && !always))
+	if (!views_leads(&s->views) || (!s->timers.changed && !always))
 		return false;
 	now = controller_steady(s, now);
-	timers_unchanged(&s->timers);
+	s->timers.changed = false;
 	for (uint32_t i = 0; i < s->timers.scopes_top; i++) {
 		if (!timers_keeps(&s->timers, i, now.boot_ms))
 			continue;
@@ -160,17 +160,12 @@ controller_soft(struct controller *s, struct buf *b, bool always,
 
 /* --- reading -------------------------------------------------------------- */
 
-enum course {
-	COURSE_UNKNOWN,
-	COURSE_HELD,
-	COURSE_IDLE,
-	COURSE_PAUSED,
-};
-
+/* A cap usually has boot times.  Here all its times are the writer's server
+ * time, so their differences are right as well. */
 struct kept {
 	char name[NODEPOOL_BYTES];
 	struct cap cap;
-	enum course course;
+	bool complete; /* it says how the cap changed from `at` on */
 	int64_t at_ms;
 };
 
@@ -211,15 +206,11 @@ read_fact(const char *text, struct kept *k)
 		return duration_parse(value, &k->cap.window_ms);
 	if (has_name(text, "at", &value))
 		return stamp_parse(value, &k->at_ms);
-	if (strcmp(text, "held") == 0)
-		k->course = COURSE_HELD;
-	else if (strcmp(text, "idle") == 0)
-		k->course = COURSE_IDLE;
-	else if (strcmp(text, "paused") == 0)
-		k->course = COURSE_PAUSED;
-	else
-		return -1;
-	return 0;
+	k->cap.grows = strcmp(text, "held") == 0;
+	k->cap.usable = strcmp(text, "idle") == 0;
+	k->complete =
+		k->cap.grows || k->cap.usable || strcmp(text, "paused") == 0;
+	return k->complete ? 0 : -1;
 }
 
 static int
@@ -236,7 +227,7 @@ read_scope(const char **text, struct kept *k)
 	if (**text != ';' && **text != '\0')
 		return -1;
 	*text += strspn(*text, "; ");
-	return k->course == COURSE_UNKNOWN || k->at_ms == STAMP_NONE ? -1 : 0;
+	return k->complete && k->at_ms != STAMP_NONE ? 0 : -1;
 }
 
 /* Updates the scope's state to the present time.  For the time in which the
@@ -250,11 +241,7 @@ kept_settle(struct kept *k, const struct cap_rules *r, int64_t renewed_ms,
 
 	if (until > now.server_ms)
 		until = now.server_ms;
-	/* A cap usually has boot times.  Here all its times are the writer's
-	 * server time, so their differences are right as well. */
 	k->cap.at_ms = k->at_ms < until ? k->at_ms : until;
-	k->cap.grows = k->course == COURSE_HELD;
-	k->cap.usable = k->course == COURSE_IDLE;
 	cap_settle(&k->cap, r, k->cap.grows ? now.server_ms : until);
 }
 
@@ -263,8 +250,7 @@ restore_scope(struct controller *s, struct kept *k, int64_t renewed_ms,
 	      struct now now)
 {
 	kept_settle(k, &s->rules.cap, renewed_ms, now);
-	timers_restore(&s->timers, k->name, &k->cap, k->cap.grows, k->at_ms,
-		       now);
+	timers_restore(&s->timers, k->name, &k->cap, k->at_ms, now);
 }
 
 /* Returns whether the state was written with our `scope`.  A state of another
@@ -287,13 +273,12 @@ controller_restore(struct controller *s, const char *text, int64_t renewed_ms,
 	struct kept k;
 
 	now = controller_steady(s, now);
-	/* The released-at of NodePools may lower the debts that are
-	 * restored. */
-	causes_add(&s->causes, CAUSE_DEBTS);
 	while (text != NULL && read_scope(&text, &k) == 0) {
 		if (is_ours(s, &k))
 			restore_scope(s, &k, renewed_ms, now);
 		else
 			s->timers.changed = true; /* the first write drops it */
 	}
+	/* The released-at of NodePools may lower the debts. */
+	timers_unteach_all(&s->timers);
 }

@@ -40,18 +40,12 @@ add_wait(struct status_waits *w, enum status_wait why, enum kind kind,
 static void
 add_list(const struct release *r, struct now now, struct status_waits *w)
 {
-	enum kind kind = KIND_NODECLAIM;
-
-	while (r->failed != NULL && kind < KIND_TICKET &&
-	       strcmp(r->failed, object_kind_name(kind)) != 0)
-		kind++;
 	if (!r->in_flight && !r->wanted)
 		return;
-	if (r->failed == NULL && r->tries == 0)
+	if (r->failed == VIEW_COUNT && r->tries == 0)
 		add_wait(w, WAIT_LIST, VIEW_COUNT, 0, STAMP_NONE);
 	else
-		add_wait(w, WAIT_LIST_FAILED,
-			 r->failed != NULL ? kind : VIEW_COUNT, 0,
+		add_wait(w, WAIT_LIST_FAILED, r->failed, 0,
 			 ahead_ms(r->not_before_boot_ms, now));
 }
 

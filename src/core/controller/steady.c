@@ -28,7 +28,7 @@ shift(struct controller *s, int64_t by_ms, int64_t now_ms)
 	/* The times in NodePools' annotations do not shift, so they may come a
 	 * second time. */
 	nodepools_set_back(&s->nodepools, now_ms);
-	causes_add(&s->causes, CAUSE_CLOCK);
+	s->refresh_all = true;
 }
 
 /* Follows a small difference between the clocks, but by no more than a
@@ -69,7 +69,7 @@ controller_steady(struct controller *s, struct now now)
 		s->slewed_boot_ms = now.boot_ms;
 	}
 	if (s->journal.since_ms == STAMP_NONE)
-		journal_since(&s->journal, now.server_ms);
+		s->journal.since_ms = now.server_ms;
 	/* Compare with s->ahead_ms, and not with the previous reading.
 	 * Otherwise small differences would add up while two API servers answer
 	 * by turns. */

@@ -384,13 +384,22 @@ controller_turn_by_hand(struct controller *s, uint32_t place, bool first,
 		begin_by_hand(s, p, &m, now.server_ms);
 }
 
+void
+controller_turns_by_hand(struct controller *s, bool first, struct now now)
+{
+	for (uint32_t i = 0; i < s->nodepools.top; i++)
+		if (s->nodepools.at[i].name[0] != '\0' &&
+		    controller_was_shown(s, &s->nodepools.at[i]))
+			controller_turn_by_hand(s, i, first, now);
+}
+
 /* --- from one leader to the next ------------------------------------------ */
 
 void
 controller_turns_init(struct controller *s)
 {
 	s->turns_written = UINT64_MAX;
-	journal_since(&s->journal, STAMP_NONE);
+	s->journal.since_ms = STAMP_NONE;
 }
 
 void
@@ -398,7 +407,7 @@ controller_turns_lead(struct controller *s, struct now now)
 {
 	s->turns_before = s->journal.turns_n;
 	s->turns_written = UINT64_MAX;
-	journal_since(&s->journal, now.server_ms);
+	s->journal.since_ms = now.server_ms;
 	s->carried = s->unsettled = s->history_cut = false;
 }
 
@@ -428,10 +437,7 @@ tell_again(struct controller *s, struct now now)
 	for (uint32_t i = 0; i < s->timers.scopes_top; i++)
 		if (timers_scope(&s->timers, i)->held)
 			(void)controller_scope_turned(s, i, now);
-	for (uint32_t i = 0; i < s->nodepools.top; i++)
-		if (s->nodepools.at[i].name[0] != '\0' &&
-		    controller_was_shown(s, &s->nodepools.at[i]))
-			controller_turn_by_hand(s, i, true, now);
+	controller_turns_by_hand(s, true, now);
 }
 
 void
@@ -449,7 +455,7 @@ controller_recall(struct controller *s, const char *text, int32_t term,
 	s->turns_written = UINT64_MAX;
 	s->carried = s->unsettled = l.whole;
 	if (l.whole) {
-		journal_since(&s->journal, l.since_ms);
+		s->journal.since_ms = l.since_ms;
 		s->history_cut = l.cut;
 	}
 	if (told)

@@ -24,8 +24,9 @@ controller_begins(struct controller *s, struct now now, int64_t *wait_ms)
 
 	for (int k = 0; k < KIND_COUNT; k++)
 		marked += s->machines.marked[k];
-	views_block(&s->views, unseen != NULL ? unseen : s->release.failed,
-		    marked, now.boot_ms, &s->notes);
+	if (unseen == NULL && s->release.failed != VIEW_COUNT)
+		unseen = object_kind_name(s->release.failed);
+	views_block(&s->views, unseen, marked, now.boot_ms, &s->notes);
 	if (views_begin(&s->views, rules_tell_replacements(&s->rules),
 			rules_tickets(&s->rules), now.boot_ms, &s->notes))
 		return false;

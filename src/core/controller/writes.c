@@ -211,9 +211,9 @@ writes_owner_changed(struct writes *ws, uint32_t id)
 }
 
 void
-writes_owner_found(struct writes *ws, uint32_t id, const struct object *claim)
+writes_owner_found(struct writes *ws, uint32_t id, bool kept)
 {
-	ws->at[id].owner_kept = claim != NULL && claim->hold == HOLD_SAME;
+	ws->at[id].owner_kept = kept;
 }
 
 bool

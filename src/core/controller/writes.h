@@ -150,11 +150,9 @@ void writes_observe(struct writes *ws, uint32_t id, const struct entry *e,
 void writes_drop(struct writes *ws, uint32_t id);
 /* Call this when the Node's ownerReference has changed. */
 void writes_owner_changed(struct writes *ws, uint32_t id);
-/* Call this when the claim that the Node names was read.  `claim` is that claim
- * if it is not in the table and has no mark, so that its hold may be a
- * person's.  Otherwise `claim` is NULL. */
-void writes_owner_found(struct writes *ws, uint32_t id,
-			const struct object *claim);
+/* Call this when the claim that the Node names was read.  `kept` says whether
+ * it is not in the table and has a hold like ours that may be a person's. */
+void writes_owner_found(struct writes *ws, uint32_t id, bool kept);
 /* Finds an object whose wait is over, so that it has to be decided again.
  * Returns false if there is none. */
 bool writes_due(struct writes *ws, int64_t boot_ms, uint32_t *id);

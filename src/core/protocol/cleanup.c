@@ -368,7 +368,6 @@ cleanup_writing(const struct cleanup *x, uint32_t id)
 {
 	const struct entry *e = &x->table.at[id];
 	enum cleanup_act act = (enum cleanup_act)x->slots[id].act;
-
 	struct cleanup_write w;
 
 	assert(act != CLEANUP_KEEP);

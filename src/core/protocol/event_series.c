@@ -196,7 +196,7 @@ entry_new(struct event_series *s)
 	return e;
 }
 
-bool
+static bool
 event_series_check(const struct event_series *s)
 {
 	for (int i = 0; i < EVENT_SERIES_MAX; i++) {

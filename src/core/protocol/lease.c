@@ -174,7 +174,7 @@ lease_init(struct lease *l, const struct lease_config *c, uint64_t seed)
 	pace_init(&l->pace, seed);
 }
 
-bool
+static bool
 lease_check(const struct lease *l)
 {
 	bool stops = l->role == LEASE_STOPS;

@@ -16,7 +16,7 @@ reflect_init(struct reflect *r, uint64_t seed)
 	pace_init(&r->pace, seed);
 }
 
-bool
+static bool
 reflect_check(const struct reflect *r)
 {
 	bool rv = r->rv[0] != '\0', cont = r->cont[0] != '\0';

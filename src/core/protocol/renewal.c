@@ -55,7 +55,7 @@ renewal_init(struct renewal *r, const struct renewal_config *c, uint64_t seed)
 	pace_init(&r->pace, seed);
 }
 
-bool
+static bool
 renewal_check(const struct renewal *r)
 {
 	return (r->state == RENEWAL_UNDER_WAY) == (r->step != RENEWAL_WAIT) &&

@@ -101,6 +101,16 @@ machines_node(const struct machines *m, uint32_t head)
 	return e->peer == NO_ID ? NULL : &m->at[e->peer];
 }
 
+bool
+machines_deleting(const struct machines *m, uint32_t head)
+{
+	const struct entry *claim = machines_claim(m, head);
+	const struct entry *node = machines_node(m, head);
+
+	return (claim != NULL && claim->deleting) ||
+	       (node != NULL && node->deleting);
+}
+
 static void
 touch(struct touched *t, uint32_t id)
 {
@@ -438,10 +448,9 @@ entry_make(struct machines *m, const struct object *o, int64_t seen_ms,
 	return id;
 }
 
-/* The same as machines_put_at, but adds to *t instead of resetting *t. */
-static uint32_t
-put(struct machines *m, uint32_t id, const struct object *o, int64_t seen_ms,
-    struct touched *t)
+uint32_t
+machines_put_at(struct machines *m, uint32_t id, const struct object *o,
+		int64_t seen_ms, struct touched *t)
 {
 	if (id == NO_ID)
 		id = entry_make(m, o, seen_ms, t);
@@ -456,14 +465,6 @@ put(struct machines *m, uint32_t id, const struct object *o, int64_t seen_ms,
 }
 
 uint32_t
-machines_put_at(struct machines *m, uint32_t id, const struct object *o,
-		int64_t seen_ms, struct touched *t)
-{
-	*t = (struct touched){.n = 0};
-	return put(m, id, o, seen_ms, t);
-}
-
-uint32_t
 machines_put(struct machines *m, const struct object *o, int64_t seen_ms,
 	     struct touched *t)
 {
@@ -474,7 +475,7 @@ machines_put(struct machines *m, const struct object *o, int64_t seen_ms,
 		machines_drop(m, id, t);
 		id = NO_ID;
 	}
-	return put(m, id, o, seen_ms, t);
+	return machines_put_at(m, id, o, seen_ms, t);
 }
 
 static void
@@ -507,12 +508,6 @@ machines_restamp(struct machines *m, int64_t now_ms)
 		if (e->ready_stamp_ms != STAMP_NONE)
 			e->ready_ms = no_later(e->ready_stamp_ms, now_ms);
 	}
-}
-
-void
-machines_shown(struct machines *m, uint32_t id, uint32_t generation)
-{
-	m->at[id].generation = generation;
 }
 
 void

@@ -33,7 +33,6 @@ timers_init(struct timers *ts, const struct rules *rules, uint32_t ids_max)
 	ts->cap = rules->cap;
 	ts->min_scale_up = rules->min_scale_up;
 	ts->min_scale_up_percent = rules->min_scale_up_percent;
-	ts->ids_max = ids_max;
 	ts->place = calloc(ids_max, sizeof(*ts->place));
 	ts->at = calloc(ids_max, sizeof(*ts->at));
 	ts->order = calloc(ids_max, sizeof(*ts->order));

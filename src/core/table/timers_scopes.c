@@ -99,31 +99,6 @@ mark_dirty(struct timers *ts, uint32_t scope)
 	ts->dirty[ts->dirty_n++] = scope;
 }
 
-/* Takes over the state that the previous leader left.  *left and the cap of the
- * scope are as of the same time.  The scope may already be held, and so have a
- * debt of its own.  If left->grows is true, the debt in *left has grown until
- * now and so includes the scope's own debt; the larger debt counts.  Otherwise
- * the two debts are added. */
-static void
-restore(struct timers *ts, uint32_t scope, const struct cap *left,
-	int64_t at_ms)
-{
-	struct scope *s = &ts->scopes[scope];
-	struct cap *c = &s->cap;
-
-	if (!left->grows)
-		c->debt_ms += left->debt_ms;
-	else if (left->debt_ms > c->debt_ms)
-		c->debt_ms = left->debt_ms;
-	c->window_ms = left->window_ms;
-	c->at_ms = left->at_ms;
-	c->grows = c->grows || left->grows;
-	s->was_busy = left->grows && !ts->seen;
-	s->released_ms = at_ms + 999; /* at_ms has whole seconds. */
-	ts->changed = true;
-	mark_dirty(ts, scope);
-}
-
 static void
 scope_make(struct timers *ts, uint32_t scope, const char *nodepool)
 {
@@ -357,30 +332,32 @@ timers_scopes_due(struct timers *ts, int64_t boot_ms)
 		 NULL);
 }
 
+/* The scope may already be held, and so have a debt of its own.  If left->grows
+ * is true, the debt in *left has grown until now and so includes the scope's
+ * own debt; the larger debt counts.  Otherwise the two debts are added. */
 void
-timers_restore(struct timers *ts, const char *name, const struct cap *cap,
-	       bool held, int64_t at_ms, struct now now)
+timers_restore(struct timers *ts, const char *name, const struct cap *left,
+	       int64_t at_ms, struct now now)
 {
-	struct cap left = {cap->debt_ms, cap->window_ms, now.boot_ms,
-			   .grows = held};
 	uint32_t i = timers_scope_of(ts, name);
+	struct scope *s;
+	struct cap *c;
 
 	if (i == NO_ID)
 		return;
-	cap_settle(&ts->scopes[i].cap, &ts->cap, now.boot_ms);
-	restore(ts, i, &left, at_ms);
-}
-
-bool
-timers_changed(const struct timers *ts)
-{
-	return ts->changed;
-}
-
-void
-timers_unchanged(struct timers *ts)
-{
-	ts->changed = false;
+	s = &ts->scopes[i];
+	c = &s->cap;
+	cap_settle(c, &ts->cap, now.boot_ms);
+	if (!left->grows)
+		c->debt_ms += left->debt_ms;
+	else if (left->debt_ms > c->debt_ms)
+		c->debt_ms = left->debt_ms;
+	c->window_ms = left->window_ms;
+	c->grows = c->grows || left->grows;
+	s->was_busy = left->grows && !ts->seen;
+	s->released_ms = at_ms + 999; /* at_ms has whole seconds. */
+	ts->changed = true;
+	mark_dirty(ts, i);
 }
 
 bool
@@ -464,8 +441,8 @@ scope_step(struct timers *ts, struct scope *s, struct now now)
 
 	s->busy = s->live > 0 || busy_until_ms(ts, s) > now.server_ms ||
 		  ((s->busy || s->was_busy) && s->coming > 0);
-	held = cap_step(&s->cap, &ts->cap, s->busy, s->was_busy && !ts->seen,
-			ts->usable, now.boot_ms);
+	held = cap_step(&s->cap, &ts->cap, s->busy, s->was_busy, ts->usable,
+			now.boot_ms);
 	ts->changed = ts->changed || !same_cap(&before, &s->cap);
 	window = s->busy && s->cap.window_ms > 0;
 	if (s->cap.window_ms == 0)
