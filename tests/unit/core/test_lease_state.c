@@ -139,8 +139,8 @@ END_TEST
 
 /* --- the hold -------------------------------------------------------------- */
 
-static const struct hold_key first = {"example.com/first", "yes"};
-static const struct hold_key second = {"example.com/second", "no"};
+static const struct hold_key first = {"example.com/hold", "yes"};
+static const struct hold_key second = {"example.com/hold", "no"};
 
 static void
 starts_with(const struct hold_key *k, bool elects)
@@ -159,7 +159,7 @@ START_TEST(the_first_leader_chooses_the_hold)
 {
 	starts_with(&first, true);
 	script(_i == 0 ? "Gnone" : "G404", "hold");
-	ck_assert_str_eq(lease_hold(&l)->key, first.key);
+	ck_assert_str_eq(lease_hold(&l)->value, first.value);
 	(void)step(_i == 0 ? LEASE_UPDATE : LEASE_CREATE, "hold");
 	ck_assert(!todo.with_state);
 	ck_assert_str_eq(todo.record->hold.key, first.key);
@@ -169,7 +169,7 @@ START_TEST(the_first_leader_chooses_the_hold)
 	answer = *todo.record;
 	answer.hold = second;
 	done(LEASE_OK);
-	ck_assert_str_eq(lease_hold(&l)->key, first.key);
+	ck_assert_str_eq(lease_hold(&l)->value, first.value);
 	(void)step(LEASE_UPDATE, "hold");
 	ck_assert_str_eq(todo.record->hold.key, first.key);
 	ck_assert_str_eq(lease_notes(), "L");
@@ -185,13 +185,13 @@ START_TEST(the_hold_of_the_lease_counts)
 	answer.hold = second;
 	(void)step(LEASE_GET, "hold");
 	done(LEASE_OK);
-	ck_assert_str_eq(lease_hold(&l)->key, second.key);
+	ck_assert_str_eq(lease_hold(&l)->value, second.value);
 	ck_assert_str_eq(lease_notes(), "HO");
 	record_of("", 15);	/* without a hold: what was seen counts */
 	(void)step(LEASE_GET, "hold");
 	done(LEASE_OK);
 	(void)step(LEASE_UPDATE, "hold");
-	ck_assert_str_eq(todo.record->hold.key, second.key);
+	ck_assert_str_eq(todo.record->hold.value, second.value);
 	done_write();
 	ck_assert(lease_leads(&l, t));
 	ck_assert_str_eq(lease_hold(&l)->value, second.value);
@@ -246,7 +246,8 @@ START_TEST(alone_the_hold_is_known_first)
 						       .refused = true}, at(t));
 	}
 	ck_assert(lease_leads(&l, t));
-	ck_assert_str_eq(lease_hold(&l)->key, _i == 0 ? second.key : first.key);
+	ck_assert_str_eq(lease_hold(&l)->value,
+			 _i == 0 ? second.value : first.value);
 	if (_i != 1)
 		return;
 	(void)step(LEASE_UPDATE, "hold");
