@@ -19,6 +19,7 @@ struct pieces {
 	struct fact_node *nodes;
 	size_t room;
 	char *text;
+	struct json *parsed[4]; /* members that were JSON in strings */
 	char pool[NODEPOOL_BYTES], reason[NODEPOOL_BYTES];
 };
 void pieces_done(struct pieces *p);
@@ -29,6 +30,11 @@ int pieces_add(struct pieces *p, struct fact *f, const char *node,
 	       const char *claim);
 int pieces_add_list(struct pieces *p, struct fact *f, const struct json *list,
 		    const char *node_key, const char *claim_key);
+
+/* Parses the value at the beginning of a text, like json_pick_first, however
+ * many nodes it has. */
+struct json *pieces_parse(const char *s, size_t n, size_t *used,
+			  enum json_end *end);
 
 /* Returns of what kind the fact of such a message in Karpenter's log is, or
  * FACT_COUNT if we do not read the message. */
