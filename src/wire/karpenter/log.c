@@ -55,13 +55,13 @@ static const struct {
 
 /* The keys of the names, since 0.37, since 0.32, before that, and flattened. */
 static const struct log_keys {
-	const char *claim, *node, *pool;
+	const char *claim, *node, *pool, *nodes, *pods;
 } log_keys[] = {
-	{"NodeClaim", "Node", "NodePool"},
-	{"nodeclaim", "node", "nodepool"},
-	{"machine", "node", "provisioner"},
-	{"NodeClaim.name", "Node.name", "NodePool.name"},
-	{"NodeClaim_name", "Node_name", "NodePool_name"},
+	{"NodeClaim", "Node", "NodePool", "disrupted-nodes", "pod-count"},
+	{"nodeclaim", "node", "nodepool", "disrupted_nodes", "pod_count"},
+	{"machine", "node", "provisioner", "", ""},
+	{"NodeClaim.name", "Node.name", "NodePool.name", "", ""},
+	{"NodeClaim_name", "Node_name", "NodePool_name", "", ""},
 };
 #define KEYS_N (sizeof(log_keys) / sizeof(log_keys[0]))
 
@@ -93,20 +93,6 @@ log_may_decide(const char *bytes, size_t n)
 	       memmem(bytes, n, "deprovisioning ", 15) != NULL;
 }
 
-static const struct json *
-member_of(const struct json *o, const char *key, const char *other)
-{
-	const struct json *v = json_member(o, key);
-
-	return v != NULL ? v : json_member(o, other);
-}
-
-static const struct json *
-nodes_of(const struct json *o)
-{
-	return member_of(o, "disrupted-nodes", "disrupted_nodes");
-}
-
 /* Returns the value or, if it is a string that begins with one of these
  * characters and is JSON, what it stands for. */
 static const struct json *
@@ -129,9 +115,10 @@ keys_of(const struct json *o)
 	for (size_t i = 0; i < KEYS_N; i++)
 		if (json_member(o, log_keys[i].claim) != NULL ||
 		    json_member(o, log_keys[i].node) != NULL ||
-		    json_member(o, log_keys[i].pool) != NULL)
+		    json_member(o, log_keys[i].pool) != NULL ||
+		    json_member(o, log_keys[i].nodes) != NULL)
 			return &log_keys[i];
-	return nodes_of(o) != NULL ? log_keys : NULL;
+	return NULL;
 }
 
 /* Finds the object that has the names: the line, or an object in it. */
@@ -233,22 +220,23 @@ read_reason(const struct json *line, struct pieces *p, struct fact *f)
 }
 
 static int
-read_decision(const struct json *line, struct pieces *p, struct fact *f)
+read_decision(const struct log_line *l, struct pieces *p, struct fact *f)
 {
-	const struct json *pods =
-		unquote(member_of(line, "pod-count", "pod_count"), "0123456789",
-			&p->parsed[3]);
+	const struct json *pods = unquote(json_member(l->body, l->keys->pods),
+					  "0123456789", &p->parsed[3]);
 
 	if (!json_is_unset(pods) &&
 	    (json_integer(pods, &f->pods) || f->pods < 0))
 		return -1;
-	return pieces_take_name(json_member(line, "decision"), NODEPOOL_BYTES,
-				&f->action) ||
-			       read_reason(line, p, f) ||
-			       pieces_add_list(p, f,
-					       unquote(nodes_of(line), "[",
-						       &p->parsed[3]),
-					       "Node", "NodeClaim")
+	return pieces_take_name(json_member(l->body, "decision"),
+				NODEPOOL_BYTES, &f->action) ||
+			       read_reason(l->body, p, f) ||
+			       pieces_add_list(
+				       p, f,
+				       unquote(json_member(l->body,
+							   l->keys->nodes),
+					       "[", &p->parsed[3]),
+				       "Node", "NodeClaim")
 		       ? -1
 		       : 0;
 }
@@ -370,7 +358,7 @@ read_rest(const struct log_line *l, const char *message, struct pieces *p,
 		return 0;
 	return strcmp(message, DISRUPTING_NODES) != 0
 		       ? read_old_decision(l, message, p, f)
-		       : read_decision(l->body, p, f);
+		       : read_decision(l, p, f);
 }
 
 enum reader_what

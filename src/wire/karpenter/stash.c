@@ -48,10 +48,10 @@ hash_origin(const struct json *v, const char *piece)
 	for (v = json_first(v); v != NULL; v = json_next(v)) {
 		const char *s = json_string(v);
 
-		if (s == NULL)
+		if (json_is_object(v))
 			h = h * 31 + hash_origin(v, piece);
-		else if (s != piece && strlen(s) > 5 && !is_id(json_key(v)) &&
-			 !when_value(v, &at))
+		else if (s != NULL && s != piece && strlen(s) > 5 &&
+			 !is_id(json_key(v)) && !when_value(v, &at))
 			h = h * 31 + index_hash(s, 0);
 	}
 	return h;
