@@ -358,6 +358,11 @@ SHAPES = {
         [["Time", "Line", "tsNs", "id"], *newest_first(lambda t, part, mark: [
             ms(t), cri(t, part, mark), ns(t), f"{ns(t)}_{mark}"])]),
     "csv-without-header": lambda: table([spaced(t), t] for t in LINES),
+    "csv-one-column": lambda: table([["_raw"], *([t] for t in LINES)]),
+    "csv-semicolons": lambda: table(
+        [["Zeit", "Zeile"], *([spaced(t), dumps(timeless(t))] for t in LINES)],
+        delimiter=";"),
+    "tsv-members": lambda: member_rows(delimiter="\t"),
     "csv-members": member_rows,
     "csv-members-quoted": lambda: member_rows(quoting=csv.QUOTE_ALL),
     "loki-pieces-newest-first": lambda: loki(newest_first(

@@ -53,6 +53,7 @@ struct reader {
 	char header[ENVELOPE_BYTES];
 	size_t header_n;
 	unsigned columns;
+	char separator;
 	/* The facts of the objects that are being read.  A shipper may keep a
 	 * line beside its members, which then have another time. */
 	struct fact *told[READER_TOLD_MAX];
@@ -117,7 +118,7 @@ void row_header(struct reader *r, const char *s, size_t n);
 /* Returns the row at s as JSON of *n bytes, which the caller frees, and sets
  * *row to its size.  Returns NULL if the text is no row, with *cut set if that
  * is not known or it does not end. */
-char *row_json(const struct reader *r, const char *s, const char *end,
+char *row_json(struct reader *r, const char *s, const char *end,
 	       enum reader_rest rest, size_t *row, size_t *n, bool *cut);
 
 /* Looks for objects in a value. */

@@ -173,15 +173,17 @@ read_row(struct reader *r, const char *s, const char *end, struct around a,
 	 enum json_end *why)
 {
 	size_t row, n, used;
+	const char *brace;
 	bool cut;
 	char *text = row_json(r, s, end, a.rest, &row, &n, &cut);
 
 	*why = cut ? JSON_CUT : JSON_BAD;
 	if (text == NULL)
 		return 0;
-	/* The time is often in the first column, whatever its name. */
+	/* The time is before the line, whatever its column's name is. */
+	brace = memchr(s, '{', row);
 	a.before = s;
-	a.before_n = (size_t)((const char *)memchr(s, ',', row) - s);
+	a.before_n = brace == NULL ? row : (size_t)(brace - s);
 	a.rest = READER_LAST;
 	used = read_value(r, text, text + n, a, why);
 	free(text);
@@ -265,10 +267,12 @@ step_value(struct reader *r, const char *s, const char *p, const char *line,
 		return (size_t)(end - s);
 	}
 	/* No other string or cell ends in the window.  In its second half,
-	 * something may begin that ends later. */
-	if (why == JSON_CUT && form != FORM_JSON) {
+	 * something may begin that ends later.  A line that is no row has no
+	 * cells. */
+	if (form == FORM_CELL || (why == JSON_CUT && form == FORM_STRING)) {
 		reader_broken(r, p, (size_t)(line - p));
-		return open_value(r, s, p + (end - p) / 2, end, false);
+		p = why == JSON_CUT ? p + (end - p) / 2 : line - 1;
+		return open_value(r, s, p, end, false);
 	}
 	if (why == JSON_CUT && a.rest == READER_LAST && !r->cut) {
 		r->cut = true;
