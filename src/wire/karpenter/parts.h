@@ -77,12 +77,12 @@ bool when_before(const char *s, size_t n, int64_t *out);
 const struct json *snapshot_condition(const struct json *object,
 				      const char *type, int64_t *at_ms);
 
-/* A reader of the audit log's events.  It makes facts of the objects in the
- * events, and each fact only once. */
-struct audit;
 /* Returns whether a value that cannot be read seems to be a decision. */
 bool log_may_decide(const char *bytes, size_t n);
 
+/* A reader of the audit log's events.  It makes facts of the objects in the
+ * events, and each fact only once. */
+struct audit;
 struct audit *audit_new(void);	  /* NULL if no memory */
 void audit_free(struct audit *a); /* accepts NULL */
 /* Returns whether the object is an event of an audit log, and its time. */

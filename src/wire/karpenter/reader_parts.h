@@ -153,6 +153,7 @@ bool judge_log(struct reader *r, const struct json *o, const struct around *a,
 int64_t judge_time(const struct json *o, const struct around *a);
 /* Forgets the facts that were told after the first n. */
 void judge_forget(struct reader *r, unsigned n);
+void judge_broken(struct reader *r, bool decides);
 void judge_tell(struct reader *r, enum reader_what what, const char *message,
 		int64_t at_ms);
 

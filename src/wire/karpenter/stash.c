@@ -65,20 +65,10 @@ stash_drop(struct reader *r, struct stash *s)
 	*s = (struct stash){.bytes = NULL};
 }
 
-static void
-tell_given_up(struct reader *r, const char *s, size_t n)
-{
-	bool decides = log_may_decide(s, n);
-
-	judge_tell(r, decides ? READ_UNDECIDED : READ_BROKEN,
-		   decides ? "(a decision that is cut or damaged)" : "",
-		   STAMP_NONE);
-}
-
 void
 stash_give_up(struct reader *r, struct stash *s)
 {
-	tell_given_up(r, s->bytes, s->n);
+	judge_broken(r, log_may_decide(s->bytes, s->n));
 	stash_drop(r, s);
 }
 
@@ -206,7 +196,7 @@ void
 stash_end_up(struct reader *r)
 {
 	if (r->tail.parts)
-		tell_given_up(r, tail_text(&r->tail), r->tail.n);
+		judge_broken(r, log_may_decide(tail_text(&r->tail), r->tail.n));
 	r->tail.parts = false;
 	r->tail.n = 0;
 }
