@@ -32,7 +32,7 @@ int pieces_add_list(struct pieces *p, struct fact *f, const struct json *list,
 		    const char *node_key, const char *claim_key);
 
 /* Parses the value at the beginning of a text, like json_pick_first, however
- * many nodes it has. */
+ * many nodes or samples it has. */
 struct json *pieces_parse(const char *s, size_t n, size_t *used,
 			  enum json_end *end);
 
