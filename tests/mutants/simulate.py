@@ -70,7 +70,7 @@ FAULTS = [
     ("a byte order mark is no text", EDGE + " windows", INPUT,
      "in->from = 3;", "in->from = 4;"),
     ("a line that is too long is told as any other", MERGED, TEXT,
-     "reader_too_long(r);", ";"),
+     "judge_tell(r, READ_LONG, \"\", STAMP_NONE);", ";"),
     # the machines
     ("a NodePool's name ends at the claim's first dash", REPLAYED, ROSTER,
      "strrchr(claim, '-')", "strchr(claim, '-')"),
@@ -205,7 +205,7 @@ FAULTS = [
      "if (s == NULL || *s == '\\0' ||", "if (1 ||"),
     ("a piece that comes before its beginning is lost",
      f"{SHAPE} pieces-newest-first", TEXT,
-     "(mark == 'P' && stash_before(r, s, n, &in))", "0"),
+     "if (r->tail.n > 0 && ", "if (0 && "),
     ("the id of a line is its origin", f"{SHAPE} csv-pieces", STASH,
      "!is_id(json_key(v)) &&", "1 &&"),
     ("a row has no names", f"{SHAPE} csv-members", ROW,

@@ -43,11 +43,3 @@ reader_broken(struct reader *r, const char *s, size_t n)
 	r->line = LINE_BROKEN;
 	r->decides = log_may_decide(s, n);
 }
-
-void
-reader_too_long(struct reader *r)
-{
-	if (r->line != LINE_READ)
-		judge_tell(r, READ_LONG, "", STAMP_NONE);
-	r->line = LINE_READ;
-}

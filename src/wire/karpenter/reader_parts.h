@@ -102,7 +102,6 @@ struct around {
 void reader_text(struct reader *r, const char *s, size_t n);
 void reader_end_line(struct reader *r);
 void reader_broken(struct reader *r, const char *s, size_t n);
-void reader_too_long(struct reader *r);
 
 /* Takes a line without a value, or the next value and the text before it.
  * Returns the number of bytes, or 0 if more are needed. */

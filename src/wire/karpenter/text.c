@@ -375,8 +375,10 @@ text_step(struct reader *r, const char *s, size_t n, const struct around *a)
 		return step_value(r, s, p, line, end, form, *a);
 	if (!whole)
 		return 0;
-	if (newline == NULL && a->rest == READER_FULL)
-		reader_too_long(r);
+	if (newline == NULL && a->rest == READER_FULL && r->line != LINE_READ) {
+		judge_tell(r, READ_LONG, "", STAMP_NONE);
+		r->line = LINE_READ;
+	}
 	reader_text(r, s, bytes);
 	if (!r->begun)
 		row_header(r, s, bytes);
@@ -386,19 +388,12 @@ text_step(struct reader *r, const char *s, size_t n, const struct around *a)
 	return bytes + 1;
 }
 
-/* Returns 'P' or 'F' if the text is marked as a piece of a line or its end. */
-static char
-mark_of(const struct json *in)
+/* Returns whether the object marks the strings in it as pieces of a line ("P")
+ * or as its end ("F"). */
+static bool
+marks(const struct json *o, const char *mark)
 {
-	static const char *const keys[] = {"_p", "logtag"};
-
-	for (int i = 0; i < 2; i++) {
-		const char *mark = json_string(json_member(in, keys[i]));
-
-		if (mark != NULL)
-			return *mark;
-	}
-	return '\0';
+	return json_says(o, "_p", mark) || json_says(o, "logtag", mark);
 }
 
 void
@@ -406,8 +401,8 @@ text_read(struct reader *r, const char *s, size_t n, bool last,
 	  const struct around *a)
 {
 	struct around in = *a;
-	const char *rest = cri_rest(s, n, &in.name, &last);
-	char mark = rest == NULL ? mark_of(a->in) : last ? 'F' : 'P';
+	bool end = false;
+	const char *rest = cri_rest(s, n, &in.name, &end);
 	uint64_t before = r->found;
 	unsigned told = r->told_n;
 
@@ -418,16 +413,20 @@ text_read(struct reader *r, const char *s, size_t n, bool last,
 		s = rest;
 	}
 	in.rest = READER_LAST;
-	if ((r->stashed > 0 && stash_join(r, s, n, last || mark == 'F', &in)) ||
-	    (mark == 'P' && stash_before(r, s, n, &in)))
+	if (r->stashed > 0 &&
+	    stash_join(r, s, n, last || end || marks(a->in, "F"), &in))
+		return;
+	if (r->tail.n > 0 && (rest != NULL ? !end : marks(a->in, "P")) &&
+	    stash_before(r, s, n, &in))
 		return;
 	r->inside++;
 	for (size_t i = 0; i < n && !r->failed;) {
 		judge_forget(r, told);
 		i += step_inside(r, s + i, n - i, &in);
 	}
-	if (mark == 'F' && r->found == before)
-		stash_end(r, s, n, &in);
 	if (--r->inside == 0)
 		judge_forget(r, 0);
+	if (r->found == before && memchr(s, '}', n) != NULL &&
+	    (end || marks(a->in, "F")))
+		stash_end(r, s, n, &in);
 }
