@@ -213,7 +213,7 @@ put_before(struct tail *t, const char *bytes, size_t n)
 	return true;
 }
 
-/* Returns whether the text has a value from `skip` on, and nothing behind it. */
+/* Returns whether a value is at `skip`, and nothing behind it. */
 static bool
 ends_in_value(const char *s, size_t n, size_t skip)
 {
