@@ -119,6 +119,34 @@ def table(rows, **how):
     return out.getvalue()
 
 
+def member_rows(**how):
+    """A table whose columns are the members."""
+    each = [json.loads(stringly(t, ".")) for t in LINES]
+    names = list(dict.fromkeys(k for v in each for k in v))
+    return table([names, *([v.get(k, "") for k in names] for v in each)], **how)
+
+
+def newest_first(marked, n=1024):
+    """marked(line, piece, "P" or "F") of all pieces, the last one first."""
+    return [marked(t, part, "P" if i else "F")
+            for t in reversed(LINES)
+            for i, part in enumerate(reversed(cut(t, n)))]
+
+
+def cri(text, part, mark):
+    return f"{when(text)} stdout {mark} {part}"
+
+
+def loki(values, large=False):
+    """An answer, whose other lines may make it larger than what is sorted."""
+    other = [[values[0][0], "GET /healthz 200 " + "x" * 900]] * 1300 * large
+    half = len(values) // 2
+    return dumps({"status": "success", "data": {
+        "resultType": "streams", "result": [{"stream": {"app": "karpenter"},
+                                             "values": values[:half] + other +
+                                             values[half:]}]}})
+
+
 def any_value(v):
     if isinstance(v, dict):
         return {"kvlistValue": {"values": pairs(v)}}
@@ -163,6 +191,16 @@ def flat(text):
     v = json.loads(text)
     return {**v, **{f"{k}.name": v.pop(k)["name"] for k in
                     ("NodeClaim", "NodePool", "Node") if k in v}}
+
+
+def stringly(text, *others):
+    """What is no string becomes one, and the keys have '_' for these."""
+    v = {}
+    for k, x in (flat(text) if "." in others else json.loads(text)).items():
+        for other in others:
+            k = k.replace(other, "_")
+        v[k] = x if isinstance(x, str) else dumps(x)
+    return dumps(v)
 
 
 def level(text, depth):
@@ -283,6 +321,9 @@ SHAPES = {
                                      **timeless(t)}) for t in LINES),
     "renamed": lambda: lines(
         dumps(json.loads(t)).replace('"message"', '"msg"') for t in LINES),
+    "stringified": lambda: lines(stringly(t) for t in LINES),
+    "keys-of-elastic": lambda: lines(stringly(t, "-") for t in LINES),
+    "keys-of-loki": lambda: lines(stringly(t, "-", ".") for t in LINES),
     "flattened": lambda: lines(dumps(flat(t)) for t in LINES),
     # Loki, Grafana
     "loki": lambda: dumps({"status": "success", "data": {
@@ -304,6 +345,41 @@ SHAPES = {
     "grafana-frames": lambda: dumps({"results": {"A": {"frames": [{
         "schema": {"fields": [{"name": "Time"}, {"name": "Line"}]},
         "data": {"values": [[ms(t) for t in LINES], LINES]}}]}}}),
+    "csv-pieces": lambda: table(
+        [["Time", "Line", "tsNs", "id"],
+         *([ms(t), cri(t, part, "F" if part is parts[-1] else "P"), ns(t),
+            f"{ns(t)}_{i:08x}"] for t in LINES for parts in [cut(t, 300)]
+           for i, part in enumerate(parts))], quoting=csv.QUOTE_ALL),
+    "csv-pieces-with-marks": lambda: table(
+        [["@timestamp", "log", "_p"],
+         *([spaced(t), part, "F" if part is parts[-1] else "P"]
+           for t in LINES for parts in [cut(t)] for part in parts)]),
+    "csv-pieces-newest-first": lambda: table(
+        [["Time", "Line", "tsNs", "id"], *newest_first(lambda t, part, mark: [
+            ms(t), cri(t, part, mark), ns(t), f"{ns(t)}_{mark}"])]),
+    "csv-without-header": lambda: table([spaced(t), t] for t in LINES),
+    "csv-one-column": lambda: table([["_raw"], *([t] for t in LINES)]),
+    "csv-semicolons": lambda: table(
+        [["Zeit", "Zeile"], *([spaced(t), dumps(timeless(t))] for t in LINES)],
+        delimiter=";"),
+    "tsv-members": lambda: member_rows(delimiter="\t"),
+    "csv-members": member_rows,
+    "csv-members-quoted": lambda: member_rows(quoting=csv.QUOTE_ALL),
+    "loki-pieces-newest-first": lambda: loki(newest_first(
+        lambda t, part, mark: [ns(t), cri(t, part, mark)])),
+    "loki-pieces-newest-first-large": lambda: loki(newest_first(
+        lambda t, part, mark: [ns(t), cri(t, part, mark)]), True),
+    "loki-pieces-large": lambda: loki([
+        [ns(t), cri(t, part, mark)] for t in LINES
+        for part, mark in zip(cut(t), [*"P" * (len(cut(t)) - 1), "F"])], True),
+    "grafana-pieces-newest-first": lambda: json.dumps(newest_first(
+        lambda t, part, mark: {"line": dumps({"log": part, "_p": mark}),
+                               "timestamp": ns(t), "date": when(t)}),
+        indent=2),
+    "logtag-newest-first": lambda: lines(newest_first(
+        lambda t, part, mark: dumps({"log": part, "logtag": mark,
+                                     "time": when(t), "stream": "stdout"}),
+        200)),
     # Amazon
     "insights-csv": lambda: table(
         [["@timestamp", "@message"], *([spaced(t), t] for t in LINES)]),

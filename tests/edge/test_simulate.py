@@ -706,6 +706,18 @@ def event(second, n, reason, message):
             "firstTimestamp": at(second)}
 
 
+def test_a_watch_of_nodeclaims_alone(run, log):  # noqa: F811
+    """kubectl get nodeclaims -w -o json: no decision can be in it."""
+    log([text for n in range(3) for more in ({}, {"deletionTimestamp": at(900)})
+         for text in json.dumps(claim(n, n, **more), indent=4).splitlines()])
+    said = run("simulate", "karpenter.log").out
+    assert "Decisions are not read from NodeClaims" in said
+    assert "no decision in the input" not in said and "decided 0" not in said
+    log([json.dumps(claim(0, 0, deletionTimestamp=at(900))), json.dumps(event(
+        300, 0, "DisruptionTerminating", "Disrupting NodeClaim: Drifted"))])
+    assert "It decided 1 time" in run("simulate", "karpenter.log").out
+
+
 def test_kubectl(run, log, tmp_path):  # noqa: F811
     """kubectl get nodeclaims,nodes,events -o json, which is in no order."""
     log([*boot(0, 1), *boot(1, 2), *decide(300, 1, ""), *decide(1500, 2, "")])

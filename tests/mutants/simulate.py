@@ -24,6 +24,7 @@ TEXT = "src/wire/karpenter/text.c"
 LOG = "src/wire/karpenter/log.c"
 JUDGE = "src/wire/karpenter/judge.c"
 STASH = "src/wire/karpenter/stash.c"
+ROW = "src/wire/karpenter/row.c"
 REPLICAS = "src/wire/karpenter/replicas.c"
 AUDIT = "src/wire/karpenter/audit.c"
 HOLDER = "src/wire/karpenter/holder.c"
@@ -38,6 +39,7 @@ CHOSEN = "tools/simulate/test_advice"
 TOLD = "tools/simulate/test_story"
 READ = "wire/test_karpenter"
 EDGE = "tests/edge/test_simulate.py -k"
+SHAPE = "tests/edge/test_shapes.py -k"
 ASKED = "tests/edge/test_prometheus.py"
 
 FAULTS = [
@@ -68,7 +70,7 @@ FAULTS = [
     ("a byte order mark is no text", EDGE + " windows", INPUT,
      "in->from = 3;", "in->from = 4;"),
     ("a line that is too long is told as any other", MERGED, TEXT,
-     "reader_too_long(r);", ";"),
+     "judge_tell(r, READ_LONG, \"\", STAMP_NONE);", ";"),
     # the machines
     ("a NodePool's name ends at the claim's first dash", REPLAYED, ROSTER,
      "strrchr(claim, '-')", "strchr(claim, '-')"),
@@ -199,6 +201,19 @@ FAULTS = [
      "n > ITEM_BYTES_MAX - s->n ?", "0 ?"),
     ("a piece has no rest", READ, STASH,
      "(end == JSON_CUT && open)", "0"),
+    ("a value in a string is a name", f"{SHAPE} stringified", LOG,
+     "if (s == NULL || *s == '\\0' ||", "if (1 ||"),
+    ("a piece that comes before its beginning is lost",
+     f"{SHAPE} pieces-newest-first", TEXT,
+     "if (r->tail.n > 0 && ", "if (0 && "),
+    ("the id of a line is its origin", f"{SHAPE} csv-pieces", STASH,
+     "!is_id(json_key(v)) &&", "1 &&"),
+    ("a row has no names", f"{SHAPE} csv-members", ROW,
+     "r->columns = columns;", "r->columns = 0;"),
+    ("only commas separate cells", f"{SHAPE} tsv-members", ROW,
+     "separators[] = \",;\\t\"", "separators[] = \",\""),
+    ("NodeClaims alone decide 0 times", f"{EDGE} nodeclaims_alone", REPORT,
+     "return t->what[READ_OBJECT] > 0 &&", "return 0 &&"),
     ("the time around an object is not its time", READ, JUDGE,
      "if (a->at_ms != STAMP_NONE)", "if (0)"),
     ("a series of another replica counts again", READ, REPLICAS,

@@ -102,6 +102,15 @@ facts_of(const struct tally *t)
 	return n;
 }
 
+/* Returns whether the input has only objects, none of which is an Event on a
+ * decision. */
+static bool
+cannot_decide(const struct tally *t)
+{
+	return t->what[READ_OBJECT] > 0 && t->what[READ_FACT] == 0 &&
+	       t->step_ms == 0 && t->facts[FACT_DECIDED] == 0;
+}
+
 /* --- the table ------------------------------------------------------------ */
 
 /* Tells what the figures may lack. */
@@ -120,7 +129,7 @@ print_missing(FILE *out, const struct tally *t)
 					 "more decision", "s", n),
 			      message);
 	}
-	if (t->undecided_nodes > 0)
+	if (t->undecided_nodes > 0 && !cannot_decide(t))
 		(void)fprintf(out,
 			      "%llu of %s %s no decision in the input. If "
 			      "Karpenter decided that, no figure has it.\n",
@@ -183,11 +192,18 @@ print_head(FILE *out, const struct simulate_setup *s, const struct tally *t)
 			      "Which Nodes a counter counted is "
 			      "concluded from what came\nand went next.\n",
 			      seconds_text(t->step_ms, text));
-	(void)fprintf(out, "It decided %s to disrupt nodes: %s with %s%s.\n",
-		      count_text(t->facts[FACT_DECIDED], "time", "s", a),
-		      count_text(t->disrupted, "node", "s", b),
-		      count_text(t->pods, "pod", "s", c),
-		      t->podless > 0 ? ", as far as is known" : "");
+	if (cannot_decide(t))
+		(void)fputs("Decisions are not read from NodeClaims, so no "
+			    "figure has them: add Karpenter's log,\nor the "
+			    "Events of NodeClaims.\n",
+			    out);
+	else
+		(void)fprintf(
+			out, "It decided %s to disrupt nodes: %s with %s%s.\n",
+			count_text(t->facts[FACT_DECIDED], "time", "s", a),
+			count_text(t->disrupted, "node", "s", b),
+			count_text(t->pods, "pod", "s", c),
+			t->podless > 0 ? ", as far as is known" : "");
 	print_missing(out, t);
 	(void)fputc('\n', out);
 }

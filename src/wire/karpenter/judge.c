@@ -29,6 +29,14 @@ judge_tell(struct reader *r, enum reader_what what, const char *message,
 			     .what = what, .message = message, .at_ms = at_ms});
 }
 
+void
+judge_broken(struct reader *r, bool decides)
+{
+	judge_tell(r, decides ? READ_UNDECIDED : READ_BROKEN,
+		   decides ? "(a decision that is cut or damaged)" : "",
+		   STAMP_NONE);
+}
+
 static int
 tell_fact(struct reader *r, enum reader_what what, const struct fact *f,
 	  struct err *e)

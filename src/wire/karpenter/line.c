@@ -29,10 +29,7 @@ reader_end_line(struct reader *r)
 	if (r->inside > 0)
 		return;
 	if (r->line != LINE_EMPTY && r->line != LINE_READ && !r->opened)
-		judge_tell(r, r->decides ? READ_UNDECIDED : READ_BROKEN,
-			   r->decides ? "(a decision that is cut or damaged)"
-				      : "",
-			   STAMP_NONE);
+		judge_broken(r, r->decides);
 	r->opened = r->opened && !r->in_line;
 	r->line = LINE_EMPTY;
 	r->decides = false;
@@ -45,12 +42,4 @@ reader_broken(struct reader *r, const char *s, size_t n)
 		return;
 	r->line = LINE_BROKEN;
 	r->decides = log_may_decide(s, n);
-}
-
-void
-reader_too_long(struct reader *r)
-{
-	if (r->line != LINE_READ)
-		judge_tell(r, READ_LONG, "", STAMP_NONE);
-	r->line = LINE_READ;
 }

@@ -27,7 +27,8 @@
  *               [NODE, …] (savings: $0.11)"
  *
  * The names of objects have other keys in older versions, and log shippers may
- * put them into an object beside the message, or flatten them.
+ * put them into an object beside the message, or flatten them.  Some make a
+ * string of what is no string, or write '_' for other characters in keys.
  */
 static const struct {
 	const char *message;
@@ -54,12 +55,13 @@ static const struct {
 
 /* The keys of the names, since 0.37, since 0.32, before that, and flattened. */
 static const struct log_keys {
-	const char *claim, *node, *pool;
+	const char *claim, *node, *pool, *nodes, *pods;
 } log_keys[] = {
-	{"NodeClaim", "Node", "NodePool"},
-	{"nodeclaim", "node", "nodepool"},
-	{"machine", "node", "provisioner"},
-	{"NodeClaim.name", "Node.name", "NodePool.name"},
+	{"NodeClaim", "Node", "NodePool", "disrupted-nodes", "pod-count"},
+	{"nodeclaim", "node", "nodepool", "disrupted_nodes", "pod_count"},
+	{"machine", "node", "provisioner", "", ""},
+	{"NodeClaim.name", "Node.name", "NodePool.name", "", ""},
+	{"NodeClaim_name", "Node_name", "NodePool_name", "", ""},
 };
 #define KEYS_N (sizeof(log_keys) / sizeof(log_keys[0]))
 
@@ -91,15 +93,32 @@ log_may_decide(const char *bytes, size_t n)
 	       memmem(bytes, n, "deprovisioning ", 15) != NULL;
 }
 
+/* Returns the value or, if it is a string that begins with one of these
+ * characters and is JSON, what it stands for. */
+static const struct json *
+unquote(const struct json *v, const char *begins, struct json **parsed)
+{
+	const char *s = json_string(v);
+	enum json_end end;
+	size_t used;
+
+	if (s == NULL || *s == '\0' || strchr(begins, *s) == NULL)
+		return v;
+	json_free(*parsed);
+	*parsed = pieces_parse(s, strlen(s), &used, &end);
+	return *parsed != NULL ? *parsed : v;
+}
+
 static const struct log_keys *
 keys_of(const struct json *o)
 {
 	for (size_t i = 0; i < KEYS_N; i++)
 		if (json_member(o, log_keys[i].claim) != NULL ||
 		    json_member(o, log_keys[i].node) != NULL ||
-		    json_member(o, log_keys[i].pool) != NULL)
+		    json_member(o, log_keys[i].pool) != NULL ||
+		    json_member(o, log_keys[i].nodes) != NULL)
 			return &log_keys[i];
-	return json_member(o, "disrupted-nodes") != NULL ? log_keys : NULL;
+	return NULL;
 }
 
 /* Finds the object that has the names: the line, or an object in it. */
@@ -201,19 +220,22 @@ read_reason(const struct json *line, struct pieces *p, struct fact *f)
 }
 
 static int
-read_decision(const struct json *line, struct pieces *p, struct fact *f)
+read_decision(const struct log_line *l, struct pieces *p, struct fact *f)
 {
-	const struct json *pods = json_member(line, "pod-count");
+	const struct json *pods = unquote(json_member(l->body, l->keys->pods),
+					  "0123456789", &p->parsed[3]);
 
 	if (!json_is_unset(pods) &&
 	    (json_integer(pods, &f->pods) || f->pods < 0))
 		return -1;
-	return pieces_take_name(json_member(line, "decision"), NODEPOOL_BYTES,
-				&f->action) ||
-			       read_reason(line, p, f) ||
+	return pieces_take_name(json_member(l->body, "decision"),
+				NODEPOOL_BYTES, &f->action) ||
+			       read_reason(l->body, p, f) ||
 			       pieces_add_list(
 				       p, f,
-				       json_member(line, "disrupted-nodes"),
+				       unquote(json_member(l->body,
+							   l->keys->nodes),
+					       "[", &p->parsed[3]),
 				       "Node", "NodeClaim")
 		       ? -1
 		       : 0;
@@ -309,15 +331,22 @@ read_old_decision(const struct log_line *l, const char *message,
 /* --- all messages --------------------------------------------------------- */
 
 static int
+take_named(const struct log_line *l, const char *key, size_t max,
+	   struct json **parsed, const char **out)
+{
+	return pieces_take_name(unquote(json_member(l->body, key), "{", parsed),
+				max, out);
+}
+
+static int
 read_rest(const struct log_line *l, const char *message, struct pieces *p,
 	  struct fact *f)
 {
-	if (pieces_take_name(json_member(l->body, l->keys->claim), NAME_BYTES,
-			     &f->claim) ||
-	    pieces_take_name(json_member(l->body, l->keys->node), NAME_BYTES,
-			     &f->node) ||
-	    pieces_take_name(json_member(l->body, l->keys->pool),
-			     NODEPOOL_BYTES, &f->pool))
+	if (take_named(l, l->keys->claim, NAME_BYTES, &p->parsed[0],
+		       &f->claim) ||
+	    take_named(l, l->keys->node, NAME_BYTES, &p->parsed[1], &f->node) ||
+	    take_named(l, l->keys->pool, NODEPOOL_BYTES, &p->parsed[2],
+		       &f->pool))
 		return -1;
 	if (f->kind == FACT_CREATED)
 		f->maker = maker_of(l);
@@ -329,7 +358,7 @@ read_rest(const struct log_line *l, const char *message, struct pieces *p,
 		return 0;
 	return strcmp(message, DISRUPTING_NODES) != 0
 		       ? read_old_decision(l, message, p, f)
-		       : read_decision(l->body, p, f);
+		       : read_decision(l, p, f);
 }
 
 enum reader_what

@@ -137,9 +137,6 @@ matrix_join(struct matrix *m)
 
 /* --- reading a series ----------------------------------------------------- */
 
-static const struct json_keep series[] = {
-	{"metric", NULL}, {"values", NULL}, {NULL, NULL}};
-
 struct sample {
 	int64_t at_ms;
 	double value;
@@ -414,12 +411,10 @@ read_counted(const char *name, enum counted *out)
 enum snapshot_what
 matrix_series(struct matrix *m, const char *bytes, size_t n, struct err *e)
 {
-	struct json_bounds bounds = json_bounds_stored;
+	enum json_end end;
+	size_t used;
+	AUTO_JSON root = pieces_parse(bytes, n, &used, &end);
 
-	/* An answer of Prometheus has at most 11,000 samples of a series. */
-	bounds.kept_values_max = bounds.values_max;
-	bounds.kept_bytes_max = ITEM_BYTES_MAX;
-	AUTO_JSON root = json_pick(bytes, n, series, &bounds, NULL);
 	return matrix_object(m, root, e);
 }
 

@@ -54,6 +54,7 @@ struct grown {
 struct counter {
 	uint64_t labels; /* a hash of all its labels */
 	struct labels each;
+	uint32_t before; /* in replicas_drop: another replica's, or NO_ID */
 	int64_t first_ms, last_ms;
 	double last;
 };

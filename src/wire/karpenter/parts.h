@@ -19,6 +19,7 @@ struct pieces {
 	struct fact_node *nodes;
 	size_t room;
 	char *text;
+	struct json *parsed[4]; /* members that were JSON in strings */
 	char pool[NODEPOOL_BYTES], reason[NODEPOOL_BYTES];
 };
 void pieces_done(struct pieces *p);
@@ -29,6 +30,11 @@ int pieces_add(struct pieces *p, struct fact *f, const char *node,
 	       const char *claim);
 int pieces_add_list(struct pieces *p, struct fact *f, const struct json *list,
 		    const char *node_key, const char *claim_key);
+
+/* Parses the value at the beginning of a text, like json_pick_first, however
+ * many nodes or samples it has. */
+struct json *pieces_parse(const char *s, size_t n, size_t *used,
+			  enum json_end *end);
 
 /* Returns of what kind the fact of such a message in Karpenter's log is, or
  * FACT_COUNT if we do not read the message. */
@@ -71,12 +77,12 @@ bool when_before(const char *s, size_t n, int64_t *out);
 const struct json *snapshot_condition(const struct json *object,
 				      const char *type, int64_t *at_ms);
 
-/* A reader of the audit log's events.  It makes facts of the objects in the
- * events, and each fact only once. */
-struct audit;
 /* Returns whether a value that cannot be read seems to be a decision. */
 bool log_may_decide(const char *bytes, size_t n);
 
+/* A reader of the audit log's events.  It makes facts of the objects in the
+ * events, and each fact only once. */
+struct audit;
 struct audit *audit_new(void);	  /* NULL if no memory */
 void audit_free(struct audit *a); /* accepts NULL */
 /* Returns whether the object is an event of an audit log, and its time. */

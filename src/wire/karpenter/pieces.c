@@ -10,6 +10,8 @@ pieces_done(struct pieces *p)
 {
 	free(p->nodes);
 	free(p->text);
+	for (size_t i = 0; i < sizeof(p->parsed) / sizeof(p->parsed[0]); i++)
+		json_free(p->parsed[i]);
 	*p = (struct pieces){.nodes = NULL};
 }
 
@@ -47,6 +49,17 @@ pieces_add_list(struct pieces *p, struct fact *f, const struct json *list,
 			return -1;
 	}
 	return 0;
+}
+
+struct json *
+pieces_parse(const char *s, size_t n, size_t *used, enum json_end *end)
+{
+	struct json_bounds bounds = json_bounds_stored;
+
+	/* One decision may be about thousands of nodes. */
+	bounds.kept_values_max = bounds.values_max;
+	bounds.kept_bytes_max = ITEM_BYTES_MAX;
+	return json_pick_first(s, n, NULL, &bounds, used, end);
 }
 
 int

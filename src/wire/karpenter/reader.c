@@ -37,6 +37,7 @@ reader_free(struct reader *r)
 	audit_free(r->audit);
 	for (int i = 0; i < STASHES; i++)
 		free(r->stashes[i].bytes);
+	free(r->tail.bytes);
 	judge_forget(r, 0);
 	free(r);
 }
@@ -50,6 +51,7 @@ reader_step(struct reader *r, const char *bytes, size_t n,
 	a.rest = rest;
 	r->e = e;
 	*used = text_step(r, bytes, n, &a);
+	r->begun = r->begun || *used > 0;
 	return r->failed ? -1 : 0;
 }
 
@@ -63,6 +65,7 @@ reader_end(struct reader *r, bool *cut, struct err *e)
 	reader_end_line(r);
 	*cut = r->cut && r->found > r->before;
 	text_read(r, r->envelope.data, r->envelope.len, true, &a);
+	stash_end_up(r);
 	for (int i = 0; i < STASHES && !r->opened; i++)
 		if (r->stashes[i].bytes != NULL)
 			stash_give_up(r, &r->stashes[i]);

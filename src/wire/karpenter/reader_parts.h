@@ -10,8 +10,8 @@
 
 /*
  * line.c accounts for the lines of the stream, text.c finds values in a text,
- * walk.c finds objects in a value, judge.c recognizes objects, and stash.c
- * joins the pieces of a value.
+ * row.c reads rows of CSV, walk.c finds objects in a value, judge.c recognizes
+ * objects, and stash.c joins the pieces of a value.
  */
 
 #define ENVELOPE_BYTES 4096
@@ -40,6 +40,20 @@ struct reader {
 		unsigned misses;
 	} stashes[STASHES];
 	unsigned stashed;
+	/* The pieces of a line that come before its beginning, because the
+	 * newest is first: the last n of ITEM_BYTES_MAX bytes. */
+	struct tail {
+		char *bytes;
+		size_t n;
+		uint32_t name, from;
+		bool parts; /* It has more than the end of the line. */
+	} tail;
+	bool begun; /* Whether something was read. */
+	/* The header of CSV, and how many columns it has. */
+	char header[ENVELOPE_BYTES];
+	size_t header_n;
+	unsigned columns;
+	char separator;
 	/* The facts of the objects that are being read.  A shipper may keep a
 	 * line beside its members, which then have another time. */
 	struct fact *told[READER_TOLD_MAX];
@@ -88,7 +102,6 @@ struct around {
 void reader_text(struct reader *r, const char *s, size_t n);
 void reader_end_line(struct reader *r);
 void reader_broken(struct reader *r, const char *s, size_t n);
-void reader_too_long(struct reader *r);
 
 /* Takes a line without a value, or the next value and the text before it.
  * Returns the number of bytes, or 0 if more are needed. */
@@ -98,6 +111,14 @@ size_t text_step(struct reader *r, const char *s, size_t n,
  * that was cut.  `last` is set if nothing can follow the text in its line. */
 void text_read(struct reader *r, const char *s, size_t n, bool last,
 	       const struct around *a);
+
+/* Keeps the first line of the stream if it is a header of CSV. */
+void row_header(struct reader *r, const char *s, size_t n);
+/* Returns the row at s as JSON of *n bytes, which the caller frees, and sets
+ * *row to its size.  Returns NULL if the text is no row, with *cut set if that
+ * is not known or it does not end. */
+char *row_json(struct reader *r, const char *s, const char *end,
+	       enum reader_rest rest, size_t *row, size_t *n, bool *cut);
 
 /* Looks for objects in a value. */
 void walk(struct reader *r, const struct json *v, struct around a);
@@ -109,6 +130,13 @@ void stash_keep(struct reader *r, const char *s, size_t n,
  * if it is whole now. */
 bool stash_join(struct reader *r, const char *s, size_t n, bool last,
 		const struct around *a);
+/* Do the same if the newest line is first.  stash_end keeps the end of a line,
+ * and stash_before takes a piece that comes before it in the line. */
+void stash_end(struct reader *r, const char *s, size_t n,
+	       const struct around *a);
+bool stash_before(struct reader *r, const char *s, size_t n,
+		  const struct around *a);
+void stash_end_up(struct reader *r);
 /* Gives the value up, and tells that. */
 void stash_give_up(struct reader *r, struct stash *s);
 
@@ -124,6 +152,7 @@ bool judge_log(struct reader *r, const struct json *o, const struct around *a,
 int64_t judge_time(const struct json *o, const struct around *a);
 /* Forgets the facts that were told after the first n. */
 void judge_forget(struct reader *r, unsigned n);
+void judge_broken(struct reader *r, bool decides);
 void judge_tell(struct reader *r, enum reader_what what, const char *message,
 		int64_t at_ms);
 

@@ -42,47 +42,11 @@ read_dollars(const struct json *v, int64_t *out)
 	return s == NULL ? -1 : fact_dollars_parse(s, strlen(s), out);
 }
 
-static int
-read_numbers(const struct json *line, struct fact *f)
-{
-	const struct json *pods = json_member(line, "pods");
-
-	if (!json_is_unset(pods) &&
-	    (json_integer(pods, &f->pods) || f->pods < 0))
-		return -1;
-	return read_dollars(json_member(line, "savings"), &f->savings) ||
-			       read_dollars(json_member(line, "price"),
-					    &f->price)
-		       ? -1
-		       : 0;
-}
-
-static int
-read_why(const struct json *line, struct fact *f)
-{
-	return pieces_take_name(json_member(line, "action"), NODEPOOL_BYTES,
-				&f->action) ||
-			       pieces_take_name(json_member(line, "reason"),
-						NODEPOOL_BYTES, &f->reason)
-		       ? -1
-		       : 0;
-}
-
-/* Reads the members that only a decision has. */
-static int
-read_decision_of(const struct json *line, struct pieces *p, struct fact *f)
-{
-	return read_why(line, f) || read_numbers(line, f) ||
-			       pieces_add_list(p, f, json_member(line, "nodes"),
-					       "node", "claim")
-		       ? -1
-		       : 0;
-}
-
 enum reader_what
 record_read(const struct json *line, struct pieces *p, struct fact *f)
 {
 	const char *at = json_string(json_member(line, "at"));
+	const struct json *pods = json_member(line, "pods");
 	enum fact_kind kind;
 	int64_t ms;
 
@@ -95,12 +59,18 @@ record_read(const struct json *line, struct pieces *p, struct fact *f)
 	    pieces_take_name(json_member(line, "node"), NAME_BYTES, &f->node) ||
 	    pieces_take_name(json_member(line, "pool"), NODEPOOL_BYTES,
 			     &f->pool) ||
-	    (kind == FACT_CREATED &&
-	     find_maker(json_member(line, "maker"), &f->maker)) ||
-	    (kind == FACT_DECIDED && read_decision_of(line, p, f)) ||
-	    ((kind == FACT_DELETING || kind == FACT_HELD ||
-	      kind == FACT_RELEASED) &&
-	     read_why(line, f)) ||
+	    pieces_take_name(json_member(line, "action"), NODEPOOL_BYTES,
+			     &f->action) ||
+	    pieces_take_name(json_member(line, "reason"), NODEPOOL_BYTES,
+			     &f->reason) ||
+	    find_maker(json_member(line, "maker"), &f->maker) ||
+	    (!json_is_unset(pods) &&
+	     (json_integer(pods, &f->pods) != 0 || f->pods < 0)) ||
+	    read_dollars(json_member(line, "savings"), &f->savings) ||
+	    read_dollars(json_member(line, "price"), &f->price) ||
+	    (kind == FACT_DECIDED &&
+	     pieces_add_list(p, f, json_member(line, "nodes"), "node",
+			     "claim")) ||
 	    !fact_whole(f))
 		return READ_INCOMPLETE;
 	return READ_FACT;

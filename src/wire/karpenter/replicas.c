@@ -115,50 +115,52 @@ reduce(const struct replicas *r, const struct labels *l)
 	return sum;
 }
 
-/* Returns whether a counter before *of in the sorted list has that time, too.
- */
-static bool
-is_covered(const struct matrix *m, const struct reduced *list,
-	   const struct reduced *of, int64_t at_ms)
+/* Links each counter with the one before it that differs in labels of replicas
+ * alone. */
+static int
+link_counters(struct matrix *m)
 {
-	while (of > list && of[-1].labels == of->labels) {
-		const struct counter *c = &m->counters[(--of)->counter];
+	struct reduced *list = malloc(m->counters_n * sizeof(*list));
 
-		if (c->first_ms <= at_ms && at_ms <= c->last_ms)
-			return true;
-	}
-	return false;
+	if (list == NULL)
+		return -1;
+	for (uint32_t i = 0; i < m->counters_n; i++)
+		list[i] = (struct reduced){
+			reduce(&m->replicas, &m->counters[i].each), i};
+	qsort(list, m->counters_n, sizeof(*list), by_labels);
+	for (size_t i = 0; i < m->counters_n; i++)
+		m->counters[list[i].counter].before =
+			i > 0 && list[i - 1].labels == list[i].labels
+				? list[i - 1].counter
+				: NO_ID;
+	free(list);
+	return 0;
+}
+
+/* Returns whether a counter before that of the step has that time, too. */
+static bool
+is_covered(const struct matrix *m, const struct grown *g)
+{
+	uint32_t i = m->counters[g->counter].before;
+
+	while (i != NO_ID && (m->counters[i].first_ms > g->at_ms ||
+			      g->at_ms > m->counters[i].last_ms))
+		i = m->counters[i].before;
+	return i != NO_ID;
 }
 
 int
 replicas_drop(struct matrix *m)
 {
-	struct reduced *list;
-	uint32_t *places;
 	size_t kept = 0;
 
 	if (m->replicas.keys_n == 0 || m->counters_n == 0)
 		return 0;
-	list = malloc(m->counters_n * sizeof(*list));
-	places = malloc(m->counters_n * sizeof(*places));
-	if (list == NULL || places == NULL) {
-		free(list);
-		free(places);
+	if (link_counters(m))
 		return -1;
-	}
-	for (size_t i = 0; i < m->counters_n; i++)
-		list[i] = (struct reduced){
-			reduce(&m->replicas, &m->counters[i].each),
-			(uint32_t)i};
-	qsort(list, m->counters_n, sizeof(*list), by_labels);
-	for (size_t i = 0; i < m->counters_n; i++)
-		places[list[i].counter] = (uint32_t)i;
 	for (size_t i = 0; i < m->grown_n; i++)
-		if (!is_covered(m, list, &list[places[m->grown[i].counter]],
-				m->grown[i].at_ms))
+		if (!is_covered(m, &m->grown[i]))
 			m->grown[kept++] = m->grown[i];
 	m->grown_n = kept;
-	free(list);
-	free(places);
 	return 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/base/index.h"
 #include "core/base/stamp.h"
@@ -26,6 +28,15 @@ check(const char *s, size_t n, size_t *used)
 	return end;
 }
 
+/* Returns whether a member is the name of one line alone. */
+static bool
+is_id(const char *key)
+{
+	size_t n = key == NULL ? 0 : strlen(key);
+
+	return n >= 2 && strcasecmp(key + n - 2, "id") == 0;
+}
+
 /* Hashes the long strings around a piece, which are the same for all pieces of
  * a line: its pod, its stream and the like. */
 static uint32_t
@@ -37,9 +48,10 @@ hash_origin(const struct json *v, const char *piece)
 	for (v = json_first(v); v != NULL; v = json_next(v)) {
 		const char *s = json_string(v);
 
-		if (s == NULL)
+		if (json_is_object(v))
 			h = h * 31 + hash_origin(v, piece);
-		else if (s != piece && strlen(s) > 5 && !when_value(v, &at))
+		else if (s != NULL && s != piece && strlen(s) > 5 &&
+			 !is_id(json_key(v)) && !when_value(v, &at))
 			h = h * 31 + index_hash(s, 0);
 	}
 	return h;
@@ -56,12 +68,8 @@ stash_drop(struct reader *r, struct stash *s)
 void
 stash_give_up(struct reader *r, struct stash *s)
 {
-	bool decides = log_may_decide(s->bytes, s->n);
-
+	judge_broken(r, log_may_decide(s->bytes, s->n));
 	stash_drop(r, s);
-	judge_tell(r, decides ? READ_UNDECIDED : READ_BROKEN,
-		   decides ? "(a decision that is cut or damaged)" : "",
-		   STAMP_NONE);
 }
 
 /* Returns -1, with the value given up, if it becomes too long. */
@@ -156,8 +164,7 @@ stash_join(struct reader *r, const char *bytes, size_t n, bool last,
 	bool whole;
 	size_t used;
 
-	last = last || (n > 0 && bytes[n - 1] == '\n') ||
-	       json_says(a->in, "_p", "F") || json_says(a->in, "logtag", "F");
+	last = last || (n > 0 && bytes[n - 1] == '\n');
 	if (n == 0 || (bytes[0] == '{' &&
 		       check(bytes, n, &used) == JSON_WHOLE && used == n))
 		return false;
@@ -173,6 +180,91 @@ stash_join(struct reader *r, const char *bytes, size_t n, bool last,
 	in.at_ms = was.at_ms;
 	in.before_n = in.behind_n = 0;
 	r->read(r, was.bytes, was.n, true, &in);
+	free(was.bytes);
+	return true;
+}
+
+/* --- the newest line first ------------------------------------------------ */
+
+static const char *
+tail_text(const struct tail *t)
+{
+	return t->bytes + ITEM_BYTES_MAX - t->n;
+}
+
+void
+stash_end_up(struct reader *r)
+{
+	if (r->tail.parts)
+		judge_broken(r, log_may_decide(tail_text(&r->tail), r->tail.n));
+	r->tail.parts = false;
+	r->tail.n = 0;
+}
+
+static bool
+put_before(struct tail *t, const char *bytes, size_t n)
+{
+	if (t->bytes == NULL)
+		t->bytes = malloc(ITEM_BYTES_MAX);
+	if (t->bytes == NULL || n > ITEM_BYTES_MAX - t->n)
+		return false;
+	memcpy(t->bytes + ITEM_BYTES_MAX - t->n - n, bytes, n);
+	t->n += n;
+	return true;
+}
+
+/* Returns whether a value is at `skip`, and nothing behind it. */
+static bool
+ends_in_value(const char *s, size_t n, size_t skip)
+{
+	size_t used;
+
+	return check(s + skip, n - skip, &used) == JSON_WHOLE &&
+	       used == n - skip;
+}
+
+static bool
+is_of_tail(const struct reader *r, const struct around *a)
+{
+	return r->tail.n > 0 && r->tail.name == index_hash_text(a->name) &&
+	       r->tail.from == hash_origin(a->in, a->piece);
+}
+
+void
+stash_end(struct reader *r, const char *bytes, size_t n, const struct around *a)
+{
+	while (n > 0 && isspace((unsigned char)bytes[n - 1]))
+		n--;
+	if (n == 0 || bytes[n - 1] != '}')
+		return;
+	if (bytes[0] == '{' && ends_in_value(bytes, n, 0)) {
+		if (is_of_tail(r, a))
+			stash_end_up(r);
+		return;
+	}
+	stash_end_up(r);
+	r->tail.name = index_hash_text(a->name);
+	r->tail.from = hash_origin(a->in, a->piece);
+	(void)put_before(&r->tail, bytes, n);
+}
+
+bool
+stash_before(struct reader *r, const char *bytes, size_t n,
+	     const struct around *a)
+{
+	struct tail *t = &r->tail, was;
+	const char *p = memchr(bytes, '{', n);
+
+	if (!is_of_tail(r, a) || !put_before(t, bytes, n))
+		return false;
+	r->found++;
+	t->parts = true;
+	if (p == NULL ||
+	    !ends_in_value(tail_text(t), t->n, (size_t)(p - bytes)))
+		return true;
+	was = *t;
+	*t = (struct tail){.bytes = NULL};
+	r->read(r, tail_text(&was), was.n, true, a);
 	free(was.bytes);
 	return true;
 }

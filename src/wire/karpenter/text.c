@@ -12,7 +12,7 @@
  * JSON values in a text begin at a '{', or are strings that have one.  Brackets
  * and commas between values are text, so the elements of an array, and values
  * that stand side by side, are values of the text.  Lines of a container
- * runtime and cells of CSV are read like strings.
+ * runtime are read like strings, and rows of CSV like values.
  */
 
 /* How much text behind a value is searched for a time. */
@@ -38,6 +38,8 @@ form_at(const char *p, const char *end)
 		next++;
 	if (end - next < 3)
 		return FORM_CUT;
+	if (*p == '[')
+		return *next == '"' ? FORM_JSON : FORM_NONE;
 	if (next[0] == '\\' && next[1] == '"')
 		return FORM_STRING;
 	if (next[0] == '"' && next[1] == '"' && next[2] != ':' &&
@@ -46,17 +48,26 @@ form_at(const char *p, const char *end)
 	return *next == '"' || *next == '}' ? FORM_JSON : FORM_NONE;
 }
 
-/* Returns the next place before `to` where an object begins, or NULL. */
+/* Returns the next place before `to` where an object begins, or NULL.  In a
+ * value that is too large, an array that begins with a string counts as well:
+ * Loki's lines are pairs of the time and the text. */
 static const char *
-find_object(const char *p, const char *to, const char *end, enum form *form)
+find_object(const struct reader *r, const char *p, const char *to,
+	    const char *end, enum form *form)
 {
-	while ((p = memchr(p, '{', (size_t)(to - p))) != NULL) {
+	bool arrays = r->opened && r->inside == 0;
+
+	for (;;) {
+		while (arrays && p < to && *p != '{' && *p != '[')
+			p++;
+		p = arrays && p < to ? p : memchr(p, '{', (size_t)(to - p));
+		if (p == NULL)
+			return NULL;
 		*form = form_at(p, end);
 		if (*form != FORM_NONE)
 			return p;
 		p++;
 	}
-	return NULL;
 }
 
 /* Returns whether the object at p is a member of an object that is damaged or
@@ -135,16 +146,12 @@ static size_t
 read_value(struct reader *r, const char *p, const char *end, struct around a,
 	   enum json_end *why)
 {
-	struct json_bounds bounds = json_bounds_stored;
 	uint64_t before = r->found;
 	char message[SHAPE_BYTES];
 	size_t used;
 
-	/* One decision may be about thousands of nodes. */
-	bounds.kept_values_max = bounds.values_max;
-	bounds.kept_bytes_max = ITEM_BYTES_MAX;
-	AUTO_JSON v = json_pick_first(p, (size_t)(end - p), NULL, &bounds,
-				      &used, why);
+	AUTO_JSON v = pieces_parse(p, (size_t)(end - p), &used, why);
+
 	if (v == NULL)
 		return 0;
 	if (!see_behind(&a, p + used, end)) {
@@ -160,41 +167,27 @@ read_value(struct reader *r, const char *p, const char *end, struct around a,
 	return used;
 }
 
-/* Returns the quote that ends the cell, or `end`. */
-static const char *
-cell_end(const char *s, const char *end)
-{
-	while (s < end && (*s != '"' || (s + 1 < end && s[1] == '"')))
-		s += 1 + (*s == '"');
-	return s < end ? s : end;
-}
-
-/* Reads the cell that has the '{' at p and begins in the text at `from`.
- * Returns the number of bytes from p to its end, or 0 with *why set. */
+/* Reads the row of CSV at s.  Returns its size, or 0 with *why set. */
 static size_t
-read_cell(struct reader *r, const char *from, const char *p, const char *end,
-	  struct around a, enum json_end *why)
+read_row(struct reader *r, const char *s, const char *end, struct around a,
+	 enum json_end *why)
 {
-	const char *s = p, *at;
-	char *text, *to;
+	size_t row, n, used;
+	const char *brace;
+	bool cut;
+	char *text = row_json(r, s, end, a.rest, &row, &n, &cut);
 
-	while (s > from && s[-1] != '"')
-		s--;
-	at = cell_end(s, end);
-	*why = JSON_CUT;
-	if (at == end || !see_behind(&a, at + 1, end))
-		return 0;
-	*why = JSON_LARGE;
-	text = to = malloc((size_t)(at - s));
+	*why = cut ? JSON_CUT : JSON_BAD;
 	if (text == NULL)
 		return 0;
-	a.before = from;
-	a.before_n = (size_t)(s - from);
-	for (const char *c = s; c < at; c += 1 + (*c == '"'))
-		*to++ = *c;
-	text_read(r, text, (size_t)(to - text), true, &a);
+	/* The time is before the line, whatever its column's name is. */
+	brace = memchr(s, '{', row);
+	a.before = s;
+	a.before_n = brace == NULL ? row : (size_t)(brace - s);
+	a.rest = READER_LAST;
+	used = read_value(r, text, text + n, a, why);
 	free(text);
-	return (size_t)(at + 1 - p);
+	return used > 0 ? row : 0;
 }
 
 /* Takes only the '{' of a value that cannot be read as a whole, and the text
@@ -207,7 +200,7 @@ open_value(struct reader *r, const char *s, const char *p, const char *line,
 	if (large && r->inside == 0) {
 		r->in_line = (size_t)(line - p) > LONG_LINE_BYTES;
 		r->opened = true;
-		buf_add(&r->envelope, "{", 1);
+		buf_add(&r->envelope, p, 1);
 	} else
 		reader_broken(r, p, (size_t)(line - p));
 	return (size_t)(p + 1 - s);
@@ -252,9 +245,11 @@ step_value(struct reader *r, const char *s, const char *p, const char *line,
 		a.before_n = (size_t)(p - s);
 	}
 	if (form == FORM_CELL)
-		used = read_cell(r, s, p, end, a, &why);
+		used = read_row(r, s, end, a, &why);
 	else if (!member)
 		used = read_value(r, p, end, a, &why);
+	if (form == FORM_CELL && used > 0)
+		p = s;
 	if (used > 0) {
 		if (r->inside == 0 &&
 		    (r->line != LINE_BROKEN || r->found > before))
@@ -272,10 +267,12 @@ step_value(struct reader *r, const char *s, const char *p, const char *line,
 		return (size_t)(end - s);
 	}
 	/* No other string or cell ends in the window.  In its second half,
-	 * something may begin that ends later. */
-	if (why == JSON_CUT && form != FORM_JSON) {
+	 * something may begin that ends later.  A line that is no row has no
+	 * cells. */
+	if (form == FORM_CELL || (why == JSON_CUT && form == FORM_STRING)) {
 		reader_broken(r, p, (size_t)(line - p));
-		return open_value(r, s, p + (end - p) / 2, end, false);
+		p = why == JSON_CUT ? p + (end - p) / 2 : line - 1;
+		return open_value(r, s, p, end, false);
 	}
 	if (why == JSON_CUT && a.rest == READER_LAST && !r->cut) {
 		r->cut = true;
@@ -316,7 +313,8 @@ step_cri(struct reader *r, const char *s, size_t n, const struct around *a)
 	enum form form;
 
 	text_read(r, s, n, false, a);
-	if (find_object(s, s + n, s + n, &form) == NULL && r->found == before)
+	if (find_object(r, s, s + n, s + n, &form) == NULL &&
+	    r->found == before)
 		return false;
 	r->line = LINE_READ;
 	return true;
@@ -330,12 +328,29 @@ step_inside(struct reader *r, const char *s, size_t n, const struct around *a)
 	const char *end = s + n, *newline, *p;
 	enum form form;
 
-	p = find_object(s, end, end, &form);
+	p = find_object(r, s, end, end, &form);
 	if (p == NULL)
 		return n;
 	newline = memrchr(s, '\n', (size_t)(p - s));
 	return newline != NULL ? (size_t)(newline + 1 - s)
 			       : step_value(r, s, p, end, end, form, *a);
+}
+
+/* Takes a row of the table that the stream is.  Returns false if it is no
+ * row. */
+static bool
+step_row(struct reader *r, const char *s, const char *end,
+	 const struct around *a, size_t *used)
+{
+	enum json_end why;
+
+	*used = read_row(r, s, end, *a, &why);
+	if (*used == 0)
+		return why == JSON_CUT && a->rest == READER_MORE;
+	if (r->line != LINE_BROKEN)
+		r->line = LINE_READ;
+	*used += skip_end(r, s + *used, end);
+	return true;
 }
 
 size_t
@@ -346,24 +361,39 @@ text_step(struct reader *r, const char *s, size_t n, const struct around *a)
 	bool whole = newline != NULL || a->rest != READER_MORE;
 	size_t bytes = (size_t)(line - s);
 	const char *stream;
+	size_t used;
 	enum form form;
 	bool last;
 
+	if (r->columns > 0 && step_row(r, s, end, a, &used))
+		return used;
 	if (cri_rest(s, bytes, &stream, &last) != NULL &&
 	    (!whole || step_cri(r, s, bytes, a)))
 		return whole ? bytes : 0;
-	p = find_object(s, line, end, &form);
+	p = find_object(r, s, line, end, &form);
 	if (p != NULL)
 		return step_value(r, s, p, line, end, form, *a);
 	if (!whole)
 		return 0;
-	if (newline == NULL && a->rest == READER_FULL)
-		reader_too_long(r);
+	if (newline == NULL && a->rest == READER_FULL && r->line != LINE_READ) {
+		judge_tell(r, READ_LONG, "", STAMP_NONE);
+		r->line = LINE_READ;
+	}
 	reader_text(r, s, bytes);
+	if (!r->begun)
+		row_header(r, s, bytes);
 	if (newline == NULL)
 		return bytes;
 	reader_end_line(r);
 	return bytes + 1;
+}
+
+/* Returns whether the object marks the strings in it as pieces of a line ("P")
+ * or as its end ("F"). */
+static bool
+marks(const struct json *o, const char *mark)
+{
+	return json_says(o, "_p", mark) || json_says(o, "logtag", mark);
 }
 
 void
@@ -371,7 +401,9 @@ text_read(struct reader *r, const char *s, size_t n, bool last,
 	  const struct around *a)
 {
 	struct around in = *a;
-	const char *rest = cri_rest(s, n, &in.name, &last);
+	bool end = false;
+	const char *rest = cri_rest(s, n, &in.name, &end);
+	uint64_t before = r->found;
 	unsigned told = r->told_n;
 
 	if (rest != NULL) {
@@ -381,14 +413,20 @@ text_read(struct reader *r, const char *s, size_t n, bool last,
 		s = rest;
 	}
 	in.rest = READER_LAST;
-	if ((r->stashed > 0 && stash_join(r, s, n, last, &in)) ||
-	    memchr(s, '{', n) == NULL)
+	if (r->stashed > 0 &&
+	    stash_join(r, s, n, last || end || marks(a->in, "F"), &in))
+		return;
+	if (r->tail.n > 0 && (rest != NULL ? !end : marks(a->in, "P")) &&
+	    stash_before(r, s, n, &in))
 		return;
 	r->inside++;
-	for (size_t used; n > 0 && !r->failed; s += used, n -= used) {
+	for (size_t i = 0; i < n && !r->failed;) {
 		judge_forget(r, told);
-		used = step_inside(r, s, n, &in);
+		i += step_inside(r, s + i, n - i, &in);
 	}
 	if (--r->inside == 0)
 		judge_forget(r, 0);
+	if (r->found == before && memchr(s, '}', n) != NULL &&
+	    (end || marks(a->in, "F")))
+		stash_end(r, s, n, &in);
 }

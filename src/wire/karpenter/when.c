@@ -177,7 +177,8 @@ when_value(const struct json *v, int64_t *out)
 		return true;
 	n = strlen(s);
 	return n > 0 && n < 2 * EPOCH_BYTES && is_digit(s[0]) &&
-	       (time_at(s, n, out) == n || when_text(s, n, out));
+	       (time_at(s, n, out) == n ||
+		(strchr(s, '}') == NULL && when_text(s, n, out)));
 }
 
 /* The names that Karpenter and shippers give to the time of a line.  The first
