@@ -244,8 +244,10 @@ def test_six_machines_expire_one_by_one(cluster, add_holder):
     def replaced():
         watched.look()
         gone = len(watched.deletions())
+        # A class is known when its machine has been launched for five seconds.
         return gone == count and len(watched.made) >= count and all(
-            since(c, "Initialized") for c in watched.made.values())
+            since(c, "Initialized") for c in watched.made.values()) and all(
+            watched.classes().values())
     until(replaced, after + 30, lambda: "expired: " + watched.story(),
           every=0.3)
     # Karpenter 1.0 counts a NodeClaim again while it is being deleted.
