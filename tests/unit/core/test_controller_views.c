@@ -261,6 +261,25 @@ START_TEST(head_again)
 }
 END_TEST
 
+/* A machine that has our mark still takes the place of one that was quiet. */
+START_TEST(in_the_place_of_another)
+{
+	add_due(1);
+	world_open(w);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(w->acts[ACT_LIST_CLAIMS], 1);
+	thing_delete(w, claim_at(w, 0));
+	thing_delete(w, node_at(w, 0));
+	world_run(w, MINUTE);
+	machine_add(w, 1, "web", server_ms(w) - DAY);
+	object_hold(&node_at(w, 1)->o, server_ms(w) - DAY);
+	thing_changed(w, node_at(w, 1));
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(w->acts[ACT_LIST_CLAIMS], 2);
+}
+END_TEST
+
 START_TEST(fresh_list_fails)
 {
 	add_due(5);
@@ -599,6 +618,7 @@ main(void)
 	tcase_add_test(c, one_fresh_list_for_many);
 	tcase_add_test(c, another_list_for_what_falls_due_meanwhile);
 	tcase_add_test(c, head_again);
+	tcase_add_test(c, in_the_place_of_another);
 	tcase_add_test(c, fresh_list_fails);
 	tcase_add_loop_test(c, pools_that_differ_stop_the_release, 0, 2);
 	tcase_add_loop_test(c, a_spec_that_differs_stops_the_release, 0, 2);

@@ -644,6 +644,26 @@ START_TEST(released_by_hand)
 }
 END_TEST
 
+/* The state of a leader before us is of a whole second.  A released-at of that
+ * second may have been seen by that leader, one of the next second was not. */
+START_TEST(released_after_the_state)
+{
+	int64_t at = 10000000;
+	struct timers *h = busy_holds(SCOPE_CLUSTER, at);
+	struct cap_rules r = {HOUR, 10 * MINUTE};
+	struct cap left = {.debt_ms = 20 * MINUTE, .grows = true};
+	struct now now = {at + 5000, 5000};
+
+	timers_restore(h, "", &left, at, now);
+	timers_released(h, 0, at, now);
+	ck_assert_int_eq(cap_debt_ms(&h->scopes[0].cap, &r, 5000),
+			 20 * MINUTE);
+	timers_released(h, 0, at + 1000, now);
+	ck_assert_int_eq(cap_debt_ms(&h->scopes[0].cap, &r, 5000), 0);
+	holds_end(h);
+}
+END_TEST
+
 /* A scope that owes something is not given to another pool; one that owes
  * nothing is. */
 START_TEST(a_debt_keeps_its_scope)
@@ -685,6 +705,7 @@ main(void)
 	tcase_add_loop_test(c, a_boot_that_failed, 0, 2);
 	tcase_add_test(cap, shifted_clock);
 	tcase_add_test(cap, released_by_hand);
+	tcase_add_test(cap, released_after_the_state);
 	tcase_add_test(cap, a_debt_keeps_its_scope);
 	tcase_add_test(c, one_pool_too_many);
 	tcase_add_test(c, many_changes_between_two_looks);
