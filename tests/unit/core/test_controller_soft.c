@@ -445,9 +445,11 @@ END_TEST
 /* A state of another scope is dropped, and the first write says so. */
 START_TEST(another_scope_is_dropped)
 {
+	static const enum scope_kind scopes[] = {SCOPE_NODEPOOL, SCOPE_CLUSTER,
+						 SCOPE_NODE};
 	struct buf b;
 
-	rules.scope = _i == 0 ? SCOPE_NODEPOOL : SCOPE_CLUSTER;
+	rules.scope = scopes[_i];
 	scene_again();
 	machine_now(1, "web");
 	controller_restore(w->s,
@@ -637,7 +639,7 @@ main(void)
 	tcase_add_loop_test(c, until_the_view_is_whole, 0, 2);
 	tcase_add_loop_test(c, no_state_no_debt, 0,
 			    (int)(sizeof(left) / sizeof(left[0])));
-	tcase_add_loop_test(c, another_scope_is_dropped, 0, 2);
+	tcase_add_loop_test(c, another_scope_is_dropped, 0, 3);
 	tcase_add_test(c, released_by_hand);
 	tcase_add_loop_test(c, debt_and_released_at, 0,
 			    (int)(sizeof(limits) / sizeof(limits[0])));
