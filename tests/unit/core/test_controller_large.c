@@ -258,6 +258,9 @@ START_TEST(an_unknown_claim_holds_all_scopes_once)
 	over = server_ms(w) + rules.startup_ms + rules.hold_ms;
 	world_run(w, 10000);
 	ck_assert_uint_eq(count_spread(4), 4);
+	machine_add(w, 4, "new", server_ms(w) - DAY);
+	world_run(w, 1000);
+	ck_assert_uint_eq(count_spread(5), 5);
 	while (server_ms(w) < over - MINUTE) {
 		list_with_unknown();
 		world_run(w, MINUTE);

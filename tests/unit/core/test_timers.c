@@ -644,6 +644,40 @@ START_TEST(released_by_hand)
 }
 END_TEST
 
+/* What a leader reports may move at a deadline alone. */
+START_TEST(a_deadline_that_moves_is_news)
+{
+	int64_t at = 10000000;
+	struct timers *h = busy_holds(SCOPE_CLUSTER, at);
+
+	while (timers_moved(h) != NO_ID)
+		;
+	put_timer(h, 0, "web", at + 24 * HOUR, 1, at);
+	ck_assert_uint_eq(timers_moved(h), NO_ID);
+	put_timer(h, 0, "web", at + 25 * HOUR, 1, at);
+	ck_assert_uint_eq(timers_moved(h), 0);
+	holds_end(h);
+}
+END_TEST
+
+/* The next lead sees for itself what it cannot read. */
+START_TEST(an_unknown_claim_ends_with_the_lead)
+{
+	int64_t at = 10000000;
+	struct timers *h = busy_holds(SCOPE_CLUSTER, at);
+
+	timers_unknown(h, at + HOUR, at);
+	timers_drop(h, 0);
+	timers_forget(h);
+	timers_usable(h, true);
+	put_timer(h, 0, "web", at, 1, at);
+	timers_seen(h);
+	(void)timers_turned(h, (struct now){at, 1});
+	ck_assert(!h->scopes[0].held);
+	holds_end(h);
+}
+END_TEST
+
 /* The state of a leader before us is of a whole second.  A released-at of that
  * second may have been seen by that leader, one of the next second was not. */
 START_TEST(released_after_the_state)
@@ -706,6 +740,8 @@ main(void)
 	tcase_add_test(cap, shifted_clock);
 	tcase_add_test(cap, released_by_hand);
 	tcase_add_test(cap, released_after_the_state);
+	tcase_add_test(cap, a_deadline_that_moves_is_news);
+	tcase_add_test(cap, an_unknown_claim_ends_with_the_lead);
 	tcase_add_test(cap, a_debt_keeps_its_scope);
 	tcase_add_test(c, one_pool_too_many);
 	tcase_add_test(c, many_changes_between_two_looks);
