@@ -173,6 +173,26 @@ START_TEST(unknown_claim_stops_the_release)
 }
 END_TEST
 
+/* The watch does not show that a claim which is not ready goes. */
+START_TEST(a_claim_that_goes_stops_nothing)
+{
+	struct note n;
+	struct thing *c;
+	int64_t quiet;
+
+	add_due(5);
+	quiet = busy_until(5, MINUTE);
+	c = claim_make(6, "web");
+	world_open(w);
+	world_run_until(w, quiet - 1000);
+	w->frozen[KIND_NODECLAIM] = true;
+	claim_deleting(c);
+	world_run_until(w, quiet + SLACK);
+	ck_assert_uint_eq(notes(NOTE_STOPPED, &n), 0);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 0);
+}
+END_TEST
+
 /* The watch never shows the claim.  After FRESH_TRIES lists the watch is no
  * longer trusted, and claims are listed anew. */
 START_TEST(silent_watch_is_listed_anew)
@@ -614,6 +634,7 @@ main(void)
 	tcase_add_test(c, claims_gone_unserved_later);
 	tcase_add_test(c, list_drops_what_it_did_not_show);
 	tcase_add_test(c, unknown_claim_stops_the_release);
+	tcase_add_test(c, a_claim_that_goes_stops_nothing);
 	tcase_add_test(c, silent_watch_is_listed_anew);
 	tcase_add_test(c, one_fresh_list_for_many);
 	tcase_add_test(c, another_list_for_what_falls_due_meanwhile);

@@ -644,7 +644,26 @@ START_TEST(released_by_hand)
 }
 END_TEST
 
-/* What a leader reports may move at a deadline alone. */
+/* Once everything was seen, a state that says `held` holds nobody. */
+START_TEST(a_state_that_is_read_late)
+{
+	int64_t at = 10000000;
+	struct timers *h = busy_holds(SCOPE_CLUSTER, at);
+	struct cap_rules r = {HOUR, 10 * MINUTE};
+	struct cap left = {.debt_ms = 20 * MINUTE, .grows = true};
+	struct now now = {at + 5000, 5000};
+
+	timers_drop(h, 0);
+	(void)timers_turned(h, (struct now){at + 1000, 1000});
+	timers_restore(h, "", &left, at, now);
+	(void)timers_turned(h, now);
+	ck_assert_int_eq(cap_debt_ms(&h->scopes[0].cap, &r, 5000 + MINUTE),
+			 14 * MINUTE);
+	holds_end(h);
+}
+END_TEST
+
+/* When only a deadline moves, that is news as well. */
 START_TEST(a_deadline_that_moves_is_news)
 {
 	int64_t at = 10000000;
@@ -740,6 +759,7 @@ main(void)
 	tcase_add_test(cap, shifted_clock);
 	tcase_add_test(cap, released_by_hand);
 	tcase_add_test(cap, released_after_the_state);
+	tcase_add_test(cap, a_state_that_is_read_late);
 	tcase_add_test(cap, a_deadline_that_moves_is_news);
 	tcase_add_test(cap, an_unknown_claim_ends_with_the_lead);
 	tcase_add_test(cap, a_debt_keeps_its_scope);
