@@ -1216,6 +1216,8 @@ MUTANTS = [
     ("a released-at of the second of the lead is not told",
      "controller/turns.c", "p->released_at_ms < s->journal.since_ms - 1000 ||",
      "p->released_at_ms < s->journal.since_ms ||"),
+    ("another object clears the name of the unread", "controller/refresh.c",
+     "} else if (strcmp(last, name) == 0) {", "} else {"),
     # what was never broken before; tests/mutants/core.py has more
     ("scope node hears of replacements", "rules/rules.c",
      "r->replacements == REPLACEMENTS_IGNORE && r->scope != SCOPE_NODE;",
