@@ -1218,6 +1218,18 @@ MUTANTS = [
      "p->released_at_ms < s->journal.since_ms ||"),
     ("another object clears the name of the unread", "controller/refresh.c",
      "} else if (strcmp(last, name) == 0) {", "} else {"),
+    ("a claim beside an unknown one is taken as if read", "controller/fresh.c",
+     "\tunread.unread = true;\n", ""),
+    ("the last reason that is said counts", "controller/replacements.c",
+     "\tif (e->said == 0 ||\n"
+     "\t    strcmp(machines_said(r->machines, e), DISRUPTION_UNKNOWN) == 0)\n"
+     "\t\tmachines_set_said",
+     "\tif (1)\n"
+     "\t\tmachines_set_said"),
+    ("an Event is ignored before the list is over",
+     "controller/replacements.c",
+     "!e->classed &&\n"
+     "\t    views_settled(r->views))", "!e->classed)"),
     # what was never broken before; tests/mutants/core.py has more
     ("scope node hears of replacements", "rules/rules.c",
      "r->replacements == REPLACEMENTS_IGNORE && r->scope != SCOPE_NODE;",

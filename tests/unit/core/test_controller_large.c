@@ -351,6 +351,7 @@ END_TEST
  * a fresh list shows is known by its metadata. */
 START_TEST(a_list_with_an_unknown_claim)
 {
+	struct status_report r;
 	struct thing *gone;
 
 	open_old(3);
@@ -364,6 +365,8 @@ START_TEST(a_list_with_an_unknown_claim)
 	world_run_until(w, server_ms(w) + rules.startup_ms + rules.hold_ms +
 				   SLACK);
 	ck_assert_uint_eq(claims_known(), 4);
+	controller_status(w->s, world_now(w), &r);
+	ck_assert_str_eq(r.waits.at[0].name, "c5");
 	ck_assert_uint_eq(count_marked(w), 0);
 }
 END_TEST
