@@ -1230,6 +1230,8 @@ MUTANTS = [
      "controller/replacements.c",
      "!e->classed &&\n"
      "\t    views_settled(r->views))", "!e->classed)"),
+    ("debts that are read late are not paid", "controller/soft.c",
+     "\ttimers_unteach_all(&s->timers);\n", ""),
     # what was never broken before; tests/mutants/core.py has more
     ("scope node hears of replacements", "rules/rules.c",
      "r->replacements == REPLACEMENTS_IGNORE && r->scope != SCOPE_NODE;",

@@ -527,6 +527,25 @@ START_TEST(debt_and_released_at)
 }
 END_TEST
 
+/* The state is read when the NodePools are known: a later released-at pays. */
+START_TEST(released_at_and_a_state_that_is_read_late)
+{
+	struct nodepool p;
+
+	busy(10, 5);
+	nodepool_init(&p);
+	strcpy(p.name, "web");
+	p.released_at_ms = server_ms(w) - MINUTE;
+	world_pool(w, &p);
+	world_run(w, SLACK);
+	controller_restore(w->s, _i == 0 ? "* debt=50m held " AT
+					 : "* debt=50m idle " AT,
+			   T, world_now(w));
+	world_run(w, SLACK);
+	ck_assert_int_le(debt_now(), 2 * MINUTE);
+}
+END_TEST
+
 /* The next leader's window lasts as long as the rest of the former
  * leader's. */
 START_TEST(a_window_of_the_leader_before)
@@ -641,6 +660,7 @@ main(void)
 			    (int)(sizeof(left) / sizeof(left[0])));
 	tcase_add_loop_test(c, another_scope_is_dropped, 0, 3);
 	tcase_add_test(c, released_by_hand);
+	tcase_add_loop_test(c, released_at_and_a_state_that_is_read_late, 0, 2);
 	tcase_add_loop_test(c, debt_and_released_at, 0,
 			    (int)(sizeof(limits) / sizeof(limits[0])));
 	tcase_add_test(c, a_window_of_the_leader_before);
