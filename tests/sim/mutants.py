@@ -1102,6 +1102,136 @@ MUTANTS = [
      "if (has_name(text, \"at\", &value))",
      "if (has_name(text, \"more\", &value))\n\t\treturn 0;\n"
      "\tif (has_name(text, \"at\", &value))"),
+    ("who reboots unseen is held for itself", "table/timers.c",
+     "t->apart = f->own_ms != f->deadline_ms;",
+     "t->apart = f->own_ms > f->deadline_ms;"),
+    ("with minScaleUp who is past its time is not awaited", "table/timers.c",
+     "(f->deadline_ms > now_ms || takes_several(ts));",
+     "f->deadline_ms > now_ms;"),
+    ("a machine that is gone leaves its release due", "controller/refresh.c",
+     "\t/* If the id is queued, it stays in the queue, where take_action "
+     "skips\n"
+     "\t * it. */\n"
+     "\trelease_not_due(&s->release, id);", "\t"),
+    ("who comes is awaited from the deadline on", "controller/release.c",
+     "\t\t*due = boot_ms;\n", ""),
+    ("a claim that goes stops releases", "controller/fresh.c",
+     "if (claim->deleting || (id == NO_ID && v->full) ||",
+     "if ((id == NO_ID && v->full) ||"),
+    ("who was created before a failed boot does not count",
+     "controller/replacements.c", "claim->created_ms, claim->seen_ms);",
+     "claim->created_ms, claim->created_ms);"),
+    ("a change of the claim computes its share anew", "table/timers.c",
+     "else if (t->least == 0)\n"
+     "\t\tt->least = f->least;",
+     "else\n"
+     "\t\tt->least = f->least;"),
+    ("a failed boot counts for another scope", "table/timers_scopes.c",
+     "uint32_t i = find(ts, ts->kind == SCOPE_CLUSTER ? \"\" : nodepool);\n"
+     "\n"
+     "\treturn",
+     "uint32_t i = ts->scopes_top > 0 && nodepool ? 0 : NO_ID;\n"
+     "\n"
+     "\treturn"),
+    ("the released-at of a disabled pool pays",
+     "controller/controller_nodepools.c",
+     "return scope->uncounted ? STAMP_NONE : scope->released_ms;",
+     "return scope->released_ms;"),
+    ("a released-at a second after the state is none", "table/timers_scopes.c",
+     "s->released_ms = at_ms + 999;", "s->released_ms = at_ms + 1000;"),
+    ("moments that come twice are past for a new lead", "controller/seen.c",
+     "\tnodepools_set_back(&s->nodepools, now.server_ms);\n", ""),
+    ("moments that come twice are past", "controller/steady.c",
+     "\tnodepools_set_back(&s->nodepools, now_ms);\n", ""),
+    ("a state is restored with scope node", "controller/soft.c",
+     "return s->rules.scope != SCOPE_NODE &&\n"
+     "\t       cluster", "return cluster"),
+    ("an unknown claim outlives its lead", "table/timers_scopes.c",
+     "\tts->spare_from = 0;\n"
+     "\tts->unknown_ms = ts->unknown_until_ms = STAMP_NONE;",
+     "\tts->spare_from = 0;"),
+    ("a state that is read late holds for ever", "table/timers_scopes.c",
+     "s->was_busy = left->grows && !ts->seen;", "s->was_busy = left->grows;"),
+    ("an unread claim is still chosen for disruption", "table/machines.c",
+     "e->disrupted = o->disrupted;",
+     "e->disrupted = o->unread ? e->disrupted : o->disrupted;"),
+    ("an unknown claim holds no scope that begins later",
+     "table/timers_scopes.c",
+     "\tif (ts->unknown_ms != STAMP_NONE)\n"
+     "\t\tmark_dirty(ts, scope);\n"
+     "}\n"
+     "\n"
+     "/* Returns a place",
+     "}\n"
+     "\n"
+     "/* Returns a place"),
+    ("what a list leaves out is listed for ever", "controller/views.c",
+     "w->behind = w->behind || (w->listed && w->up && kind != KIND_EVENT);",
+     "w->behind = w->behind || kind != KIND_EVENT;"),
+    ("what a list once left out is left out for ever", "controller/views.c",
+     "w->full = w->skipped = w->behind = false;",
+     "w->full = w->behind = false;"),
+    ("named in the second of the deletion closes nothing",
+     "controller/deletions.c",
+     "created_ms <= it->began_ms;\n"
+     "}\n"
+     "\n"
+     "static bool\n"
+     "is_better",
+     "created_ms < it->began_ms;\n"
+     "}\n"
+     "\n"
+     "static bool\n"
+     "is_better"),
+    ("a class that was read closes nothing", "controller/replacements.c",
+     "\tclose_place(r, e);\n"
+     "\t/* While the claims", "\t/* While the claims"),
+    ("of two places of a pool the latest is closed", "controller/deletions.c",
+     "return a->began_ms < b->began_ms;\n"
+     "\treturn strcmp",
+     "return a->began_ms < b->began_ms || a->disrupted_ms > 0;\n"
+     "\treturn strcmp"),
+    ("a replacement that fails keeps a place open",
+     "controller/replacements.c", "if (!e->launched && e->replaces == 0)",
+     "if (!e->launched)"),
+    ("a claim of the second before is not looked at again",
+     "controller/replacements.c",
+     "e->created_stamp_ms < disrupted_ms - STAMPS_MS ||",
+     "e->created_stamp_ms < disrupted_ms ||"),
+    ("a deadline that moves alone is no news", "table/timers.c",
+     "a->counted == b->counted && a->booting == b->booting &&\n"
+     "\t       a->deadline_ms == b->deadline_ms &&",
+     "a->counted == b->counted && a->booting == b->booting &&"),
+    ("a Node that goes keeps its machine", "controller/refresh.c",
+     "bool deleted = machines_deleting(m, head);",
+     "bool deleted = machines_deleting(m, head) && (machines_claim(m, head) "
+     "== NULL || machines_claim(m, head)->deleting);"),
+    ("a hold alone is no reason to write", "protocol/lease.c",
+     "(state_differs(l) || hold_differs(l))", "state_differs(l)"),
+    ("uninstall goes to the next hold beside a failure", "protocol/cleanup.c",
+     "x->next.key[0] != '\\0' && !failed && (dry_run",
+     "x->next.key[0] != '\\0' && (dry_run"),
+    ("the beginning of the history does not shift", "controller/journal.c",
+     "\th->since_ms += by_ms;\n", ""),
+    ("a released-at of the second of the lead is not told",
+     "controller/turns.c", "p->released_at_ms < s->journal.since_ms - 1000 ||",
+     "p->released_at_ms < s->journal.since_ms ||"),
+    ("another object clears the name of the unread", "controller/refresh.c",
+     "} else if (strcmp(last, name) == 0) {", "} else {"),
+    ("a claim beside an unknown one is taken as if read", "controller/fresh.c",
+     "\tunread.unread = true;\n", ""),
+    ("the last reason that is said counts", "controller/replacements.c",
+     "\tif (e->said == 0 ||\n"
+     "\t    strcmp(machines_said(r->machines, e), DISRUPTION_UNKNOWN) == 0)\n"
+     "\t\tmachines_set_said",
+     "\tif (1)\n"
+     "\t\tmachines_set_said"),
+    ("an Event is ignored before the list is over",
+     "controller/replacements.c",
+     "!e->classed &&\n"
+     "\t    views_settled(r->views))", "!e->classed)"),
+    ("debts that are read late are not paid", "controller/soft.c",
+     "\ttimers_unteach_all(&s->timers);\n", ""),
     # what was never broken before; tests/mutants/core.py has more
     ("scope node hears of replacements", "rules/rules.c",
      "r->replacements == REPLACEMENTS_IGNORE && r->scope != SCOPE_NODE;",

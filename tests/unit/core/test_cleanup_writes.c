@@ -84,6 +84,27 @@ START_TEST(marks_for_other_holds_go)
 }
 END_TEST
 
+/* Marks for another hold do not hide that the writes are refused. */
+START_TEST(a_refusal_beside_another_hold)
+{
+	struct cleanup_todo t;
+
+	cluster_init();
+	(void)cluster_add(KIND_NODE, "n0", "", OURS);
+	cluster_add(KIND_NODE, "n1", "", OURS)->marked =
+		(struct hold_key){.key = "example.com/a", .value = "yes"};
+	cluster_start(&cluster_plain);
+	t = cluster_go_on();
+	ck_assert_str_eq(t.write.name, "n0");
+	cluster_done(&(struct cleanup_outcome){.id = t.write.id,
+					       .code = CLEANUP_REFUSED});
+	t = cluster_go_on();
+	ck_assert_int_eq(t.step, CLEANUP_END);
+	ck_assert_int_eq(t.verdict, CLEANUP_DENIED);
+	cleanup_free(cluster.x);
+}
+END_TEST
+
 /* Of a mark that says nothing, only the mark goes. */
 START_TEST(a_mark_that_says_nothing)
 {
@@ -328,6 +349,7 @@ main(void)
 	tcase_add_loop_test(t, the_mark_or_the_version_is_tested, 0,
 			    sizeof(exact_rows) / sizeof(exact_rows[0]));
 	tcase_add_loop_test(t, marks_for_other_holds_go, 0, 2);
+	tcase_add_test(t, a_refusal_beside_another_hold);
 	tcase_add_test(t, a_mark_that_says_nothing);
 	tcase_add_test(t, a_claim_that_is_clear_says_so_of_its_node);
 	tcase_add_test(t, a_persons_hold_on_the_claim);

@@ -100,6 +100,20 @@ START_TEST(the_event_before_the_claim)
 }
 END_TEST
 
+/* The first reason stands, though the disruption is seen last. */
+START_TEST(the_first_reason)
+{
+	struct thing *c = replace(7), *old = claim_at(w, 0);
+
+	event("c7");
+	controller_disruption_event(w->s, "c7", "underutilized", world_now(w));
+	old->o.disrupted_ms = c->o.created_ms;
+	thing_changed(w, old);
+	world_run(w, SLACK);
+	ck_assert_str_eq(c->o.replaces, "drifted");
+}
+END_TEST
+
 /* An Event is believed where another claim was disrupted in the 60 s
  * before. */
 static const struct {
@@ -218,10 +232,13 @@ START_TEST(before_the_claims_are_listed)
 	for (struct thing *t = w->at; t < w->at + THINGS; t++)
 		t->o.hold = HOLD_ABSENT, t->o.mark = MARK_ABSENT;
 	world_list(w, KIND_NODE);
+	event("c7");
 	controller_listing(w->s, KIND_NODECLAIM);
 	for (int i = 0; i < 3; i++)
 		controller_track(w->s, &claim_at(w, i)->o, world_now(w));
 	controller_track(w->s, &c->o, world_now(w));
+	/* The list may show yet who was disrupted. */
+	ck_assert_uint_eq(ignored(), 0);
 	w->up[KIND_NODECLAIM] = true;
 	world_run(w, 2 * MINUTE);
 	ck_assert_uint_eq(count_spread(3), 0);
@@ -600,6 +617,7 @@ main(void)
 
 	tcase_add_checked_fixture(c, setup, scene_teardown);
 	tcase_add_test(c, the_event_a_second_later);
+	tcase_add_test(c, the_first_reason);
 	tcase_add_loop_test(c, the_event_before_the_claim, 0, 2);
 	tcase_add_loop_test(c, where_a_sign_is_believed, 0,
 			    sizeof(disruptions) / sizeof(disruptions[0]));

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/limits.h"
+#include "core/controller/status.h"
 #include "scene.h"
 
 /* Objects that lists and watches leave out, because they are too large
@@ -258,6 +259,9 @@ START_TEST(an_unknown_claim_holds_all_scopes_once)
 	over = server_ms(w) + rules.startup_ms + rules.hold_ms;
 	world_run(w, 10000);
 	ck_assert_uint_eq(count_spread(4), 4);
+	machine_add(w, 4, "new", server_ms(w) - DAY);
+	world_run(w, 1000);
+	ck_assert_uint_eq(count_spread(5), 5);
 	while (server_ms(w) < over - MINUTE) {
 		list_with_unknown();
 		world_run(w, MINUTE);
@@ -269,6 +273,27 @@ START_TEST(an_unknown_claim_holds_all_scopes_once)
 	list_with_unknown();
 	world_run(w, MINUTE);
 	ck_assert_uint_eq(count_marked(w), 0);
+}
+END_TEST
+
+/* Another claim that can be read does not hide the name of the one that
+ * cannot. */
+START_TEST(the_status_names_it)
+{
+	struct status_report r;
+	struct thing *c;
+
+	open_old(3);
+	c = claim_at(w, 1);
+	c->large = true;
+	thing_changed(w, c);
+	world_run(w, SLACK);
+	thing_changed(w, claim_at(w, 2));
+	world_run(w, SLACK);
+	controller_status(w->s, world_now(w), &r);
+	ck_assert_uint_eq(r.waits.n, 1);
+	ck_assert_int_eq(r.waits.at[0].why, WAIT_UNREAD);
+	ck_assert_str_eq(r.waits.at[0].name, c->o.name);
 }
 END_TEST
 
@@ -326,6 +351,7 @@ END_TEST
  * a fresh list shows is known by its metadata. */
 START_TEST(a_list_with_an_unknown_claim)
 {
+	struct status_report r;
 	struct thing *gone;
 
 	open_old(3);
@@ -339,6 +365,8 @@ START_TEST(a_list_with_an_unknown_claim)
 	world_run_until(w, server_ms(w) + rules.startup_ms + rules.hold_ms +
 				   SLACK);
 	ck_assert_uint_eq(claims_known(), 4);
+	controller_status(w->s, world_now(w), &r);
+	ck_assert_str_eq(r.waits.at[0].name, "c5");
 	ck_assert_uint_eq(count_marked(w), 0);
 }
 END_TEST
@@ -533,6 +561,7 @@ main(void)
 	tcase_add_loop_test(c, a_drifted_claim_is_held, 0, 2);
 	tcase_add_test(c, a_claim_that_is_gone_goes);
 	tcase_add_loop_test(c, an_unknown_claim_holds_all_scopes_once, 0, 2);
+	tcase_add_test(c, the_status_names_it);
 	tcase_add_test(c, a_line_without_an_object_holds_nothing);
 	tcase_add_test(c, a_clock_is_set_beside_an_unknown_claim);
 	tcase_add_loop_test(c, an_unknown_claim_holds_no_longer, 0, 2);

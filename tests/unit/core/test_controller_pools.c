@@ -607,6 +607,32 @@ START_TEST(pools_known_from_before_the_lead)
 }
 END_TEST
 
+/* By a clock that was set back, in this lead or before the next one, the end of
+ * a hold-until comes a second time. */
+START_TEST(a_moment_that_comes_twice)
+{
+	int64_t until = stamp_now() + MINUTE;
+
+	old_pools();
+	says_at("web", NODEPOOL_HOLD_UNTIL, until);
+	world_run(w, MINUTE + SLACK);
+	ck_assert_uint_eq(held_in("web"), 0);
+	w->offset_ms -= 10 * MINUTE;
+	if (_i == 1) {
+		new_lead();
+		controller_listing(w->s, KIND_NODEPOOL);
+		says_at("web", NODEPOOL_HOLD_UNTIL, until);
+		says_nothing("batch");
+		controller_listed(w->s, KIND_NODEPOOL, true, world_now(w));
+		world_watch(w, KIND_NODEPOOL, true);
+	}
+	world_run(w, SLACK);
+	ck_assert_uint_eq(held_in("web"), 2);
+	world_run_until(w, until + SLACK);
+	ck_assert_uint_eq(held_in("web"), 0);
+}
+END_TEST
+
 /* A list during the lead shows that the NodePool is gone.  Its annotations
  * count no more. */
 START_TEST(pool_gone_since_before_the_lead)
@@ -920,6 +946,7 @@ main(void)
 	tcase_add_test(c, nothing_before_the_pools_are_listed);
 	tcase_add_test(c, the_pools_are_never_listed);
 	tcase_add_loop_test(c, pools_known_from_before_the_lead, 0, 3);
+	tcase_add_loop_test(c, a_moment_that_comes_twice, 0, 2);
 	tcase_add_test(c, pool_gone_since_before_the_lead);
 	tcase_add_test(c, pool_gone_while_another_led);
 	tcase_add_test(c, told_by_each_leader);

@@ -445,9 +445,11 @@ END_TEST
 /* A state of another scope is dropped, and the first write says so. */
 START_TEST(another_scope_is_dropped)
 {
+	static const enum scope_kind scopes[] = {SCOPE_NODEPOOL, SCOPE_CLUSTER,
+						 SCOPE_NODE};
 	struct buf b;
 
-	rules.scope = _i == 0 ? SCOPE_NODEPOOL : SCOPE_CLUSTER;
+	rules.scope = scopes[_i];
 	scene_again();
 	machine_now(1, "web");
 	controller_restore(w->s,
@@ -522,6 +524,25 @@ START_TEST(debt_and_released_at)
 	world_run(w, 1000);
 	off = debt_now() - limits[_i].debt * MINUTE;
 	ck_assert_msg(llabs(off) <= 8000, "%s: %s", limits[_i].name, text);
+}
+END_TEST
+
+/* The state is read when the NodePools are known: a later released-at pays. */
+START_TEST(released_at_and_a_state_that_is_read_late)
+{
+	struct nodepool p;
+
+	busy(10, 5);
+	nodepool_init(&p);
+	strcpy(p.name, "web");
+	p.released_at_ms = server_ms(w) - MINUTE;
+	world_pool(w, &p);
+	world_run(w, SLACK);
+	controller_restore(w->s, _i == 0 ? "* debt=50m held " AT
+					 : "* debt=50m idle " AT,
+			   T, world_now(w));
+	world_run(w, SLACK);
+	ck_assert_int_le(debt_now(), 2 * MINUTE);
 }
 END_TEST
 
@@ -637,8 +658,9 @@ main(void)
 	tcase_add_loop_test(c, until_the_view_is_whole, 0, 2);
 	tcase_add_loop_test(c, no_state_no_debt, 0,
 			    (int)(sizeof(left) / sizeof(left[0])));
-	tcase_add_loop_test(c, another_scope_is_dropped, 0, 2);
+	tcase_add_loop_test(c, another_scope_is_dropped, 0, 3);
 	tcase_add_test(c, released_by_hand);
+	tcase_add_loop_test(c, released_at_and_a_state_that_is_read_late, 0, 2);
 	tcase_add_loop_test(c, debt_and_released_at, 0,
 			    (int)(sizeof(limits) / sizeof(limits[0])));
 	tcase_add_test(c, a_window_of_the_leader_before);

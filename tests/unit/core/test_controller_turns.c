@@ -151,6 +151,23 @@ START_TEST(released_by_hand)
 }
 END_TEST
 
+/* A stamp has whole seconds, so it may be before the lead in whose first second
+ * the annotation was set. */
+START_TEST(released_in_the_second_of_the_lead)
+{
+	int64_t at;
+
+	begin();
+	world_run(w, 500);
+	at = stamp_now();
+	ck_assert_int_lt(at, server_ms(w));
+	killed();
+	open_again();
+	say(STAMP_NONE, at, "", false);
+	told_by_both("web released: released-at\n");
+}
+END_TEST
+
 START_TEST(resumed)
 {
 	begin();
@@ -319,6 +336,7 @@ main(void)
 	tcase_add_test(k, capped);
 	tcase_add_test(k, held_by_hand);
 	tcase_add_test(k, released_by_hand);
+	tcase_add_test(k, released_in_the_second_of_the_lead);
 	tcase_add_test(k, resumed);
 	tcase_add_test(k, scope_released_by_hand);
 	tcase_add_test(k, without_effect);

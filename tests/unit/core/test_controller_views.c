@@ -173,6 +173,26 @@ START_TEST(unknown_claim_stops_the_release)
 }
 END_TEST
 
+/* The watch does not show that a claim which is not ready goes. */
+START_TEST(a_claim_that_goes_stops_nothing)
+{
+	struct note n;
+	struct thing *c;
+	int64_t quiet;
+
+	add_due(5);
+	quiet = busy_until(5, MINUTE);
+	c = claim_make(6, "web");
+	world_open(w);
+	world_run_until(w, quiet - 1000);
+	w->frozen[KIND_NODECLAIM] = true;
+	claim_deleting(c);
+	world_run_until(w, quiet + SLACK);
+	ck_assert_uint_eq(notes(NOTE_STOPPED, &n), 0);
+	ck_assert_uint_eq(count_held(w, KIND_NODE), 0);
+}
+END_TEST
+
 /* The watch never shows the claim.  After FRESH_TRIES lists the watch is no
  * longer trusted, and claims are listed anew. */
 START_TEST(silent_watch_is_listed_anew)
@@ -255,6 +275,25 @@ START_TEST(head_again)
 	thing_delete(w, claim_at(w, 1));
 	world_run(w, MINUTE);
 	w->frozen[KIND_NODE] = false;
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(count_marked(w), 0);
+	ck_assert_uint_eq(w->acts[ACT_LIST_CLAIMS], 2);
+}
+END_TEST
+
+/* A machine that has our mark still takes the place of one that was quiet. */
+START_TEST(in_the_place_of_another)
+{
+	add_due(1);
+	world_open(w);
+	world_run(w, MINUTE);
+	ck_assert_uint_eq(w->acts[ACT_LIST_CLAIMS], 1);
+	thing_delete(w, claim_at(w, 0));
+	thing_delete(w, node_at(w, 0));
+	world_run(w, MINUTE);
+	machine_add(w, 1, "web", server_ms(w) - DAY);
+	object_hold(&node_at(w, 1)->o, server_ms(w) - DAY);
+	thing_changed(w, node_at(w, 1));
 	world_run(w, MINUTE);
 	ck_assert_uint_eq(count_marked(w), 0);
 	ck_assert_uint_eq(w->acts[ACT_LIST_CLAIMS], 2);
@@ -595,10 +634,12 @@ main(void)
 	tcase_add_test(c, claims_gone_unserved_later);
 	tcase_add_test(c, list_drops_what_it_did_not_show);
 	tcase_add_test(c, unknown_claim_stops_the_release);
+	tcase_add_test(c, a_claim_that_goes_stops_nothing);
 	tcase_add_test(c, silent_watch_is_listed_anew);
 	tcase_add_test(c, one_fresh_list_for_many);
 	tcase_add_test(c, another_list_for_what_falls_due_meanwhile);
 	tcase_add_test(c, head_again);
+	tcase_add_test(c, in_the_place_of_another);
 	tcase_add_test(c, fresh_list_fails);
 	tcase_add_loop_test(c, pools_that_differ_stop_the_release, 0, 2);
 	tcase_add_loop_test(c, a_spec_that_differs_stops_the_release, 0, 2);

@@ -111,6 +111,21 @@ START_TEST(scopes)
 }
 END_TEST
 
+/* Whoever Karpenter named, created from the disruption to the deletion, closes
+ * the earliest place. */
+START_TEST(what_karpenter_named)
+{
+	deletions_put(&d, "a", "web", T, T - 60 * S);
+	deletions_put(&d, "b", "web", T + 5 * S, T - 60 * S);
+	ck_assert(!deletions_close(&d, SCOPE_CLUSTER, "web", T - 62 * S));
+	ck_assert(!deletions_close(&d, SCOPE_CLUSTER, "web", T + 6 * S));
+	ck_assert(deletions_close(&d, SCOPE_CLUSTER, "web", T));
+	ck_assert_str_eq(match("web", T + 5 * S), "b");
+	ck_assert(deletions_close(&d, SCOPE_CLUSTER, "web", T + 5 * S));
+	ck_assert_str_eq(match("web", T + 5 * S), "");
+}
+END_TEST
+
 /* Seen once more it begins not anew, nor does its end move. */
 START_TEST(put_once)
 {
@@ -253,6 +268,7 @@ main(void)
 	tcase_add_test(c, own_pool_first_then_the_earliest_then_the_uid);
 	tcase_add_test(c, the_earliest_that_may);
 	tcase_add_test(c, scopes);
+	tcase_add_test(c, what_karpenter_named);
 	tcase_add_test(c, put_once);
 	tcase_add_test(c, no_room);
 	tcase_add_loop_test(c, at_random, 0, 20);

@@ -135,7 +135,9 @@ START_TEST(test_shifted)
 
 	turns(100, 1);
 	journal_write(&j, 200, "u", ACT_HOLD, WRITTEN_OK);
+	j.since_ms = 300;
 	journal_shift(&j, -50);
+	ck_assert_int_eq(j.since_ms, 250);
 	ck_assert(journal_turn_at(&j, &before, &t));
 	ck_assert_int_eq(t.at_ms, 50);
 	ck_assert(journal_written(&j, "u", &w));

@@ -250,7 +250,7 @@ START_TEST(alone_the_hold_is_known_first)
 			 _i == 0 ? second.value : first.value);
 	if (_i != 1)
 		return;
-	(void)step(LEASE_UPDATE, "hold");
+	ck_assert_int_eq(step(LEASE_UPDATE, "hold"), 0);
 	ck_assert(!todo.with_spec);
 	ck_assert_str_eq(todo.record->hold.key, first.key);
 }

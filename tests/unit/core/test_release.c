@@ -148,6 +148,8 @@ START_TEST(it_waits_as_long_as_one_claim_takes)
 	lists(4000);
 	ck_assert(!release_may(&r, 0, true, 4000));
 	ck_assert(release_may(&r, 0, false, 4000));
+	lists(2000 + COUNTS_AGE_MS);
+	ck_assert(!release_may(&r, 0, true, 2000 + COUNTS_AGE_MS));
 	lists(3000 + COUNTS_AGE_MS);
 	ck_assert(release_may(&r, 0, true, 3000 + COUNTS_AGE_MS));
 	/* The next release waits again. */

@@ -644,6 +644,79 @@ START_TEST(released_by_hand)
 }
 END_TEST
 
+/* Once everything was seen, a state that says `held` holds nobody. */
+START_TEST(a_state_that_is_read_late)
+{
+	int64_t at = 10000000;
+	struct timers *h = busy_holds(SCOPE_CLUSTER, at);
+	struct cap_rules r = {HOUR, 10 * MINUTE};
+	struct cap left = {.debt_ms = 20 * MINUTE, .grows = true};
+	struct now now = {at + 5000, 5000};
+
+	timers_drop(h, 0);
+	(void)timers_turned(h, (struct now){at + 1000, 1000});
+	timers_restore(h, "", &left, at, now);
+	(void)timers_turned(h, now);
+	ck_assert_int_eq(cap_debt_ms(&h->scopes[0].cap, &r, 5000 + MINUTE),
+			 14 * MINUTE);
+	holds_end(h);
+}
+END_TEST
+
+/* When only a deadline moves, that is news as well. */
+START_TEST(a_deadline_that_moves_is_news)
+{
+	int64_t at = 10000000;
+	struct timers *h = busy_holds(SCOPE_CLUSTER, at);
+
+	while (timers_moved(h) != NO_ID)
+		;
+	put_timer(h, 0, "web", at + 24 * HOUR, 1, at);
+	ck_assert_uint_eq(timers_moved(h), NO_ID);
+	put_timer(h, 0, "web", at + 25 * HOUR, 1, at);
+	ck_assert_uint_eq(timers_moved(h), 0);
+	holds_end(h);
+}
+END_TEST
+
+/* The next lead sees for itself what it cannot read. */
+START_TEST(an_unknown_claim_ends_with_the_lead)
+{
+	int64_t at = 10000000;
+	struct timers *h = busy_holds(SCOPE_CLUSTER, at);
+
+	timers_unknown(h, at + HOUR, at);
+	timers_drop(h, 0);
+	timers_forget(h);
+	timers_usable(h, true);
+	put_timer(h, 0, "web", at, 1, at);
+	timers_seen(h);
+	(void)timers_turned(h, (struct now){at, 1});
+	ck_assert(!h->scopes[0].held);
+	holds_end(h);
+}
+END_TEST
+
+/* The state of a leader before us is of a whole second.  A released-at of that
+ * second may have been seen by that leader, one of the next second was not. */
+START_TEST(released_after_the_state)
+{
+	int64_t at = 10000000;
+	struct timers *h = busy_holds(SCOPE_CLUSTER, at);
+	struct cap_rules r = {HOUR, 10 * MINUTE};
+	struct cap left = {.debt_ms = 20 * MINUTE, .grows = true};
+	struct now now = {at + 5000, 5000};
+
+	timers_restore(h, "", &left, at, now);
+	timers_released(h, 0, at, now);
+	ck_assert_int_eq(cap_debt_ms(&h->scopes[0].cap, &r, 5000),
+			 20 * MINUTE);
+	timers_released(h, 0, at + 1000, now);
+	ck_assert_int_eq(cap_debt_ms(&h->scopes[0].cap, &r, 5000), 0);
+	holds_end(h);
+}
+END_TEST
+
 /* A scope that owes something is not given to another pool; one that owes
  * nothing is. */
 START_TEST(a_debt_keeps_its_scope)
@@ -685,6 +758,10 @@ main(void)
 	tcase_add_loop_test(c, a_boot_that_failed, 0, 2);
 	tcase_add_test(cap, shifted_clock);
 	tcase_add_test(cap, released_by_hand);
+	tcase_add_test(cap, released_after_the_state);
+	tcase_add_test(cap, a_state_that_is_read_late);
+	tcase_add_test(cap, a_deadline_that_moves_is_news);
+	tcase_add_test(cap, an_unknown_claim_ends_with_the_lead);
 	tcase_add_test(cap, a_debt_keeps_its_scope);
 	tcase_add_test(c, one_pool_too_many);
 	tcase_add_test(c, many_changes_between_two_looks);

@@ -110,6 +110,26 @@ START_TEST(what_had_no_room_is_asked_for)
 }
 END_TEST
 
+/* A watch that leaves an object out is behind; a list would leave it out
+ * again. */
+START_TEST(what_is_left_out_is_asked_for)
+{
+	views_listing(&v, KIND_NODE, true);
+	views_skipped(&v, KIND_NODE);
+	views_list_end(&v, KIND_NODE);
+	views_listed(&v, KIND_NODE, true, true);
+	(void)views_watch(&v, KIND_NODE, true);
+	ck_assert(v.at[KIND_NODE].skipped);
+	views_ask_for_rest(&v, 1000);
+	ck_assert(!views_take_request(&v, KIND_NODE));
+	views_skipped(&v, KIND_NODE);
+	views_ask_for_rest(&v, 1000);
+	ck_assert(views_take_request(&v, KIND_NODE));
+	views_listing(&v, KIND_NODE, true);
+	ck_assert(!v.at[KIND_NODE].skipped);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -122,5 +142,6 @@ main(void)
 	tcase_add_test(c, a_lead_waits_and_then_begins_without);
 	tcase_add_test(c, marks_that_stay_are_told_after_a_while);
 	tcase_add_test(c, what_had_no_room_is_asked_for);
+	tcase_add_test(c, what_is_left_out_is_asked_for);
 	return suite_run(s);
 }
