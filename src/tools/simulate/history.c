@@ -239,8 +239,11 @@ go(struct history *h, const struct fact *f, uint32_t id)
 {
 	const struct logged *m = &h->roster.at[id];
 
-	/* Not every input tells when the deletion of a Node begins. */
-	if (m->deleted_ms == STAMP_NONE && m->registered_ms != STAMP_NONE)
+	/* Not every input tells when the deletion of a Node begins, nor of its
+	 * registration. */
+	if (m->deleted_ms == STAMP_NONE &&
+	    (m->registered_ms != STAMP_NONE || m->ready_ms != STAMP_NONE ||
+	     m->node_gone || f->node[0] != '\0'))
 		count_deleted(h, m, f);
 	story_count(&h->story, f->at_ms, 0, 0, 1);
 	roster_gone(&h->roster, id);
@@ -270,8 +273,13 @@ gone(struct history *h, const struct fact *f)
 {
 	uint32_t id = roster_find(&h->roster, f->claim, f->node);
 
-	if (id != NO_ID)
+	if (id != NO_ID) {
 		go(h, f, id);
+	} else if (f->node[0] != '\0') {
+		/* The input shows nothing else of the machine. */
+		h->tally->deleted++;
+		h->tally->undecided_nodes++;
+	}
 }
 
 static int
