@@ -774,6 +774,9 @@ def all_at_once(request, tmp_path_factory):
 
 
 def pytest_configure(config):
+    # A job in the background may have inherited that it is ignored.
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "long: is started before the others")
     config.addinivalue_line("markers", "values: its rows differ in values only")
     config.addinivalue_line("markers", "hurry: for others, too, the holder "
