@@ -273,13 +273,8 @@ gone(struct history *h, const struct fact *f)
 {
 	uint32_t id = roster_find(&h->roster, f->claim, f->node);
 
-	if (id != NO_ID) {
+	if (id != NO_ID)
 		go(h, f, id);
-	} else if (f->node[0] != '\0') {
-		/* The input shows nothing else of the machine. */
-		h->tally->deleted++;
-		h->tally->undecided_nodes++;
-	}
 }
 
 static int
